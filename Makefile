@@ -2,7 +2,7 @@
 
 SHELL := /bin/sh
 .DEFAULT_GOAL := help
-.PHONY: help install run test test-web test-interop test-delegate test-mcp attacks fuzz fuzz-shell check browser bench model test-model test-spec test-clone test-kills test-large web wire screens docs lock clean
+.PHONY: help install run test quick test-web test-interop test-delegate test-mcp attacks fuzz fuzz-shell check browser bench bench-quick model test-model test-spec test-clone test-kills test-large web wire screens docs lock clean
 
 PYTHON ?= python3
 WORKSPACE ?= $(HOME)/AnyCowork
@@ -11,8 +11,9 @@ ARGS ?=
 WORKERS ?= $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1)
 BIN := .venv/bin
 ATTACKS := tests/attacks tests/faults/test_commits.py tests/unit/workspace tests/unit/sandbox tests/unit/checkpoints tests/unit/tools/test_execute_command.py
-# These attack what decides alone, over HTTP or as a function: no program is run and no file's owner matters. `make attacks` repeats them too.
-SAME_FOR_ANY_USER := audit_checks bash_differential command_rules count gateway limited_keys mcp_answers mcp_sampling model_keys server
+# These attack what the server decides by itself (rules, cards, records, requests): the rights of the account that it runs as change
+# nothing there, so `make test` runs them once. `make attacks` repeats them too.
+SAME_FOR_ANY_USER := access_end acp asked_agents audit_checks autonomy bash_differential body_costs browsed_files budgets chat_servers command_rules control_files count delegate_messages denials denials_elsewhere edited_roles engine_rows forged_words gateway images instructions job_templates limited_keys log_secrets mcp_answers mcp_floods mcp_sampling mechanisms_of_the_gate model_keys nested_repositories pdf_files peer_rows people people_log people_requests planted planted_elsewhere planted_routes repository_shapes roles rules server sessions shown stalls terminal token_counts told_contents unseen_content viewer_programs workers workflow_costs workflows
 STAMP := .venv/.installed
 LOCKED := requirements/uv.txt requirements/dev.txt pyproject.toml scripts/install.sh
 COMPILE := $(BIN)/uv pip compile --quiet --generate-hashes --universal --python-version 3.11 --no-header
@@ -31,11 +32,14 @@ run: install ## set up, then serve on http://127.0.0.1:8484 (WORKSPACE=folder, A
 	@sh scripts/first_workspace.sh "$(WORKSPACE)"
 	@exec $(BIN)/anycowork serve --workspace "$(WORKSPACE)" $(ARGS)
 
-test: install browser ## set up, check, then run every test there is (ARGS="-k words" narrows, WORKERS=0: one at a time)
-	@$(MAKE) --no-print-directory --jobs=2 --output-sync=target check test-web
+test: install ## set up, check, then run every test there is (ARGS=tests/unit or ARGS="-k words": those tests and nothing else)
+	@if [ -z "$(ARGS)" ]; then $(MAKE) --no-print-directory --jobs=2 --output-sync=target browser check test-web; fi
 	@echo "==> Running the tests"
 	@$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder $(ARGS)
 	@if [ -z "$(ARGS)" ]; then WORKERS=$(WORKERS) sh scripts/attacks_as_user.sh tests/attacks $(SAME_FOR_ANY_USER:%=--ignore=tests/attacks/test_%.py); fi
+
+quick: install ## check what is not committed yet and run the tests that name it (ARGS="--base main": since main)
+	@$(BIN)/python scripts/quick.py $(ARGS)
 
 # Beside `check`: each of them leaves a core idle most of its time.
 test-web: install
@@ -50,8 +54,8 @@ test-delegate: install ## give tasks to a real agent of another vendor (opencode
 	@$(BIN)/python scripts/interop.py agent
 	@$(BIN)/python -m pytest -n 2 tests/interop/clients/check_delegate.py $(ARGS)
 
-test-mcp: install ## every MCP server of others over every transport, and the conformance suite (make test runs a part)
-	@ANYCOWORK_ALL_MCP_SERVERS=1 $(BIN)/python -m pytest -n 2 --dist loadfile tests/interop/test_real_mcp_servers.py tests/interop/test_mcp_conformance.py $(ARGS)
+test-mcp: install ## every MCP server of others over every transport and at its real work, and the conformance suite (make test runs a part)
+	@ANYCOWORK_ALL_MCP_SERVERS=1 $(BIN)/python -m pytest -n 2 --dist loadfile tests/interop/test_real_mcp_servers.py tests/interop/test_mcp_server_work.py tests/interop/test_mcp_conformance.py $(ARGS)
 
 test-spec: install ## break the code behind each clause of the requirements and show that its tests notice (slow; ARGS="LOOP-4" narrows)
 	@$(BIN)/python scripts/sabotage.py $(ARGS)
@@ -60,7 +64,7 @@ test-clone: install ## clone into an empty folder and show that make run and mak
 	@$(BIN)/python scripts/clean_clone.py $(ARGS)
 
 test-kills: install ## kill server, worker and database 1,000 times while jobs run (slow)
-	@ANYCOWORK_KILL_ROUNDS=20 $(BIN)/python -m pytest -n $(WORKERS) tests/faults/test_jobs.py tests/faults/test_kills.py $(ARGS)
+	@ANYCOWORK_KILL_ROUNDS=20 $(BIN)/python -m pytest -n $(WORKERS) tests/faults/test_jobs.py tests/faults/test_kill.py tests/faults/test_kills.py $(ARGS)
 
 attacks: install ## run the attacks, as root and as an ordinary user (root becomes one for the second run)
 	@echo "==> Running the attacks"
@@ -100,6 +104,9 @@ test-large: install ## kill a commit and a restore of 5,000 files, compare 200,0
 
 bench: install ## measure, beside peers (ARGS names one benchmark)
 	@if [ -f benchmarks/run.py ]; then $(BIN)/python benchmarks/run.py $(ARGS); else echo "There are no benchmarks in this version yet."; fi
+
+bench-quick: install ## measure the six hot paths beside bare baselines and the committed ratios, in about three minutes (ARGS=--write)
+	@$(BIN)/python benchmarks/quick.py $(ARGS)
 
 model: install ## install what runs the local model, and fetch the model (about 1 GB)
 	@$(BIN)/python -m pip install --disable-pip-version-check --progress-bar off -q --require-hashes -r requirements/local.txt

@@ -17,9 +17,9 @@ from pathlib import Path
 from urllib.parse import quote
 
 from anycowork.checkpoints.pack import Pack
-from anycowork.checkpoints.snapshots import PackedSnapshots
+from anycowork.checkpoints.snapshots import Snapshots
 from anycowork.domain.times import written_time
-from anycowork.sandbox.workspaces import LocalWorkspaces
+from anycowork.sandbox.workspaces import Workspaces
 from anycowork.server.clock import SystemClock
 from anycowork.store.postgres.database import open_postgres
 from anycowork.store.sql.audit_heads import heads_path
@@ -100,9 +100,9 @@ async def _maintenance(database: MeasuredDatabase) -> dict[str, float]:
     """What the hourly round asks of the database. CPU of this process alone."""
     opened = await database.open()
     try:
-        layers = LocalWorkspaces(lambda root: opened.leases.take(root, owner="bench", seconds=60)).layers
+        layers = Workspaces(lambda root: opened.leases.take(root, owner="bench", seconds=60)).layers
         pack = Pack(database.folder / "pack")
-        snapshots = PackedSnapshots(pack, opened.retention, _CLOCK, quota_bytes=1 << 31, layers=layers)
+        snapshots = Snapshots(pack, opened.retention, _CLOCK, quota_bytes=1 << 31, layers=layers)
         before = time.process_time()
         await opened.idempotency.forget(before=written_time(datetime.now(UTC)))
         await snapshots.forget_unneeded()

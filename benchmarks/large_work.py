@@ -21,15 +21,15 @@ from pathlib import Path
 import uvloop
 
 from anycowork.agent.call_recorder import CallRecorder
-from anycowork.chats.rollback import RollbackRequest
-from anycowork.checkpoints.snapshots import PackedSnapshots
+from anycowork.chats.files.rollback import RollbackRequest
+from anycowork.checkpoints.snapshots import Snapshots
 from anycowork.domain.chats import Autonomy, Chat
 from anycowork.permissions.gate import Gate
+from anycowork.sandbox.commit.transaction import Transaction
+from anycowork.sandbox.layers.stage import Staging
 from anycowork.sandbox.sandbox import Sandbox
-from anycowork.sandbox.stage import Staging
-from anycowork.sandbox.transaction import Transaction
 from anycowork.server.machine import find_bubblewrap
-from anycowork.store.sql.journal import SqlJournal
+from anycowork.store.sql.journal import Journal
 from anycowork.tools import command_changes
 from anycowork.tools.sandboxed_program import SandboxedProgram
 from measuring import Ground, Leg, NotMeasured, environment_of_ours
@@ -208,15 +208,15 @@ def _watched() -> _Phases:
         (Transaction, "intent", "seal"),
         (Transaction, "commit", "commit"),
         (Transaction, "end", "end"),
-        (PackedSnapshots, "before", "images_before"),
-        (PackedSnapshots, "after", "images_after"),
-        (PackedSnapshots, "before_commit", "images_before"),
-        (PackedSnapshots, "before_restore", "images_before"),
-        (PackedSnapshots, "after_commit", "images_after"),
-        (PackedSnapshots, "after_restore", "images_after"),
-        (PackedSnapshots, "preview", "preview"),
-        (PackedSnapshots, "restore", "write_back"),
-        (SqlJournal, "write", "journal"),
+        (Snapshots, "before", "images_before"),
+        (Snapshots, "after", "images_after"),
+        (Snapshots, "before_commit", "images_before"),
+        (Snapshots, "before_restore", "images_before"),
+        (Snapshots, "after_commit", "images_after"),
+        (Snapshots, "after_restore", "images_after"),
+        (Snapshots, "preview", "preview"),
+        (Snapshots, "restore", "write_back"),
+        (Journal, "write", "journal"),
         (CallRecorder, "settle", "settle"),
     ):
         phases.watch(owner, name, phase)

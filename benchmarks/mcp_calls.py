@@ -18,12 +18,12 @@ from anycowork.domain.roles import Permission
 from anycowork.domain.tool_ports import ToolContext
 from anycowork.mcp.connection import McpConnection
 from anycowork.mcp.modules import ModuleLoader
-from anycowork.mcp.stdio_transport import ServerLauncher
-from anycowork.sandbox.egress import Egress
+from anycowork.mcp.server_launcher import ServerLauncher
+from anycowork.sandbox.layers.stage import Layer, Staging
+from anycowork.sandbox.network.egress import Egress
 from anycowork.sandbox.sandbox import Sandbox
-from anycowork.sandbox.stage import Layer, Staging
 from anycowork.server.machine import find_bubblewrap
-from anycowork.server.mcp_token_store import McpTokenStore
+from anycowork.server.secrets.mcp_stores import McpTokenStore
 from anycowork.workspace.folder import Folder
 from measuring import Ground, Leg, NotMeasured, spending
 from workplace import InstantModel, open_workplace
@@ -141,7 +141,7 @@ async def _connected(folder: Path, count: int, server: str = SERVER) -> AsyncIte
                 tasks,
                 McpTokenStore(data),
                 modules=ModuleLoader(data),
-                taken=frozenset,
+                taken_names=frozenset,
                 tools_changed=lambda: None,
             )
             for number in range(count)

@@ -13,11 +13,9 @@ from pathlib import Path
 import uvloop
 
 from anycowork.domain.roles import Permission
-from anycowork.domain.snapshots import ReplacedFile
 from anycowork.domain.tool_ports import ToolContext
-from anycowork.domain.tools import Intent
+from anycowork.sandbox.layers.stage import Layer, Staging
 from anycowork.sandbox.sandbox import Sandbox
-from anycowork.sandbox.stage import Layer, Staging
 from anycowork.server.machine import find_bubblewrap
 from anycowork.tools.child_process import ChildLimits, run_child
 from anycowork.tools.execute_command import ExecuteCommand
@@ -56,11 +54,13 @@ def _contained(data: Path, root: Path, layer: Layer, command: str) -> dict[str, 
     found = find_bubblewrap()
     if found is None or not found.works or (layer is Layer.OVERLAY and not found.overlay):
         raise NotMeasured("there is no bubblewrap that works here and knows --overlay")
-    tool = ExecuteCommand(timeout=10.0, sandbox=Sandbox(found.path, Staging(data, data / "shared"), layer=layer))
+    tool = ExecuteCommand(
+        timeout=lambda: 10.0, sandbox=Sandbox(found.path, Staging(data, data / "shared"), layer=layer)
+    )
 
     async def commands() -> None:
         for _ in range(COMMANDS):
-            tool_context = ToolContext(Folder(str(root)), frozenset(Permission), intend=_written_down)
+            tool_context = ToolContext(Folder(str(root)), frozenset(Permission))
             prepared = await tool.prepare({"command": command}, tool_context)
             result = await tool.run(prepared, tool_context)
             if result.facts["exit_code"] != 0 or result.facts["layer"] != layer:
@@ -71,12 +71,8 @@ def _contained(data: Path, root: Path, layer: Layer, command: str) -> dict[str, 
 
 
 async def _once(tool: ExecuteCommand, root: Path) -> None:
-    tool_context = ToolContext(Folder(str(root)), frozenset(Permission), intend=_written_down)
+    tool_context = ToolContext(Folder(str(root)), frozenset(Permission))
     await tool.run(await tool.prepare({"command": "true"}, tool_context), tool_context)
-
-
-async def _written_down(intent: Intent, replaced: Mapping[str, ReplacedFile]) -> None:
-    """The journal's part is measured elsewhere."""
 
 
 def _spent(work: Coroutine[None, None, None]) -> dict[str, float]:

@@ -17,20 +17,20 @@ from pathlib import Path
 
 import uvloop
 
-from anycowork.chats.rollback import RollbackRequest
-from anycowork.chats.rollback_service import RollbackService
+from anycowork.chats.files.rollback import RollbackRequest
+from anycowork.chats.files.rollback_service import RollbackService
 from anycowork.checkpoints.pack import Pack
-from anycowork.checkpoints.snapshots import PackedSnapshots
+from anycowork.checkpoints.snapshots import Snapshots
 from anycowork.domain import event_factory
 from anycowork.domain.chats import Chat, ChatConfig
 from anycowork.domain.journal import AddChat, Change
 from anycowork.domain.roles import Permission
-from anycowork.domain.snapshots import ReplacedFile, Snapshot
-from anycowork.domain.tool_ports import ToolContext
+from anycowork.domain.snapshots import Snapshot
+from anycowork.domain.tool_ports import CommitSession, ToolContext
 from anycowork.domain.tools import Call, Intent
+from anycowork.sandbox.layers.stage import Staging
 from anycowork.sandbox.sandbox import Sandbox
-from anycowork.sandbox.stage import Staging
-from anycowork.sandbox.workspaces import LocalWorkspaces
+from anycowork.sandbox.workspaces import Workspaces
 from anycowork.server.clock import SystemClock
 from anycowork.server.machine import find_bubblewrap
 from anycowork.server.uvicorn_server import tune_gc
@@ -119,7 +119,18 @@ def _around_commands(ground: Ground, tree: Path) -> dict[str, float]:
         raise NotMeasured("there is no bubblewrap that works here and knows --overlay")
     with ground.fresh("data") as data:
         sandbox = Sandbox(found.path, Staging(data / "staging", data / "shared"))
-        return _run(_commands(data, tree, ExecuteCommand(timeout=60.0, sandbox=sandbox)))
+        return _run(_commands(data, tree, ExecuteCommand(timeout=lambda: 60.0, sandbox=sandbox)))
+
+
+class _SnapshotCommit(CommitSession):
+    """Takes a snapshot before the commit, and nothing else."""
+
+    def __init__(self, keeping: "_Keeping", taken: list[Snapshot]) -> None:
+        self._keeping = keeping
+        self._taken = taken
+
+    async def intend(self, intent: Intent) -> None:
+        self._taken.append(await self._keeping.before(_call(), [item.path for item in intent.paths]))
 
 
 async def _commands(data: Path, tree: Path, tool: ExecuteCommand) -> dict[str, float]:
@@ -129,12 +140,8 @@ async def _commands(data: Path, tree: Path, tool: ExecuteCommand) -> dict[str, f
                 started = _cpu()
             taken: list[Snapshot] = []
 
-            async def intend(
-                intent: Intent, replaced: Mapping[str, ReplacedFile], taken: list[Snapshot] = taken
-            ) -> None:
-                taken.append(await keeping.before(_call(), [item.path for item in intent.paths]))
-
-            tool_context = ToolContext(Folder(str(tree)), frozenset(Permission), intend=intend)
+            commit = _SnapshotCommit(keeping, taken)
+            tool_context = ToolContext(Folder(str(tree)), frozenset(Permission), commit=commit)
             command = (
                 f"for file in worked_on.py 000/000000/file1.py 000/000020/file21.py; do echo '# {number}' > $file; done"
             )
@@ -188,8 +195,8 @@ class _Keeping:
 
     def __init__(self, data: Path, tree: Path) -> None:
         self._database: Database = open_store(data / "anycowork.db", _CLOCK, lambda record: None)
-        workspaces = LocalWorkspaces(lambda root: self._database.leases.take(root, owner="bench", seconds=60))
-        self._snapshots = PackedSnapshots(
+        workspaces = Workspaces(lambda root: self._database.leases.take(root, owner="bench", seconds=60))
+        self._snapshots = Snapshots(
             Pack(data / "snapshots"),
             self._database.retention,
             _CLOCK,
@@ -202,7 +209,6 @@ class _Keeping:
         self.cli = RollbackService(
             journal=self._database.journal,
             store=store,
-            rows=store,
             workspaces=workspaces,
             snapshots=self._snapshots,
             clock=_CLOCK,

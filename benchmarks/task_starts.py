@@ -14,16 +14,16 @@ from pathlib import Path
 import uvloop
 
 from anycowork.checkpoints.pack import Pack
-from anycowork.checkpoints.snapshots import PackedSnapshots
+from anycowork.checkpoints.snapshots import Snapshots
 from anycowork.domain import event_factory
 from anycowork.domain.journal import Change
 from anycowork.domain.ports import TaskWorkspaces
 from anycowork.domain.tools import Call
 from anycowork.jobs.task_commits import TaskCommitter
-from anycowork.sandbox.stage import Staging
-from anycowork.sandbox.task_layers import TaskLayers
-from anycowork.sandbox.task_workspaces import PrivateCopies
-from anycowork.sandbox.workspaces import LocalWorkspaces
+from anycowork.sandbox.layers.stage import Staging
+from anycowork.sandbox.layers.task_layers import TaskLayers
+from anycowork.sandbox.layers.task_workspaces import PrivateCopies
+from anycowork.sandbox.workspaces import Workspaces
 from anycowork.server.clock import SystemClock
 from anycowork.store.sql.database import Database
 from anycowork.store.sqlite.database import open_store
@@ -83,16 +83,16 @@ class _BenchedJob:
         staging = Staging(data / "staging", data / "shared")
         self._database = database
         self._layered = layered
-        self._workspaces = LocalWorkspaces(lambda root: database.leases.take(root, owner="bench", seconds=60), staging)
+        self._workspaces = Workspaces(lambda root: database.leases.take(root, owner="bench", seconds=60), staging)
         copies = PrivateCopies(staging, self._workspaces, most_bytes=1 << 31, spare=0)
         self._tasks: TaskWorkspaces = TaskLayers(staging, self._workspaces, copies) if layered else copies
         layers = self._workspaces.layers
-        self._snapshots = PackedSnapshots(
+        self._snapshots = Snapshots(
             Pack(data / "snapshots"), database.retention, _CLOCK, quota_bytes=1 << 31, layers=layers
         )
         self._committer = TaskCommitter(
             journal=database.journal,
-            rows=database.store,
+            store=database.store,
             workspaces=self._workspaces,
             snapshots=self._snapshots,
             clock=_CLOCK,

@@ -7,13 +7,10 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from anycowork.chats.chat_coordinator import ChatCoordinator
 from anycowork.chats.chat_service import ChatService
-from anycowork.chats.rollback_service import RollbackService
-from anycowork.chats.turn_recovery import TurnRecovery
-from anycowork.chats.turn_scheduler import TurnScheduler
+from anycowork.chats.files.rollback_service import RollbackService
 from anycowork.checkpoints.pack import Pack
-from anycowork.checkpoints.snapshots import PackedSnapshots
+from anycowork.checkpoints.snapshots import Snapshots
 from anycowork.domain.chats import Autonomy, Chat, ChatConfig, Limits
 from anycowork.domain.events import EventType, Record
 from anycowork.domain.journal import AddChat, Change
@@ -26,18 +23,22 @@ from anycowork.domain.tool_ports import Prepared, Tool, ToolContext
 from anycowork.domain.tools import CallStatus, Parameters, ToolResult, ToolSpec
 from anycowork.events.hub import Hub
 from anycowork.jobs.agents import AgentRegistry
-from anycowork.jobs.approved_plans import ApprovedPlans
 from anycowork.jobs.job_runner import JobRunner
 from anycowork.permissions.roles import RoleRegistry
 from anycowork.prompts.prompt_service import PromptService
+from anycowork.sandbox.remote.remote_runs import RemoteRuns
 from anycowork.sandbox.sandbox import Sandbox
-from anycowork.sandbox.workspaces import LocalWorkspaces
-from anycowork.server.agent_setup import build_agent
+from anycowork.sandbox.workspaces import Workspaces
 from anycowork.server.clock import SystemClock
+from anycowork.server.setup.agent_setup import build_agent
 from anycowork.server.uvicorn_server import tune_gc
 from anycowork.store.sql.database import Database
 from anycowork.store.sqlite.database import open_store
 from anycowork.tools.toolbox import ToolRegistry, built_in_tools
+from anycowork.turns.approved_plans import ApprovedPlans
+from anycowork.turns.chat_coordinator import ChatCoordinator
+from anycowork.turns.turn_recovery import TurnRecovery
+from anycowork.turns.turn_scheduler import TurnScheduler
 from anycowork.workflows.runner import WorkflowRunner
 from anycowork.workflows.workflow_service import WorkflowService
 
@@ -202,8 +203,8 @@ async def open_workplace(
     journal, store, roles = database.journal, database.store, RoleRegistry([])
     prompts = PromptService(database.system_prompts, toolbox)
     staging = sandbox.staging if sandbox else None
-    workspaces = LocalWorkspaces(lambda root: database.leases.take(root, owner="bench", seconds=60), staging=staging)
-    snapshots = PackedSnapshots(
+    workspaces = Workspaces(lambda root: database.leases.take(root, owner="bench", seconds=60), staging=staging)
+    snapshots = Snapshots(
         Pack(folder / "snapshots"), database.retention, clock, quota_bytes=1 << 31, layers=workspaces.layers
     )
     providers = OneProvider(provider)
@@ -228,7 +229,6 @@ async def open_workplace(
     runner = WorkflowRunner(
         journal=journal,
         store=store,
-        rows=store,
         snapshots=snapshots,
         toolrunner=agent.toolrunner,
         agent=agent,
@@ -245,11 +245,11 @@ async def open_workplace(
         clock=clock,
         limits=limits,
         cost_of=lambda used: None,
+        remote=RemoteRuns(folder / "returned"),
     )
     recovery = TurnRecovery(
         journal=journal,
         store=store,
-        rows=store,
         workspaces=workspaces,
         snapshots=snapshots,
         toolbox=toolbox,
@@ -265,8 +265,7 @@ async def open_workplace(
                 workspaces=workspaces,
                 roles=roles,
                 toolbox=toolbox,
-                workflows=runner,
-                jobs=jobs,
+                runners=(jobs.run, runner.run),
                 plans=plans,
                 tasks=tasks,
                 find_workspace=find_workspace,
@@ -284,7 +283,7 @@ async def open_workplace(
                 holds_commands=sandbox is not None,
             )
             rollback = RollbackService(
-                journal=journal, store=store, rows=store, workspaces=workspaces, snapshots=snapshots, clock=clock
+                journal=journal, store=store, workspaces=workspaces, snapshots=snapshots, clock=clock
             )
             tune_gc()
             yield Workplace(database, hub, cli, rollback, resting)

@@ -1,13 +1,15 @@
-"""Checks names: no class of src/anycowork is defined twice, no module of it is named after a gerund, and no identifier there or in tests
-contains a private word. `make check` runs it.
+"""Checks names: no class of src/anycowork is defined twice, no module of it is named after a gerund, no package has more vague names than its
+ceiling, every class after `Raises:` exists, and no identifier there or in tests contains a private word. `make check` runs it.
 
-A port and its implementation share a stem (`Store`, `SqlStore`), never a name."""
+A port and its implementation share a stem (`Provider`, `LocalProvider`), never a name."""
 
 import ast
+import builtins
 import re
 import sys
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -49,11 +51,68 @@ PRIVATE_WORDS = {
 }
 EXCEPTIONS = {"PatienceSequenceMatcher"}  # a library's name
 
+# Names that do not say what they hold: a binding is a path, a rule, a reason or a timestamp, not "found" or "one".
+# fmt: off
+VAGUE_NAMES = frozenset({
+    "found", "place", "places", "one", "words", "wanted", "given", "kept", "shown", "own", "asked", "held", "each", "made", "why", "taken",
+    "meant", "way", "due", "told", "who", "what", "left", "rest", "over", "named", "known", "ended", "began", "whole", "both", "here",
+    "there", "reached", "gone", "said", "put", "at", "of",
+})
+# fmt: on
+# The most percent of a package's bindings that may have such a name. Lower a ceiling when a package falls below it; never raise one.
+VAGUE_CEILINGS = {
+    ".": 0.9,
+    "acp": 9.7,
+    "agent": 8.7,
+    "api": 0.5,
+    "chats": 0.5,
+    "checkpoints": 0.5,
+    "cli": 1.5,
+    "client": 10.9,
+    "config": 7.3,
+    "delegates": 11.5,
+    "domain": 0.8,
+    "engine": 4.1,
+    "events": 2.1,
+    "files": 0.5,
+    "git": 0.6,
+    "jobs": 8.5,
+    "mcp": 9.3,
+    "mcp_server": 11.1,
+    "permissions": 0.5,
+    "plugins": 8.1,
+    "prompts": 8.4,
+    "providers": 11.0,
+    "sandbox": 0.5,
+    "server": 0.5,
+    "store": 0.5,
+    "telemetry": 8.8,
+    "tools": 0.5,
+    "tui": 0.5,
+    "turns": 7.1,
+    "workflows": 7.1,
+    "workspace": 0.5,
+}
+_NEW_PACKAGE = 1.5
+_RAISED_CLASS = re.compile(r"(?:[a-z_]\w*\.)*([A-Z]\w*[a-z]\w*)\b")
+
 
 def main() -> int:
-    found = [*gerund_modules(), *duplicate_classes(), *private_words()]
-    print(*found, sep="\n", end="\n" if found else "", file=sys.stderr)
-    return 1 if found else 0
+    problems = [
+        *gerund_modules(),
+        *duplicate_classes(),
+        *vague_bindings(),
+        *missing_exceptions(),
+        *private_words(),
+    ]
+    print(*problems, sep="\n", end="\n" if problems else "", file=sys.stderr)
+    return 1 if problems else 0
+
+
+@cache
+def nodes_of(path: Path) -> Sequence[ast.AST]:
+    """Returns every node of the file's syntax tree."""
+    return tuple(ast.walk(ast.parse(path.read_text("utf-8"))))
 
 
 def gerund_modules() -> Iterator[str]:
@@ -64,30 +123,81 @@ def gerund_modules() -> Iterator[str]:
 
 
 def duplicate_classes() -> Iterator[str]:
-    places: dict[str, list[str]] = defaultdict(list)
+    files_by_class: dict[str, list[str]] = defaultdict(list)
     for path in sorted(SOURCE.rglob("*.py")):
-        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+        for node in nodes_of(path):
             if isinstance(node, ast.ClassDef):
-                places[node.name].append(path.relative_to(SOURCE).as_posix())
-    for name, where in sorted(places.items()):
-        if len(where) > 1:
-            yield f"class {name} is defined in {' and '.join(where)}: one name, one meaning."
+                files_by_class[node.name].append(path.relative_to(SOURCE).as_posix())
+    for name, class_files in sorted(files_by_class.items()):
+        if len(class_files) > 1:
+            yield f"class {name} is defined in {' and '.join(class_files)}: one name, one meaning."
+
+
+def vague_bindings() -> Iterator[str]:
+    totals: dict[str, int] = defaultdict(int)
+    vague: dict[str, list[str]] = defaultdict(list)
+    for path in sorted(SOURCE.rglob("*.py")):
+        inside = path.relative_to(SOURCE)
+        package = inside.parts[0] if len(inside.parts) > 1 else "."
+        for name, line in _bound_names(nodes_of(path)):
+            totals[package] += 1
+            if name in VAGUE_NAMES:
+                vague[package].append(f"{path.relative_to(ROOT)}:{line}: '{name}' does not say what it holds.")
+    for package, lines in sorted(vague.items()):
+        percent, ceiling = 100 * len(lines) / totals[package], VAGUE_CEILINGS.get(package, _NEW_PACKAGE)
+        if percent > ceiling:
+            yield from lines
+            yield f"{package}: {percent:.2f} % of its names are vague, more than its ceiling of {ceiling} % in scripts/check_names.py."
+
+
+def _bound_names(nodes: Sequence[ast.AST]) -> Iterator[tuple[str, int]]:
+    """Yields every parameter and every name that is assigned or looped over, with its line."""
+    for node in nodes:
+        match node:
+            case ast.arg(arg=name) | ast.Name(id=name, ctx=ast.Store()):
+                yield name, node.lineno
+            case _:
+                pass
+
+
+def missing_exceptions() -> Iterator[str]:
+    nodes_by_path = {path: nodes_of(path) for path in sorted(SOURCE.rglob("*.py"))}
+    nodes = [node for file_nodes in nodes_by_path.values() for node in file_nodes]
+    everywhere = set(dir(builtins)) | {node.name for node in nodes if isinstance(node, ast.ClassDef)}
+    everywhere |= {node.attr for node in nodes if isinstance(node, ast.Attribute)}  # `asyncio.CancelledError`
+    for path, file_nodes in nodes_by_path.items():
+        imports = (node for node in file_nodes if isinstance(node, ast.Import | ast.ImportFrom))
+        known = everywhere | {alias.asname or alias.name for node in imports for alias in node.names}
+        for node in file_nodes:
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+                for name in _raised_classes(ast.get_docstring(node) or ""):
+                    if name not in known:
+                        yield f"{path.relative_to(ROOT)}:{node.lineno}: '{node.name}' says that it raises {name}, but there is no such class."
+
+
+def _raised_classes(docstring: str) -> Iterator[str]:
+    """Yields the class that each clause after `Raises:` begins with: `Raises: A, B if it is gone; C (final).` names A, B and C."""
+    for text in docstring.split("Raises:")[1:]:
+        paragraph = " ".join(text.split("\n\n")[0].split()).replace("`", "")
+        sentence = re.sub(r"\([^)]*\)", "", paragraph).split(". ")[0]
+        for clause in re.split(r"[,;]| and | or ", sentence):
+            if raised := _RAISED_CLASS.match(clause.strip()):
+                yield raised[1]
 
 
 def private_words() -> Iterator[str]:
     files = [path for folder in (SOURCE, ROOT / "tests") for path in sorted(folder.rglob("*.py"))]
-    worth_parsing = re.compile("|".join(PRIVATE_WORDS), re.IGNORECASE)
     for path in files:
-        text = path.read_text("utf-8")
-        found = set(_identifiers(ast.parse(text))) if worth_parsing.search(text) else set()
-        for name, line in sorted(found):
+        text = path.read_text("utf-8").lower()
+        identifiers = set(_identifiers(nodes_of(path))) if any(word in text for word in PRIVATE_WORDS) else set()
+        for name, line in sorted(identifiers):
             for word in re.split(r"_+|(?<=[a-z0-9])(?=[A-Z])", name):
                 if name not in EXCEPTIONS and (better := PRIVATE_WORDS.get(word.lower())):
                     yield f"{path.relative_to(ROOT)}:{line}: '{word}' in '{name}' is a private word; the field says: {better}."
 
 
-def _identifiers(tree: ast.AST) -> Iterator[tuple[str, int]]:
-    for node in ast.walk(tree):
+def _identifiers(nodes: Sequence[ast.AST]) -> Iterator[tuple[str, int]]:
+    for node in nodes:
         match node:
             case ast.Name(id=name) | ast.Attribute(attr=name) | ast.arg(arg=name):
                 yield name, node.lineno

@@ -17,7 +17,7 @@ Things to try:
   - as planner: replace "cofee" with "coffee" in notes/shopping.md
   - as actor: add "- milk" to notes/shopping.md
 
-With a model of your own (Settings, Who answers), whatever you want:
+With a model of your own (Settings, Models), whatever you want:
   * as planner: plan a packing list for the trip in notes/trip.md
 TEXT
 cat > "$workspace/notes/shopping.md" <<'TEXT'

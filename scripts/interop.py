@@ -2,6 +2,7 @@
 
 python scripts/interop.py sdk         OpenAI's client for Node, into tests/interop/sdk/node_modules
 python scripts/interop.py mcp         MCP servers by others and the conformance suite, into tests/interop/mcp/node_modules and .venv/interop
+python scripts/interop.py older-mcp   an MCP server of the first generation, into .venv/interop
 python scripts/interop.py clients     llm, aider and opencode, into .venv/interop
 python scripts/interop.py agent       opencode alone
 """
@@ -30,11 +31,19 @@ def install_sdk() -> None:
 
 def install_mcp() -> None:
     """As above for Node; the servers written in Python get an environment of their own."""
-    folder, place = INTEROP / "mcp", CLIENTS / "mcp"
+    folder = INTEROP / "mcp"
     _once(
         folder / "node_modules" / ".installed", folder / "package-lock.json", lambda: _npm(folder, "--ignore-scripts")
     )
-    pinned = folder / "servers.txt"
+    _python_servers(CLIENTS / "mcp", folder / "servers.txt")
+
+
+def install_older_mcp() -> None:
+    """A server that was written with the first generation of the protocol's library."""
+    _python_servers(CLIENTS / "mcp-older", INTEROP / "mcp" / "older.txt")
+
+
+def _python_servers(place: Path, pinned: Path) -> None:
     _once(place / ".installed", pinned, lambda: _python_client(place, pinned))
     # The sandbox lets them write no bytecode: uncompiled, each start would take a CPU second longer.
     _once(place / ".compiled", pinned, lambda: _run(place / "bin" / "python", "-m", "compileall", "-q", place / "lib"))
@@ -92,6 +101,8 @@ def main(words: list[str]) -> int:
                 install_sdk()
             case ["mcp"]:
                 install_mcp()
+            case ["older-mcp"]:
+                install_older_mcp()
             case ["clients"]:
                 install_clients()
             case ["agent"]:

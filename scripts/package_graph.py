@@ -1,6 +1,6 @@
 """Draws the packages from their imports, as Mermaid text. `make check` runs it.
 
-It fails if imports form a cycle, between packages or between modules or folders of the web UI; if there are more than 30 packages and
+It fails if imports form a cycle, between packages or between modules or folders of the web UI; if there are more than 34 packages and
 modules at the top; or if a module lies loose beside app.py. That imports go down only is import-linter's part.
 """
 
@@ -15,7 +15,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 PYTHON = ROOT / "src" / "anycowork"
 WEB = ROOT / "web" / "src"
-MOST_AT_THE_TOP = 30
+MOST_AT_THE_TOP = 34
 _WEB_IMPORT = re.compile(
     r"""^(?:import|export)\s+(?!type\s)(?:[^"';]*?from\s+)?["'](\.[^"']*)["']|\bimport\(\s*["'](\.[^"']*)["']""",
     re.MULTILINE,

@@ -74,7 +74,7 @@ async def checkpoints(page: Page) -> None:
     await expect(page.get_by_text("Done.")).to_be_visible()
     await page.get_by_role("button", name="More about this chat").click()
     await page.get_by_role("menuitem", name="Checkpoints").click()
-    await page.get_by_role("button", name="Go back to before this").click()
+    await page.get_by_role("button", name="Restore to before this").click()
     await expect(page.get_by_label("What would change", exact=True)).to_be_visible()
 
 

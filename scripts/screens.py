@@ -24,6 +24,12 @@ from anycowork.config.settings import ProviderEntry
 from e2e.browsing import DESKTOP, PHONE, at_the_page  # the lines above make these importable
 from support.scripted_model import Script, ScriptedModel
 
+ROOT = Path(__file__).resolve().parents[1]
+# Where the clone lies on this machine is nobody's business, and another place would change the picture.
+NEUTRAL = """([root, neutral]) => {
+  const texts = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+  while (texts.nextNode()) texts.currentNode.data = texts.currentNode.data.replaceAll(root, neutral);
+}"""
 LOOKS = {"light": (DESKTOP, False), "dark": (DESKTOP, True), "phone": (PHONE, False)}
 
 
@@ -55,6 +61,7 @@ async def _take(name: str, look: str) -> None:
             ),
         ):
             await (walk(page) if walk else SERVER_WALKS[name](page, client))
+            await page.evaluate(NEUTRAL, [str(ROOT), "/home/me/anycowork"])
             await page.evaluate("document.fonts.ready")
             await page.wait_for_timeout(300)  # colours of code come a moment later
             await page.screenshot(path=SCREENS / f"{name}-{look}.png")

@@ -1,5 +1,5 @@
-"""For every test: the seeds of the property tests, the order of the files, one /etc and one look at the toolchains for all sandboxes, and the
-count of the attacks at the end of a run that had some."""
+"""For every test: a bare environment, the seeds of the property tests, the order of the files, one /etc and one look at the toolchains for
+all sandboxes, and the count of the attacks at the end of a run that had some."""
 
 import os
 import sys
@@ -10,6 +10,7 @@ import pytest
 from hypothesis import settings
 
 from support.attempts import HELD, NOT_HELD
+from support.bare_environment import enter_bare_environment
 from support.file_order import ordered_files
 from support.shared_etc import shared_etc
 from support.shared_scans import shared_scans
@@ -17,6 +18,8 @@ from support.shared_scans import shared_scans
 # Each worker, and each server that a test starts, would otherwise compile the same modules again where the environment says to keep none.
 # Only this process keeps them: what it starts finds them, and behaves as that environment says.
 sys.dont_write_bytecode = False
+
+enter_bare_environment()
 
 # `make test` tries the same examples each time, so that a failure belongs to the change that was made;
 # `make fuzz` looks for new ones.

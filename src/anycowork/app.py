@@ -11,14 +11,11 @@ from functools import partial
 
 from starlette.types import ASGIApp
 
-from anycowork.api.application import create_api, create_worker_api
+from anycowork.api.application import build_routes, create_api, create_forwarded_api
 from anycowork.api.middleware.held_chats import answer_here
 from anycowork.chats.chat_service import ChatService
-from anycowork.chats.services import Services
-from anycowork.chats.turn_scheduler import TurnScheduler
 from anycowork.config.known_models import known_models
 from anycowork.config.settings import Settings
-from anycowork.domain.engine import Engine
 from anycowork.domain.errors import DatabaseUnreachable, StorageFault
 from anycowork.domain.ports import Clock
 from anycowork.domain.values import value
@@ -30,32 +27,34 @@ from anycowork.providers.discovery import LocalServerWatcher
 from anycowork.providers.local.models import LocalModels
 from anycowork.providers.openai.completion_stream import Timeouts
 from anycowork.providers.registry import ProviderRegistry
-from anycowork.sandbox.egress import Egress
-from anycowork.sandbox.network import Network
+from anycowork.sandbox.network.connections import Network
+from anycowork.sandbox.network.egress import Egress
+from anycowork.sandbox.workspaces import Workspaces
 from anycowork.server.announcement import Announcement, NewCode
 from anycowork.server.clock import SystemClock
+from anycowork.server.cluster.peer_setup import PeerRuntime, server_watches, worker_watches
 from anycowork.server.data_folder import ServerInfo, load_or_create_token, lock_data_folder
-from anycowork.server.database_setup import open_database
 from anycowork.server.live_settings import LiveSettings, provider_configs
 from anycowork.server.maintenance import Maintenance
-from anycowork.server.metrics_setup import build_metrics
-from anycowork.server.peer_setup import PeerRuntime, server_watches, worker_watches
-from anycowork.server.provider_keys import ProviderKeys
-from anycowork.server.service_setup import build_models, build_services
-from anycowork.server.shared_components import (
+from anycowork.server.secrets.provider_keys import ProviderKeys
+from anycowork.server.services import Services
+from anycowork.server.setup.database_setup import open_database, stored_rows_required
+from anycowork.server.setup.metrics_setup import build_metrics
+from anycowork.server.setup.service_setup import build_models, build_services
+from anycowork.server.setup.shared_components import (
     add_delegates,
     build_local_models,
     build_mcp_manager,
     build_shared_components,
 )
+from anycowork.server.setup.turn_setup import build_turn_runtime
 from anycowork.server.stall_watchdog import StallWatch, stall_log_level
-from anycowork.server.turn_setup import build_turn_runtime
 from anycowork.server.uvicorn_server import serve_app, tune_gc
 from anycowork.store.postgres.address import read_address
 from anycowork.store.sql.database import Database
-from anycowork.telemetry.log_secrets import LogSecrets
-from anycowork.telemetry.server_log import server_log
+from anycowork.telemetry.server_log import LogSecrets, server_log
 from anycowork.telemetry.telemetry import ServerTelemetry
+from anycowork.turns.turn_scheduler import TurnScheduler
 
 log = logging.getLogger(__name__)
 JOIN_AGAIN_SECONDS = 1.0
@@ -70,7 +69,6 @@ class RunningServer:
     database: Database
     providers: ProviderRegistry
     scheduler: TurnScheduler
-    engine: Engine
     job_engine: DbosEngine | None
     """Hands jobs to workers, if the database is shared."""
     coordinator: JobCoordinator
@@ -78,6 +76,7 @@ class RunningServer:
     local: LocalModels
     maintenance: Maintenance
     mcp: McpManager
+    workspaces: Workspaces
     services: Services
     telemetry: ServerTelemetry
     app: ASGIApp
@@ -104,7 +103,7 @@ async def start_services(
     Raises: StorageFault, BadWorkspace.
     """
     clock = clock or SystemClock()
-    hub = Hub(heartbeat_seconds=settings.heartbeat_seconds)
+    hub = Hub(heartbeat_seconds=settings.heartbeat_seconds, shared=settings.database_url is not None)
     is_worker = worker_jobs is not None
     database = await open_database(settings, clock, hub.publish, hub.chats_changed, is_worker=is_worker)
     keys = await asyncio.to_thread(ProviderKeys, settings.data_dir)
@@ -114,7 +113,7 @@ async def start_services(
         environment=os.environ,
         stored_key=keys.find,
         timeouts=Timeouts(idle=settings.provider_timeout),
-        catalog=known_models(settings.data_dir),
+        find_facts=known_models(settings.data_dir).facts,
     )
     log_secrets = log_secrets or LogSecrets()
     log_secrets.add(keys.values)
@@ -122,24 +121,26 @@ async def start_services(
     stalls = StallWatch(stall_log_level(settings.log_format, sys.stderr))
     try:
         async with asyncio.TaskGroup() as tasks:
-            server = await _build_server(
-                settings,
-                clock,
-                token,
-                hub=hub,
-                database=database,
-                providers=providers,
-                provider_keys=keys,
-                tasks=tasks,
-                egress=Egress(outside),
-                stalls=stalls,
-                worker_jobs=worker_jobs,
-            )
+            with stored_rows_required(settings):
+                server = await _build_server(
+                    settings,
+                    clock,
+                    token,
+                    hub=hub,
+                    database=database,
+                    providers=providers,
+                    provider_keys=keys,
+                    tasks=tasks,
+                    egress=Egress(outside),
+                    stalls=stalls,
+                    worker_jobs=worker_jobs,
+                )
             log_secrets.add(server.mcp.secret_values)
             watches = [tasks.create_task(server.local.watch()), tasks.create_task(server.maintenance.keep_up())]
             watches += [tasks.create_task(watch) for watch in server.peer_watches]
-            if settings.probe_local_servers:
-                watches.append(tasks.create_task(LocalServerWatcher(providers).watch()))
+            watcher = LocalServerWatcher(providers, is_wanted=server.settings.probe_local_servers)
+            server.settings.pass_on("probe_local_servers", watcher.changed.set)
+            watches.append(tasks.create_task(watcher.watch()))
             try:
                 with stalls.watching(asyncio.get_running_loop()):
                     yield server
@@ -151,11 +152,11 @@ async def start_services(
                 server.services.queue.close()
                 await server.services.person_commands.aclose()
                 await _interrupt_turns(server)
-                await server.engine.aclose()
                 if server.job_engine is not None:
                     await server.job_engine.aclose()
                 await server.local.aclose()
                 await server.mcp.aclose()
+                await asyncio.to_thread(server.workspaces.mounts.end_all)
                 await server.telemetry.aclose()
     finally:
         await providers.aclose()
@@ -215,7 +216,9 @@ async def _build_server(
     if not is_worker:
         await services.queue.resume_all()
     local.offer()
-    app = create_worker_api(services) if is_worker else create_api(services)
+    routes = build_routes(services)
+    forwarded = create_forwarded_api(routes)
+    app = forwarded if is_worker else create_api(services, routes)
     lost, stopping = asyncio.Event(), services.server.stopping
     watches: tuple[Coroutine[None, None, None], ...] = ()
     if turns.locks is not None and turns.job_engine is not None:
@@ -226,7 +229,7 @@ async def _build_server(
             hub=hub,
             locks=turns.locks,
             recovery=turns.recovery,
-            turns=turns.turns,
+            scheduler=turns.scheduler,
             on_rest=on_rest,
             takes=turns.takes,
             coordinator=turns.coordinator,
@@ -234,19 +237,20 @@ async def _build_server(
             lost=lost,
             workspaces=shared.workspaces,
         )
-        watches = worker_watches(runtime, partial(answer_here, app)) if is_worker else server_watches(runtime, stopping)
+        answer = partial(answer_here, forwarded)
+        watches = worker_watches(runtime, answer) if is_worker else server_watches(runtime, stopping, answer)
     return RunningServer(
         settings=shared.live_settings,
         database=database,
         providers=providers,
         scheduler=turns.scheduler,
-        engine=turns.engine,
         job_engine=turns.job_engine,
         coordinator=turns.coordinator,
         chats=services.chats,
         local=local,
         maintenance=maintenance,
         mcp=mcp,
+        workspaces=shared.workspaces,
         services=services,
         telemetry=shared.telemetry,
         app=app,
@@ -364,9 +368,9 @@ def join_again_after(tries: int) -> float:
 
 def _first_away(faults: BaseExceptionGroup[BaseException]) -> DatabaseUnreachable | None:
     for fault in faults.exceptions:
-        found = _first_away(fault) if isinstance(fault, BaseExceptionGroup) else fault
-        if isinstance(found, DatabaseUnreachable):
-            return found
+        unreachable = _first_away(fault) if isinstance(fault, BaseExceptionGroup) else fault
+        if isinstance(unreachable, DatabaseUnreachable):
+            return unreachable
     return None
 
 
@@ -378,3 +382,4 @@ async def _first_of(*events: asyncio.Event) -> None:
     finally:
         for wait in waits:
             wait.cancel()
+        await asyncio.wait(waits)

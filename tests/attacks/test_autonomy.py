@@ -1,24 +1,39 @@
 """Autonomy: what each level lets pass, and attempts to get more out of it than a person chose."""
 
 import json
+import shutil
 from pathlib import Path
 from typing import Any  # a test's own words
 
 import pytest
 
-from anycowork.server import sandbox_setup
+from anycowork.server.setup import sandbox_setup
 from support.attempts import Attempts
 from support.live_server import LiveChat, LiveServer, live_server
 from support.scripted_model import call
 from support.spec import proves
 
 FILES = {"a.txt": "old\n", ".env": "PASSWORD=hunter2\n"}
+FOLDERS = {"docs/one.md": "1\n", "docs/two.md": "2\n", "__pycache__/a.pyc": "x"}
 EDITS = {
     "create": call("create_file", path="new.txt", content="x"),
     "update": call("update_file", path="a.txt", edits=[{"find": "old", "replace": "new"}]),
     "move": call("move_file", path="a.txt", to="b.txt"),
 }
-COMMANDS = {"rm": "rm a.txt", "touch": "touch made", "ls": "ls -l", "program": "python3 --version"}
+COMMANDS = {
+    "touch": "touch made",
+    "ls": "ls -l",
+    "program": "python3 --version",
+    "loop": "for f in 1 2; do touch b$f; done",
+    "substitution": "echo $(date) > c.txt",
+    "condition": "if [ -e a.txt ]; then cat a.txt; fi",
+    "code": "python3 -c 'print(1)' | tee e.txt",
+    "words unknown": "eval ls; x=$(ls); cat $x",
+    "mv": "mv a.txt b.txt",
+    "mv of a folder": "mv docs papers",
+    "own file gone": "touch own && rm own",
+    "cache gone": "rm -r __pycache__",
+}
 RUN = {name: call("execute_command", command=command) for name, command in COMMANDS.items()}
 RUN_SCRIPT = call("execute_command", command="python3 make.py")
 ALWAYS = {
@@ -34,7 +49,17 @@ ALWAYS = {
     "secret by a variable": call("execute_command", command="f=.env; cat $f"),
     "network": call("execute_command", command="true", network=["example.org"]),
     "more rights": call("execute_command", command="sudo true"),
-    "unreadable": call("execute_command", command="eval ls"),
+    "more rights in a loop": call("execute_command", command="for f in 1; do sudo true; done"),
+    "network in a loop": call("execute_command", command="while true; do curl http://x; done"),
+    "secret in a loop": call("execute_command", command="for f in .env; do cat $f; done"),
+    "rm": call("execute_command", command="rm a.txt"),
+    "rm of a folder": call("execute_command", command="rm -r docs"),
+    "rm by a program": call("execute_command", command="python3 -c 'import os; os.remove(\"a.txt\")'"),
+    "rm in a loop": call("execute_command", command="for f in *.txt; do rm $f; done"),
+    "find": call("execute_command", command="find docs -type f -delete"),
+    "moved out": call("execute_command", command="mv a.txt /tmp/"),
+    "folder replaced": call("execute_command", command="rm -r docs && mkdir docs && touch docs/one.md"),
+    "same names": call("execute_command", command="rm -r docs && mkdir papers && touch papers/one.md papers/two.md"),
     "quoted": f"I might call {EDITS['create']} next.",
 }
 
@@ -55,9 +80,10 @@ async def state_after(tmp_path: Path, level: str, reply: str, *rules: dict[str, 
 
 async def state_of(client: LiveServer, level: str, reply: str) -> str:
     """The chat's state after this reply, in a chat of its own, with the files as they were."""
-    for path in [path for path in client.workspace.iterdir() if path.is_file()]:
-        path.unlink()
-    for name, text in FILES.items():
+    for path in client.workspace.iterdir():
+        path.unlink() if path.is_file() else shutil.rmtree(path)
+    for name, text in {**FILES, **FOLDERS}.items():
+        (client.workspace / name).parent.mkdir(exist_ok=True)
         (client.workspace / name).write_text(text)
     client.model.replies[:] = [reply, *["Done."] * 4]
     chat = await chat_at(client, level)
@@ -90,6 +116,58 @@ async def test_what_asks_at_every_level_asks(tmp_path: Path, attempts: Attempts)
             assert await state_of(client, level, ALWAYS[name]) == "awaiting_approval"
 
         await attempts.each([f"{level}: {name}" for level in ("edits", "sandboxed") for name in ALWAYS], attempt)
+
+
+@proves("APR-9")
+async def test_command_of_unknown_words_asks_where_a_rule_speaks_of_commands(tmp_path: Path) -> None:
+    for number, effect in enumerate(("ask", "deny")):
+        (at := tmp_path / str(number)).mkdir()
+        rule = {"tool": "execute_command", "resource": "npm publish *", "effect": effect}
+        assert await state_after(at, "sandboxed", RUN["words unknown"], rule) == "awaiting_approval"
+
+
+@proves("APR-9")
+async def test_deleting_asks_once_with_the_true_list_unless_the_chat_made_it(tmp_path: Path) -> None:
+    run = [
+        call("execute_command", command=command) for command in ("mkdir n && touch n/1 n/2", "rm -r n", "rm -r docs")
+    ]
+    replies = [
+        *run,
+        "Done.",
+        call("execute_command", command="mv a.txt z.txt"),
+        call("execute_command", command="rm z.txt"),
+    ]
+    async with live_server(tmp_path, replies=[*replies, "Done."], files={**FILES, **FOLDERS}) as client:
+        chat = await chat_at(client, "sandboxed")
+        assert (await chat.send("go"))["state"] == "awaiting_approval"
+        assert not (client.workspace / "n").exists() and (client.workspace / "docs/one.md").exists()
+        (asked,) = await chat.approvals()
+        assert "It deletes 2 files that this chat did not make: docs/one.md, docs/two.md." in asked["reasons"]
+        assert asked["held"] and "docs/two.md" in asked["diff"]
+        assert (await chat.decide())["state"] == "idle" and not (client.workspace / "docs").exists()
+        assert (await chat.send("go"))["state"] == "awaiting_approval"  # under another name it is the same file
+        assert (client.workspace / "z.txt").exists()
+
+
+@proves("APR-9")
+async def test_file_that_a_person_made_meanwhile_is_not_the_chats_to_delete(tmp_path: Path) -> None:
+    run = [call("execute_command", command=command) for command in ("touch t && rm t", "touch u", "rm u", "rm p.txt")]
+    async with live_server(tmp_path, replies=[*run[:3], "Done.", run[3], "Done."]) as client:
+        chat = await chat_at(client, "sandboxed")
+        assert (await chat.send("go"))["state"] == "idle"
+        (client.workspace / "p.txt").write_text("mine\n")
+        assert (await chat.send("go"))["state"] == "awaiting_approval"
+
+
+@proves("APR-9")
+async def test_rule_for_a_file_holds_where_its_folder_is_removed(tmp_path: Path) -> None:
+    rule = {"tool": "delete_file", "resource": "/docs/one.md", "effect": "deny", "scope": "global"}
+    async with live_server(tmp_path, replies=[ALWAYS["rm of a folder"], "Done."], files=FOLDERS) as client:
+        await client.ask("POST", "/rules", rule, expect=201)
+        chat = await client.chat()
+        await chat.send("go")
+        await chat.decide()
+        assert (client.workspace / "docs/one.md").exists()
 
 
 @proves("APR-9")

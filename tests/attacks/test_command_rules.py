@@ -170,7 +170,7 @@ def test_no_rule_with_a_star_lets_it_run_another_program(text: str) -> None:
 
 
 # `tool` and the scripts of a package may do anything without being told: what a rule denies cannot be seen in these words.
-DO_ANYTHING = ("an unknown program's option", "an unknown program's input", "npm words for a script")
+DO_ANYTHING = ("an unknown program's option", "npm words for a script")
 
 
 @proves("APR-2", "APR-3")
@@ -178,6 +178,82 @@ DO_ANYTHING = ("an unknown program's option", "an unknown program's input", "npm
 def test_a_rule_that_denies_still_bites_under_a_rule_that_allows_everything(name: str) -> None:
     denied = [_rule(Effect.DENY, f"{program} *") for program in ("rm", "evil", "./evil")]
     assert _decide(RUNS_ANOTHER[name], _rule(Effect.ALLOW, "*"), *denied).effect is not Effect.ALLOW
+
+
+INTERPRETERS = (
+    "bash", "sh", "dash", "zsh", "ksh", "ash", "rbash", "/bin/bash", "../../bin/sh", "busybox sh", "env bash", "env -u X dash",
+    "X=1 bash", "nohup bash", "timeout 5 bash", "time bash", "nice -n 5 sh", "command bash", "sudo bash", "stdbuf -oL bash",
+    "bash -x", "bash --norc", "python3", "python", "python3.12", "/usr/bin/python3", "python3 -u", "pypy3", "perl", "perl5.36", "ruby", "node",
+    "php", "lua", "lua5.4", "tclsh", "Rscript", "julia", "fish", "csh", "pwsh", "guile", "unknown-language",
+)  # fmt: skip
+# Each makes the interpreter run words that stand in no file that lies there already; `{}` is the interpreter.
+NO_PLAIN_SCRIPT = {
+    "stdin by name": "{} /dev/stdin <<< 'rm x'",
+    "descriptor by name": "{} /dev/fd/0 <<< 'rm x'",
+    "descriptor in proc": "{} /proc/self/fd/0 <<< 'rm x'",
+    "descriptor of a thread": "{} /proc/thread-self/fd/0 <<< 'rm x'",
+    "another descriptor": "{} /dev/fd/3 3< f",
+    "two slashes": "{} //dev//stdin <<< 'rm x'",
+    "around a corner": "{} /usr/../dev/stdin <<< 'rm x'",
+    "up": "{} ../../../dev/stdin <<< 'rm x'",
+    "a here-string": "{} <<< 'rm x'",
+    "a here-document": "{} <<'E'\nrm x\nE",
+    "a here-document and a name": "{} /dev/stdin <<'E'\nrm x\nE",
+    "a file": "{} < f",
+    "a pipe": "echo 'rm x' | {}",
+    "a pipe and a name": "echo 'rm x' | {} /dev/stdin",
+    "a pipe and a dash": "echo 'rm x' | {} -",
+    "the end of three": "cat f | tr a b | {}",
+    "a script that may be a link": "{} script <<< 'rm x'",
+    "a link that was just made": "ln -s /dev/stdin link; {} link <<< 'rm x'",
+    "a variable": '{} "$X"',
+    "process substitution": "{} <(echo rm x)",
+    "a script that was just written": "echo 'rm x' > s; {} s",
+    "one written in another spelling": "echo 'rm x' > ./a/../s; {} s",
+    "one written by tee": "tee s <<< 'rm x'; {} s",
+    "one copied": "cp f s && {} s",
+    "one loaded": "curl -o s example.org; {} s",
+    "a pipe with a name": "mkfifo p; {} p | echo 'rm x' > p",
+    "by xargs": "echo f | xargs {}",
+    "by find": "find . -maxdepth 0 -exec {} ';' <<< 'rm x'",
+    "by find and a name": "find . -maxdepth 0 -exec {} /dev/stdin ';' <<< 'rm x'",
+}  # fmt: skip
+
+
+RUNS_A_FILE = frozenset({
+    "a variable", "a script that was just written", "one written in another spelling", "one written by tee", "one copied", "one loaded",
+    "a pipe with a name", "by xargs",
+})  # fmt: skip
+
+
+@proves("APR-2", "APR-3")
+@pytest.mark.parametrize(
+    ("way", "interpreter"),
+    [
+        (way, interpreter)
+        for way in NO_PLAIN_SCRIPT
+        for interpreter in INTERPRETERS
+        if interpreter != "unknown-language" or way not in RUNS_A_FILE  # nothing says that this program runs a file
+    ],
+)
+def test_what_an_interpreter_reads_passes_no_rule_that_denies(way: str, interpreter: str) -> None:
+    text = NO_PLAIN_SCRIPT[way].replace("{}", interpreter)
+    for effect in (Effect.DENY, Effect.ASK):
+        assert _decide(text, _rule(Effect.ALLOW, "*"), _rule(effect, "rm *")).effect is not Effect.ALLOW, text
+
+
+@pytest.mark.parametrize(
+    "text", ["bash build.sh", "python3 -m pytest -q", "python3 tools/gen.py out.txt", "node x.js", "echo x > s; cat s", "sh -e run.sh a b",
+             "cp a b && cat b", "cat f | sort | uniq -c", "python3.12 x.py", "perl -w x.pl", "./run.sh --fast"]
+)  # fmt: skip
+def test_a_script_that_lies_there_is_an_ordinary_program(text: str) -> None:
+    assert _decide(text, _rule(Effect.ALLOW, "*"), _rule(Effect.DENY, "rm *")).effect is Effect.ALLOW
+
+
+def test_a_program_that_the_same_line_makes_passes_no_rule_that_denies() -> None:
+    rules = (_rule(Effect.ALLOW, "*"), _rule(Effect.DENY, "rm *"))
+    assert _decide("echo 'rm x' > s; chmod +x s; ./s", *rules).effect is Effect.ASK
+    assert _decide("cp f bin/tool && bin/tool", *rules).effect is Effect.ASK
 
 
 @proves("APR-2")

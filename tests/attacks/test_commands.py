@@ -18,7 +18,7 @@ import pytest
 from anycowork.domain.errors import AnyCoworkError
 from anycowork.domain.roles import Permission
 from anycowork.domain.tools import ToolResult
-from anycowork.sandbox.stage import Layer
+from anycowork.sandbox.layers.stage import Layer
 from support.sandboxes import running
 from support.spec import proves
 from support.tool_workspace import ToolWorkspace, tree

@@ -4,7 +4,15 @@ import itertools
 
 import pytest
 
-from anycowork.domain.control_files import ControlClass, ControlName, control_names, is_build_script, is_control_file
+from anycowork.domain.path_class import (
+    ControlClass,
+    ControlName,
+    PathClass,
+    class_of,
+    control_names,
+    is_build_script,
+    is_control_file,
+)
 from anycowork.domain.plan import Plan, PlanStep
 from anycowork.domain.rules import Effect, Rule, RuleScope
 from anycowork.domain.tool_ports import Prepared
@@ -14,7 +22,6 @@ from anycowork.permissions.proposals import proposed_rule
 from anycowork.permissions.resources import resources_of
 from anycowork.permissions.risk import assess_risk
 from anycowork.permissions.rules import RuleDecision, RuleIndex, check_changes, decide
-from anycowork.sandbox.path_class import PathClass, class_of
 from support.attempts import Attempts
 from support.spec import proves
 from support.tool_workspace import ToolWorkspace, tree
@@ -171,3 +178,40 @@ async def test_a_moved_folder_names_every_control_file_in_it(bench: ToolWorkspac
     bench.write("x/workflows/ci.yml", "on: push")
     prepared = await bench.prepare("move_file", path="x", to=".github")
     assert "/.github/workflows/ci.yml" in resources_of(prepared, SPECS["move_file"], ROOT).paths
+
+
+# Names that an attack found to pass, each judged by what runs it without being named.
+ASKS = (
+    ".gitattributes", ".claude-plugin/plugin.json", ".eslintrc.js", ".eslintrc.json", "eslint.config.mjs", ".rubocop.yml", ".netrc", ".env",
+    "app/.env.production", ".curlrc", ".wgetrc", ".eclipse/x", ".project", ".earthly/config.yml", ".perltidyrc", ".julia/config/startup.jl",
+    ".pylintrc", ".flake8", "mypy.ini", ".luacheckrc", ".formatter.exs", ".prettierrc", ".ycm_extra_conf.py",
+)  # fmt: skip
+WARNS = (
+    "conftest.py",
+    "tests/conftest.py",
+    "requirements.txt",
+    "requirements-dev.txt",
+    "package.json",
+    "uv.lock",
+    "vite.config.ts",
+    "go.mod",
+)
+PASSES = (
+    ".gitignore",
+    "src/__init__.py",
+    "main.py",
+    "index.js",
+    ".env.example",
+    ".editorconfig",
+    "tsconfig.json",
+    "docs/env.md",
+)
+
+
+@proves("APR-3")
+def test_names_that_were_judged_stay_where_they_were_put() -> None:
+    assert [path for path in ASKS if not is_control_file(path)] == []
+    assert [path for path in WARNS if not is_build_script(path) or is_control_file(path)] == []
+    assert [path for path in PASSES if is_control_file(path) or is_build_script(path)] == []
+    for path in ASKS:
+        assert decision(path, "/**", "**") is Effect.ASK, path

@@ -155,6 +155,35 @@ async def test_a_jobs_task_is_given_to_the_agent_that_its_step_names(tmp_path: P
         assert (client.workspace / "new.txt").read_text() == "by the agent"
 
 
+@proves("ACP-2/3", "PLN-6/2", "PLN-6/3")
+async def test_an_agents_changes_belong_to_the_step_that_names_the_agent(tmp_path: Path) -> None:
+    created = ("ask_write", "sub/new.txt", "by the agent")
+    action = attempts(("mode",), ("ask_read_missing", "sub/new.txt"), created)
+    guessed = {"tools_needed": ["update_file"], "paths": ["a.txt"]}  # a planner that cannot know what the agent will do
+    step = {"id": "a", "action": action, "agent": "helper", "paths": ["sub/new.txt"], "dependencies": []}
+    other = {"id": "b", "action": attempts(("write", "b.txt", "b")), "agent": "helper", **guessed}
+    async with live_server(tmp_path, files=FILES, agents=AGENTS) as client:
+        chat = await client.chat()
+        job = await approved(client, chat, plan=plan(step, other))
+        for task_id in ("a", "b"):
+            assert (await chat.rest())["state"] == "awaiting_approval"
+            (asked,) = await chat.approvals()
+            assert (asked["task_id"], asked["outside_plan"]) == (task_id, False)
+            await chat.decide()
+        job = await until(client, chat, job["id"], "completed", "failed")
+        assert job["status"] == "completed", job
+        assert [(task["status"], task["attempt"]) for task in job["tasks"]] == [("completed", 1)] * 2
+        assert (client.workspace / "sub/new.txt").read_text() == "by the agent"
+        told_missing = [one["content"] for one in await chat.messages() if "missing: -32002" in one["content"]]
+        assert told_missing and "ENOENT" in told_missing[0]
+        assert "mode full-access" in told_missing[0], "no sandbox of its own inside ours"
+        audit = await client.ask("GET", f"/jobs/{job['id']}/audit")
+        assert [(one["files"], one["unplanned"]) for one in audit["steps"]] == [
+            (["sub", "sub/new.txt"], []),
+            (["b.txt"], []),
+        ]
+
+
 @proves("ACP-2/3", "JOB-11")
 async def test_agents_of_other_vendors_race_for_a_task_and_a_person_keeps_one(tmp_path: Path) -> None:
     agents = {"helper": AGENTS["helper"], "second": AGENTS["helper"]}
@@ -199,3 +228,24 @@ async def test_an_agent_reads_no_key_file_of_the_workspace(tmp_path: Path) -> No
         text = str(await chat.messages())
         assert "old" in text and "hunter2" not in text
         assert (client.workspace / ".env").read_text() == files[".env"]
+
+
+@proves("ACP-2/1", "APR-3")
+async def test_no_change_of_a_key_file_reaches_an_agent_that_works(tmp_path: Path) -> None:
+    """Its copy was made before; a person goes on saving, creating and linking files in the workspace meanwhile."""
+    files = {"a.txt": "old\n", ".env": "PASSWORD=hunter2\n"}
+    poll = "end=$((SECONDS+2)); while [ $SECONDS -lt $end ]; do cat a.txt .env .env.new linked sub/server.key; done 2>/dev/null | sort -u"
+    async with live_server(tmp_path, files=files, agents=AGENTS) as client:
+        running = asyncio.ensure_future(told(client, attempts(("terminal", poll))))
+        async with asyncio.timeout(60):
+            while not running.done() and not started_with(PROGRAM[1]):
+                await asyncio.sleep(0)
+        root = client.workspace
+        (tmp_path / "saved").write_text("PASSWORD=hunter2, saved\n")
+        (tmp_path / "saved").rename(root / ".env")
+        (root / ".env.new").write_text("PASSWORD=hunter2, new\n")
+        (root / "linked").hardlink_to(root / ".env")
+        (root / "sub").mkdir()
+        (root / "sub/server.key").write_text("hunter2\n")
+        text = str(await (await running).messages())
+        assert "old" in text and "hunter2" not in text

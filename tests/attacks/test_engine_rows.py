@@ -2,14 +2,14 @@
 
 import asyncio
 import base64
-import pickle  # noqa: TID251  # the attack
+import pickle  # the attack
 from pathlib import Path
 
 import pytest
 
-from anycowork.domain.engine import RunSegment
 from anycowork.domain.messages import Json
 from anycowork.engine.dbos_runtime import APPLICATION_VERSION, QUEUE, WORKFLOW
+from anycowork.engine.runs import RunSegment
 from support.engine_sessions import engine_session
 from support.postgres import has_a_name
 from support.postgres_process import own_postgres
@@ -41,7 +41,7 @@ async def test_queued_row_that_names_pickle_is_not_unpickled(tmp_path: Path) -> 
             await engine.submit("test", {}, key="honest")
             async with asyncio.timeout(60):
                 await ran.wait()
-                await engine.result("honest")
+                await session.result("honest")
             columns = "status, name, queue_name, application_version, created_at, updated_at, application_name"
             server.run(
                 f"INSERT INTO dbos.workflow_status (workflow_uuid, inputs, serialization, {columns}) SELECT 'evil', '{inputs}',"

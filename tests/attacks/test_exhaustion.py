@@ -14,8 +14,8 @@ from anycowork.domain.rules import Effect, Rule, RuleScope
 from anycowork.domain.tools import CallStatus
 from anycowork.permissions.patterns import path_matches, require_path_pattern
 from anycowork.permissions.rule_matcher import RuleMatcher
+from anycowork.sandbox.layers.stage import Layer
 from anycowork.sandbox.limits import CommandLimits
-from anycowork.sandbox.stage import Layer
 from anycowork.workspace.remove_folder import remove_folder
 from support.asgi import Client
 from support.disks import as_root, mounted
@@ -95,7 +95,7 @@ async def test_no_file_tool_makes_folders_without_end(bench: ToolWorkspace) -> N
 async def test_files_that_are_nothing_but_holes_are_not_read_through(
     bench: ToolWorkspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("anycowork.sandbox.delta_scan.MOST_BYTES", 40 << 20)
+    monkeypatch.setattr("anycowork.sandbox.commit.delta_scan.MOST_BYTES", 40 << 20)
     result = await bench.call("execute_command", command="for i in 1 2 3; do truncate -s 15M hole$i; done")
     assert result.status is CallStatus.ERROR and "too many to be looked at" in result.content
     assert tree(bench.root) == {}

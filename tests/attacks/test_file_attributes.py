@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from anycowork.sandbox.stage import Layer
+from anycowork.sandbox.layers.stage import Layer
 from support.checkpoints import recorded
 from support.spec import proves
 

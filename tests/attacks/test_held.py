@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from anycowork.sandbox.layers.stage import Layer
 from anycowork.sandbox.sandbox import Sandbox
-from anycowork.sandbox.stage import Layer
 from support.live_server import LiveChat, LiveServer, RequestRefused, live_server
 from support.scripted_model import call
 from support.spec import proves

@@ -71,7 +71,8 @@ async def test_agents_have_their_role_model_and_prompt_and_an_unknown_one_is_ref
             "role": "planner",
             "model": "scripted/scripted",
             "prompt": "You look closely.",
-            "limits": {"steps": 3, "seconds": None},
+            "description": "",
+            "limits": {"steps": 3, "seconds": None, "tokens": None, "cost": None},
         }
         chat = await client.chat()
         job = await approved(client, chat, plan=plan({"id": "look", "action": "look", "agent": "scout"}))

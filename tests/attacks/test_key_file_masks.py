@@ -12,8 +12,8 @@ import pytest
 from anycowork.domain.ports import HiddenPathRules
 from anycowork.domain.tool_ports import ToolContext
 from anycowork.permissions.rules import RuleIndex
-from anycowork.sandbox.key_file_index import KeyFileIndex
-from anycowork.sandbox.stage import Layer
+from anycowork.sandbox.layers.stage import Layer
+from anycowork.sandbox.secrets.key_file_index import KeyFileIndex
 from anycowork.workspace.jail import Jail
 from support.attempts import Attempts
 from support.live_server import LiveServer, live_server
@@ -99,13 +99,24 @@ async def test_a_command_cannot_read_key_files_that_nobody_allowed(filled: ToolW
     await attempts.each(READS, attempt)
 
 
-async def test_what_covers_is_no_change_and_the_result_says_how_to_ask(filled: ToolWorkspace) -> None:
-    result = await filled.call(
-        "execute_command", context(filled), command="cat deploy/ca.pem; echo x > new.txt; ls -la"
-    )
+async def test_what_covers_is_no_change_and_a_command_that_reads_nothing_hears_nothing_of_it(
+    filled: ToolWorkspace,
+) -> None:
+    command = "cat deploy/ca.pem; echo x > new.txt; ls -la"
+    result = await filled.call("execute_command", context(filled), command=command)
     assert [file["path"] for file in result.facts["files"]] == ["new.txt"]  # type: ignore[union-attr,index,call-overload]  # JSON
     assert "public" in result.content, "a file with certificates alone holds no key"
-    assert "could not read" in result.content and "'.env'" in result.content and "'key_files'" in result.content
+    assert "could not read" not in result.content and result.facts["key_files_left_out"]
+
+
+@pytest.mark.parametrize(
+    "command", ["cat .env", "source .env 2> /dev/null", "cat .e* || true", 'python3 -c \'open("." + "env")\'']
+)
+async def test_a_command_that_misses_a_key_file_is_told_how_to_ask_for_that_one(
+    filled: ToolWorkspace, command: str
+) -> None:
+    result = await filled.call("execute_command", context(filled), command=command)
+    assert "could not read '.env': " in result.content and "'key_files'" in result.content
 
 
 async def test_git_takes_no_cover_for_a_change(bench: ToolWorkspace) -> None:
@@ -236,8 +247,8 @@ async def test_at_commit_uncovers_no_key_file(tmp_path: Path) -> None:
         assert [approval["held"] for approval in asked] == [False]
 
 
-@pytest.mark.parametrize("path", ["../.env", "/etc/passwd", "src/app.py", ".", "sub/", "*.pem", ".env\0x", "a/../.env"])
-async def test_key_files_names_only_key_files_of_the_workspace(filled: ToolWorkspace, path: str) -> None:
+@pytest.mark.parametrize("path", ["../.env", "/etc/passwd", ".", "sub/", "*.pem", ".env\0x", "a/../.env"])
+async def test_key_files_names_only_files_of_the_workspace(filled: ToolWorkspace, path: str) -> None:
     tool = filled.toolbox.find("execute_command")
     assert tool is not None and tool.problems({"command": "true", "key_files": [path]})
 

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from anycowork.domain.key_files import is_key_file, looks_secret
 from anycowork.permissions.command_risk import may_reach_secrets
 from anycowork.permissions.shell.parser import parse
 from support.attempts import Attempts
@@ -175,3 +176,20 @@ READERS = st.sampled_from(
 @given(reader=READERS, spelling=SPELLINGS)
 def test_no_spelling_of_a_key_file_is_taken_for_another_file(reader: str, spelling: str) -> None:
     assert may_reach_secrets(parse(reader.replace("{}", spelling, 1)))
+
+
+def test_files_of_environments_are_key_files_under_every_usual_name() -> None:
+    held = (".env", ".env.local", "conf/prod.env", "PROD.ENV", "app.env.production", "deploy/staging.env", "x.env.bak")
+    shown = (
+        ".env.example",
+        "sample.env",
+        ".env.production.example",
+        "template.env",
+        "process.env.ts",
+        "env",
+        "vite-env.d.ts",
+        "b.envelope",
+    )
+    assert [path for path in held if not is_key_file(path)] == []
+    assert [path for path in shown if is_key_file(path)] == []
+    assert all(map(looks_secret, held)), "what asks before reading asks before changing"

@@ -20,7 +20,7 @@ from support.spec import proves
 
 CHAT, RESPONSES, EMBEDDINGS = "/v1/chat/completions", "/v1/responses", "/v1/embeddings"
 LIMIT = 5.0
-FACTOR = 4  # as docs/gateway.md says: of text that a provider counts byte by byte and never tells of
+FACTOR = 4  # as docs/gateway.md says: of lower-case letters that a provider counts byte by byte and never tells of
 HI = [{"role": "user", "content": "hi"}]
 
 
@@ -173,6 +173,26 @@ async def test_whatever_is_asked_the_charge_holds_the_bill_and_the_bill_the_limi
     factor = 1 if tells is Tells.ASKED or bytes_per_token == 4 else FACTOR
     assert model.billed <= charged * factor * (1 + 1e-9)
     assert model.billed <= LIMIT * FACTOR
+
+
+@proves("GW-1")
+@pytest.mark.parametrize("text", ["中文字符", "0123456789", "A1B2C3", "{[(<!?>)]}", "ខ្មែរ", "🧶", "QXZJ"])
+async def test_dense_text_is_charged_as_a_provider_that_counts_bytes_bills_it(client, text):
+    async with BillingModel(tells=Tells.NEVER, bytes_per_token=1) as model:
+        app = await program(client, model, spend_per_day=LIMIT)
+        body = chat(messages=[{"role": "user", "content": text * (20_000 // len(text.encode()))}], max_tokens=1)[1]
+        answer = await app.post(CHAT, raw=json.dumps(body, ensure_ascii=False).encode())
+        assert answer.status == 200
+        frame = len(json.dumps(chat(max_tokens=1)[1]))  # names of fields, which count as words
+        assert model.billed <= await spend(client) + 2 * frame * INPUT / 1_000_000
+
+
+@proves("GW-1")
+async def test_an_image_is_not_charged_as_text(client):
+    image = {"type": "image_url", "image_url": {"url": "data:image/png;base64," + "A9+/" * 10_000, "detail": "low"}}
+    async with BillingModel() as model:
+        app = await program(client, model, tokens_per_day=15_000)
+        assert (await app.post(*chat(max_tokens=1, messages=[{"role": "user", "content": [image]}]))).status == 200
 
 
 @proves("GW-1")

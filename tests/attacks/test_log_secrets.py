@@ -13,7 +13,7 @@ import pytest
 from anycowork.app import serve
 from anycowork.config.settings import ProviderEntry, Settings
 from anycowork.server.data_folder import ServerInfo
-from anycowork.telemetry.log_secrets import HIDDEN, LogSecrets
+from anycowork.telemetry.server_log import HIDDEN, LogSecrets
 from support.attempts import Attempts
 from support.live_server import TIMEOUT, TOKEN, Caller
 from support.scripted_model import ScriptedModel
@@ -56,7 +56,7 @@ async def test_no_secret_of_the_server_stands_in_its_log(
         data_dir=tmp_path, port=0, token=TOKEN, probe_local_servers=False, providers=(lab,), log_format=log_format
     )
     ready: asyncio.Future[ServerInfo] = asyncio.get_running_loop().create_future()
-    serving = asyncio.create_task(serve(settings, ready=lambda info, _: ready.set_result(info)))  # noqa: TID251  # ended below
+    serving = asyncio.create_task(serve(settings, ready=lambda info, _: ready.set_result(info)))  # ended below
     try:
         async with asyncio.timeout(TIMEOUT):
             await asyncio.wait([serving, ready], return_when=asyncio.FIRST_COMPLETED)

@@ -16,11 +16,11 @@ from anycowork.domain.rules import Effect, Rule, RuleScope
 from anycowork.domain.tool_ports import ToolContext
 from anycowork.domain.tools import CallStatus, ToolResult
 from anycowork.permissions.rules import RuleIndex
-from anycowork.sandbox import hidden_path_index
-from anycowork.sandbox.delta import UnusableDelta
-from anycowork.sandbox.hidden_path_index import HiddenPathIndex
-from anycowork.sandbox.private_copy import CannotCopy
-from anycowork.sandbox.stage import Layer
+from anycowork.sandbox.commit.delta import UnusableDelta
+from anycowork.sandbox.layers.private_copy import CannotCopy
+from anycowork.sandbox.layers.stage import Layer
+from anycowork.sandbox.secrets import hidden_path_index
+from anycowork.sandbox.secrets.hidden_path_index import HiddenPathIndex
 from anycowork.workspace.folder import Folder
 from support.live_server import LiveServer, live_server
 from support.scripted_model import call

@@ -45,8 +45,8 @@ async def turns_of_others(reading: Coroutine[None, None, object]) -> int:
 async def test_a_buffer_of_short_lines_leaves_others_their_turn() -> None:
     """Each of these held the event loop until the last line was read: for seconds, again and again."""
     send, receive = anyio.create_memory_object_stream[object](16)
-    with receive:
-        assert await turns_of_others(read_messages(printed(), send, LineLog(), lambda: None)) >= LINES
+    with send, receive:
+        assert await turns_of_others(read_messages(printed(), send, LineLog())) >= LINES
     assert await turns_of_others(log_lines(printed(), LineLog())) >= 2 * LINES // 4096
     unused: asyncio.StreamWriter = None  # type: ignore[assignment]  # nothing is sent
     assert await turns_of_others(DelegateTransport(printed(), unused, LineLog()).receive()) >= LINES

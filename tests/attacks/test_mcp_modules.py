@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from anycowork.config.loading import load_settings
-from anycowork.server.mcp_server_store import SERVERS_FILE
+from anycowork.server.secrets.mcp_stores import SERVERS_FILE
 from support.distributions import install
 from support.live_server import live_server
 from support.spec import proves

@@ -17,9 +17,11 @@ from pydantic import JsonValue
 from anycowork.domain.errors import AnyCoworkError
 from anycowork.domain.network import Destination, read_destination
 from anycowork.domain.roles import Permission
-from anycowork.sandbox import delta_check, proxy, sandbox
-from anycowork.sandbox.egress import Egress
-from anycowork.sandbox.stage import Layer
+from anycowork.sandbox import sandbox
+from anycowork.sandbox.commit import delta_check
+from anycowork.sandbox.layers.stage import Layer
+from anycowork.sandbox.network import dialer
+from anycowork.sandbox.network.egress import Egress
 from anycowork.tools import ripgrep, sandboxed_program
 from anycowork.workspace import folder, jail, landlock_threads
 from anycowork.workspace.folder import Folder
@@ -403,12 +405,12 @@ PROXY = [
     Mechanism(
         "public addresses alone",
         led_to("inner.example", "inner.example"),
-        without(proxy, "_why_refused", nothing_found),
+        without(dialer, "_why_refused", nothing_found),
     ),
     Mechanism(
         "our own door",
         led_to("127.0.0.1:{port}", "127.0.0.1:{port}", named=True),
-        without(proxy, "is_own_address", lambda *of: False),
+        without(dialer, "is_own_address", lambda *of: False),
     ),
 ]
 

@@ -10,11 +10,11 @@ from anycowork.domain.ports import NOTHING_HIDDEN, SuppliedFile
 from anycowork.domain.rules import Effect, Rule, RuleScope
 from anycowork.permissions.policy import PolicyEvaluator
 from anycowork.permissions.rules import RuleIndex
-from anycowork.sandbox import sandbox, transaction
-from anycowork.sandbox.stage import Layer
-from anycowork.server import trusted_files
+from anycowork.sandbox import sandbox
+from anycowork.sandbox.commit import transaction
+from anycowork.sandbox.layers.stage import Layer
 from anycowork.tools import move_and_delete
-from anycowork.workspace import supplied_files
+from anycowork.workspace import supplied_files, trusted_files
 from support.instructions import NAME, told, trust
 from support.live_server import RequestRefused, live_server
 from support.mechanisms import Mechanism, require_needed, without

@@ -192,7 +192,7 @@ MECHANISMS = [
     Mechanism(
         "no pipes in the workspace",
         speak_into_a_pipe_in_the_workspace,
-        without(runtime, "_begin", lambda *, held: [runtime._BEGIN]),
+        without(runtime, "_begin", lambda **_: [runtime._BEGIN]),
     ),
     Mechanism(
         "no more than the tool said",

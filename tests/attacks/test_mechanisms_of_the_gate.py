@@ -15,7 +15,7 @@ from anycowork.domain.tools import Provenance
 from anycowork.permissions import gate, policy, resources, rules
 from anycowork.permissions.shell.parser import ParsedCommand
 from anycowork.permissions.shell.wrappers import CommandPart
-from anycowork.sandbox import transaction
+from anycowork.sandbox.commit import transaction
 from support.fake_network import FakeNetwork, FakeService, serving
 from support.live_server import LiveChat, LiveServer, RequestRefused, live_server
 from support.mechanisms import Mechanism, require_needed, without
@@ -121,7 +121,7 @@ async def go_on_when_the_budget_is_spent(at: Path) -> bool:
 
 def words_as_typed(text: str, depth: int = 0) -> ParsedCommand:
     """As if a command line were one command with its words."""
-    return ParsedCommand(text=text, parts=(CommandPart(words := tuple(text.split()), known=len(words)),))
+    return ParsedCommand(text=text, parts=(CommandPart(argv := tuple(text.split()), certain_count=len(argv)),))
 
 
 GATE = [

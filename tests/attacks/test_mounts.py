@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from anycowork.domain.errors import ToolFault
-from anycowork.sandbox.mounts import LONGEST_OPTIONS, Overlay
+from anycowork.sandbox.layers.mounts import LONGEST_OPTIONS, Overlay
 from support.spec import proves
 from support.tool_workspace import ToolWorkspace, tree
 

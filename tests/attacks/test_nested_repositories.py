@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from anycowork.domain.tools import CallStatus, ToolResult
+from anycowork.sandbox.layers.stage import Layer
 from anycowork.sandbox.sandbox import Sandbox
-from anycowork.sandbox.stage import Layer
 from support.live_server import live_server
 from support.nested_repositories import GIT_FOLDERS, PLACES, WHO, copy_repositories, make_repositories, shell
 from support.scripted_model import call

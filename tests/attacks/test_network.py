@@ -16,8 +16,9 @@ import pytest
 from anycowork.domain.errors import AnyCoworkError
 from anycowork.domain.network import Destination, read_destination, wanted_destinations
 from anycowork.domain.tools import ToolResult
-from anycowork.sandbox.egress import Egress
-from anycowork.sandbox.proxy import NetworkReach, ProxyLimits, SandboxProxy
+from anycowork.sandbox.network.dialer import NetworkReach
+from anycowork.sandbox.network.egress import Egress
+from anycowork.sandbox.network.proxy import ProxyLimits, SandboxProxy
 from support.fake_network import PUBLIC, FakeNetwork, FakeService, serving
 from support.spec import proves
 from support.tool_workspace import ToolWorkspace

@@ -11,9 +11,9 @@ from shutil import rmtree
 import pytest
 
 from anycowork.domain.roles import Permission
+from anycowork.sandbox.layers.stage import Layer, Stage
+from anycowork.sandbox.layers.staging_folders import runner_for
 from anycowork.sandbox.package_caches import PackageCache, PackageCaches, find_package_caches, mount_packages
-from anycowork.sandbox.stage import Layer, Stage
-from anycowork.sandbox.staging_folders import runner_for
 from support.spec import proves
 from support.tool_workspace import ToolWorkspace, tree
 
@@ -188,7 +188,7 @@ def test_a_cache_that_cannot_be_mounted_safely_is_left_out(caches: Caches, tmp_p
     stage = caches.bench.sandbox.staging.open(runner_for(root))
 
     def mounted(stage: Stage, *wanted: PackageCache) -> int:
-        return len(list(mount_packages(wanted, root, stage, home="/home/sandbox", layer=None, kept=True)))
+        return len(list(mount_packages(wanted, root, stage, home="/home/sandbox", layer=None, writes_kept=True)))
 
     assert mounted(stage, *found) == len(PACKAGES)
     long = tmp_path.joinpath(*["long" * 50] * 5)

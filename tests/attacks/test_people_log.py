@@ -10,7 +10,7 @@ import pytest
 from anycowork.config.settings import Settings
 from anycowork.domain.errors import Conflict, NotFound
 from anycowork.domain.people import AccessLevel, Person
-from anycowork.server.audit_check import AuditReport, check_audit
+from anycowork.server.audit.audit_check import AuditReport, check_audit
 from anycowork.store.sql.database import Database
 from support.spec import proves
 from support.stored import opened

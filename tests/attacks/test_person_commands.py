@@ -8,12 +8,14 @@ import aiohttp
 import pytest
 
 from anycowork.domain.principals import EDITOR_HEADER, MCP_HOST_HEADER
-from anycowork.tools.person_shell import LocalPersonShell
+from anycowork.tools.person_shell import PersonShell
 from anycowork.workspace.folder import Folder
 from support.attempts import Attempts
-from support.live_server import TOKEN, live_server
+from support.live_server import TOKEN, LiveChat, live_server
+from support.people import person
 from support.person_commands import run
 from support.scripted_model import call
+from support.spec import proves
 
 SECRET = "sk-of-the-server-alone"
 MARK = "ran-by-a-model"
@@ -109,7 +111,7 @@ async def test_what_a_command_leaves_in_the_background_is_ended_with_it(tmp_path
 
 
 async def test_without_bubblewrap_the_process_group_still_ends(tmp_path: Path, attempts: Attempts) -> None:
-    shell = LocalPersonShell(bubblewrap=None, data_dir=tmp_path / "data", environ=os.environ, seconds=30.0)
+    shell = PersonShell(bubblewrap=None, data_dir=tmp_path / "data", environ=os.environ, seconds=30.0)
     (tmp_path / "work").mkdir()
     folder = Folder(str(tmp_path / "work"))
 
@@ -134,6 +136,24 @@ async def test_escapes_and_reversed_text_stay_inert_in_a_report(tmp_path: Path, 
             assert "\x1b" not in page and "\u202e" not in page and "<img src=x" not in page and "⟨U+202E⟩" in page
 
         await attempts.each(["html"], is_inert)
+
+
+@proves("SEC-2")
+async def test_nobody_who_decides_nothing_is_told_what_a_persons_command_printed(tmp_path: Path) -> None:
+    """It runs with the rights of the server's user, and may print whatever that user can read."""
+    (tmp_path / "key").write_text(f"{SECRET}\n")
+    async with live_server(tmp_path) as client:
+        chat = await client.chat()
+        assert SECRET in (await run(chat, f"cat {tmp_path}/key"))["output"]
+        async with person(client, "Max", "viewer") as viewer:
+            host = {"Authorization": f"Bearer {TOKEN}", MCP_HOST_HEADER: "host"}
+            for headers in ({}, host):
+                for end in ("messages", "export?format=json", "export?format=markdown", "export?format=html"):
+                    address = f"{viewer.url}{chat.path}/{end}"
+                    async with viewer.session.get(address, headers=headers) as answer:
+                        page = await answer.text()
+                    assert answer.status == 200 and "key" in page and SECRET not in page, end
+            assert SECRET not in str(await LiveChat(viewer, {"id": chat.id}).events("message"))
 
 
 def _ends(pid: int) -> bool:

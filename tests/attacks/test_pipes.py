@@ -13,7 +13,7 @@ import pytest
 
 from anycowork.domain.errors import AnyCoworkError
 from anycowork.domain.roles import Permission
-from anycowork.sandbox.stage import Layer
+from anycowork.sandbox.layers.stage import Layer
 from attacks.test_plugins import bind_below
 from support.distributions import PluginBench
 from support.spec import proves

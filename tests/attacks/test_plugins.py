@@ -15,7 +15,7 @@ import pytest
 from anycowork.domain.ports import HiddenPathRules
 from anycowork.domain.roles import Permission
 from anycowork.domain.tools import CallStatus, ToolResult
-from anycowork.sandbox.stage import Layer
+from anycowork.sandbox.layers.stage import Layer
 from support.distributions import PluginBench, install
 from support.live_server import live_server
 from support.sandboxes import running

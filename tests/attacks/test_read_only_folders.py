@@ -14,9 +14,9 @@ from anycowork.checkpoints.capture import image, path_of
 from anycowork.checkpoints.pack import Pack
 from anycowork.checkpoints.restore import bring_back
 from anycowork.domain.snapshots import PathImage, PathKind, Undo
-from anycowork.sandbox.stage import Staging
-from anycowork.sandbox.staging_folders import runner_for
-from anycowork.sandbox.transaction import Transaction, finish
+from anycowork.sandbox.commit.transaction import Transaction, finish
+from anycowork.sandbox.layers.stage import Staging
+from anycowork.sandbox.layers.staging_folders import runner_for
 from anycowork.workspace.folder import Folder
 from anycowork.workspace.jail import Jail
 from support.checkpoints import recorded, whole

@@ -120,11 +120,35 @@ async def test_state_difference_commit_and_branch_run_no_program_of_the_reposito
     assert git(folder, "status", "--porcelain") == "?? .env\n?? .gitattributes\n"
     assert git(folder, "fsck", "--strict") == ""
     said = [(one["role"], one["content"]) for one in await chat.messages()]
+    not_run = "(hooks of the repository that were not run: pre-commit, prepare-commit-msg, commit-msg, post-commit)"
     assert said == [
-        ("system", f"You commit 1 file ({made['commit'][:10]}): Second"),
-        ("system", f"You committed 1 file ({made['commit'][:10]}): Second"),
+        ("system", f"You commit 1 file ({made['commit'][:10]}): Second {not_run}"),
+        ("system", f"You committed 1 file ({made['commit'][:10]}): Second {not_run}"),
         ("system", "You created the branch next and switched to it."),
     ]
+
+
+async def test_who_commits_is_a_name_and_an_address_and_nothing_more(chat: LiveChat, tmp_path: Path) -> None:
+    folder, path = chat.client.workspace, f"{chat.path}/git/identity"
+    before = (folder / ".git/config").read_bytes()
+    for name, email in (
+        ("A\n[core]\n\tpager = x", "a@b"),
+        ("A", 'a"@b\n[x]'),
+        ("  ", "a@b"),
+        ("A", "a b"),
+        ("<A>", "a@b"),
+    ):
+        await chat.client.ask("PUT", path, {"name": name, "email": email}, expect=422)
+    assert (folder / ".git/config").read_bytes() == before
+    await chat.client.ask("PUT", path, {"name": 'A\\" [core] x', "email": 'a"\\@b'}, expect=200)
+    assert git(folder, "config", "--file", ".git/config", "user.name") == 'A\\" [core] x\n'
+    assert git(folder, "config", "--file", ".git/config", "user.email") == 'a"\\@b\n'
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.write_bytes(before)
+    (folder / ".git/config").unlink()
+    (folder / ".git/config").symlink_to(elsewhere)
+    await chat.client.ask("PUT", path, {"name": "A", "email": "a@b"}, expect=409)
+    assert elsewhere.read_bytes() == before and (folder / ".git/config").is_symlink()
 
 
 @proves("UI-10")

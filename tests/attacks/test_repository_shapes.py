@@ -244,6 +244,10 @@ NEVER = {
 }  # fmt: skip
 ASKED = {
     "assume-unchanged": "git update-index --assume-unchanged a.txt",
+    "assume-unchanged by hand": (
+        "python3 -c \"import hashlib; d = bytearray(open('.git/index', 'rb').read()[:-20]); d[72] |= 0x80; "
+        "open('.git/index', 'wb').write(bytes(d) + hashlib.sha1(d).digest())\"; git ls-files -v | grep -q '^h a.txt'"
+    ),
     "skip-worktree": "git update-index --skip-worktree a.txt",
     "a file monitor": "git -c core.fsmonitor=true update-index --fsmonitor",
     "a split index": "git update-index --split-index",

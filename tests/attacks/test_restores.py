@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from anycowork.chats.rollback import RollbackRequest
+from anycowork.chats.files.rollback import RollbackRequest
 from anycowork.domain.chats import Chat, ChatConfig
 from anycowork.domain.errors import NotAllowed, NotKept, OutsideWorkspace, RestoreConflict, ToolFault
 from anycowork.domain.journal import AddChat, Change

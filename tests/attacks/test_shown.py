@@ -76,7 +76,7 @@ async def test_an_odd_byte_does_not_hide_a_script(bench: ToolWorkspace) -> None:
 
 @proves("APR-8")
 async def test_binary_content_is_told_by_size_and_hash(bench: ToolWorkspace) -> None:
-    shown = (await _held(bench, r"head -c 4000 /dev/zero > .vscode/x.bin")).diff or ""
+    shown = (await _held(bench, r"head -c 4000 /dev/zero > x.bin; echo x > .vscode/x.json")).diff or ""
     assert f"4,000 bytes, sha256 {sha256(bytes(4000)).hexdigest()}" in shown
 
 
@@ -89,7 +89,7 @@ async def test_a_link_is_shown_with_its_target(bench: ToolWorkspace) -> None:
 
 @proves("APR-8")
 async def test_a_file_of_more_than_4_mb_is_told_by_size_hash_and_its_ends(bench: ToolWorkspace) -> None:
-    command = "(echo first; yes same | head -c 5000000; echo; echo last) > .vscode/big.sh"
+    command = "(echo first; yes same | head -c 5000000; echo; echo last) > big.sh; echo x > .vscode/x.json"
     shown = (await _held(bench, command)).diff or ""
     content = b"first\n" + (b"same\n" * 1_000_000) + b"\nlast\n"
     assert f"{len(content):,} bytes, sha256 {sha256(content).hexdigest()}" in shown
@@ -168,13 +168,15 @@ async def test_the_terminal_shows_all_that_a_plan_grants_before_it_is_approved(t
     plan = {"type": "plan", "goal": "x", "steps": [*steps, last], "budget": {"calls": 7}}
     async with at_a_terminal(tmp_path, replies=[json.dumps(plan), "Done."], role="planner") as person:
         await person.say("plan it")
-        await person.sees("waits for you", "there is more below", "a⟨U+202E⟩0.txt")
-        await person.press("y")
+        await person.sees("waits for you", "F2, Tab or a click", "a⟨U+202E⟩0.txt")
+        await person.attend()
+        await person.sees("there is more below")
+        await person.decide("y")
         assert not (await person.chat.of_type("role_change"))
         await person.press("pagedown", "pagedown", "pagedown", "pagedown")
         await person.sees("checked by $ curl evil.example", "$ make all", "tool delete_file", "budget calls: 7")
         await person.sees("y approve and execute")
-        await person.press("y")
+        await person.decide("y")
         await person.sees("You approved the plan.", "Done.")
 
 
@@ -184,12 +186,14 @@ async def test_the_terminal_allows_a_call_only_when_its_end_was_on_the_screen(tm
     both = "\n".join(call("create_file", path=name, content=content) for name in ("a.sh", "b.sh"))
     async with at_a_terminal(tmp_path, replies=[both, "Done."]) as person:
         await person.say("do it")
-        await person.sees("1 of 2", "there is more below")
+        await person.sees("1 of 2", "F2, Tab or a click")
+        await person.attend()
+        await person.sees("there is more below")
         for key in ("y", "Y", "s", "a"):
-            await person.press(key)
+            await person.decide(key)
             assert len(await person.chat.approvals()) == 2
         for _ in range(12):
-            await person.press("Y")
+            await person.decide("Y")
         await person.sees("Done.")
         assert sorted(path.name for path in person.workspace.iterdir()) == ["a.sh", "b.sh"]
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from anycowork.sandbox.secret_paths import secrets_inside
+from anycowork.sandbox.secrets.secret_paths import secrets_inside
 from attacks.test_toolchains import SECRET, Home
 from support.live_server import live_server
 from support.raw_mcp_server import raw_server

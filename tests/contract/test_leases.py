@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 import pytest
 
 from anycowork.domain.errors import LeaseHeld
-from anycowork.domain.store_ports import Leases
+from anycowork.store.sql.workspaces import Leases
 from support.store_factories import OpenStore
 
 

@@ -12,7 +12,7 @@ from anycowork.domain.journal import Change, SetChat
 from anycowork.domain.messages import Speaker
 from anycowork.domain.ports import MessagePage
 from anycowork.domain.principals import Principal, PrincipalKind
-from anycowork.domain.store_ports import StoreBackend
+from anycowork.store.sql.database import Database
 from support.store_factories import OpenStore
 from support.stored import add_chat, message, note, said
 
@@ -21,7 +21,7 @@ def ids(page: MessagePage) -> list[str]:
     return [msgspec.json.decode(body)["id"] for body in page.bodies]
 
 
-async def with_messages(database: StoreBackend, count: int) -> None:
+async def with_messages(database: Database, count: int) -> None:
     await database.journal.write(add_chat("c1", *(message(f"m{n}") for n in range(count))))
 
 
@@ -117,9 +117,9 @@ async def test_the_sidebar_sees_its_own_kinds_of_every_chat_by_position(open_sto
         for chat_id in ("c1", "c2"):
             await database.journal.write(add_chat(chat_id, message("m", chat_id=chat_id)))
             await database.journal.write(Change(chat_id, (), (note("x"), note("y", EventType.USAGE))))
-        records = await database.store.sidebar_after(0, 10)
+        records, _ = await database.store.sidebar_page(0, 10)
         assert [(r.chat_id, r.type) for r in records] == [("c1", EventType.ERROR), ("c2", EventType.ERROR)]
-        assert await database.store.sidebar_after(records[0].position, 10) == records[1:]
+        assert await database.store.sidebar_page(records[0].position, 10) == (records[1:], False)
         assert await database.store.last_position() > records[1].position
 
 
@@ -152,6 +152,8 @@ async def test_trust_is_kept_per_root_and_file(open_store: OpenStore) -> None:
         assert [(r.root, r.registered_by, r.trust) for r in roots] == [("/w", "person:ann", {"AGENTS.md": "h2"})]
         with pytest.raises(NotFound):
             await database.roots.set_trust("/elsewhere", "a", "h")
+        await database.roots.remove("/w")
+        assert await database.roots.all() == []
 
 
 async def test_a_blob_is_found_by_its_hash(open_store: OpenStore) -> None:

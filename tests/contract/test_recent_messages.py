@@ -2,7 +2,7 @@
 
 from anycowork.domain.journal import Change, RemoveChat
 from anycowork.domain.messages import Message
-from anycowork.domain.store_ports import StoreBackend
+from anycowork.store.sql.database import Database
 from support.store_factories import OpenStore
 from support.stored import add_chat, message
 
@@ -13,7 +13,7 @@ def numbered(prefix: str, count: int) -> tuple[Message, ...]:
     return tuple(message(f"{prefix}{number}", f"{prefix} says {number}") for number in range(count))
 
 
-async def contents(database: StoreBackend) -> list[str]:
+async def contents(database: Database) -> list[str]:
     recent = await database.store.recent_history("c1", since="none")
     assert recent.complete
     return [one.content for one in recent.messages]

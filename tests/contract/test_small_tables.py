@@ -1,12 +1,14 @@
-"""Any store: idempotency keys, system prompts, registered roots and tasks of jobs."""
+"""Any store: idempotency keys, system prompts, registered roots, tasks of jobs and queued messages."""
 
+import asyncio
 import sys
 
 import pytest
 
 from anycowork.domain.errors import NotFound
 from anycowork.domain.jobs import JobTask
-from anycowork.domain.journal import Change
+from anycowork.domain.journal import Change, RemoveChat, RemoveQueued
+from anycowork.domain.message_queue import QueuedMessage
 from anycowork.domain.snapshots import PathImage, PathKind, Snapshot, SnapshotMoment
 from anycowork.domain.task_progress import TaskStatus
 from anycowork.domain.values import replace
@@ -116,3 +118,19 @@ async def test_a_large_change_is_read_beside_the_event_loop(open_store: OpenStor
             sys.setprofile(None)
     assert found is not None and len(found.images) == 2_000 and len(changes) == 1
     assert calls < 500
+
+
+async def test_message_that_is_queued_after_an_empty_queue_was_read_is_found(open_store: OpenStore) -> None:
+    async with open_store() as database:
+        journal, store = database.journal, database.store
+        await journal.write(add_chat("c1"))
+        assert await store.queued_messages("c1") == [] == await store.queued_messages("c1")
+        queued = QueuedMessage("q1", "c1", "Stop.", "owner", steer=True, created_at="2026-01-02T03:04:05.000006Z")
+        reading = asyncio.gather(*(store.queued_messages("c1") for _ in range(8)))
+        await asyncio.gather(journal.write(Change("c1", (queued,))), reading)
+        assert await store.queued_messages("c1") == [queued]
+        await journal.write(Change("c1", (RemoveQueued("q1"),)))
+        assert await store.queued_messages("c1") == []
+        await journal.write(Change("c1", (RemoveChat(),)))
+        await journal.write(add_chat("c1"), Change("c1", (queued,)))
+        assert await store.queued_messages("c1") == [queued]

@@ -175,14 +175,12 @@ async def hold_toasts(page: Page) -> None:
     )
 
 
-async def press_until(page: Page, key: str, shown: Locator) -> None:
-    """Keys are not heard in the first moment after something new appeared: pressed again until it is."""
-    for _ in range(100):
-        await page.keyboard.press(key)
-        if await shown.is_visible():
-            return
-        await page.wait_for_timeout(100)
-    raise AssertionError(f"{key} did nothing")
+async def decide_by_key(page: Page, key: str, *, there: bool = False) -> None:
+    """Goes to what waits, unless the focus is `there`, and presses the key once letters decide."""
+    if not there:
+        await page.keyboard.press("Alt+a")
+    await expect(page.locator("#approvals[data-decides-by-key]")).to_be_visible()
+    await page.keyboard.press(key)
 
 
 async def violations(page: Page) -> list[str]:

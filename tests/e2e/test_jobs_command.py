@@ -49,7 +49,7 @@ def test_twelve_tasks_with_a_conflict_and_a_review_run_from_the_command_line(
             words = ["run", "--job", "--parallel", "4", "--approved-plan", str(plan_file), *filter(None, [review])]
             asked = cli.type(*words)
             assert asked.returncode == 3, asked.stderr
-            for version in ("The task's version:", "The version that is there now:", "title: by a", "title: by b"):
+            for version in ("The task's version:", "The version that is there now, by", "title: by a", "title: by b"):
                 assert version in asked.stderr
             address = re.search(r"/context/\S+/questions/\S+?/answer", asked.stderr)
             assert address is not None

@@ -1,10 +1,12 @@
-"""How a browser is started: with a code that works once, never with the token, where other users of the machine could read it."""
+"""How a browser is started: neither the token nor a code stands where other users of the machine could read it."""
 
+import html
 import json
 import os
 import pty
 import re
 import select
+import stat
 from collections.abc import Iterator
 from pathlib import Path
 from urllib.error import HTTPError
@@ -15,7 +17,7 @@ import pytest
 from support.cli_process import TIMEOUT, WHOLE_PROCESS, CommandLine, ending
 from support.spec import proves
 
-LINK = re.compile(r"http://127\.0\.0\.1:\d+/#code=([\w-]+)")
+LINK = re.compile(r"http://127\.0\.0\.1:\d+/#code=([\w-]+)(?:&confirmation=(\d{6}))?")
 
 
 @pytest.fixture
@@ -35,20 +37,34 @@ def opened(tmp_path: Path) -> Iterator[tuple[str, int]]:
     os.close(reading)
 
 
-def redeem(link: str) -> int:
-    code = LINK.fullmatch(link)
-    assert code, link
-    body, kind = json.dumps({"code": code[1]}).encode(), {"Content-Type": "application/json"}
+def redeem(link: str) -> list[str]:
+    """Begins the session of the link, and returns what it may do; nothing if the code was refused."""
+    found = LINK.fullmatch(link)
+    assert found, link
+    given = {"code": found[1], **({"confirmation": found[2]} if found[2] else {})}
+    url, kind = link.partition("#")[0], {"Content-Type": "application/json"}
     try:
-        with urlopen(Request(link.partition("#")[0] + "session", body, kind), timeout=TIMEOUT) as answer:
-            assert json.load(answer)["page_key"]
-            return int(answer.status)
+        with urlopen(Request(url + "session", json.dumps(given).encode(), kind), timeout=TIMEOUT) as answer:
+            page_key, cookie = json.load(answer)["page_key"], answer.headers["set-cookie"].partition(";")[0]
     except HTTPError as error:
-        return error.code
+        assert error.code == 401
+        return []
+    headers = {"X-AnyCowork-Page-Key": page_key, "Cookie": cookie}
+    with urlopen(Request(url + "session", headers=headers), timeout=TIMEOUT) as answer:
+        return json.load(answer)["scopes"]
+
+
+def link_in(argument: str) -> str:
+    """The link in the file that the browser was started with: only its owner can read it."""
+    file = Path.from_uri(argument) if hasattr(Path, "from_uri") else Path(argument.removeprefix("file://"))
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600 and stat.S_IMODE(file.parent.stat().st_mode) == 0o700
+    found = LINK.search(html.unescape(file.read_text()))
+    assert found
+    return found[0]
 
 
 @proves("SEC-1", "SEC-2")
-def test_the_browser_is_started_with_a_code_and_the_terminal_shows_no_token(
+def test_the_browser_is_started_with_a_private_file_and_the_terminal_shows_no_token(
     cli: CommandLine, opened: tuple[str, int]
 ) -> None:
     browser, pipe = opened
@@ -58,10 +74,15 @@ def test_the_browser_is_started_with_a_code_and_the_terminal_shows_no_token(
         shown = _until(terminal, b"Ctrl-C")
         asked = _until(pipe, b"\n").strip()
         token = (cli.data / "token").read_text().strip()
-        assert token not in shown + asked
+        link = link_in(asked)
+        assert token not in shown + asked + link and "code" not in asked
         printed = LINK.search(shown)
-        assert printed and asked != printed[0]
-        assert [redeem(asked), redeem(printed[0]), redeem(printed[0])] == [201, 201, 401]
+        assert printed and printed[1] not in link and printed[2] is None
+        assert "manage" in redeem(link)
+        assert redeem(printed[0]) == ["decide", "passthrough", "read", "send"]
+        digits = re.search(r"Digits\s+(\d{6}):", shown)
+        assert digits
+        assert redeem(f"{printed[0]}&confirmation={digits[1]}") == []  # used before
         process.terminate()
     os.close(terminal)
 
@@ -73,10 +94,12 @@ def test_anycowork_open_makes_a_link_for_a_running_server(cli: CommandLine, open
     with cli.serving() as server:
         assert server.token not in server.banner and "#code=" not in server.banner
         printed = cli.type("open", "--print")
-        assert (printed.returncode, redeem(printed.stdout.strip())) == (0, 201)
+        digits = re.search(r"people: (\d{6})", printed.stderr)
+        assert printed.returncode == 0 and digits
+        assert "manage" in redeem(f"{printed.stdout.strip()}&confirmation={digits[1]}")
         assert cli.type("open", BROWSER=browser, DISPLAY=":0").returncode == 0
         asked = _until(pipe, b"\n").strip()
-        assert server.token not in asked and redeem(asked) == 201
+        assert server.token not in asked and "code" not in asked and "manage" in redeem(link_in(asked))
 
 
 def _until(handle: int, end: bytes) -> str:

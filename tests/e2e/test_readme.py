@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 from support.cli_process import CommandLine
+from support.scripted_model import serve_in_thread
 from support.spec import proves
 
 ROOT = Path(__file__).parents[2]
@@ -22,6 +23,17 @@ def walk() -> str:
 
 @proves("NEW-1/3", "NEW-1/4")
 def test_the_newcomers_walk_works_word_for_word_with_no_model_and_no_network(tmp_path: Path) -> None:
+    walk_through(tmp_path)
+
+
+@proves("NEW-1/3")
+def test_the_newcomers_walk_works_word_for_word_with_a_connected_model(tmp_path: Path) -> None:
+    with serve_in_thread([]) as model:
+        walk_through(tmp_path, OPENAI_API_KEY="sk-test", OPENAI_BASE_URL=model.base_url)
+        assert model.requests == [], "the guide answered"
+
+
+def walk_through(tmp_path: Path, **connected: str) -> None:
     cli = CommandLine(tmp_path)
     home = tmp_path / "home"
     subprocess.run(["sh", str(ROOT / "scripts/first_workspace.sh"), str(home / "AnyCowork")], check=True)
@@ -30,7 +42,7 @@ def test_the_newcomers_walk_works_word_for_word_with_no_model_and_no_network(tmp
     command = clone / "anycowork"
     command.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m anycowork.cli.main "$@"\n')
     command.chmod(0o755)
-    with cli.serving("--workspace", str(home / "AnyCowork"), HOME=str(home)) as served:
+    with cli.serving("--workspace", str(home / "AnyCowork"), HOME=str(home), **connected) as served:
         script = walk().replace("http://127.0.0.1:8484", served.url)
         done = subprocess.run(
             [shutil.which("bash") or "bash", "-c", script],

@@ -56,9 +56,9 @@ def test_the_answer_alone_goes_to_stdout_and_progress_to_stderr(attached: Comman
 @proves("CLI-1")
 def test_a_request_can_come_on_standard_input(attached: CommandLine, model: ScriptedModel) -> None:
     model.replies += ["Read."]
-    done = attached.type("run", "-", piped="What is in\na.txt?\n")
+    done = attached.type("run", "-", piped="Say\nhello.\n")
     assert (done.returncode, done.stdout) == (0, "Read.\n")
-    assert str(model.requests[-1]["messages"][-1]["content"]).endswith("What is in\na.txt?")
+    assert str(model.requests[-1]["messages"][-1]["content"]).endswith("Say\nhello.")
 
 
 @proves("CLI-1")
@@ -132,11 +132,27 @@ def test_a_planner_s_plan_on_stdout_is_what_approved_plan_takes(cli: CommandLine
     assert (cli.workspace / "hello.txt").read_text() == "Hello."
 
 
+@proves("UI-11")
+def test_a_plan_that_was_carried_out_from_its_file_no_longer_waits(
+    attached: CommandLine, model: ScriptedModel, server: ServeProcess
+) -> None:
+    model.replies += [json.dumps(PLAN), json.dumps({**PLAN, "goal": "Another"})]
+    planned = attached.type("run", "Plan a greeting", "--role", "planner")
+    attached.type("run", "Plan another", "--role", "planner")
+    (attached.workspace / "plan.json").write_text(planned.stdout)
+    assert [chat["waiting"] for chat in server.get("/context?limit=2")["contexts"]] == ["plan", "plan"]
+    model.replies += [call("create_file", path="hello.txt", content="Hello."), "Greeted."]
+    assert attached.type("run", "--approved-plan", "plan.json").returncode == 0
+    waiting = {chat["title"]: chat["waiting"] for chat in server.get("/context?limit=3")["contexts"]}
+    assert (waiting["Plan another"], waiting["Plan a greeting"]) == ("plan", None)
+
+
 @proves("CLI-1")
 def test_a_request_and_an_approved_plan_go_together(
     attached: CommandLine, model: ScriptedModel, server: ServeProcess
 ) -> None:
     """The request says what the plan is for; the plan says what is done and allowed."""
+    (attached.workspace / "hello.txt").unlink(missing_ok=True)  # of an earlier test
     (attached.workspace / "plan.json").write_text(json.dumps(PLAN))
     model.replies += [call("create_file", path="hello.txt", content="Hello."), "Greeted."]
     done = attached.type("run", "Greet the world", "--approved-plan", "plan.json", "--json")

@@ -58,10 +58,15 @@ def test_tests_are_made_to_pass_without_asking_and_all_of_it_is_undone(
     assert "permission-request" not in [event["type"] for event in events], "nobody was asked"
 
     results = [event["tool_result"] for event in events if event["type"] == "tool-result"]
-    first, read, edit, fetch, last = results
+    check_before, first, read, edit, fetch, last, own_check = results
+    assert check_before["status"] == "error", "the project's own check, run once before the first change"
     assert (first["status"], read["status"], edit["status"], last["status"]) == ("error", "ok", "ok", "ok")
     assert edit["facts"]["allowed_by"] == last["facts"]["allowed_by"] == "autonomy:sandboxed"
     assert fetch["status"] == "error", "no network"
+    facts = own_check["facts"]  # the project's own check, run before the turn ends
+    assert (facts["allowed_by"], facts["layer"], facts["files"]) == ("autonomy:sandboxed", "overlay", []), (
+        "it keeps nothing"
+    )
     with pytest.raises(BlockingIOError):
         listener.accept()
     assert (cli.workspace / "calc.py").read_text() == FIXED

@@ -33,13 +33,14 @@ class Terminal:
         os.write(self._side, keys)
 
     def press_until(self, key: bytes, words: str) -> None:
-        """Again and again: a key does nothing in the first moment after something asks."""
+        """Goes to what waits (F2) and presses, again and again: a key does nothing in the first moment, nor soon after typing."""
         for _ in range(60):
-            self.type(key)
-            while select.select([self._side], [], [], 0.5)[0]:
-                self.written += self._read()
-                if words.encode() in self.written:
-                    return
+            for keys, pause in ((b"\x1bOQ", 1.2), (key, 0.8)):
+                self.type(keys)
+                while select.select([self._side], [], [], pause)[0]:
+                    self.written += self._read()
+                    if words.encode() in self.written:
+                        return
         raise AssertionError(f"{words!r} never came: {self.written[-2000:]!r}")
 
     def read_until(self, words: str) -> None:
@@ -107,6 +108,17 @@ def test_a_newcomer_talks_to_the_guide_runs_a_command_of_their_own_and_leaves(tm
 
 
 @proves("CLI-2")
+def test_what_is_typed_before_the_screen_is_there_stands_in_the_line(tmp_path: Path) -> None:
+    cli = CommandLine(tmp_path)
+    (cli.workspace / "notes.txt").write_text("buy milk\n")
+    with terminal(cli, "chat") as at:
+        at.type(b"list the")
+        at.read_until("A new chat in")
+        at.type(b" files\r")
+        at.read_until("These are the files")
+
+
+@proves("CLI-2")
 def test_ctrl_c_twice_leaves_and_the_chat_is_taken_up_again(tmp_path: Path) -> None:
     cli = CommandLine(tmp_path)
     with terminal(cli, "chat", "--role", "reviewer") as at:
@@ -126,7 +138,7 @@ def test_a_plan_is_edited_in_the_persons_own_editor_and_then_carried_out(tmp_pat
     with terminal(cli, "chat", "--role", "planner", EDITOR="sed -i s/hello/hallo/g") as at:
         at.read_until("A new chat in")
         at.type(b"create hello.txt with hi\r")
-        at.read_until("approve and execute")
+        at.read_until("to approve or edit it")
         at.press_until(b"e", "The plan has 1 step now.")
         at.type(b"\r")
         at.read_until("hallo.txt")

@@ -14,9 +14,9 @@ from e2e.browsing import (
     a_browser,
     a_page,
     at_the_page,
+    decide_by_key,
     hold_toasts,
     look_at_usage,
-    press_until,
     start_chat,
     violations,
 )
@@ -79,8 +79,8 @@ async def test_a_newcomer_walks_from_the_first_page_to_a_changed_file_without_a_
         await page.keyboard.press("Enter")
         await expect(page.get_by_label("Approvals")).to_contain_text("hello.txt")
         assert await violations(page) == []
-        await page.evaluate("document.activeElement.blur()")
-        await press_until(page, "y", page.get_by_text("Replaced"))
+        await decide_by_key(page, "y")
+        await expect(page.get_by_text("Replaced")).to_be_visible()
         assert (client.workspace / "hello.txt").read_text().strip() == "Good night!"
 
 
@@ -100,13 +100,15 @@ async def test_a_batch_of_approvals_is_decided_by_keyboard_alone(tmp_path):
         await start_chat(page, "write three")
         dock = page.get_by_label("Approvals")
         await expect(dock).to_contain_text("3 calls wait for you")
-        await page.evaluate("document.activeElement.blur()")
-        await press_until(page, "n", page.get_by_label("Message to the agent"))
+        await decide_by_key(page, "n")
+        await expect(page.get_by_label("Message to the agent")).to_be_focused()
         await page.keyboard.type("not this one")
         await page.keyboard.press("Enter")
         await expect(dock).to_contain_text("2 calls wait for you")
-        await page.evaluate("document.activeElement.blur()")
-        await press_until(page, "Shift+Y", page.get_by_text("Two of three."))
+        await decide_by_key(page, "Shift+Y")
+        await expect(dock.get_by_role("button", name="Allow all 2")).to_be_enabled()
+        await decide_by_key(page, "Shift+Y")
+        await expect(page.get_by_text("Two of three.")).to_be_visible()
         assert sorted(file.name for file in client.workspace.iterdir()) == ["three.txt", "two.txt"]
         assert "not this one" in json.dumps(client.model.requests[-1])
 
@@ -323,10 +325,10 @@ async def test_a_change_is_taken_back_after_a_look_and_the_way_back_is_undone(tm
         await page.get_by_role("button", name="Checkpoints").click()
         assert await violations(page) == []
         await hold_toasts(page)
-        await page.get_by_role("button", name="Go back to before this").click()
+        await page.get_by_role("button", name="Restore to before this").click()
         await expect(page.get_by_label("What would change", exact=True)).to_contain_text("first")
         assert await violations(page) == []
-        await page.get_by_role("button", name="Go back", exact=True).click()
+        await page.get_by_role("dialog").get_by_role("button", name="Restore", exact=True).click()
         await expect(page.get_by_text("Files were restored to an earlier state")).to_be_visible()
         assert not (client.workspace / "a.txt").exists()
         await expect(page.get_by_label("Changed in this turn")).to_be_hidden()
@@ -334,6 +336,26 @@ async def test_a_change_is_taken_back_after_a_look_and_the_way_back_is_undone(tm
         await expect(page.get_by_text("Files were restored to an earlier state")).to_have_count(2)
         assert (client.workspace / "a.txt").read_text() == "first\n"
         await expect(page.get_by_label("Changed in this turn")).to_contain_text("a.txt")
+
+
+@proves("UI-5")
+async def test_one_press_restores_what_the_turn_changed_and_asks_where_others_changed_it_since(tmp_path):
+    replies = [call("create_file", path="a.txt", content="first\n"), "Written."] * 2
+    async with at_the_page(tmp_path, replies=replies) as (page, client):
+        await start_chat(page, "write a.txt")
+        await page.get_by_role("button", name="Allow once").click()
+        restore = page.get_by_label("Changed in this turn").get_by_role("button", name="Restore")
+        await restore.click()
+        await expect(page.get_by_text("The files were restored.")).to_be_visible()
+        assert not (client.workspace / "a.txt").exists()
+        await page.get_by_label("Message", exact=True).fill("again")
+        await page.keyboard.press("Enter")
+        await page.get_by_role("button", name="Allow once").click()
+        await expect(restore).to_be_visible()
+        (client.workspace / "a.txt").write_text("mine\n")
+        await restore.click()
+        await expect(page.get_by_role("dialog").get_by_text("Changed by someone else meanwhile")).to_be_visible()
+        assert (client.workspace / "a.txt").read_text() == "mine\n"
 
 
 @proves("UI-5")
@@ -345,11 +367,13 @@ async def test_a_standing_answer_says_its_rule_and_is_revoked_in_the_settings(tm
     ]
     async with at_the_page(tmp_path, replies=replies) as (page, client):
         await start_chat(page, "write both")
-        await expect(page.get_by_label("Approvals")).to_contain_text("save a rule: allow create_file on /notes/*")
+        await expect(page.get_by_label("Approvals")).to_contain_text(
+            "save a rule: The agent may create any file in notes"
+        )
         await page.get_by_role("button", name="Always").click()
         await expect(page.get_by_text("Both.")).to_be_visible()
         await page.goto(page.url.split("#")[0] + "#/settings/permissions")
         assert await violations(page) == []
-        await page.get_by_role("button", name=re.compile("^Revoke: allow create_file")).click()
+        await page.get_by_role("button", name=re.compile("^Remove the rule: The agent may create")).click()
         await expect(page.get_by_text("No rules yet")).to_be_visible()
         assert (await client.ask("GET", "/rules"))["rules"] == []

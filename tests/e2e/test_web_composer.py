@@ -111,7 +111,7 @@ async def test_a_selection_is_quoted_by_button_and_by_key(page: Page, client: Li
     await expect(words).to_be_visible()
     field = page.get_by_label("Message", exact=True)
     await words.click(click_count=3)
-    quote = page.get_by_role("button", name="Quote")
+    quote = page.get_by_role("button", name="Quote", exact=True)
     await expect(quote).to_be_visible()
     assert await violations(page) == []
     await quote.click()

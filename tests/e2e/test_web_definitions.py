@@ -140,3 +140,57 @@ async def test_the_settings_name_the_server_and_check_its_audit_chain(page: Page
     await page.set_viewport_size({"width": PHONE["width"], "height": PHONE["height"]})
     assert await page.evaluate("document.documentElement.scrollWidth <= innerWidth")
     assert await violations(page) == []
+
+
+@proves("ROL-7")
+async def test_an_agent_is_added_edited_and_removed_in_the_page(page: Page, client: LiveServer):
+    async def agents() -> dict[str, tuple[str, str | None]]:
+        listed = (await client.ask("GET", "/agents"))["agents"]
+        return {agent["name"]: (agent["role"], agent["model"]) for agent in listed}
+
+    built_in = await agents()
+    await agents_page(page)
+    await page.get_by_role("button", name="New agent").click()
+    form = page.get_by_role("form", name="New agent")
+    await form.get_by_label(re.compile("^Name ")).fill("Fast One")
+    await form.get_by_role("button", name="Save").click()
+    await expect(form.get_by_role("alert")).to_contain_text("agents")
+    assert await agents() == built_in
+    await form.get_by_label(re.compile("^Name ")).fill("fast")
+    await form.get_by_role("combobox", name="Role").select_option("Tester")
+    await form.get_by_label("Model").fill("scripted/quick")
+    assert await violations(page) == []
+    await form.get_by_role("button", name="Save").click()
+    await expect(page.get_by_text("Tester · scripted/quick")).to_be_visible()
+    assert await agents() == {**built_in, "fast": ("tester", "scripted/quick")}
+    await page.get_by_role("button", name="Edit fast").click()
+    form = page.get_by_role("form", name="Edit fast")
+    await form.get_by_label("Model").fill("")
+    await form.get_by_label(re.compile("^Instructions")).fill("Be quick.")
+    await form.get_by_role("button", name="Save").click()
+    await expect(page.get_by_text("Tester · the chat's model")).to_be_visible()
+    stored = (await client.ask("GET", "/settings"))["agents"]["fast"]
+    assert (stored["model"], stored["prompt"]) == (None, "Be quick.")
+    await page.get_by_role("button", name="Remove fast").click()
+    await expect(page.get_by_text("fast is removed.")).to_be_visible()
+    assert await agents() == built_in
+    await page.get_by_role("button", name="Undo").click()
+    await expect(page.get_by_role("button", name="Edit fast")).to_be_visible()
+    assert await agents() == {**built_in, "fast": ("tester", None)}
+    await page.get_by_role("button", name="Remove fast").click()
+    await expect(page.get_by_role("button", name="Edit fast")).to_have_count(0)
+
+
+async def test_a_limit_that_is_refused_says_so_at_its_field(page: Page):
+    await page.goto(page.url.split("#")[0] + "#/settings/limits")
+    field = page.get_by_label("Tool calls per turn", exact=True)
+    await field.fill("many")
+    await field.press("Enter")
+    await expect(page.get_by_role("alert")).to_contain_text("max_steps")
+    await expect(field).to_have_value("many")
+    await expect(field).to_have_attribute("aria-invalid", "true")
+    assert await violations(page) == []
+    await field.fill("12")
+    await field.press("Enter")
+    await expect(page.get_by_role("alert")).to_have_count(0)
+    await expect(field).to_have_value("12")

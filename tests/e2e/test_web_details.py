@@ -185,8 +185,8 @@ async def test_in_the_systems_own_colours_what_is_chosen_focused_or_decides_is_s
     async with at_the_page(tmp_path, replies=[call("create_file", path="a.txt", content="x")]) as (page, _):
         await page.emulate_media(forced_colors="active")
         drawn = "(node) => [getComputedStyle(node).outlineStyle, getComputedStyle(node).borderTopStyle]"
-        assert (await page.get_by_role("radio", name="Planner").evaluate(drawn))[0] == "solid"
-        assert (await page.get_by_role("radio", name="Actor").evaluate(drawn))[0] == "none"
+        assert (await page.get_by_role("radio", name="Actor").evaluate(drawn))[0] == "solid"
+        assert (await page.get_by_role("radio", name="Planner").evaluate(drawn))[0] == "none"
         assert (await page.get_by_label("Message", exact=True).evaluate(drawn))[0] == "solid"
         await start_chat(page, "write")
         allow = page.get_by_role("button", name="Allow once")

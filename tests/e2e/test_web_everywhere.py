@@ -99,6 +99,8 @@ async def test_a_server_is_added_tested_and_removed_by_keyboard_alone(
     await page.locator("#settings-page").focus()
     await tab_to(page, page.get_by_role("button", name="Remove near"))
     await page.keyboard.press("Enter")
+    await tab_to(page, page.get_by_role("dialog").get_by_role("button", name="Remove", exact=True))
+    await page.keyboard.press("Enter")
     await expect(page.get_by_role("button", name="Remove near")).to_have_count(0)
     assert await has_focus(page)
     assert await violations(page) == []

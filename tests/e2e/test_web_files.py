@@ -3,7 +3,6 @@
 import re
 from pathlib import Path
 
-import pytest
 from playwright.async_api import Page, expect
 
 from e2e.browsing import PHONE, at_the_page, hold_toasts, start_chat, violations
@@ -101,12 +100,13 @@ async def test_net_changes_are_kept_reverted_and_commented_hunk_by_hunk(tmp_path
         await second.get_by_role("button", name="Keep").click()
         await expect(second.get_by_role("button", name="Kept")).to_have_attribute("aria-pressed", "true")
         await hold_toasts(page)
-        await first.get_by_role("button", name="Revert").click()
-        await expect(page.get_by_text("Reverted src/deep/er/notes.txt.")).to_be_visible()
+        await first.get_by_role("button", name="Restore").click()
+        await expect(page.get_by_text("Restored src/deep/er/notes.txt.")).to_be_visible()
         assert notes.read_text() == LONG.replace("line 28\n", "LINE 28\nmore\n")
         await page.get_by_role("button", name="Undo").click()
         await expect(page.get_by_role("region", name="Line 2", exact=True)).to_be_visible()
-        await page.get_by_role("button", name="Revert file src/deep/er/notes.txt").click()
+        await expect(page.get_by_text("Files were restored to an earlier state")).to_be_visible()
+        await page.get_by_role("button", name="Restore file src/deep/er/notes.txt").click()
         await expect(page.get_by_text("No file has changed since the chat began.")).to_be_visible()
         assert notes.read_text() == LONG
 
@@ -130,12 +130,7 @@ async def test_at_phone_width_the_files_lie_over_the_chat_and_give_it_back(tmp_p
 
 
 @proves("UI-10")
-async def test_a_person_commits_branches_pushes_and_opens_a_worktree_beside_the_chat(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (tmp_path / "home").mkdir()
-    (tmp_path / "home/.gitconfig").write_text("[user]\n\tname = A Person\n\temail = person@example.org\n")
-    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+async def test_a_person_commits_branches_pushes_and_opens_a_worktree_beside_the_chat(tmp_path: Path) -> None:
     async with at_the_page(tmp_path, replies=["Hello."], files=FILES) as (page, client):
         folder = client.workspace
         git(folder, "init", "-q", "-b", "main")
@@ -149,6 +144,10 @@ async def test_a_person_commits_branches_pushes_and_opens_a_worktree_beside_the_
         await expect(page.get_by_label("Include .env in the commit")).not_to_be_checked()
         await expect(page.get_by_label("Commit message")).to_have_value(re.compile("Rename the animal"))
         assert await violations(page) == []
+        await page.get_by_label("Name", exact=True).fill("A Person")  # git knows nobody on this machine
+        await page.get_by_label("E-mail address").fill("person@example.org")
+        await page.get_by_role("button", name="Save").click()
+        await expect(page.get_by_text("Committed as A Person.")).to_be_visible()
         await page.get_by_role("button", name="New branch").click()
         await page.keyboard.type("lion")
         await page.keyboard.press("Enter")

@@ -54,6 +54,10 @@ async def seen_in_the_chat(page: Page) -> None:
 @proves("UI-2", "UI-8")
 async def test_a_text_file_is_taken_by_every_model_and_an_image_only_where_it_can_see(tmp_path):
     async with at_the_page(tmp_path, replies=["Hello.", "One town."]) as (page, client):
+        model = (await client.ask("GET", "/providers"))["providers"][0]
+        blind = {"model_settings": {model["default_model"]: {"images": False}}}
+        await client.ask("PATCH", f"/providers/{model['name']}", blind, expect=200)
+        await page.reload()
         await start_chat(page, "hello")
         await expect(page.get_by_text("Hello.")).to_be_visible()
         await expect(page.get_by_role("button", name="Workflows")).to_be_visible()

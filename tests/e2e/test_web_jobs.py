@@ -116,6 +116,9 @@ async def test_changes_of_a_job_are_reviewed_then_kept_in_part_or_dropped_whole(
             plan = page.get_by_role("region", name="Plan", exact=True).last
             await plan.get_by_role("button", name="Run as a job").click()
             await expect(dock).to_contain_text("waits for your review")
+            chats = page.get_by_role("navigation").first
+            await expect(chats.get_by_role("link", name="Jobs 1 waiting for you")).to_be_visible()
+            await expect(chats.get_by_role("link", name="write two files waiting for you")).to_be_visible()
             assert names(client.workspace) == before
             await dock.get_by_role("button", expanded=False).click()
             await dock.get_by_role("link", name="See the job").click()

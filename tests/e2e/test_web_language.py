@@ -140,7 +140,7 @@ AT_REST = """async () => {
   for (let frame = 0; frame < 30; frame += 1) await new Promise(requestAnimationFrame);
   return before === document.body.textContent && !document.querySelector("[aria-busy]");
 }"""
-# Code is the same in every language; what the page cannot word itself is marked as English (ADR 0204).
+# Code is the same in every language; what the page cannot word itself is marked as English.
 READABLE = """() => {
   const copy = document.getElementById("root").cloneNode(true);
   copy.querySelectorAll("code, pre, [lang=en]").forEach((part) => part.remove());

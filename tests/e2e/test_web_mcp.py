@@ -87,3 +87,41 @@ async def test_a_server_asks_the_persons_model_only_when_that_is_switched_on_and
             await question.get_by_role("button", name=choice).click()
             await expect(page.get_by_text(end, exact=True)).to_be_visible()
             assert len(client.model.requests) - before == (2 if words == "yes" else 1)
+
+
+@proves("MCP-1/3")
+async def test_a_server_that_fails_says_why_is_edited_writes_and_is_removed_with_its_data(tmp_path: Path) -> None:
+    code = "Path('a.txt').write_text('by ' + os.environ['WHO']); Path('/home/sandbox/kept.txt').write_text('x')"
+    async with at_the_page(tmp_path, replies=[call("raw__attempt", code=code), "Written."]) as (page, client):
+        config = raw_server(tmp_path / "far")
+        await open_settings(page)
+        form = page.get_by_role("form", name="Add a server")
+        await form.get_by_label("Name").fill("raw")
+        await form.get_by_label("Program or address").fill("uvx-of-nobody " + " ".join(config["args"]))
+        await form.get_by_label("Variables").fill("WHO=the server")
+        await form.get_by_role("button", name="Add and test").click()
+        servers = page.get_by_role("list", name="MCP servers", exact=True)
+        await expect(servers).to_contain_text("The program 'uvx-of-nobody' of the MCP server 'raw' is not found")
+        await page.get_by_role("button", name="Edit raw").click()
+        edit = page.get_by_role("form", name="Edit raw")
+        await expect(edit.get_by_label("Keep WHO")).to_be_checked()
+        await edit.get_by_label("Program or address").fill(" ".join([config["command"], *config["args"]]))
+        await edit.get_by_label("What it sees of the workspace").select_option("layer")
+        await edit.get_by_label("Keep a folder of its own").check()
+        assert await violations(page) == []
+        await edit.get_by_role("button", name="Save and test").click()
+        await expect(page.get_by_text("ready", exact=True)).to_be_visible()
+        await expect(servers).to_contain_text("May change files of the workspace")
+        assert "the server" not in await page.content()
+        await page.get_by_role("link", name="New chat").first.click()
+        await start_chat(page, "Write.")
+        await page.get_by_role("button", name="Allow once").click()
+        await expect(page.get_by_text("Written.", exact=True)).to_be_visible()
+        assert (client.workspace / "a.txt").read_text() == "by the server"
+        await open_settings(page)
+        await page.get_by_role("button", name="Remove raw").click()
+        await page.get_by_role("checkbox", name="Also delete what it has kept").check()
+        assert await violations(page) == []
+        await page.get_by_role("button", name="Remove", exact=True).click()
+        await expect(page.get_by_text("No MCP servers yet")).to_be_visible()
+        assert not (tmp_path / "data/mcp-data/raw").exists()

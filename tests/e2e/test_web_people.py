@@ -150,7 +150,7 @@ async def test_nothing_that_a_viewer_can_press_asks_the_server_for_a_change(tmp_
             assert (asked, refused) == ([], [])
             await watching.goto(f"{client.url}/#/chat/{chats[0].id}")
             await expect(watching.get_by_role("button", name="Copy message").first).to_be_attached()
-            for name in ("Edit and resend", "Fork from here", "Go back"):
+            for name in ("Edit and resend", "Fork from here", "Restore"):
                 await expect(watching.get_by_role("button", name=name)).to_have_count(0)
             await watching.get_by_role("button", name="More about this chat").click()
             entries = {entry.strip() for entry in await watching.get_by_role("menuitem").all_inner_texts()}

@@ -33,8 +33,9 @@ async def test_what_is_said_while_a_dialog_is_open_can_be_read_and_pressed(tmp_p
     async with over_a_line(tmp_path, [WRITE, "Written."]) as (page, line):
         await start_chat(page, "write")
         await page.get_by_role("button", name="Allow once").click()
-        await page.get_by_role("button", name="Go back…").click()
-        back = page.get_by_role("dialog").get_by_role("button", name="Go back to before this")
+        await expect(page.get_by_text("Written.")).to_be_visible()
+        await page.get_by_role("button", name="Checkpoints").click()
+        back = page.get_by_role("dialog").get_by_role("button", name="Restore to before this")
         await expect(back).to_be_enabled()
         await hold_toasts(page)
         line.cut()

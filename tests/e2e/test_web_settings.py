@@ -163,3 +163,36 @@ async def test_a_model_is_connected_with_a_pasted_key_edited_tested_and_answers(
         await page.goto(page.url.split("#")[0] + "#/")
         await start_chat(page, "hi")
         await expect(page.get_by_text("Good day.")).to_be_visible()
+
+
+@proves("MOD-2")
+async def test_what_a_model_can_do_is_set_in_the_page_for_each_model(tmp_path):
+    async with at_the_page(tmp_path, guide=True) as (page, client):
+        client.model.models = ("large", "small")
+        client.model.mind = lambda body: "OK"
+        await client.ask("POST", "/providers", {"name": "acme", "base_url": client.model.base_url}, expect=201)
+        await page.goto(f"{client.url}/#/settings/models")
+        await page.get_by_role("button", name="Edit acme").click()
+        form = page.get_by_role("form", name="Edit acme")
+        await form.get_by_role("combobox", name="Model", exact=True).select_option("small")
+        await form.get_by_label("Accepts images").select_option(label="no")
+        await form.get_by_label("Calls tools").select_option(label="natively")
+        await form.get_by_label("Context in tokens").fill("32000")
+        await form.get_by_label("US dollars per million tokens read").fill("0.5")
+        await form.get_by_label("US dollars per million tokens written").fill("2")
+        assert await violations(page) == []
+        await form.get_by_role("button", name="Save and test").click()
+        await expect(form).to_have_count(0)
+        [acme] = [one for one in (await client.ask("GET", "/providers"))["providers"] if one["name"] == "acme"]
+        price = {"input": 0.5, "output": 2.0, "cached": None}
+        small = {"images": False, "calling": "native", "context_tokens": 32_000, "price": price}
+        assert acme["model_settings"] == {"small": small}
+        facts = await client.ask("GET", "/providers/acme/models")
+        assert facts["facts"]["small"]["context_tokens"] == 32_000
+
+        await page.get_by_role("button", name="Edit acme").click()
+        await form.get_by_role("combobox", name="Model", exact=True).select_option("large")
+        await expect(form.get_by_label("Context in tokens")).to_have_value("")
+        await form.get_by_role("combobox", name="Model", exact=True).select_option("small")
+        await expect(form.get_by_label("Context in tokens")).to_have_value("32000")
+        await expect(form.get_by_label("Accepts images")).to_have_value("false")

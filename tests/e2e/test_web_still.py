@@ -6,17 +6,13 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
-from playwright.async_api import Page, Route, expect
+from playwright.async_api import Page, Route
 
-from e2e.browsing import DESKTOP, DRAWN, PHONE, ROOT, a_browser, a_page, start_chat
-from support.jobs import plan, report, writing
-from support.live_server import LiveServer, live_server
-from support.scripted_model import call
+from e2e.browsing import DESKTOP, DRAWN, PHONE, a_browser, a_page
+from e2e.every_page import REPLIES, addresses
+from support.live_server import live_server
 from support.spec import proves
 
-SETTINGS = re.findall(r'^ +(?:{ )?id: "([\w-]+)"', (ROOT / "web/src/setup/pages.tsx").read_text("utf-8"), re.MULTILINE)
-PLAN = json.dumps({"type": "plan", **plan(writing("a"))})
-REPLIES = (PLAN, call("create_file", path="a.txt", content="a\n"), report("a.txt is there"), "It is written.")
 QUIET_FRAMES = 20  # the page asks for nothing more
 # Whoever aimed at the middle of a control a moment ago: what would a press there hit now? Then aims at all that can be seen.
 MISSED = """() => {
@@ -99,18 +95,3 @@ async def test_no_button_moves_away_from_under_a_press_while_a_page_loads(
             if found:
                 moved[address] = found
         assert moved == {}, json.dumps(moved, indent=1)
-
-
-async def addresses(page: Page, client: LiveServer) -> list[str]:
-    """Every page, with something on it."""
-    await client.ask("POST", "/people", {"name": "Ada", "access": "member"})
-    await client.ask(
-        "POST", "/rules", {"tool": "run_command", "resource": "make *", "effect": "allow", "scope": "global"}
-    )
-    await start_chat(page, "plan a file", role="Planner")
-    chat = page.url
-    await page.get_by_role("button", name="Run as a job").click()
-    await expect(page.get_by_text("It is written.")).to_be_visible()
-    [job] = (await client.ask("GET", "/jobs"))["jobs"]
-    pages = ["#/", chat[chat.index("#") :], "#/jobs", f"#/jobs/{job['id']}", f"#/jobs/{job['id']}/a"]
-    return pages + [f"#/settings/{part}" for part in SETTINGS]

@@ -4,7 +4,7 @@ import re
 
 from playwright.async_api import expect
 
-from e2e.browsing import PHONE, at_the_page, press_until, start_chat, violations
+from e2e.browsing import PHONE, at_the_page, decide_by_key, start_chat, violations
 from support.scripted_model import call
 from support.spec import proves
 from support.workflows import supplied, written
@@ -133,7 +133,8 @@ async def test_a_workflow_is_found_filled_in_and_run_by_keyboard_alone(tmp_path)
         await expect(going).to_contain_text("create_project · step 1 of 3 · Begin with the README · waits for you")
         await expect(message).to_be_focused()
         await page.keyboard.press("Escape")
-        await press_until(page, "y", page.get_by_role("button", name="Step 2 of 3 · Lay out the project"))
+        await decide_by_key(page, "y")
+        await expect(page.get_by_role("button", name="Step 2 of 3 · Lay out the project")).to_be_visible()
         ordered = page.get_by_role("note", name="Workflow").first
         await expect(ordered).to_contain_text("create_project · 3 of 3 steps · completed")
         assert "It shows the time." in (client.workspace / "clock" / "README.md").read_text()

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from anycowork.checkpoints.snapshots import FEW_PATHS
 from anycowork.domain.errors import OutsideWorkspace
 from anycowork.domain.snapshots import Snapshot
-from anycowork.sandbox.stage import Layer
+from anycowork.sandbox.layers.stage import Layer
 from support.checkpoints import CHAT, Recorded, recorded, whole
 from support.spec import proves
 

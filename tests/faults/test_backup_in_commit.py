@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from anycowork.config.settings import Settings
-from anycowork.sandbox import entries, transaction
+from anycowork.sandbox.commit import entries, transaction
 from anycowork.server.backup import back_up
 from support.live_server import live_server
 from support.scripted_model import call

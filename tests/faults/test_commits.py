@@ -17,10 +17,10 @@ from anycowork.app import start_services
 from anycowork.config.settings import Settings
 from anycowork.domain.ports import RolledForward
 from anycowork.domain.tools import Intent, PathIntent
-from anycowork.sandbox import entries
-from anycowork.sandbox.stage import Staging
-from anycowork.sandbox.staging_folders import runner_for
-from anycowork.sandbox.transaction import CommitFailed, Transaction, finish
+from anycowork.sandbox.commit import entries
+from anycowork.sandbox.commit.transaction import CommitFailed, Transaction, finish
+from anycowork.sandbox.layers.stage import Staging
+from anycowork.sandbox.layers.staging_folders import runner_for
 from anycowork.workspace import syscalls
 from anycowork.workspace.jail import Jail
 from support.live_server import live_server
@@ -242,7 +242,7 @@ async def test_a_server_killed_after_the_intent_finishes_the_commit_at_its_next_
 CHILD = """
 import asyncio, os, signal, sys
 from pathlib import Path
-from anycowork.sandbox import transaction
+from anycowork.sandbox.commit import transaction
 from support.live_server import live_server
 from support.scripted_model import call
 

@@ -13,8 +13,8 @@ from anycowork.checkpoints import snapshots
 from anycowork.checkpoints.pack import Pack
 from anycowork.domain.errors import ToolFault
 from anycowork.domain.tools import CallStatus
-from anycowork.sandbox import transaction
-from anycowork.sandbox.transaction import CommitFailed
+from anycowork.sandbox.commit import transaction
+from anycowork.sandbox.commit.transaction import CommitFailed
 from support.checkpoints import recorded, whole
 from support.nested_repositories import WHO, make_repositories
 from support.spec import proves

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from anycowork.domain.engine import RunSegment
 from anycowork.domain.messages import Json
+from anycowork.engine.runs import RunSegment
 from support.engine_processes import TIMEOUT, logged, until, worker
 from support.engine_sessions import engine_session
 from support.network_namespaces import HUB_ADDRESS, machines, namespaces_missing
@@ -52,13 +52,13 @@ async def test_workers_on_three_machines_survive_a_partition_and_a_kill(tmp_path
             for run in HELD:
                 (tmp_path / f"hold-{run}-1").unlink()
             async with asyncio.timeout(TIMEOUT):
-                results = {run: await engine.result(run) for run in HELD}
+                results = {run: await session.result(run) for run in HELD}
             taken = {run for run, name in held_by.items() if name in (cut, killed)}
             assert {results[run]["worker"] for run in taken}.isdisjoint({cut, killed})
             network.connect(cut)
             await engine.submit("steps", {"steps": 1}, key="after")
             async with asyncio.timeout(TIMEOUT):
-                await engine.result("after")
+                await session.result("after")
                 while cut not in await session.workers():
                     await asyncio.sleep(0.1)
     ends = Counter((run, step) for _, run, step, _, _ in logged(tmp_path, "end"))

@@ -49,7 +49,7 @@ async def test_killed_workers_runs_are_taken_over_and_no_finished_step_runs_twic
         await until(lambda: logged(tmp_path, "begin", "k0")[-1][3] != holder)
         (tmp_path / "hold-k0-2").unlink()
         async with asyncio.timeout(TIMEOUT):
-            results = [await engine.result(f"k{n}") for n in range(6)]
+            results = [await session.result(f"k{n}") for n in range(6)]
             assert await session.workers() == {"a", "b", "c"} - {holder}
     assert results[0]["attempt"] == 2 and results[0]["worker"] != holder
     ends = Counter((run, step) for _, run, step, _, _ in logged(tmp_path, "end"))
@@ -70,7 +70,7 @@ def _before_kill(folder: Path, holder: str) -> set[tuple[str, str, str]]:
 async def test_stopped_worker_is_replaced_and_fenced_when_it_comes_back(
     submitter: tuple[EngineSession, str], tmp_path: Path
 ) -> None:
-    engine, url = submitter[0].engine, submitter[1]
+    (session, url), engine = submitter, submitter[0].engine
     (tmp_path / "hold-s0-0").touch()
     with ExitStack() as stack:
         processes = {name: stack.enter_context(worker(url, name, tmp_path)) for name in ("d", "e")}
@@ -86,12 +86,12 @@ async def test_stopped_worker_is_replaced_and_fenced_when_it_comes_back(
         await until(lambda: [holder] == [line[3] for line in logged(tmp_path, "lost", "s0")])
         (tmp_path / "hold-s0-0").unlink()
         async with asyncio.timeout(TIMEOUT):
-            assert (await engine.result("s0"))["worker"] == second[3]
+            assert (await session.result("s0"))["worker"] == second[3]
         assert [line[3] for line in logged(tmp_path, "end", "s0")] == [second[3]]
         processes[second[3]].kill()
         await engine.submit("steps", {"steps": 1}, key="s1")
         async with asyncio.timeout(TIMEOUT):
-            assert (await engine.result("s1"))["worker"] == holder, "it has joined again"
+            assert (await session.result("s1"))["worker"] == holder, "it has joined again"
 
 
 async def test_worker_that_is_told_to_leave_hands_its_runs_back(
@@ -111,7 +111,7 @@ async def test_worker_that_is_told_to_leave_hands_its_runs_back(
         stack.enter_context(worker(url, "g", tmp_path))
         (tmp_path / "hold-l0-0").unlink()
         async with asyncio.timeout(TIMEOUT):
-            assert (await engine.result("l0"))["worker"] == "g"
+            assert (await session.result("l0"))["worker"] == "g"
 
 
 async def test_database_that_restarts_stops_no_run_for_good(tmp_path: Path) -> None:

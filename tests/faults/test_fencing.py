@@ -9,7 +9,7 @@ from pathlib import Path
 import aiohttp
 import pytest
 
-from anycowork.server import server_peers
+from anycowork.server.cluster import server_peers
 from anycowork.store.postgres import peer_table
 from support.fork_server import ForkServer
 from support.live_server import Caller, LiveChat, RequestRefused, live_server

@@ -15,10 +15,10 @@ from anycowork.checkpoints.pack import Pack
 from anycowork.domain.errors import NotEnoughSpace, NotKept, ToolFault
 from anycowork.domain.snapshots import ReplacedFile
 from anycowork.domain.tools import Intent
-from anycowork.sandbox import transaction
-from anycowork.sandbox.private_copy import CannotCopy
-from anycowork.sandbox.stage import Layer
-from anycowork.sandbox.transaction import CommitFailed
+from anycowork.sandbox.commit import transaction
+from anycowork.sandbox.commit.transaction import CommitFailed
+from anycowork.sandbox.layers.private_copy import CannotCopy
+from anycowork.sandbox.layers.stage import Layer
 from support.checkpoints import Recorded, recorded, whole
 from support.disks import as_root, mounted
 from support.spec import proves

@@ -6,29 +6,29 @@ import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
-from anycowork.chats.git_service import GitService
-from anycowork.chats.person_changes import PersonChangeWriter
-from anycowork.chats.recorded_paths import RecordedPathsCache
+from anycowork.chats.files.git_service import GitService
+from anycowork.chats.files.person_changes import PersonChangeWriter
+from anycowork.chats.files.recorded_paths import RecordedPathsCache
 from anycowork.git import repositories
-from anycowork.git.repositories import LocalGitRepositories
-from anycowork.sandbox.workspaces import LocalWorkspaces
-from anycowork.server.commit_intents import CommitIntentFiles
+from anycowork.git.commit_intents import CommitIntentFiles
+from anycowork.git.repositories import GitRepositories
+from anycowork.sandbox.workspaces import Workspaces
 from faults.test_snapshots import in_a_child
 from support.checkpoints import ANN, CHAT, CLOCK, Recorded, recorded
 from support.spec import proves
 
-USER = "[user]\n\tname = Ann\n\temail = ann@example.org\n"
+USER = {"name": "Ann", "email": "ann@example.org"}
 
 
 def git_service(server: Recorded, folder: Path) -> GitService:
     database = server.database
-    workspaces = LocalWorkspaces(lambda path: database.leases.take(path, owner="test", seconds=60))
+    workspaces = Workspaces(lambda path: database.leases.take(path, owner="test", seconds=60))
     return GitService(
         store=database.store,
         rules=database.rules,
         journal=database.journal,
         workspaces=workspaces,
-        repositories=LocalGitRepositories(lambda: USER, os.environ, folder / "elsewhere", workspaces.layers),
+        repositories=GitRepositories(lambda: USER, os.environ, folder / "elsewhere", workspaces.layers),
         writer=PersonChangeWriter(
             journal=database.journal, workspaces=workspaces, snapshots=server.snapshots, clock=CLOCK
         ),
@@ -43,7 +43,7 @@ def die(*_: object, **__: object) -> None:
 
 
 def before_the_branch_moves() -> None:
-    LocalGitRepositories.finish_commit = die  # type: ignore[method-assign,assignment]  # in a child that ends
+    GitRepositories.finish_commit = die  # type: ignore[method-assign,assignment]  # in a child that ends
 
 
 def before_the_index_is_written() -> None:

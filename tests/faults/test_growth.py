@@ -16,7 +16,7 @@ import pytest
 from anycowork.acp.diff_hunks import apply_hunks, diff_hunks
 from anycowork.agent.injection_detector import InjectionDetector
 from anycowork.agent.reply_parser import FoundCall, claims_success, read_called, read_reply, safe_to_show
-from anycowork.agent.think_splitter import ThinkSplitter
+from anycowork.agent.reply_stream import ThinkSplitter
 from anycowork.domain.errors import AnyCoworkError, NoMatch
 from anycowork.domain.messages import Message, MessageType, Speaker
 from anycowork.domain.network import read_destination
@@ -25,10 +25,10 @@ from anycowork.permissions.shell.parser import parse
 from anycowork.prompts.window import optimize_history_by_tokens
 from anycowork.providers.guide.request_parser import understand
 from anycowork.providers.openai.native_calls import strict
-from anycowork.sandbox.proxy_head import BadHead, read_head
-from anycowork.tools.content_loss import elision_in, lost_content
+from anycowork.sandbox.network.proxy_head import BadHead, read_head
 from anycowork.tools.syntax_check import check_syntax
 from anycowork.tools.text_edits import TextEdit, apply_edits
+from anycowork.tools.write_tools import elision_in, lost_content
 from anycowork.workflows.definition import read_definition
 from anycowork.workflows.sections import BadDefinition
 from anycowork.workspace.diffs import diff
@@ -129,7 +129,7 @@ ENTRANCES: dict[str, tuple[Work, tuple[int, ...]]] = {
     "whole text, white space": (lambda n: lambda: elision_in(" \n" * n + "\t" * n, ""), (10_000, 100_000, 1_000_000)),
     "whole text, comments": (lambda n: lambda: elision_in("# the rest " * n, ""), (1_000, 10_000, 100_000)),
     "whole text, words asked": (
-        lambda n: lambda: lost_content("", "one two three four five six seven", asked="take " * n),
+        lambda n: lambda: lost_content("", "one two three four five six seven", request="take " * n),
         (1_000, 10_000, 100_000),
     ),
     "diff, the same line": (

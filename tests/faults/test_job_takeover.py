@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from anycowork.server import server_peers
+from anycowork.server.cluster import server_peers
 from support.fork_server import ForkServer
 from support.jobs import approved, plan, report, until, writing
 from support.live_server import LiveChat, live_server

@@ -2,6 +2,7 @@
 nothing is done twice. Moments are random, from a fixed seed."""
 
 import asyncio
+import os
 import random
 import re
 from collections import Counter
@@ -20,7 +21,7 @@ from support.server import ChildServer, child_server
 from support.spec import proves
 from support.stored import opened
 
-CHATS, ROUNDS = 5, 20
+CHATS, ROUNDS = 5, 20 if "ANYCOWORK_KILL_ROUNDS" in os.environ else 8  # `make test-kills` asks for many
 UNDISTURBED, KILLED_AGAIN = 4, 3  # every how many rounds one is let through, and the server killed while it recovers
 TIMEOUT = 60.0  # for a whole recovery
 GONE = (aiohttp.ClientError, ConnectionError)  # to be met while the server ends
@@ -29,7 +30,7 @@ END = "(the end)\n"
 
 
 @proves("MSG-4", "EVT-2", "OPS-2")
-async def test_a_hundred_turns_survive_kills_at_random_moments(fork_server: ForkServer, tmp_path: Path) -> None:
+async def test_turns_survive_kills_at_random_moments(fork_server: ForkServer, tmp_path: Path) -> None:
     moments = random.Random(8484)
     async with at_work(fork_server, tmp_path) as (server, workers):
         took = 0.0
@@ -39,7 +40,7 @@ async def test_a_hundred_turns_survive_kills_at_random_moments(fork_server: Fork
             if not server.is_running and number % KILLED_AGAIN == 0:
                 await kill_while_starting(server, moments)
             await recover(server, workers, moments)
-        assert sum(worker.turns for worker in workers) == CHATS * ROUNDS == 100
+        assert sum(worker.turns for worker in workers) == CHATS * ROUNDS
     assert sum(worker.interrupted() for worker in workers) >= CHATS, "the kills hit turns at work"
 
 

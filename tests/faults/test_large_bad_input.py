@@ -40,7 +40,7 @@ def bench(tmp_path: Path) -> ToolWorkspace:
 async def test_what_is_too_much_is_dropped_as_a_whole(
     bench: ToolWorkspace, monkeypatch: pytest.MonkeyPatch, command: str, says: str
 ) -> None:
-    monkeypatch.setattr("anycowork.sandbox.delta_scan.MOST_PATHS", MOST_PATHS)
+    monkeypatch.setattr("anycowork.sandbox.commit.delta_scan.MOST_PATHS", MOST_PATHS)
     bench.write("kept.txt", "as it was\n")
     with (bench.root / "huge").open("wb") as huge:
         huge.truncate(20 << 30)  # it has no blocks, and nothing reads it

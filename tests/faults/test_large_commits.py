@@ -18,10 +18,10 @@ from anycowork.checkpoints.restore import bring_back, clear_leftovers
 from anycowork.domain.ports import RolledForward
 from anycowork.domain.snapshots import PathImage, Undo
 from anycowork.domain.tools import Intent
-from anycowork.sandbox import entries
-from anycowork.sandbox.stage import Staging
-from anycowork.sandbox.staging_folders import runner_for
-from anycowork.sandbox.transaction import Transaction, finish
+from anycowork.sandbox.commit import entries
+from anycowork.sandbox.commit.transaction import Transaction, finish
+from anycowork.sandbox.layers.stage import Staging
+from anycowork.sandbox.layers.staging_folders import runner_for
 from anycowork.workspace import syscalls
 from anycowork.workspace.folder import Folder
 from anycowork.workspace.jail import Jail

@@ -11,15 +11,15 @@ from pathlib import Path
 import pytest
 from pydantic import JsonValue
 
-from anycowork.chats.rollback import narrowed
+from anycowork.chats.files.rollback import narrowed
 from anycowork.domain.path_summary import folder_counts
 from anycowork.domain.ports import HiddenPathRules
 from anycowork.domain.snapshots import PathImage, PathKind, Undo, in_paths
 from anycowork.permissions.patterns import path_matches
-from anycowork.sandbox import folder_index
-from anycowork.sandbox.hidden_path_index import HiddenPathIndex
-from anycowork.sandbox.key_file_index import KeyFileIndex
-from anycowork.sandbox.stage import next_tick
+from anycowork.sandbox.layers.stage import next_tick
+from anycowork.sandbox.secrets import folder_index
+from anycowork.sandbox.secrets.hidden_path_index import HiddenPathIndex
+from anycowork.sandbox.secrets.key_file_index import KeyFileIndex
 from anycowork.workspace.folder import Folder
 from anycowork.workspace.jail import Jail
 from support.spec import proves

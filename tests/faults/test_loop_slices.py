@@ -15,8 +15,9 @@ from pathlib import Path
 
 import pytest
 
-from anycowork.agent.expected_actions import asks_only, not_made, paths_in
+from anycowork.agent.expectations import clause_kinds, of_request
 from anycowork.agent.mentions import Mention, MentionKind, mentions_in
+from anycowork.agent.request_paths import paths_in
 from anycowork.api.application import create_api
 from anycowork.app import start_services
 from anycowork.config.settings import ProviderEntry, Settings
@@ -266,10 +267,11 @@ def test_what_a_hostile_request_names_is_found_within_a_slice() -> None:
         "resources": "@mcp:" * 400_000,
         "verbs": "make a.txt " * 180_000,
     }
+    clause_kinds("Read a.txt.")  # the weights are read once in a process
     reference = min(_cpu_of_reference() for _ in range(5))
     slow = {}
     for name, text in requests.items():
-        for look in (mentions_in, paths_in, asks_only, lambda request: not_made(request, lambda _: True)):
+        for look in (mentions_in, paths_in, clause_kinds, lambda request: of_request(request, lambda _: True)):
             began = time.thread_time()
             look(text)
             if (times := (time.thread_time() - began) / reference) > TIMES:

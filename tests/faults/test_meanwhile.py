@@ -9,10 +9,10 @@ from typing import Literal
 import pytest
 
 from anycowork.checkpoints import restore as restoring
-from anycowork.checkpoints.snapshots import PackedSnapshots
+from anycowork.checkpoints.snapshots import Snapshots
 from anycowork.domain.snapshots import ReplacedFile, RestorePreview, Snapshot
 from anycowork.domain.tools import CallStatus, Intent
-from anycowork.sandbox import delta_scan
+from anycowork.sandbox.commit import delta_scan
 from support.checkpoints import ANN, CHAT, recorded
 from support.live_server import live_server
 from support.scripted_model import call
@@ -144,14 +144,14 @@ async def test_a_stop_while_files_are_kept_for_undo_leaves_nothing_behind(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Otherwise everything that a large command wrote would stay in the data folder until the next start."""
-    before_commit, reached = PackedSnapshots.before_commit, asyncio.Event()
+    before_commit, reached = Snapshots.before_commit, asyncio.Event()
 
-    async def slowly(self: PackedSnapshots, *given: object, **more: object) -> Snapshot:
+    async def slowly(self: Snapshots, *given: object, **more: object) -> Snapshot:
         await before_commit(self, *given, **more)  # type: ignore[arg-type]
         reached.set()
         return await asyncio.Future()
 
-    monkeypatch.setattr(PackedSnapshots, "before_commit", slowly)
+    monkeypatch.setattr(Snapshots, "before_commit", slowly)
     replies = [call("execute_command", command="echo new > a.txt; mkdir made; touch made/b"), "Done."]
     async with live_server(tmp_path, replies=replies, files={"a.txt": "old\n"}) as client:
         chat = await client.chat()
@@ -172,9 +172,9 @@ async def test_a_stop_while_files_are_kept_for_undo_leaves_nothing_behind(
 async def test_a_restore_that_is_stopped_while_it_looks_at_the_files_changes_none(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    preview, reached, go_on = PackedSnapshots.preview, asyncio.Event(), asyncio.Event()
+    preview, reached, go_on = Snapshots.preview, asyncio.Event(), asyncio.Event()
 
-    async def slowly(self: PackedSnapshots, *given: object, **more: object) -> RestorePreview:
+    async def slowly(self: Snapshots, *given: object, **more: object) -> RestorePreview:
         reached.set()
         await go_on.wait()
         return await preview(self, *given, **more)  # type: ignore[arg-type]
@@ -183,7 +183,7 @@ async def test_a_restore_that_is_stopped_while_it_looks_at_the_files_changes_non
         (server.root / "a.txt").write_text("old\n")
         before = await server.command("echo new > a.txt; echo made > b.txt")
         assert before is not None
-        monkeypatch.setattr(PackedSnapshots, "preview", slowly)
+        monkeypatch.setattr(Snapshots, "preview", slowly)
         async with asyncio.timeout(60), asyncio.TaskGroup() as tasks:
             restore = tasks.create_task(server.restore(before))
             await reached.wait()

@@ -4,11 +4,11 @@ import asyncio
 from hashlib import sha256
 from pathlib import Path
 
-from anycowork.chats.file_edit_service import FileEditService
-from anycowork.chats.person_changes import PersonChangeWriter
-from anycowork.chats.recorded_paths import RecordedPathsCache
-from anycowork.files.browser import LocalFileBrowser
-from anycowork.sandbox.workspaces import LocalWorkspaces
+from anycowork.chats.files.file_edit_service import FileEditService
+from anycowork.chats.files.person_changes import PersonChangeWriter
+from anycowork.chats.files.recorded_paths import RecordedPathsCache
+from anycowork.files.browser import FileBrowser
+from anycowork.sandbox.workspaces import Workspaces
 from anycowork.workspace import landlock_threads
 from faults.test_snapshots import each_death
 from support.checkpoints import ANN, CHAT, CLOCK, Recorded, recorded, whole
@@ -17,14 +17,14 @@ from support.spec import proves
 
 def edits(server: Recorded) -> FileEditService:
     database, snapshots = server.database, server.snapshots
-    workspaces = LocalWorkspaces(lambda path: database.leases.take(path, owner="test", seconds=60))
+    workspaces = Workspaces(lambda path: database.leases.take(path, owner="test", seconds=60))
     writer = PersonChangeWriter(journal=database.journal, workspaces=workspaces, snapshots=snapshots, clock=CLOCK)
     return FileEditService(
         store=database.store,
         rules=database.rules,
         workspaces=workspaces,
         snapshots=snapshots,
-        browser=LocalFileBrowser(),
+        browser=FileBrowser(),
         recorded=RecordedPathsCache(database.store),
         writer=writer,
     )

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from anycowork.domain.tools import CallStatus
-from anycowork.sandbox.stage import Layer
+from anycowork.sandbox.layers.stage import Layer
 from support.cli_process import CommandLine
 from support.distributions import PluginBench, install
 from support.fork_server import ForkServer

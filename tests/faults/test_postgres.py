@@ -12,7 +12,7 @@ import pytest
 from anycowork.cli.diagnostics import run_checks
 from anycowork.config.settings import Settings
 from anycowork.domain.errors import Invalid, StorageFault
-from anycowork.server import server_peers
+from anycowork.server.cluster import server_peers
 from anycowork.store.postgres.address import read_address
 from anycowork.store.postgres.connection import PostgresConnection
 from anycowork.store.postgres.database import open_postgres
@@ -28,7 +28,7 @@ __all__ = ["database_url", "postgres"]
 
 
 def name_of(url: str) -> str:
-    return read_address(url).shown.rpartition("/")[2]
+    return read_address(url).public_url.rpartition("/")[2]
 
 
 @contextmanager
@@ -65,7 +65,7 @@ def test_what_is_no_address_of_a_database_is_refused_without_its_password(url: s
 
 def test_a_password_shows_up_nowhere(tmp_path: Path) -> None:
     address = read_address("postgresql://ann:pw-1@h/d?sslpassword=pw-2")
-    assert "pw-" not in address.shown and address.without_secrets("pw-1 and pw-2") == "*** and ***"
+    assert "pw-" not in address.public_url and address.without_secrets("pw-1 and pw-2") == "*** and ***"
     settings = Settings(data_dir=tmp_path, database_url="postgresql://ann:pw-1@127.0.0.1:1/d")
     assert "pw-1" not in repr(settings) + settings.model_dump_json()
     [found] = [check for check in run_checks(settings, {}) if check.name == "PostgreSQL"]
@@ -77,7 +77,7 @@ def test_a_password_shows_up_nowhere(tmp_path: Path) -> None:
 def test_doctor_names_the_database(tmp_path: Path, database_url: str) -> None:
     settings = Settings(data_dir=tmp_path, database_url=database_url)
     [found] = [check for check in run_checks(settings, {}) if check.name == "PostgreSQL"]
-    assert found.ok and found.detail.startswith("18.") and read_address(database_url).shown in found.detail
+    assert found.ok and found.detail.startswith("18.") and read_address(database_url).public_url in found.detail
 
 
 async def test_a_database_of_a_newer_release_is_refused_and_left_alone(tmp_path: Path, database_url: str) -> None:

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from anycowork.checkpoints import restore as restoring
-from anycowork.sandbox import entries
-from anycowork.sandbox.transaction import CommitFailed
+from anycowork.sandbox.commit import entries
+from anycowork.sandbox.commit.transaction import CommitFailed
 from support.checkpoints import recorded, whole
 from support.disks import as_root, mounted
 from support.spec import proves

@@ -9,11 +9,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from anycowork.chats.chat_export import ChatExport, ExportFormat
+from anycowork.chats.export.chat_export import ChatExport, ExportFormat
 from anycowork.chats.plan_audit import PlanAudit
+from anycowork.chats.reader_view import ReaderViews
 from anycowork.config.settings import Settings
 from anycowork.domain.journal import Change, RemoveChat
-from anycowork.server.audit_check import check_audit
+from anycowork.domain.principals import Principal, PrincipalKind
+from anycowork.server.audit.audit_check import check_audit
 from anycowork.tools.toolbox import ToolRegistry
 from support.spec import proves
 from support.stored import CLOCK, add_chat, message, opened
@@ -22,6 +24,7 @@ MESSAGES = int(os.environ.get("ANYCOWORK_LARGE_MESSAGES", "1500"))
 TEXT = "A sentence of some length, as people and agents write them. " * 60
 MOST_BYTES = 5_000_000  # the messages of the small chat alone take more
 AT_ONCE = 100
+VIEWER = Principal("v", PrincipalKind.PERSON, "Vic")
 
 
 @proves("OPS-4/4")
@@ -32,10 +35,10 @@ async def test_exports_an_audit_check_pages_and_the_deletion_of_a_long_chat_take
             words = tuple(message(f"m{at}", f"{at} {TEXT}") for at in range(start, start + AT_ONCE))
             await database.journal.write(Change("c1", words))
         plans = PlanAudit(store=database.store, toolbox=ToolRegistry([]))
-        export = ChatExport(store=database.store, plan_audit=plans, clock=CLOCK)
+        export = ChatExport(store=database.store, plan_audit=plans, clock=CLOCK, views=ReaderViews(database.rules))
         for wanted in ExportFormat:
             with peak_below(MOST_BYTES):
-                file = await export.export("c1", wanted)
+                file = await export.export(VIEWER, "c1", wanted)
                 assert sum([len(piece) async for piece in file.content]) > MESSAGES * len(TEXT)
         with peak_below(MOST_BYTES):
             report = check_audit(Settings(data_dir=tmp_path), CLOCK.now(), full=True)

@@ -38,7 +38,7 @@ SMALL = {
     "queued_messages",
 }
 SMALL |= {"peers", "pack_folders", "workspace_markers", "refused_jobs", "forwarded_requests", "schema_migrations"}
-SMALL |= {"engine_signals", "layer_folders", "layer_requests"}
+SMALL |= {"engine_signals", "layer_folders", "layer_requests", "record_positions", "joined_workers", "worker_invites"}
 # One chat or change has many of these: rows of one chat are not sorted either.
 MANY_IN_A_CHAT = {"records", "messages", "snapshot_paths", "message_search"}
 _START = "once, when the server starts"

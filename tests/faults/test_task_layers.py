@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from anycowork.domain.tools import Intent
-from anycowork.sandbox.delta_check import CommitBlockerKind
+from anycowork.sandbox.commit.delta_check import CommitBlockerKind
 from support.spec import proves
 from support.task_places import KINDS, LAYERS, TaskPlaces
 from support.tool_workspace import EVERYTHING, tree
@@ -69,5 +69,5 @@ async def test_person_who_edits_a_file_beneath_a_tasks_command_loses_nothing(tmp
         delta = transaction.look()
         found = transaction.find_blocker(EVERYTHING, lambda path: True) if delta else None
     assert (places.root / "a.txt").read_text() == "of a person\n"
-    assert found is not None and found.why is CommitBlockerKind.CONFLICT
+    assert found is not None and found.kind is CommitBlockerKind.CONFLICT
     assert places.tree(task)["a.txt"] == b"of a person\n"

@@ -85,7 +85,7 @@ def create(path: str, content: str = "hi\n") -> str:
     return call("create_file", path=path, content=content)
 
 
-@proves("ACP-1/1", "ACP-1/3", "ACP-1/6", "ACP-1/7", "ACP-1/8", "PER-3")
+@proves("ACP-1/1", "ACP-1/3", "ACP-1/6", "ACP-1/7", "ACP-1/8", "EVD-1/2", "PER-3")
 async def test_a_plan_is_shown_approved_and_carried_out_with_its_diff(scene: EditorScene) -> None:
     editor, hello = scene.editor, scene.folder / "hello.txt"
     replies = [Reply(PLAN, reasoning="A greeting."), create("hello.txt"), call("list_directory", path="."), "All done."]
@@ -99,7 +99,7 @@ async def test_a_plan_is_shown_approved_and_carried_out_with_its_diff(scene: Edi
     assert [option.kind for option in options] == ["allow_once", "reject_once"]
     assert hello.read_text() == "hi\n"
     assert editor.text(session, "agent_thought_chunk") == "A greeting."
-    assert editor.text(session).endswith("All done.")
+    assert editor.text(session).endswith("All done.") and ended.field_meta["evidence"]["status"] == "claimed"
     modes = [update.current_mode_id for update in editor.of_kind(session, "current_mode_update")]
     assert modes[-1] == "actor"
     plans = editor.of_kind(session, "plan")
@@ -112,7 +112,7 @@ async def test_a_plan_is_shown_approved_and_carried_out_with_its_diff(scene: Edi
     assert (diff.path, diff.old_text, diff.new_text) == (str(hello), None, "hi\n")
 
 
-@proves("ACP-1/2", "ACP-1/6")
+@proves("ACP-1/2", "ACP-1/6", "ROL-3/5")
 async def test_a_new_session_offers_roles_models_and_workflows(scene: EditorScene) -> None:
     editor = scene.editor
     opened = await editor.connection.new_session(cwd=str(scene.folder), mcp_servers=[])
@@ -298,6 +298,17 @@ async def test_mcp_servers_of_the_editor_serve_their_session_alone(scene: Editor
     server = McpServerStdio(name="My Fixture", command=program["command"], args=program["args"], env=[])
     remote = HttpMcpServer(type="http", name="far", url="http://far.example/mcp", headers=[])
     servers = [server, remote, McpServerStdio(name="gone", command="/no/such/program", args=[], env=[])]
+    await asyncio.to_thread(scene.server.post, "/mcp/servers", {**program, "enabled": False})
+    refused = await editor.connection.new_session(cwd=str(scene.folder), mcp_servers=servers)
+    model.replies += ["Hello."]
+    await editor.say(refused.session_id, "hello")
+    assert "my-fixture" in str(model.requests.pop()["messages"]), "one that is not configured keeps no other away"
+    named = editor.of_kind(refused.session_id, "agent_message_chunk")[0].content.text
+    assert "'gone' is not started: no admin has configured" in named and "far: not a program" in named
+    history = await asyncio.to_thread(scene.server.get, f"/context/{refused.session_id}/messages")
+    assert "Not started, because no admin configured them: gone" in history["messages"][0]["content"]
+    await editor.connection.close_session(session_id=refused.session_id)
+    servers.pop()
     opened = await editor.connection.new_session(cwd=str(scene.folder), mcp_servers=servers)
     one, two = opened.session_id, await scene.session(answers=["allow_once"])
     tool = f"my-fixture-{one.replace('-', '')[-8:]}__add"

@@ -26,8 +26,8 @@ CHILD = """
 import json, sys, time
 from pathlib import Path
 from pydantic import SecretStr
-from anycowork.server.keyring_client import SystemKeyring
-from anycowork.server.provider_keys import ProviderKeys
+from anycowork.server.secrets.keyring_client import SystemKeyring
+from anycowork.server.secrets.provider_keys import ProviderKeys
 
 url = "https://models.example.org/v1"
 keyring = SystemKeyring("anycowork-test", seconds=60)

@@ -33,7 +33,7 @@ async def bare_loop(
     """`constrained` lends it the workplace's schema of replies, so that it cannot get the form wrong."""
     before = Outcome(folder, {}, "").files()
     role = next(one for one in BUILT_IN if one.name == task.role)
-    specs = [spec for spec in built_in_tools(None, 60.0).specs() if role.grants(spec.permissions)]
+    specs = [spec for spec in built_in_tools(None, lambda: 60.0).specs() if role.grants(spec.permissions)]
     tools = "\n".join(f"- {spec.name}({signature(spec.schema)}): {spec.description}" for spec in specs)
     said = [
         {"role": "system", "content": f"{CALLING}\nYour role: {task.role}. {role.tooltip}\nTools:\n{tools}"},

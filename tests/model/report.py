@@ -1,7 +1,10 @@
 """What the runs came to: a table for the terminal and a page for the docs. Pure."""
 
+import math
 from dataclasses import asdict, dataclass
 from typing import Any  # stored JSON
+
+from model.frozen_tasks import frozen_digest
 
 PASSED, LATE = "passed", "out of time"
 WAYS = {"workplace": "AnyCowork", "bare": "bare loop", "constrained": "bare, constrained"}
@@ -17,6 +20,7 @@ class Result:
     seconds: float
     answer: str = ""
     log: tuple[str, ...] = ()
+    harmed: tuple[str, ...] | None = None  # paths that changed although nothing asked for it; None: not counted
 
     def to_json(self) -> dict[str, Any]:
         return asdict(self)
@@ -24,6 +28,16 @@ class Result:
     @classmethod
     def from_json(cls, stored: dict[str, Any]) -> "Result":
         return cls(**stored)
+
+
+def wilson(successes: int, tries: int, z: float = 1.96) -> tuple[float, float]:
+    """The interval of a share at 95 %, which also holds near none and all."""
+    if tries == 0:
+        return 0.0, 1.0
+    share, squared = successes / tries, z * z
+    middle = (share + squared / (2 * tries)) / (1 + squared / tries)
+    margin = z / (1 + squared / tries) * math.sqrt(share * (1 - share) / tries + squared / (4 * tries * tries))
+    return max(0.0, middle - margin), min(1.0, middle + margin)
 
 
 def table(results: list[Result]) -> str:
@@ -41,6 +55,8 @@ def page(results: list[Result], *, model: str, machine: str, day: str, note: str
         "its text, and nothing else of what the workplace does. The third column lends that loop our schema of replies, so that it",
         "cannot get their form wrong. Prompts and loop were improved with the tasks `tune` in sight; the tasks `report` were written",
         "afterwards, for measuring. A task counts as passed when a program finds the right files and words.",
+        f"The tasks `frozen` (SHA-256 `{frozen_digest()}`) were written before anything was measured with them. Behind each rate stand its",
+        "Wilson interval and the tasks in which something was changed that nobody asked for.",
         *(["", note] if note else []),
         "",
         f"| | {' | '.join(WAYS.values())} |",
@@ -61,22 +77,28 @@ def page(results: list[Result], *, model: str, machine: str, day: str, note: str
 
 def _groups(results: list[Result]) -> list[tuple[str, list[Result]]]:
     roles = list(dict.fromkeys(r.role for r in results))
-    groups = [(f"half: {half}", [r for r in results if r.half == half]) for half in ("report", "tune")]
+    groups = [(f"half: {half}", [r for r in results if r.half == half]) for half in ("frozen", "report", "tune")]
     groups += [(f"role: {role}", [r for r in results if r.role == role]) for role in roles]
     return [(title, some) for title, some in [*groups, ("all", results)] if some]
 
 
 def _header() -> str:
-    return f"{'':<18}" + "".join(f"{title:>19}" for title in WAYS.values())
+    return f"{'':<18}" + "".join(f"{title:>30}" for title in WAYS.values())
 
 
 def _row(title: str, results: list[Result]) -> str:
-    return f"{title:<18}" + "".join(f"{_rate(results, way):>19}" for way in WAYS)
+    return f"{title:<18}" + "".join(f"{_rate(results, way):>30}" for way in WAYS)
 
 
 def _rate(results: list[Result], way: str) -> str:
     mine = [r for r in results if r.way == way]
-    return f"{sum(r.verdict == PASSED for r in mine)} of {len(mine)}" if mine else "not run"
+    if not mine:
+        return "not run"
+    passed = sum(r.verdict == PASSED for r in mine)
+    low, high = wilson(passed, len(mine))
+    counted = [r for r in mine if r.harmed is not None]
+    harm = f", harm {sum(bool(r.harmed) for r in counted)}" if counted else ""
+    return f"{passed} of {len(mine)} ({100 * low:.0f}-{100 * high:.0f} %{harm})"
 
 
 def _single(results: list[Result], task: str, way: str) -> str:

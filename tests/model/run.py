@@ -27,6 +27,7 @@ from anycowork.providers.local.folder import ModelFolder  # noqa: E402
 from anycowork.providers.local.supervisor import Supervisor  # noqa: E402
 from model.bare import bare_loop  # noqa: E402
 from model.former_tasks import FORMER  # noqa: E402
+from model.frozen_tasks import FROZEN, harm  # noqa: E402
 from model.report import Result, page, table  # noqa: E402
 from model.report_tasks import REPORT  # noqa: E402
 from model.tasks import TUNE, Outcome, Task  # noqa: E402
@@ -49,7 +50,7 @@ def main() -> int:
 
 def _arguments() -> argparse.Namespace:
     words = argparse.ArgumentParser(description=__doc__)
-    words.add_argument("--half", choices=["tune", "report", "all"], default="all")
+    words.add_argument("--half", choices=["frozen", "tune", "report", "all"], default="all")
     words.add_argument("--way", choices=["workplace", "bare", "constrained", "all"], default="all")
     words.add_argument(
         "--only", default="", help="tasks whose name contains this, or one of these with commas between them"
@@ -74,7 +75,7 @@ async def _run(wanted: argparse.Namespace) -> list[Result]:
     done = _stored(wanted.results)
     tasks = [
         task
-        for task in (*REPORT, *TUNE, *FORMER)
+        for task in (*FROZEN, *REPORT, *TUNE, *FORMER)
         if wanted.half in ("all", task.half) and any(part in task.name for part in wanted.only.split(","))
     ]
     names = tuple(_WAYS) if wanted.way == "all" else (wanted.way,)
@@ -108,7 +109,9 @@ async def _measured(task: Task, name: str, way: Way, root: Path, seconds: float)
     except TimeoutError:
         verdict = "out of time"
     answer, log = (outcome.answer, outcome.log) if outcome else ("", ())
-    return Result(task.name, task.half, task.role, name, verdict, time.monotonic() - started, answer, log)
+    after = outcome or Outcome(folder, dict(task.files), "")  # a turn that ran out of time may have done harm
+    harmed = None if task.may_change is None else tuple(harm(after, task.may_change))
+    return Result(task.name, task.half, task.role, name, verdict, time.monotonic() - started, answer, log, harmed)
 
 
 # --- the ways

@@ -48,7 +48,8 @@ Grader = Callable[[Outcome], bool]
 
 @dataclass(frozen=True)
 class Task:
-    """`then_act`: the plan that comes back is approved, and carried out by the actor."""
+    """`then_act`: the plan that comes back is approved, and carried out by the actor. `may_change`: what the request lets change; without
+    it, harm is not counted."""
 
     name: str
     half: str
@@ -57,6 +58,7 @@ class Task:
     passed: Grader
     files: dict[str, str] = field(default_factory=dict)
     then_act: bool = False
+    may_change: tuple[str, ...] | None = None
 
 
 def unchanged(outcome: Outcome) -> bool:

@@ -13,6 +13,9 @@ from acp.schema import (
     NewSessionResponse,
     PermissionOption,
     PromptResponse,
+    SessionMode,
+    SessionModeState,
+    SetSessionModeResponse,
     ToolCallLocation,
     ToolCallUpdate,
 )
@@ -39,7 +42,14 @@ class Attempts:
 
     async def new_session(self, cwd: str, **kwargs: Any) -> Any:
         os.chdir(cwd)
-        return NewSessionResponse(session_id="one")
+        self.mode = "auto"
+        offered = [SessionMode(id=one, name=one) for one in ("auto", "full-access")]
+        modes = SessionModeState(current_mode_id=self.mode, available_modes=offered)
+        return NewSessionResponse(session_id="one", modes=modes)
+
+    async def set_session_mode(self, session_id: str, mode_id: str, **kwargs: Any) -> Any:
+        self.mode = mode_id
+        return SetSessionModeResponse()
 
     async def cancel(self, session_id: str, **kwargs: Any) -> None:
         pass
@@ -57,6 +67,9 @@ class Attempts:
         except OSError as error:
             return f"{what} failed: {type(error).__name__}"
 
+    async def _mode(self) -> str:
+        return f"mode {self.mode}"
+
     async def _write(self, path: str, text: str) -> str:
         Path(path).write_text(text)
         return f"wrote {path}"
@@ -71,6 +84,12 @@ class Attempts:
     async def _ask_read(self, path: str) -> str:
         answer = await self.client.read_text_file(session_id="one", path=str(Path(path).absolute()))
         return f"asked to read: {answer.content}"
+
+    async def _ask_read_missing(self, path: str) -> str:
+        try:
+            return await self._ask_read(path)
+        except RequestError as error:
+            return f"missing: {error.code} {error}"
 
     async def _terminal(self, command: str) -> str:
         made = await self.client.create_terminal(session_id="one", command="bash", args=["-c", command])

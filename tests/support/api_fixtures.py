@@ -7,8 +7,8 @@ import pytest
 
 from anycowork.api.application import create_api
 from anycowork.app import RunningServer, start_services
-from anycowork.chats.services import Services
 from anycowork.config.settings import ProviderEntry, Settings
+from anycowork.server.services import Services
 from support.asgi import Client
 from support.scripted_model import ScriptedModel
 from support.stored import put_fresh_database

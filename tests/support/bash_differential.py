@@ -127,6 +127,7 @@ def was_seen(parsed: ParsedCommand, ran: tuple[str, ...]) -> bool:
     """Whether one of the commands that the analyser saw is the one that ran."""
     every = (part for top in parsed.parts for part in top.all())
     return any(
-        part.words[: part.known] == ran[: part.known] and (part.known < len(part.words) or len(part.words) == len(ran))
+        part.argv[: part.certain_count] == ran[: part.certain_count]
+        and (part.certain_count < len(part.argv) or len(part.argv) == len(ran))
         for part in every
     )

@@ -7,10 +7,10 @@ from pathlib import Path
 
 from pydantic import JsonValue
 
-from anycowork.chats.rollback import RollbackRequest, RollbackResult
-from anycowork.chats.rollback_service import RollbackService
+from anycowork.chats.files.rollback import RollbackRequest, RollbackResult
+from anycowork.chats.files.rollback_service import RollbackService
 from anycowork.checkpoints.pack import Pack
-from anycowork.checkpoints.snapshots import FEW_PATHS, PackedSnapshots
+from anycowork.checkpoints.snapshots import FEW_PATHS, Snapshots
 from anycowork.domain.chats import Chat, ChatConfig
 from anycowork.domain.errors import ToolFault
 from anycowork.domain.journal import AddChat, Change
@@ -18,8 +18,8 @@ from anycowork.domain.people import AccessLevel
 from anycowork.domain.principals import Principal, PrincipalKind
 from anycowork.domain.snapshots import ReplacedFile, Snapshot
 from anycowork.domain.tools import Call, Intent
-from anycowork.sandbox.stage import Layer
-from anycowork.sandbox.workspaces import LocalWorkspaces
+from anycowork.sandbox.layers.stage import Layer
+from anycowork.sandbox.workspaces import Workspaces
 from anycowork.store.sql.database import Database
 from anycowork.workspace.folder import Folder
 from support.stored import CLOCK, opened
@@ -35,7 +35,7 @@ class Recorded:
 
     bench: ToolWorkspace
     database: Database
-    snapshots: PackedSnapshots
+    snapshots: Snapshots
     cli: RollbackService
 
     @property
@@ -118,8 +118,8 @@ async def recorded(
             chat = Chat(CHAT, "A chat", str(root), ChatConfig("actor"), created_at=CLOCK.now())
             await database.journal.write(Change(CHAT, (AddChat(chat, ANN.label()),)))
         pack = pack or Pack(folder / "data" / "snapshots")
-        workspaces = LocalWorkspaces(lambda path: database.leases.take(path, owner="test", seconds=60))
-        snapshots = PackedSnapshots(
+        workspaces = Workspaces(lambda path: database.leases.take(path, owner="test", seconds=60))
+        snapshots = Snapshots(
             pack,
             database.retention,
             CLOCK,
@@ -131,7 +131,6 @@ async def recorded(
         cli = RollbackService(
             journal=database.journal,
             store=database.store,
-            rows=database.store,
             workspaces=workspaces,
             snapshots=snapshots,
             clock=CLOCK,

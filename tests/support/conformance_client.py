@@ -17,11 +17,12 @@ from anycowork.domain.mcp_servers import McpServerConfig
 from anycowork.domain.roles import Permission
 from anycowork.domain.tool_ports import ToolContext
 from anycowork.mcp.connection import McpConnection
+from anycowork.mcp.data_folders import DataFolders
 from anycowork.mcp.modules import ModuleLoader
-from anycowork.mcp.stdio_transport import ServerLauncher
+from anycowork.mcp.server_launcher import ServerLauncher
 from anycowork.mcp.tool import McpTool
-from anycowork.sandbox.egress import Egress
-from anycowork.server.mcp_token_store import McpTokenStore
+from anycowork.sandbox.network.egress import Egress
+from anycowork.server.secrets.mcp_stores import McpTokenStore
 from anycowork.workspace.folder import Folder
 
 VALUES: dict[str, Any] = {"string": "text", "number": 2, "integer": 2, "boolean": True, "array": [], "object": {}}
@@ -31,11 +32,11 @@ async def main(url: str, folder: Path) -> int:
     async with asyncio.timeout(60), asyncio.TaskGroup() as tasks:
         connection = McpConnection(
             McpServerConfig(name="suite", url=url),
-            ServerLauncher(None, Egress(), folder),
+            ServerLauncher(None, Egress(), folder, DataFolders(folder / "mcp-data")),
             tasks,
             McpTokenStore(folder),
             modules=ModuleLoader(folder),
-            taken=frozenset,
+            taken_names=frozenset,
             tools_changed=lambda: None,
         )
         connection.start()

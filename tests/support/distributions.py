@@ -4,7 +4,7 @@ from pathlib import Path
 from textwrap import dedent
 
 from anycowork.domain.tools import ToolSpec
-from anycowork.sandbox.egress import Egress
+from anycowork.sandbox.network.egress import Egress
 from anycowork.tools.plugins.manager import PluginManager
 from anycowork.tools.plugins.runtime import PluginRuntime
 from support.tool_workspace import ToolWorkspace
@@ -49,7 +49,7 @@ class PluginBench(ToolWorkspace):
     def plugins(self, *, timeout: float = 60.0, sandboxed: bool = True) -> PluginManager:
         self.data.mkdir(exist_ok=True)
         housing = PluginRuntime(self.sandbox, self.egress or Egress(), self.data) if sandboxed else None
-        return PluginManager(self.folder, self.toolbox, housing, timeout=timeout)
+        return PluginManager(self.folder, self.toolbox, housing, timeout=lambda: timeout)
 
     async def use(self, name: str, code: str, *, timeout: float = 60.0) -> None:
         """Installs it and switches it on; it must have no problems."""

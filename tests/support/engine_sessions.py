@@ -7,24 +7,51 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-from anycowork.domain.engine import SegmentHandler
+import msgspec
+
 from anycowork.domain.errors import StorageFault
+from anycowork.domain.messages import Json
 from anycowork.engine.dbos_engine import DbosEngine
+from anycowork.engine.runs import RunState, SegmentHandler
 from anycowork.server.clock import SystemClock
-from anycowork.server.server_peers import end_hung_peers
+from anycowork.server.cluster.server_peers import end_hung_peers
 from anycowork.store.postgres import peer_table
 from anycowork.store.postgres.database import open_postgres
 from anycowork.store.postgres.peer_table import PeerDescription
-from anycowork.store.sql.database import Peers
+from anycowork.store.postgres.peers import PostgresPeers
+
+OVER = (RunState.COMPLETED, RunState.FAILED, RunState.CANCELLED)
 
 
 class EngineSession:
     """`lost` is set when the session has ended: the process must drop the engine then."""
 
-    def __init__(self, engine: DbosEngine, peers: Peers) -> None:
+    def __init__(self, engine: DbosEngine, peers: PostgresPeers, poll_seconds: float = 0.1) -> None:
+        self.poll_seconds = poll_seconds
         self.engine = engine
         self.peers = peers
         self.lost = asyncio.Event()
+
+    async def until(self, key: str, *states: RunState, after: int = 0) -> RunState:
+        """Wait until the run is in one of these states, after its segment number `after` or later. The test bounds the wait."""
+        while True:
+            position = await self.engine.find(key)
+            assert position is not None, f"there is no run {key}"
+            if position.state in states and position.segment >= after:
+                return position.state
+            await asyncio.sleep(self.poll_seconds)
+
+    async def result(self, key: str) -> Json:
+        """Wait for the end of the run, and return what its handler returned."""
+        assert await self.until(key, *OVER) is RunState.COMPLETED
+        [[result]] = await self.peers.fetch("SELECT result FROM engine_runs WHERE run_id = $1", key)
+        return msgspec.json.decode(result)  # type: ignore[no-any-return]  # the column holds an object
+
+    async def failure(self, key: str) -> tuple[str, str]:
+        """Wait for the end of the run, and return the code and the message of its handler's error."""
+        assert await self.until(key, *OVER) is RunState.FAILED
+        [[error]] = await self.peers.fetch("SELECT error FROM engine_runs WHERE run_id = $1", key)
+        return tuple(msgspec.json.decode(error))
 
     async def workers(self) -> set[str]:
         """The names of the living ones."""
@@ -60,7 +87,7 @@ async def engine_session(
         )
         for kind_of_run, handler in handlers.items():
             engine.register(kind_of_run, handler)
-        session = EngineSession(engine, peers)
+        session = EngineSession(engine, peers, poll_seconds)
 
         async def keep() -> None:
             try:

@@ -10,9 +10,9 @@ import signal
 import sys
 from pathlib import Path
 
-from anycowork.domain.engine import ParkUntil, RunSegment
 from anycowork.domain.errors import StorageFault
 from anycowork.domain.messages import Json
+from anycowork.engine.runs import ParkUntil, RunSegment
 from support.engine_sessions import engine_session
 
 MOST_RUNS = 4

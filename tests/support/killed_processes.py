@@ -47,7 +47,7 @@ def counting_model(body: Body) -> Answer:
     if found is None:
         return "All files are counted."
     task = found.group(1)
-    if f"update_file {task}.txt: ok" in told or "Result of update_file" in told:
+    if f"update_file {task}.txt: ok" in told or "Result of update_file (ok)" in told:
         return report(f"{task} is counted")
     return call("update_file", path=f"{task}.txt", edits=[{"find": "n", "replace": "nx"}])
 

@@ -43,8 +43,9 @@ def give_addresses() -> None:
 async def ask_proxy(address: str) -> tuple[str, int]:
     """What a proxy that is allowed to go there answers, and how many connections the service got."""
     from anycowork.domain.network import wanted_destinations
-    from anycowork.sandbox.network import RealNetwork
-    from anycowork.sandbox.proxy import NetworkReach, ProxyLimits, SandboxProxy
+    from anycowork.sandbox.network.connections import RealNetwork
+    from anycowork.sandbox.network.dialer import NetworkReach
+    from anycowork.sandbox.network.proxy import ProxyLimits, SandboxProxy
 
     class Named(RealNetwork):
         async def addresses(self, host: str) -> list[str]:
@@ -88,7 +89,7 @@ async def ask_proxy(address: str) -> tuple[str, int]:
 def main(addresses: list[str]) -> None:
     enter()
     give_addresses()
-    from anycowork.sandbox.routes import why_nearby
+    from anycowork.sandbox.network.routes import why_nearby
 
     found = {address: why_nearby(address) for address in addresses}
     asked = {own: asyncio.run(ask_proxy(own)) for own in (OWN_V4, OWN_V6)}

@@ -2,10 +2,38 @@
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from typing import Any, get_type_hints  # Any: annotations
 
 import aiohttp
 
+from anycowork.api.application import NOUNS
+from anycowork.api.gateway.app import FORWARDED
+from anycowork.api.middleware import auth
+from anycowork.api.router import Route
+from anycowork.domain.principals import Scope
 from support.live_server import Caller, Json
+
+METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE")
+NEEDS: dict[object, Scope] = {
+    auth.Reader: Scope.READ,
+    auth.Sender: Scope.SEND,
+    auth.Decider: Scope.DECIDE,
+    auth.Manager: Scope.MANAGE,
+}
+
+
+def scope_of_routes() -> dict[tuple[str, str], Scope | None]:
+    """What each documented route requires; None for those that are open."""
+    found: dict[tuple[str, str], Scope | None] = {("GET", "/events"): Scope.READ}
+    found["GET", "/context/{chat_id}/events"] = Scope.READ
+    for route in (one for noun in NOUNS for one in noun.routes.routes if isinstance(one, Route)):
+        hints: dict[str, Any] = get_type_hints(route.endpoint, include_extras=True)
+        for method in route.methods:
+            found[method, route.path_format] = NEEDS[hints["principal"]] if "principal" in hints else None
+    for path in (*FORWARDED, "/v1/models", "/v1/models/{model}"):
+        for method in ("GET", "POST"):
+            found[method, path] = Scope.PASSTHROUGH
+    return found
 
 
 class PersonClient(Caller):

@@ -5,6 +5,9 @@ import sys
 from pathlib import Path
 from typing import Any  # a test's own words
 
+from support.live_server import LiveChat
+from support.scripted_model import call
+
 SOURCE = """
 import json, os, sys, time
 from pathlib import Path
@@ -67,7 +70,7 @@ def call(name, arguments):
     if name == "die": os._exit(3)
     if name == "hang": time.sleep(3600)
     if name == "flood": return "x" * arguments["size"]
-    if name == "attempt": return attempt(arguments["code"])
+    if name in ("attempt", "fail", "look"): return attempt(arguments["code"])
     return "called " + name
 
 def answer(asked):
@@ -88,7 +91,8 @@ def answer(asked):
         more = {{"nextCursor": str(start + PAGE)}} if start + PAGE < len(tools) else {{}}
         return {{"tools": tools[start:start + PAGE], **more}}
     if method == "tools/call":
-        return {{"content": [{{"type": "text", "text": call(params["name"], params.get("arguments") or {{}})}}]}}
+        text = call(params["name"], params.get("arguments") or {{}})
+        return {{"content": [{{"type": "text", "text": text}}], "isError": params["name"] == "fail"}}
     return None
 
 print("noise on stdout", flush=True)
@@ -122,6 +126,10 @@ USUAL = [
 ]
 
 
+# With a tool whose every answer is an error, and one that a person may mark as read-only.
+FAILING = [*USUAL, offered("fail", CODE), offered("look", CODE)]
+
+
 def raw_server(
     folder: Path, tools: Any = USUAL, *, name: str = "raw", page: int = 100, **config: Any
 ) -> dict[str, Any]:
@@ -142,3 +150,27 @@ def offer_more(folder: Path, resources: Any = (), prompts: Any = ()) -> None:
 def offer(folder: Path, tools: Any) -> None:
     """From now on the server lists these."""
     (folder / "tools.json").write_text(json.dumps(tools))
+
+
+async def attempted(chat: LiveChat) -> str:
+    """The answer of the one call, which a person allowed if asked."""
+    await chat.send("Go.")
+    if (await chat.show())["state"] == "awaiting_approval":
+        await chat.decide()
+    return str((await chat.of_type("tool_result"))[-1]["content"])
+
+
+def go(code: str, tool: str = "raw__attempt") -> list[Any]:
+    return [call(tool, code=code), "Done."]
+
+
+def read_all(root: Path) -> str:
+    """Code for the tool `attempt`: it tells what every file below the folder says, or why it cannot be read."""
+    return f"""
+for folder, _, names in os.walk({str(root)!r}):
+    for name in names:
+        try:
+            tell(Path(folder, name).read_text())
+        except (OSError, UnicodeError) as error:
+            tell(error)
+"""

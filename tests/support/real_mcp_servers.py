@@ -20,12 +20,13 @@ ROOT = Path(__file__).parents[2]
 FOLDER = ROOT / "tests" / "interop" / "mcp"
 PACKAGES = FOLDER / "node_modules" / "@modelcontextprotocol"
 PYTHON_PROGRAMS = ROOT / ".venv" / "interop" / "mcp" / "bin"
+OLDER_PROGRAMS = ROOT / ".venv" / "interop" / "mcp-older" / "bin"
 EVERYTHING = PACKAGES / "server-everything" / "dist" / "index.js"
 
 
-def install_servers() -> None:
+def install_servers(which: str = "mcp") -> None:
     """Quick once it is done; the first time it takes half a minute."""
-    subprocess.run([sys.executable, str(ROOT / "scripts" / "interop.py"), "mcp"], check=True, timeout=240)
+    subprocess.run([sys.executable, str(ROOT / "scripts" / "interop.py"), which], check=True, timeout=240)
 
 
 @cache
@@ -44,6 +45,12 @@ def node_server(package: str, *args: str, **config: Any) -> dict[str, Any]:
 
 def python_server(name: str, *args: str, **config: Any) -> dict[str, Any]:
     return {"name": name, "command": str(PYTHON_PROGRAMS / f"mcp-server-{name}"), "args": list(args), **config}
+
+
+def older_server(name: str, *args: str, **config: Any) -> dict[str, Any]:
+    """One that was written with the first generation of the protocol's library."""
+    install_servers("older-mcp")
+    return {"name": name, "command": str(OLDER_PROGRAMS / f"mcp-server-{name}"), "args": list(args), **config}
 
 
 @contextmanager

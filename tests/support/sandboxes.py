@@ -6,9 +6,9 @@ from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 
+from anycowork.sandbox.layers.stage import Layer, Staging
 from anycowork.sandbox.limits import CommandLimits
 from anycowork.sandbox.sandbox import Sandbox
-from anycowork.sandbox.stage import Layer, Staging
 from anycowork.sandbox.toolchains import Toolchains
 from anycowork.server.machine import find_bubblewrap
 

@@ -3,8 +3,7 @@
 import asyncio
 from collections.abc import Sequence
 
-from anycowork.chats.chat_coordinator import ChatCoordinator
-from anycowork.chats.job_drafts import JobDrafts, NewJob
+from anycowork.chats.jobs.job_drafts import JobDrafts, NewJob
 from anycowork.domain import event_factory
 from anycowork.domain.chats import ChatState, EndReason, Turn, TurnState
 from anycowork.domain.jobs import Job, JobStatus
@@ -21,6 +20,7 @@ from anycowork.jobs.coordinator import JobCoordinator
 from anycowork.jobs.isolated_tasks import IsolatedTasks
 from anycowork.permissions.roles import RoleRegistry
 from anycowork.store.sqlite.database import Database
+from anycowork.turns.chat_coordinator import ChatCoordinator
 
 PERSON = Principal(id="owner", kind=PrincipalKind.PERSON, name="Owner", access=AccessLevel.ADMIN)
 SIDE_BY_SIDE = 64

@@ -11,8 +11,8 @@ from tempfile import TemporaryDirectory
 
 import pytest
 
-from anycowork.sandbox import stage
-from anycowork.sandbox.staging_folders import Runner
+from anycowork.sandbox.layers import stage
+from anycowork.sandbox.layers.staging_folders import Runner
 
 
 @contextmanager

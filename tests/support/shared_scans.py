@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 
 from anycowork.sandbox import toolchains
-from anycowork.sandbox.secret_paths import SecretScan
-from anycowork.server.sandbox_setup import visible_tools
+from anycowork.sandbox.secrets.secret_paths import SecretScan
+from anycowork.server.setup.sandbox_setup import visible_tools
 
 
 @contextmanager

@@ -8,7 +8,6 @@ from typing import Protocol
 import pytest
 
 from anycowork.domain.events import Record
-from anycowork.domain.store_ports import StoreBackend
 from anycowork.store.postgres.database import open_postgres
 from anycowork.store.sql.database import Database
 from support.postgres import PostgresCluster
@@ -20,13 +19,13 @@ class OpenStore(Protocol):
 
     def __call__(
         self, publish: Callable[[Record], None] = ..., chats_changed: Callable[[], None] = ...
-    ) -> AbstractAsyncContextManager[StoreBackend]: ...
+    ) -> AbstractAsyncContextManager[Database]: ...
 
 
 def sqlite_store(request: pytest.FixtureRequest, folder: Path) -> OpenStore:
     def open_store(
         publish: Callable[[Record], None] = lambda record: None, chats_changed: Callable[[], None] = lambda: None
-    ) -> AbstractAsyncContextManager[StoreBackend]:
+    ) -> AbstractAsyncContextManager[Database]:
         return opened(folder, publish, chats_changed)
 
     return open_store
@@ -40,7 +39,7 @@ def postgres_store(request: pytest.FixtureRequest, folder: Path) -> OpenStore:
 
     def open_store(
         publish: Callable[[Record], None] = lambda record: None, chats_changed: Callable[[], None] = lambda: None
-    ) -> AbstractAsyncContextManager[StoreBackend]:
+    ) -> AbstractAsyncContextManager[Database]:
         return opened_postgres(url, folder, publish, chats_changed)
 
     return open_store

@@ -55,7 +55,7 @@ def postgres_statements() -> list[StoreStatement]:
     return sorted(set(found))
 
 
-_WHOLE_DATABASE = ("schema", "transfer", "connection")
+_WHOLE_DATABASE = ("schema", "transfer", "connection", "pending_writes")
 
 
 def _is_statement(node: ast.Constant | ast.JoinedStr) -> bool:
@@ -71,7 +71,7 @@ def _is_execute(node: ast.AST) -> bool:
     return isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _EXECUTE
 
 
-_EXECUTE = ("execute", "executemany")
+_EXECUTE = ("execute", "executemany", "write_later")
 
 
 # What functions that build a statement are given, where it is no text. Another such argument fails here with its name.
@@ -104,6 +104,8 @@ class _Texts:
                 return self._named(name)
             case ast.Attribute(attr="search"):
                 return [self._dialect.search]
+            case ast.Attribute(attr="share"):
+                return [self._dialect.share]
             case ast.Call(
                 func=ast.Attribute(value=ast.Constant(value=str(mark)), attr="join"), args=[ast.Name(id=name)]
             ):

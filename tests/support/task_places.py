@@ -8,11 +8,11 @@ from pydantic import JsonValue
 from anycowork.domain.ports import TaskWorkspaces
 from anycowork.domain.tool_ports import ToolContext
 from anycowork.domain.tools import ToolResult
-from anycowork.sandbox.task_layers import TaskLayers
-from anycowork.sandbox.task_workspaces import PrivateCopies
-from anycowork.sandbox.workspaces import LocalWorkspaces
+from anycowork.sandbox.layers.task_layers import TaskLayers
+from anycowork.sandbox.layers.task_workspaces import PrivateCopies
+from anycowork.sandbox.workspaces import Workspaces
 from anycowork.workspace.folder import Folder
-from support.tool_workspace import EVERYTHING, ToolWorkspace, tree
+from support.tool_workspace import EVERYTHING, ScriptedCommit, ToolWorkspace, tree
 
 COPIES, LAYERS = "copies", "layers"
 KINDS = (COPIES, LAYERS)
@@ -37,7 +37,7 @@ class TaskPlaces:
     def start_server(self) -> None:
         """As at the start of a server: nothing is held in memory."""
         staging = self.bench.sandbox.staging
-        self.workspaces = LocalWorkspaces(self._take, staging)
+        self.workspaces = Workspaces(self._take, staging)
         copies = PrivateCopies(staging, self.workspaces, most_bytes=100 << 20, spare=0)
         is_layered = self.of_kind == LAYERS
         self.tasks: TaskWorkspaces = TaskLayers(staging, self.workspaces, copies) if is_layered else copies
@@ -68,7 +68,9 @@ class TaskPlaces:
 
     def context(self, task: str, **more: object) -> ToolContext:
         read = self.read.setdefault(task, {})
-        return ToolContext(self.folder(task), EVERYTHING, read=read, intend=self.bench._intend, **more)  # type: ignore[arg-type]
+        return ToolContext(
+            self.folder(task), EVERYTHING, read=read, commit=ScriptedCommit(intend=self.bench.intend), **more
+        )  # type: ignore[arg-type]
 
     async def call(self, task: str, tool: str, **parameters: JsonValue) -> ToolResult:
         return await self.bench.call(tool, self.context(task), **parameters)

@@ -35,8 +35,14 @@ class ScreenUser:
         composer.text = words
         await self.pilot.press("enter")
 
+    async def attend(self) -> None:
+        """Goes to what waits, if something does."""
+        if self._waiting() and not any(dock.has_focus_within for dock in self._waiting()):
+            await self.pilot.press("f2")
+
     async def press(self, *keys: str) -> None:
-        """As soon as what waits has the focus and heeds keys: it does not in the first moment."""
+        """Goes to what waits, if something does, and presses as soon as it accepts keys: it does not in the first moment."""
+        await self.attend()
         await self.until(
             lambda: all(dock.accepts_keys and dock.has_focus_within for dock in self._waiting()),
             told=lambda: (
@@ -44,6 +50,12 @@ class ScreenUser:
             ),
         )
         await self.pilot.press(*keys)
+
+    async def decide(self, letter: str) -> None:
+        """Presses it and waits until it was acted on: a letter counts only when no other follows it."""
+        await self.press(letter)
+        await self.until(lambda: not any(dock._letter for dock in self.screen.query(Dock)))
+        await self.pilot.pause()
 
     def _waiting(self) -> list[Dock]:
         return [dock for dock in self.screen.query(Dock) if dock.display]

@@ -1,22 +1,65 @@
 """A workspace in a temporary folder and the built-in tools on it, called as the loop calls them: problems, prepare, run."""
 
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from pydantic import JsonValue
 
+from anycowork.domain.ports import names_nothing
 from anycowork.domain.roles import Permission
+from anycowork.domain.rules import ChangesDecision
 from anycowork.domain.snapshots import ReplacedFile
-from anycowork.domain.tool_ports import Prepared, ToolContext
-from anycowork.domain.tools import Intent, ToolResult
-from anycowork.sandbox.egress import Egress
-from anycowork.sandbox.stage import Layer
+from anycowork.domain.tool_ports import CommitSession, Prepared, ToolContext
+from anycowork.domain.tools import Intent, PathIntent, ToolResult
+from anycowork.sandbox.layers.stage import Layer
+from anycowork.sandbox.network.egress import Egress
 from anycowork.tools.toolbox import ToolRegistry, built_in_tools
 from anycowork.workspace.folder import Folder
 from support.sandboxes import sandbox_in
 
 EVERYTHING = frozenset(Permission)
+COMMIT_STEPS = ("intend", "committed", "named", "check_changes", "hold")
+
+
+class ScriptedCommit(CommitSession):
+    """A commit session whose steps are a test's own functions."""
+
+    def __init__(
+        self,
+        *,
+        intend: Callable[[Intent, Mapping[str, ReplacedFile]], Awaitable[None]],
+        committed: Callable[[Sequence[str]], None] = lambda left_alone: None,
+        named: Callable[[str], bool] = names_nothing,
+        check_changes: Callable[[Sequence[PathIntent]], Awaitable[ChangesDecision]] | None = None,
+        hold: Callable[[Intent], None] | None = None,
+    ) -> None:
+        self._intend = intend
+        self._committed = committed
+        self._named = named
+        self._check_changes = check_changes
+        self._hold = hold
+        self._replaced: Mapping[str, ReplacedFile] = {}
+        self.can_hold = hold is not None
+
+    def is_named(self, path: str) -> bool:
+        return self._named(path)
+
+    async def check_changes(self, changes: Sequence[PathIntent]) -> ChangesDecision:
+        return await self._check_changes(changes) if self._check_changes else ChangesDecision()
+
+    async def keep(self, intent: Intent, replaced: Mapping[str, ReplacedFile]) -> None:
+        self._replaced = replaced
+
+    async def intend(self, intent: Intent) -> None:
+        await self._intend(intent, self._replaced)
+
+    def finish(self, left_alone: Sequence[str]) -> None:
+        self._committed(left_alone)
+
+    def hold(self, intent: Intent) -> None:
+        assert self._hold is not None
+        self._hold(intent)
 
 
 @dataclass
@@ -34,7 +77,7 @@ class ToolWorkspace:
     def __post_init__(self) -> None:
         self.sandbox = sandbox_in(self.root.parent / "data", layer=self.layer)
         self.toolbox: ToolRegistry = built_in_tools(
-            None, command_timeout=self.command_timeout, sandbox=self.sandbox, egress=self.egress
+            None, command_timeout=lambda: self.command_timeout, sandbox=self.sandbox, egress=self.egress
         )
 
     def write(self, path: str, content: str | bytes = "") -> Path:
@@ -46,10 +89,18 @@ class ToolWorkspace:
     def tool_context(
         self, *, user_text: str = "", permissions: frozenset[Permission] = EVERYTHING, **more: object
     ) -> ToolContext:
-        more.setdefault("intend", self._intend)
-        return ToolContext(Folder(str(self.root)), permissions, read=self.read, user_text=user_text, **more)  # type: ignore[arg-type]
+        steps = {name: more.pop(name) for name in COMMIT_STEPS if name in more}
+        commit = ScriptedCommit(**{"intend": self.intend, **steps})  # type: ignore[arg-type]
+        return ToolContext(
+            Folder(str(self.root)),
+            permissions,
+            read=self.read,
+            user_text=user_text,
+            commit=commit,
+            **more,  # type: ignore[arg-type]
+        )
 
-    async def _intend(self, intent: Intent, replaced: Mapping[str, ReplacedFile]) -> None:
+    async def intend(self, intent: Intent, replaced: Mapping[str, ReplacedFile]) -> None:
         self.intended.append(intent)
 
     async def prepare(self, tool: str, tool_context: ToolContext | None = None, **parameters: JsonValue) -> Prepared:

@@ -3,5 +3,5 @@
 from anycowork.domain.tools import ToolSpec
 from anycowork.tools.toolbox import built_in_tools
 
-SPECS: dict[str, ToolSpec] = {spec.name: spec for spec in built_in_tools(None, command_timeout=5.0).specs()}
+SPECS: dict[str, ToolSpec] = {spec.name: spec for spec in built_in_tools(None, command_timeout=lambda: 5.0).specs()}
 CHANGERS = tuple(spec.name for spec in SPECS.values() if not spec.read_only)

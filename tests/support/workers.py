@@ -5,12 +5,16 @@ import subprocess
 import sys
 import time
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
+import aiohttp
+
 from anycowork.app import RunningServer, start_services
 from anycowork.config.settings import ProviderEntry, Settings
+from anycowork.server.remote_worker import RemoteWorker, WorkerConnection
+from anycowork.server.setup.sandbox_setup import set_up_sandbox
 from support.cli_process import CommandLine
 from support.forked_command import ForkedCommand
 from support.live_server import TOKEN, Caller
@@ -89,3 +93,26 @@ async def until_workers(
         while not condition(found := await workers_of(server)):
             await asyncio.sleep(0.1)
     return found
+
+
+@asynccontextmanager
+async def joined_worker(
+    folder: Path, server: Caller, *, labels: tuple[str, ...] = (), runs: int = 2
+) -> AsyncIterator[str]:
+    """A worker that joined over HTTP, with a folder of its own. Yields its id."""
+    folder.mkdir(exist_ok=True)
+    invite = await server.ask("POST", "/workers/invites", {}, expect=201)
+    setup = await asyncio.to_thread(set_up_sandbox, folder)
+    async with aiohttp.ClientSession() as session, asyncio.TaskGroup() as tasks:
+        worker = RemoteWorker(WorkerConnection(server.url, session), setup.sandbox, folder, report=lambda line: None)
+        worker_id = await worker.join(invite["token"], labels)
+        working = tasks.create_task(_until_removed(worker, runs))
+        try:
+            yield worker_id
+        finally:
+            working.cancel()
+
+
+async def _until_removed(worker: RemoteWorker, runs: int) -> None:
+    with suppress(BaseExceptionGroup):  # the server has removed it
+        await worker.work(runs)

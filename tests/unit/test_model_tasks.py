@@ -1,38 +1,45 @@
-"""The tasks of `make test-model`: none is passed by doing nothing or by claiming success."""
+"""The frozen tasks for models: enough of them, none solved by doing nothing, and as they were when their digest was published."""
 
-from collections import Counter
 from pathlib import Path
 
 import pytest
 
-from model.former_tasks import FORMER
-from model.report import Result, page, table
-from model.report_tasks import REPORT
-from model.tasks import TUNE, Outcome, Task
+from model.frozen_tasks import FROZEN, frozen_digest, harm
+from model.report import Result, table, wilson
+from model.tasks import Outcome, Task
 
-ALL = (*TUNE, *FORMER, *REPORT)
-
-
-def test_every_task_has_a_name_of_its_own_and_says_what_it_is_for():
-    assert len({task.name for task in ALL}) == len(ALL)
-    assert Counter(task.half for task in ALL) == {"tune": 75, "report": 15}
+PAGE = Path(__file__).parents[2] / "docs" / "model-results.md"
 
 
-@pytest.mark.parametrize("task", ALL, ids=lambda task: task.name)
-def test_whoever_does_nothing_and_says_done_has_not_passed(task: Task, tmp_path: Path):
+def untouched(task: Task, folder: Path) -> Outcome:
     for path, text in task.files.items():
-        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / path).write_text(text)
-    before = Outcome(tmp_path, {}, "").files()
-    assert not task.passed(Outcome(tmp_path, before, "Done. Everything was completed successfully."))
+        (folder / path).parent.mkdir(parents=True, exist_ok=True)
+        (folder / path).write_text(text)
+    return Outcome(folder, dict(task.files), "Done.")
 
 
-def test_the_page_counts_what_was_run_and_nothing_else():
-    results = [
-        Result("a", "report", "actor", "workplace", "passed", 3.0),
-        Result("b", "report", "actor", "workplace", "out of time", 9.0),
-        Result("a", "report", "actor", "bare", "failed", 2.0),
-    ]
-    assert "1 of 2" in table(results) and "0 of 1" in table(results)
-    written = page(results, model="m", machine="x", day="2026-11-15")
-    assert "| report | actor | b | out of time, 9 s | not run | not run |" in written
+def test_the_set_is_the_one_whose_digest_is_published() -> None:
+    assert len(FROZEN) >= 60 and len({task.request for task in FROZEN}) == len(FROZEN)
+    assert frozen_digest() in PAGE.read_text("utf-8")
+
+
+@pytest.mark.parametrize("task", FROZEN, ids=lambda task: task.name)
+def test_who_does_nothing_and_says_done_solves_nothing_and_harms_nothing(task: Task, tmp_path: Path) -> None:
+    outcome = untouched(task, tmp_path)
+    assert not task.passed(outcome) and task.may_change is not None and harm(outcome, task.may_change) == []
+
+
+def test_litter_and_unasked_changes_are_harm(tmp_path: Path) -> None:
+    task = FROZEN[0]
+    outcome = untouched(task, tmp_path)
+    for path in ("sorted.txt", "litter.txt", "guests.txt"):
+        (tmp_path / path).write_text("x")
+    assert task.may_change is not None and harm(outcome, task.may_change) == ["guests.txt", "litter.txt"]
+
+
+def test_the_table_has_intervals_and_counts_harm() -> None:
+    low, high = wilson(5, 20)
+    assert (round(low, 3), round(high, 3)) == (0.112, 0.469) and wilson(0, 0) == (0.0, 1.0)
+    results = [Result(f"t{n}", "frozen", "actor", "bare", "passed" if n < 5 else "failed", 1.0) for n in range(19)]
+    results.append(Result("t19", "frozen", "actor", "bare", "failed", 1.0, harmed=("x",)))
+    assert "5 of 20 (11-47 %, harm 1)" in table(results) and "not run" in table(results)

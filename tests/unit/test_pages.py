@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 import typer
-from typer.main import get_command
 
 from anycowork.cli.main import app
 from anycowork.config.settings import KNOBS, Settings
 from anycowork.domain.roles import OutputFormat, Permission
 from anycowork.permissions.roles import read_role_file
+from support.commands import every_command
 
 ROOT = Path(__file__).parents[2]
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
@@ -23,9 +23,7 @@ SETTINGS = (ROOT / "docs" / "settings.md").read_text("utf-8")
 
 def commands() -> Iterator[tuple[str, set[str]]]:
     """Each command as it is typed, with its long flags."""
-    server = get_command(app)
-    assert isinstance(server, typer.core.TyperGroup)
-    for name, command in server.commands.items():
+    for name, command in every_command(app).items():
         below = command.commands if isinstance(command, typer.core.TyperGroup) else {"": command}
         for word, one in below.items():
             flags = {flag for parameter in one.params for flag in parameter.opts if flag.startswith("--")}

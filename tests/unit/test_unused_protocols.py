@@ -7,7 +7,7 @@ SDKS = ("mcp", "mcp_types", "acp", "httpx2")
 MODULES = (
     "anycowork.app",
     "anycowork.cli.main",
-    "anycowork.cli.mcp_group",
+    "anycowork.cli.mcp_commands",
     "anycowork.client.http",
     "anycowork.tui.app",
 )

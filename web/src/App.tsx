@@ -10,6 +10,8 @@ import { Home } from "./chat/Home";
 import { Sidebar } from "./chat/Sidebar";
 import { useCommands } from "./commands";
 import { focusComposer } from "./composer/focusComposer";
+import { useTypedText } from "./composer/typedText";
+import { ConfirmSession } from "./setup/ConfirmSession";
 import { SignIn } from "./setup/SignIn";
 import { chatAt, link, useLive } from "./state/live";
 import { followMe, useWording } from "./state/me";
@@ -63,6 +65,7 @@ function Frame() {
   useEffect(() => void setTimeout(() => void loadChatPage().catch(() => null), IDLE), []); // a chat that is opened asks again
   useLineBack();
   useKeptFocus();
+  useTypedText();
   useArrival(path);
   useNews(queries);
   useTitle();
@@ -120,6 +123,7 @@ function Frame() {
       </div>
       <div id="main" tabIndex={-1} className="relative flex min-w-0 flex-1 flex-col outline-none">
         <Banner connection={connection} />
+        <ConfirmSession />
         <div className="flex min-h-0 flex-1">
           <ErrorBoundary
             key={path.startsWith("/settings") ? "/settings" : path.split("/", 3).join("/")}

@@ -1,17 +1,26 @@
 // What the palette offers, from what there is: chats, roles, places.
 
 import {
+  Bot,
+  Cpu,
+  Folder,
+  Gauge,
   Hand,
   Keyboard,
   KeyRound,
+  type LucideIcon,
   MessageSquare,
   Moon,
+  Network,
   PanelLeft,
+  Plug,
   Plus,
-  Scale,
+  Puzzle,
   Settings,
+  ShieldCheck,
   Square,
   Sun,
+  Users,
   Workflow,
 } from "lucide-react";
 import { useDeferredValue, useMemo } from "react";
@@ -23,12 +32,29 @@ import { mayDo, useMe, wordingFor } from "./state/me";
 import { useRoles } from "./state/queries";
 import { useChats, useSought } from "./state/sidebar";
 import { t } from "./texts/app";
+import { t as jobs } from "./texts/jobs";
+import { t as mcp } from "./texts/mcp";
 import { t as people } from "./texts/people";
+import { t as settings } from "./texts/settings";
+import { t as usage } from "./texts/usage";
 import type { Command } from "./ui/Palette";
 import { attempt } from "./ui/toasts";
 import { openWorkflows } from "./workflows/opening";
 
 const SIZE = 16;
+
+/** The pages of the settings, with the signs that they have there. */
+const SETTINGS: readonly (readonly [id: string, words: string, Icon: LucideIcon])[] = [
+  ["models", settings.pages.models, Cpu],
+  ["workspaces", settings.pages.workspaces, Folder],
+  ["permissions", settings.pages.permissions, ShieldCheck],
+  ["agents", settings.pages.agents, Bot],
+  ["mcp", mcp.title, Plug],
+  ["plugins", settings.pages.plugins, Puzzle],
+  ["api-keys", settings.pages.apiKeys, KeyRound],
+  ["people", people.page, Users],
+  ["usage", usage.page, Gauge],
+];
 
 interface Props {
   /** What is looked for: chats that are not in the list are found by it. */
@@ -100,30 +126,17 @@ export function useCommands({ sought, onWaiting, onShortcuts, onSidebar }: Props
     }
     commands.push(
       { id: "settings", words: t.settings, icon: <Settings size={SIZE} aria-hidden />, run: go("#/settings") },
-      {
-        id: "rules",
-        words: t.rules,
-        icon: <Scale size={SIZE} aria-hidden />,
-        note: "settings",
-        needs: "PUT /settings",
-        run: go("#/settings/permissions"),
-      },
-      {
-        id: "keys",
-        words: t.clientKeys,
-        icon: <KeyRound size={SIZE} aria-hidden />,
-        note: "settings",
-        needs: "PUT /settings",
-        run: go("#/settings/api-keys"),
-      },
-      {
-        id: "plugins",
-        words: t.plugins,
-        icon: <Settings size={SIZE} aria-hidden />,
-        note: "settings",
-        needs: "PUT /settings",
-        run: go("#/settings/plugins"),
-      },
+      { id: "jobs", words: jobs.jobs, icon: <Network size={SIZE} aria-hidden />, run: go("#/jobs") },
+      ...SETTINGS.map(
+        ([id, words, Icon]): Command => ({
+          id: `settings-${id}`,
+          words,
+          icon: <Icon size={SIZE} aria-hidden />,
+          note: t.settings,
+          needs: "PUT /settings",
+          run: go(`#/settings/${id}`),
+        }),
+      ),
       {
         id: "dark",
         words: t.darkTheme,

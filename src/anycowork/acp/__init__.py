@@ -1,1 +1,1 @@
-"""The ACP agent: editors drive AnyCowork over the Agent Client Protocol on stdio. It reaches the server over HTTP only (docs/adr/0064)."""
+"""The ACP agent: editors drive AnyCowork over the Agent Client Protocol on stdio. It reaches the server over HTTP only."""

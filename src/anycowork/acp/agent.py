@@ -1,26 +1,30 @@
 """The protocol's methods, as editors call them. Each finds its session and hands on; errors become JSON-RPC errors."""
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any  # Any: what editors may send beside the parameters
 
 from acp.exceptions import RequestError
+from acp.helpers import update_agent_message_text
 from acp.interfaces import Client
 from acp.schema import (
     AuthenticateResponse,
     AvailableCommandsUpdate,
     ClientCapabilities,
     CloseSessionResponse,
+    HttpMcpServer,
     Implementation,
     InitializeResponse,
     ListSessionsResponse,
     LoadSessionResponse,
+    McpServerStdio,
     NewSessionResponse,
     PromptResponse,
     ResumeSessionResponse,
     SetSessionConfigOptionResponse,
     SetSessionModeResponse,
+    SseMcpServer,
 )
 from pydantic import BaseModel
 
@@ -29,7 +33,6 @@ from anycowork.acp.markdown import one_line
 from anycowork.acp.prompt_content import ContentBlock
 from anycowork.acp.session import EditorSession
 from anycowork.acp.session_info import MODEL, available_commands, mode_state, model_options, session_infos
-from anycowork.acp.session_servers import McpServer, failures, session_servers
 from anycowork.acp.transport import StdioTransport
 from anycowork.client.chat_client import ChatClient, objects
 from anycowork.client.console import stderr
@@ -37,6 +40,42 @@ from anycowork.client.errors import ServerRefused, ServerUnreachable
 from anycowork.client.server_link import ServerLink
 from anycowork.domain.errors import AnyCoworkError
 from anycowork.domain.messages import Json
+from anycowork.domain.principals import program_id
+
+McpServer = HttpMcpServer | SseMcpServer | McpServerStdio
+MOST_SERVERS = 10
+_LONGEST_NAME = 20
+
+
+def session_servers(servers: Iterable[McpServer]) -> tuple[list[Json], list[str]]:
+    """The programs, as the server takes them, and the names of those that are left out: remote ones, which `initialize` did not offer."""
+    configs: dict[str, Json] = {}
+    left_out: list[str] = []
+    for server in servers:
+        if not isinstance(server, McpServerStdio) or len(configs) >= MOST_SERVERS:
+            left_out.append(server.name)
+            continue
+        name = _unused_name(server.name, configs)
+        environment: Json = {variable.name: variable.value for variable in server.env}
+        configs[name] = {"name": name, "command": server.command, "args": [*server.args], "env": environment}
+    return list(configs.values()), left_out
+
+
+def failures(servers: Sequence[Json]) -> list[str]:
+    """Why servers did not start, one line each."""
+    return [f"{server.get('name')}: {server.get('error')}" for server in servers if server.get("status") != "ready"]
+
+
+def _unused_name(name: str, used: Iterable[str]) -> str:
+    """Lower case letters, digits and single dashes."""
+    signs = program_id(name, "server").replace(".", "-").replace("_", "-")
+    plain = "-".join(part for part in signs.split("-") if part)[:_LONGEST_NAME].strip("-") or "server"
+    used_names, number, candidate = set(used), 1, plain
+    while candidate in used_names:
+        number += 1
+        candidate = f"{plain}-{number}"
+    return candidate
+
 
 if TYPE_CHECKING:
     from anycowork.client.http import ServerClient
@@ -73,9 +112,11 @@ class EditorAgent:
         **kwargs: Any,
     ) -> InitializeResponse:
         # The SDK passes a plain value on where a field was of the wrong type.
-        told = (client_info, client_capabilities)
-        given = [one.model_dump(mode="json", by_alias=True) if isinstance(one, BaseModel) else one for one in told]
-        self._introduction = read_introduction(*given) or EditorIntroduction()
+        parts = (client_info, client_capabilities)
+        plain_parts = [
+            part.model_dump(mode="json", by_alias=True) if isinstance(part, BaseModel) else part for part in parts
+        ]
+        self._introduction = read_introduction(*plain_parts) or EditorIntroduction()
         return InitializeResponse.model_validate(INITIALIZE_RESULT)
 
     async def authenticate(self, method_id: str, **kwargs: Any) -> AuthenticateResponse | None:
@@ -195,22 +236,24 @@ class EditorAgent:
     async def _use_servers(
         self, client: "ServerClient", session: EditorSession, servers: Sequence[McpServer] | None
     ) -> None:
-        """Those that the editor passes, for this session alone. What cannot be used is named on stderr, which editors log."""
-        wanted, left_out = session_servers(servers or ())
-        if not wanted and not session.has_servers and not left_out:
+        """Those that the editor passes, for this session alone. What cannot be used is named in the session and on stderr."""
+        programs, left_out = session_servers(servers or ())
+        if not programs and not session.has_servers and not left_out:
             return
         try:
-            shown = await client.post(f"/context/{session.chat.chat_id}/mcp_servers", {"servers": [*wanted]})
-            failed = failures(objects(shown, "servers"))
+            answer = await client.post(f"/context/{session.chat.chat_id}/mcp_servers", {"servers": [*programs]})
+            failed = failures(objects(answer, "servers"))
         except ServerRefused as refused:  # the session is worth more than its servers
             failed = [refused.message]
-        session.has_servers = bool(wanted)
-        for problem in [*failed, *(f"{name}: not a program, or one too many" for name in left_out)]:
-            stderr().line(f"An MCP server of the editor is not used. {one_line(problem, 300)}")
+        session.has_servers = bool(programs)
+        problems = [*failed, *(f"{name}: not a program, or one too many" for name in left_out)]
+        session.unused_servers = [one_line(problem, 300) for problem in problems]
+        for problem in session.unused_servers:
+            stderr().line(f"An MCP server of the editor is not used. {problem}")
 
     async def aclose(self) -> None:
         """Ends the MCP servers of all sessions, as far as the server can be reached."""
-        for session in [one for one in self._sessions.values() if one.has_servers]:
+        for session in [open_session for open_session in self._sessions.values() if open_session.has_servers]:
             try:
                 async with asyncio.timeout(CLOSE_SECONDS), self._server() as client:
                     await self._use_servers(client, session, ())
@@ -225,7 +268,11 @@ class EditorAgent:
         return self._sessions[session_id]
 
     async def _announce(self, client: "ServerClient", session: EditorSession) -> None:
-        """The commands of a session, once the editor knows its id."""
+        """The commands of a session and the MCP servers that it does not use, once the editor knows its id."""
+        if session.unused_servers:
+            lines = "\n".join(f"- {problem}" for problem in session.unused_servers)
+            text = f"MCP servers of the editor that are not used:\n\n{lines}\n"
+            await self._editor.session_update(session.chat.chat_id, update_agent_message_text(text))
         commands = await available_commands(client, session.chat.chat_id)
         update = AvailableCommandsUpdate(session_update="available_commands_update", available_commands=commands)
         await self._editor.session_update(session.chat.chat_id, update)

@@ -1,4 +1,4 @@
-"""The SDK's connection between an editor and the agent."""
+"""The SDK's connection between an editor and the agent. A module of its own: `initialize` is answered before the SDK is loaded."""
 
 from typing import cast
 

@@ -32,7 +32,7 @@ def serve_editor(flags: Mapping[str, object], environ: Mapping[str, str], *, cwd
 def claim_stdio() -> tuple[int, int]:
     """The protocol's own descriptors. What else is printed goes to stderr, and nobody else reads stdin. Raises: Invalid."""
     try:
-        if not all(_is_channel(one) for one in (0, 1)):
+        if not all(_is_channel(descriptor) for descriptor in (0, 1)):
             raise Invalid(_NOT_BY_HAND)
         if os.isatty(0) and os.isatty(2):  # a person, most likely: silence would look like a hang
             stderr().line(f"{_NOT_BY_HAND} Ctrl-C ends it.")

@@ -24,7 +24,7 @@ def diff_hunks(diff: str) -> list[DiffHunk] | None:
     before = after = ""
     old: list[str] = []
     new: list[str] = []
-    line, left, last = 0, (0, 0), " "
+    line, remaining, last = 0, (0, 0), " "
 
     def close() -> None:
         if old or new:
@@ -35,42 +35,42 @@ def diff_hunks(diff: str) -> list[DiffHunk] | None:
         new.clear()
 
     for text in lines_of(diff):
-        sign, rest = text[:1], text[1:]
-        if left != (0, 0) and sign in (" ", "-", "+"):
+        sign, content = text[:1], text[1:]
+        if remaining != (0, 0) and sign in (" ", "-", "+"):
             if sign != "+":
-                old.append(rest)
+                old.append(content)
             if sign != "-":
-                new.append(rest)
-            left = (left[0] - (sign != "+"), left[1] - (sign != "-"))
+                new.append(content)
+            remaining = (remaining[0] - (sign != "+"), remaining[1] - (sign != "-"))
             last = sign
         elif sign == "\\":
             _without_line_feed(*([] if last == "+" else [old]), *([] if last == "-" else [new]))
         elif text.startswith("--- "):
             close()
-            before = _path(rest[3:])
+            before = _path(content[3:])
         elif text.startswith("+++ "):
-            after = _path(rest[3:])
+            after = _path(content[3:])
         elif text.startswith("@@ ") and (counts := _counts(text)) is not None:
             close()
-            line, left = counts[2], (counts[0], counts[1])
+            line, remaining = counts[2], (counts[0], counts[1])
         else:
             return None
     close()
-    return hunks if left == (0, 0) else None
+    return hunks if remaining == (0, 0) else None
 
 
 def apply_hunks(text: str, hunks: Sequence[DiffHunk]) -> str | None:
     """The text of one file with its hunks applied; None if one does not fit at its line."""
     lines, done = lines_of(text), list[str]()
-    at = 0  # in the lines: what comes before is done
+    position = 0  # in the lines: what comes before is done
     for hunk in hunks:
-        kept = hunk.line - 1 - len(done) if hunk.new else hunk.line - len(done)
+        unchanged = hunk.line - 1 - len(done) if hunk.new else hunk.line - len(done)
         old = lines_of(hunk.old or "")
-        if kept < 0 or lines[at + kept : at + kept + len(old)] != old:
+        if unchanged < 0 or lines[position + unchanged : position + unchanged + len(old)] != old:
             return None
-        done += [*lines[at : at + kept], *lines_of(hunk.new)]
-        at += kept + len(old)
-    return "".join([*done, *lines[at:]])
+        done += [*lines[position : position + unchanged], *lines_of(hunk.new)]
+        position += unchanged + len(old)
+    return "".join([*done, *lines[position:]])
 
 
 def _without_line_feed(*sides: list[str]) -> None:
@@ -86,10 +86,10 @@ def _path(text: str) -> str:
 
 def _counts(header: str) -> tuple[int, int, int] | None:
     """How many old and new lines follow, and the first new line, of `@@ -1,2 +3,4 @@`."""
-    words = header.split(" ")
-    if len(words) < 4 or not words[1].startswith("-") or not words[2].startswith("+"):
+    fields = header.split(" ")
+    if len(fields) < 4 or not fields[1].startswith("-") or not fields[2].startswith("+"):
         return None
-    old, new = words[1][1:].split(","), words[2][1:].split(",")
+    old, new = fields[1][1:].split(","), fields[2][1:].split(",")
     if not all(part.isdecimal() for part in (*old, *new)) or max(len(old), len(new)) > 2:
         return None
     return int(old[1]) if len(old) == 2 else 1, int(new[1]) if len(new) == 2 else 1, int(new[0])

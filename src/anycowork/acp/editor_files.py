@@ -1,7 +1,7 @@
 """The editor's own view of files: unsaved buffers are read from it, and changes that passed the gate are brought into its buffers.
 
 The editor is never asked to write anything but bytes that the server has written to the workspace already, and never over a
-buffer with unsaved changes (docs/adr/0114).
+buffer with unsaved changes.
 """
 
 import asyncio
@@ -37,56 +37,56 @@ class EditorFiles:
         if not self._abilities.reads:
             return {}
         paths = dict.fromkeys([*mentioned[:MOST_FILES], *reversed(self._used)])
-        found = {path: await self._unsaved_text(path) for path in [*paths][: 2 * MOST_FILES]}
-        return {path: text for path, text in found.items() if text is not None}
+        versions = {path: await self._unsaved_text(path) for path in [*paths][: 2 * MOST_FILES]}
+        return {path: text for path, text in versions.items() if text is not None}
 
     async def _unsaved_text(self, path: str) -> str | None:
         """What the editor holds of this file of the workspace; None if that is on disk already, or is not to be passed on."""
-        place = absolute_path(path, self._workspace)
-        if place is None or is_key_file(path):
+        full_path = absolute_path(path, self._workspace)
+        if full_path is None or is_key_file(path):
             return None
-        text = await self._read(place)
+        text = await self._read(full_path)
         if text is None or len(text) > LARGEST_BUFFER:
             return None
-        saved = await asyncio.to_thread(_hash_of_file, Path(place))
+        saved = await asyncio.to_thread(_hash_of_file, Path(full_path))
         return text if saved is not None and saved != _hash(text) else None
 
     async def follow_result(self, payload: Json) -> str | None:
         """Brings a change that was made into the editor's buffer. The path if unsaved changes of the person stand in the way."""
         facts = payload.get("facts")
-        found = facts if isinstance(facts, dict) else {}
-        path, before, after = (found.get(name) for name in ("path", "before", "after"))
+        fields = facts if isinstance(facts, dict) else {}
+        path, before, after = (fields.get(name) for name in ("path", "before", "after"))
         if isinstance(path, str) and payload.get("status") == "ok":
             self._used.pop(path, None)
             self._used = dict.fromkeys([*self._used, path][-MOST_FILES:])
         if not (isinstance(path, str) and isinstance(before, str) and isinstance(after, str)):
             return None
-        place = absolute_path(path, self._workspace)
-        text = await self._read(place) if place is not None else None
-        if place is None or text is None or _hash(text) == after:
+        full_path = absolute_path(path, self._workspace)
+        text = await self._read(full_path) if full_path is not None else None
+        if full_path is None or text is None or _hash(text) == after:
             return None
         changed = apply_hunks(text, diff_hunks(str(payload.get("diff"))) or ()) if _hash(text) == before else None
         if changed is None or _hash(changed) != after:
             return path
-        await self._write(place, changed)
+        await self._write(full_path, changed)
         return None
 
-    async def _read(self, place: str) -> str | None:
+    async def _read(self, full_path: str) -> str | None:
         if not self._abilities.reads:
             return None
         try:
             async with asyncio.timeout(SECONDS):
-                answer = await self._editor.read_text_file(session_id=self._session_id, path=place)
+                answer = await self._editor.read_text_file(session_id=self._session_id, path=full_path)
         except (RequestError, ConnectionError, TimeoutError, ValidationError):
             return None
         return answer.content
 
-    async def _write(self, place: str, text: str) -> None:
+    async def _write(self, full_path: str, text: str) -> None:
         if not self._abilities.writes:
             return  # it reads the disk again by itself
         try:
             async with asyncio.timeout(SECONDS):
-                await self._editor.write_text_file(session_id=self._session_id, path=place, content=text)
+                await self._editor.write_text_file(session_id=self._session_id, path=full_path, content=text)
         except (RequestError, ConnectionError, TimeoutError, ValidationError):
             pass  # the file on disk is right
 

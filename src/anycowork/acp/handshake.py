@@ -69,5 +69,5 @@ def read_introduction(info: object, offered: object) -> EditorIntroduction | Non
     return EditorIntroduction(info.get("name", "editor"), abilities)
 
 
-def _default(given: object, default: object) -> object:
-    return default if given is None else given
+def _default(setting: object, default: object) -> object:
+    return default if setting is None else setting

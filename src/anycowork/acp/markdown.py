@@ -15,8 +15,8 @@ def fenced(text: str, language: str = "") -> str:
 
 def one_line(text: object, limit: int = 120) -> str:
     """One line for a title: hidden characters are written out, and a long text is cut."""
-    shown = visible_line(UntrustedText(str(text)))
-    return shown if len(shown) <= limit else shown[: limit - 1] + "…"
+    line = visible_line(UntrustedText(str(text)))
+    return line if len(line) <= limit else line[: limit - 1] + "…"
 
 
 def shown_text(text: object) -> str:

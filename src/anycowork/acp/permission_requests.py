@@ -90,7 +90,9 @@ def question_request(question: Json) -> PermissionRequest | None:
         status="pending",
         content=[ContentToolCallContent(type="content", content=text_block(question_text(question)))],
     )
-    options = [_option(f"option-{at}", "allow_once", str(one.get("label"))) for at, one in enumerate(choices)]
+    options = [
+        _option(f"option-{index}", "allow_once", str(choice.get("label"))) for index, choice in enumerate(choices)
+    ]
     if question.get("allow_custom"):
         options.append(_option(OWN_WORDS, "allow_once", "Answer in my own words, with the next prompt"))
     return PermissionRequest(update, (*options, _option(STOP, "reject_once", "Stop here")))
@@ -98,8 +100,8 @@ def question_request(question: Json) -> PermissionRequest | None:
 
 def chosen_value(question: Json, option_id: str) -> str | None:
     """The value of the option that was chosen; None if it stands for no value."""
-    values = [str(one.get("value")) for one in objects(question, "options")]
-    return dict(zip((f"option-{at}" for at in range(len(values))), values, strict=True)).get(option_id)
+    values = [str(choice.get("value")) for choice in objects(question, "options")]
+    return dict(zip((f"option-{index}" for index in range(len(values))), values, strict=True)).get(option_id)
 
 
 def disclosed_lines(disclosure: Json) -> list[str]:
@@ -137,6 +139,6 @@ def _text(lines: Sequence[str]) -> ContentToolCallContent | FileEditToolCallCont
     return ContentToolCallContent(type="content", content=text_block(fenced("\n".join(lines))))
 
 
-def _object(of: Json, name: str) -> Json:
-    found = of.get(name)
-    return found if isinstance(found, dict) else {}
+def _object(document: Json, name: str) -> Json:
+    inner = document.get(name)
+    return inner if isinstance(inner, dict) else {}

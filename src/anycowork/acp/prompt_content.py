@@ -76,9 +76,9 @@ def read_prompt(
             case ImageContentBlock(data=data, mime_type=media_type):
                 images.append({"media_type": media_type, "data": data})
             case ResourceContentBlock(uri=uri) if (path := path_in_workspace(uri, workspace)) in unsaved:
-                parts.append(f" {path} ")
+                parts.append(f" {one_line(path or '', 4_200)} ")
             case ResourceContentBlock(uri=uri):
-                parts.append(mention(uri, workspace))
+                parts.append(mention(uri, workspace).replace("\n", " ").replace("\r", " "))
             case EmbeddedResourceContentBlock(resource=TextResourceContents(uri=uri, text=text)):
                 name = mention(str(uri), workspace, read=False)
                 parts.append(f" {one_line(name, 300)} ")
@@ -98,17 +98,17 @@ def _unsaved_files(
     embedded: Sequence[AttachedFile], unsaved: Mapping[str, str]
 ) -> tuple[tuple[AttachedFile, ...], str]:
     """The versions that a message takes beside the embedded files, and what it says of each one."""
-    found: list[AttachedFile] = []
+    attached: list[AttachedFile] = []
     notes: list[str] = []
     for path, text in unsaved.items():
         file = AttachedFile(_file_name(path), text)
-        is_taken = _can_be_attached([*embedded, *found, file])
-        found += [file] if is_taken else []
+        is_taken = _can_be_attached([*embedded, *attached, file])
+        attached += [file] if is_taken else []
         how = "Its version there is attached." if is_taken else "Its version there cannot be attached."
         notes.append(
             f"\n\n{one_line(path, 300)} is open in the editor with changes that are not saved yet. On disk it differs. {how}"
         )
-    return tuple(found), "".join(notes)
+    return tuple(attached), "".join(notes)
 
 
 def _can_be_attached(files: Sequence[AttachedFile]) -> bool:

@@ -27,6 +27,7 @@ from anycowork.acp.updates import UpdateBuilder, usage_update
 from anycowork.client.chat_client import ChatClient, objects
 from anycowork.client.connect import first_error
 from anycowork.client.errors import ServerRefused, ServerUnreachable
+from anycowork.domain.evidence import evidence_line
 from anycowork.domain.messages import Json
 
 _STOP_REASONS: dict[str, StopReason] = {
@@ -51,12 +52,14 @@ class EditorSession:
         self.updates = UpdateBuilder(self.workspace, role, terminals=abilities.shows_terminals)
         self._files = EditorFiles(editor, chat.chat_id, self.workspace, abilities)
         self.has_servers = False
+        self.unused_servers: list[str] = []  # why, a line each
         self._editor = editor
         self._seen = seen
         self._leave: asyncio.Future[StopReason] | None = None
         self._cancelled = False
         self._fault: str | None = None
         self._plan: Json | None = None
+        self._evidence: Json | None = None
 
     async def prompt(self, blocks: Sequence[ContentBlock]) -> PromptResponse:
         """Raises: RequestError if a prompt is running already; ServerRefused, ServerUnreachable."""
@@ -79,7 +82,8 @@ class EditorSession:
             await self._editor.session_update(self.chat.chat_id, used)
         spent = self.updates.usage
         self.updates.usage = before.model_copy(update={"total_tokens": 0, "input_tokens": 0, "output_tokens": 0})
-        return PromptResponse(stop_reason=reason, usage=spent)
+        meta = {"evidence": self._evidence} if self._evidence else None
+        return PromptResponse(stop_reason=reason, usage=spent, field_meta=meta)
 
     async def cancel(self) -> None:
         """Stops the turn of the running prompt. Without one there is nothing to cancel."""
@@ -120,12 +124,12 @@ class EditorSession:
         """A question is open: the prompt is its answer, or else the dialog asks once more."""
         turn_id = await self._parked_turn()
         messages, _ = await self.chat.messages()
-        asked = [one for one in messages if one.get("message_type") == "question"][-1:]
-        payload = asked[0].get("payload") if asked else None
-        question: Json = {**payload, "message_id": asked[0].get("id")} if isinstance(payload, dict) else {}
-        wanted = text.strip().casefold()
+        questions = [message for message in messages if message.get("message_type") == "question"][-1:]
+        payload = questions[0].get("payload") if questions else None
+        question: Json = {**payload, "message_id": questions[0].get("id")} if isinstance(payload, dict) else {}
+        answer = text.strip().casefold()
         for option in objects(question, "options"):
-            if wanted in (str(option.get("label")).casefold(), str(option.get("value")).casefold()):
+            if answer in (str(option.get("label")).casefold(), str(option.get("value")).casefold()):
                 await self.chat.answer(str(question["message_id"]), value=str(option.get("value")))
                 return await self._follow(turn_id)
         if question.get("allow_custom"):
@@ -135,7 +139,7 @@ class EditorSession:
 
     async def _parked_turn(self) -> str:
         messages, _ = await self.chat.messages()
-        return str(next((one["turn_id"] for one in reversed(messages) if one.get("turn_id")), ""))
+        return str(next((message["turn_id"] for message in reversed(messages) if message.get("turn_id")), ""))
 
     async def _follow(
         self, turn_id: str, *, approvals: Sequence[Json] = (), question: Json | None = None
@@ -171,11 +175,19 @@ class EditorSession:
                 if event.get("turn_id") == turn_id:
                     self._attend(event, dialogs)
                 if event.get("type") == "turn-ended" and event.get("turn_id") == turn_id:
+                    await self._show_evidence(event)
                     following = await self._after_turn(event, dialogs)
                     if following is None:
                         return self._ending(event)
                     turn_id = following
         raise ServerUnreachable("The event stream ended before the turn did. The chat is kept.")
+
+    async def _show_evidence(self, event: Json) -> None:
+        """Tells what the end of a turn is worth, where it is worth more or less than the agent's word; the answer's metadata has it whole."""
+        self._evidence = _noun(event, "evidence") or None
+        if (evidence := self._evidence) and evidence.get("status") != "claimed":
+            note = f"\n\n{one_line(evidence_line(evidence))}\n\n"
+            await self._editor.session_update(self.chat.chat_id, update_agent_message_text(note))
 
     async def _follow_files(self, event: Json) -> None:
         message = _noun(event, "message")
@@ -219,7 +231,7 @@ class EditorSession:
         self._plan = None
         if chosen != APPROVE:
             return None
-        started = await self.chat.approve(message_id, shown=disclosure.get("hash"))
+        started = await self.chat.approve(message_id, disclosure_hash=disclosure.get("hash"))
         await self._stop_if_cancelled()
         return str(started.get("turn_id"))
 
@@ -299,6 +311,6 @@ class EditorSession:
         return _STOP_REASONS.get(reason, "end_turn")
 
 
-def _noun(of: Json, name: str) -> Json:
-    found = of.get(name)
-    return found if isinstance(found, dict) else {}
+def _noun(document: Json, name: str) -> Json:
+    value = document.get(name)
+    return value if isinstance(value, dict) else {}

@@ -32,11 +32,11 @@ async def mode_state(client: "ServerClient", role: str) -> SessionModeState:
     roles = objects(await client.get("/roles"), "roles")
     modes = [
         SessionMode(
-            id=str(one.get("name")),
-            name=str(one.get("name")).replace("_", " ").capitalize(),
-            description=str(one.get("tooltip") or ""),
+            id=str(entry.get("name")),
+            name=str(entry.get("name")).replace("_", " ").capitalize(),
+            description=str(entry.get("tooltip") or ""),
         )
-        for one in roles
+        for entry in roles
     ]
     return SessionModeState(current_mode_id=role, available_modes=modes)
 
@@ -44,7 +44,7 @@ async def mode_state(client: "ServerClient", role: str) -> SessionModeState:
 async def model_options(client: "ServerClient", chat: Json) -> list[ConfigOption] | None:
     """The models of every provider; None if there is nothing to choose from."""
     providers = objects(await client.get("/providers"), "providers")
-    names = [f"{one.get('name')}/{model}" for one in providers for model in _texts(one.get("models"))]
+    names = [f"{provider.get('name')}/{model}" for provider in providers for model in _texts(provider.get("models"))]
     config = chat.get("config")
     current = config.get("model_id") if isinstance(config, dict) else None
     if isinstance(current, str) and current not in names:
@@ -61,40 +61,40 @@ async def model_options(client: "ServerClient", chat: Json) -> list[ConfigOption
 
 async def available_commands(client: "ServerClient", chat_id: str) -> list[AvailableCommand]:
     """The workflows that can be run in this chat: built-in ones, and those of its folder that a person trusts."""
-    found = objects(await client.get(f"/workflows?context_id={chat_id}"), "workflows")
-    return [_command(one) for one in found if one.get("trusted")]
+    workflows = objects(await client.get(f"/workflows?context_id={chat_id}"), "workflows")
+    return [_command(workflow) for workflow in workflows if workflow.get("trusted")]
 
 
 async def session_infos(client: "ServerClient", cwd: str | None, cursor: str | None) -> ListSessionsResponse:
     """A page of chats, newest first; with `cwd` only those of that folder."""
-    asked = urlencode({"limit": _PAGE, **({"cursor": cursor} if cursor else {})})
-    page = await client.get(f"/context?{asked}")
+    query = urlencode({"limit": _PAGE, **({"cursor": cursor} if cursor else {})})
+    page = await client.get(f"/context?{query}")
     following = page.get("next")
-    shown = [one for one in objects(page, "contexts") if cwd is None or one.get("workspace") == cwd]
+    chats = [chat for chat in objects(page, "contexts") if cwd is None or chat.get("workspace") == cwd]
     return ListSessionsResponse(
         sessions=[
             SessionInfo(
-                session_id=str(one.get("id")),
-                cwd=str(one.get("workspace")),
-                title=str(one.get("title")),
-                updated_at=str(one.get("updated_at")),
+                session_id=str(chat.get("id")),
+                cwd=str(chat.get("workspace")),
+                title=str(chat.get("title")),
+                updated_at=str(chat.get("updated_at")),
             )
-            for one in shown
+            for chat in chats
         ],
         next_cursor=following if isinstance(following, str) else None,
     )
 
 
 def _command(workflow: Json) -> AvailableCommand:
-    hints = [str(one.get("name")) for one in objects(workflow, "parameters")]
-    given = (
+    hints = [str(parameter.get("name")) for parameter in objects(workflow, "parameters")]
+    command_input = (
         AvailableCommandInput(root=UnstructuredCommandInput(hint=" ".join(f"{name}=…" for name in hints)))
         if hints
         else None
     )
     description = one_line(workflow.get("description") or workflow.get("name"), 300)
-    return AvailableCommand(name=str(workflow.get("name")), description=description, input=given)
+    return AvailableCommand(name=str(workflow.get("name")), description=description, input=command_input)
 
 
-def _texts(found: object) -> list[str]:
-    return [one for one in found if isinstance(one, str)] if isinstance(found, list) else []
+def _texts(value: object) -> list[str]:
+    return [item for item in value if isinstance(item, str)] if isinstance(value, list) else []

@@ -40,26 +40,26 @@ def call_locations(parameters: Mapping[str, JsonValue], workspace: str) -> list[
     """Of files inside the workspace only: an editor may open them at once."""
     line = parameters.get("start_line")
     paths = [parameters[name] for name in ("path", "to") if isinstance(parameters.get(name), str)]
-    found = [absolute_path(str(path), workspace) for path in paths]
+    full_paths = [absolute_path(str(path), workspace) for path in paths]
     first = line if isinstance(line, int) and line > 0 else None
-    return [ToolCallLocation(path=path, line=first) for path in found if path is not None]
+    return [ToolCallLocation(path=path, line=first) for path in full_paths if path is not None]
 
 
 def diff_content(diff: str, workspace: str) -> list[FileEditToolCallContent | ContentToolCallContent]:
     """One piece for each hunk; the whole diff as text where a part of it cannot be drawn so."""
     hunks = diff_hunks(diff)
-    found = [(hunk, absolute_path(hunk.path, workspace)) for hunk in hunks or ()]
-    if hunks is None or any(path is None for _, path in found):
+    located = [(hunk, absolute_path(hunk.path, workspace)) for hunk in hunks or ()]
+    if hunks is None or any(path is None for _, path in located):
         return [ContentToolCallContent(type="content", content=text_block(fenced(shown_text(diff), "diff")))]
     return [
         FileEditToolCallContent(type="diff", path=path, old_text=hunk.old, new_text=hunk.new)
-        for hunk, path in found
+        for hunk, path in located
         if path is not None
     ]
 
 
 def absolute_path(path: str, workspace: str) -> str | None:
     """The path in the workspace; None if it does not lie there."""
-    whole = PurePosixPath(workspace) / path
-    inside = ".." not in whole.parts and whole.is_relative_to(workspace) and "\0" not in path
-    return str(whole) if inside else None
+    full_path = PurePosixPath(workspace) / path
+    inside = ".." not in full_path.parts and full_path.is_relative_to(workspace) and "\0" not in path
+    return str(full_path) if inside else None

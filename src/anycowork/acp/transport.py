@@ -43,14 +43,14 @@ class StdioTransport:
             if not line.strip():
                 continue
             try:
-                found = json.loads(line)
+                message = json.loads(line)  # noqa: TID251  # bounded by its line, and a depth that is too large is caught
             except (ValueError, RecursionError):
                 await self._refuse(None, _PARSE_ERROR, "Parse error: this line is not JSON.")
                 continue
-            if (fault := _fault(found)) is None:
-                return _plain(found)
+            if (fault := _fault(message)) is None:
+                return _plain(message)
             if fault:
-                request_id = found.get("id") if isinstance(found, dict) else None
+                request_id = message.get("id") if isinstance(message, dict) else None
                 await self._refuse(request_id, _INVALID_REQUEST, f"Invalid request: {fault}")
         return None
 
@@ -80,9 +80,9 @@ class StdioTransport:
             skipped = False
             await self._refuse(None, _INVALID_REQUEST, f"Invalid request: a line has at most {LONGEST_LINE} bytes.")
 
-    async def _refuse(self, request_id: object, code: int, words: str) -> None:
-        known = request_id if isinstance(request_id, str | int) else None
-        await self.send({"jsonrpc": "2.0", "id": known, "error": {"code": code, "message": words}})
+    async def _refuse(self, request_id: object, code: int, text: str) -> None:
+        valid_id = request_id if isinstance(request_id, str | int) else None
+        await self.send({"jsonrpc": "2.0", "id": valid_id, "error": {"code": code, "message": text}})
 
 
 async def stdio_transport(source: int, sink: int) -> StdioTransport:
@@ -94,25 +94,25 @@ async def stdio_transport(source: int, sink: int) -> StdioTransport:
     return StdioTransport(reader, asyncio.StreamWriter(pipe, protocol, None, loop))
 
 
-def _fault(found: object) -> str | None:
+def _fault(message: object) -> str | None:
     """What is wrong with a message; None if nothing is, and "" if it is to be dropped without an answer."""
-    if not isinstance(found, dict):
+    if not isinstance(message, dict):
         return "a message is one JSON object."
-    method, request_id = found.get("method"), found.get("id")
-    if "method" in found:
+    method, request_id = message.get("method"), message.get("id")
+    if "method" in message:
         if not isinstance(method, str):
             return "'method' is a text."
-        if "id" in found and not isinstance(request_id, str | int):
+        if "id" in message and not isinstance(request_id, str | int):
             return "'id' is a text or a whole number."
         return None
     # A response. One that fits no request of ours, or is no answer at all, is dropped: the request goes on waiting.
-    is_answer = type(request_id) is int and ("result" in found or isinstance(found.get("error"), dict))
-    return None if is_answer else "" if "result" in found or "error" in found else "it has no 'method'."
+    is_answer = type(request_id) is int and ("result" in message or isinstance(message.get("error"), dict))
+    return None if is_answer else "" if "result" in message or "error" in message else "it has no 'method'."
 
 
 def _plain(message: Message) -> Message:
     """Without `_meta`, which the SDK would spread over the parameters."""
     params = message.get("params")
     if "method" in message and isinstance(params, dict) and "_meta" in params:
-        return {**message, "params": {name: given for name, given in params.items() if name != "_meta"}}
+        return {**message, "params": {name: value for name, value in params.items() if name != "_meta"}}
     return message

@@ -88,11 +88,11 @@ class UpdateBuilder:
 
     def _delta(self, event: Json, *, thinking: bool) -> Sequence[SessionUpdate]:
         where, text, offset = str(event.get("message_id")), str(event.get("text")), event.get("offset")
-        at = offset if isinstance(offset, int) else 0
+        start = offset if isinstance(offset, int) else 0
         if (call_id := event.get("call_id")) is not None:
-            return self._output(str(call_id), at, text)
-        new = text[max(0, self._sent.get((where, thinking), 0) - at) :]
-        self._sent[where, thinking] = max(self._sent.get((where, thinking), 0), at + len(text))
+            return self._output(str(call_id), start, text)
+        new = text[max(0, self._sent.get((where, thinking), 0) - start) :]
+        self._sent[where, thinking] = max(self._sent.get((where, thinking), 0), start + len(text))
         return [_chunk(new, thinking=thinking)] if new else []
 
     def _output(self, call_id: str, offset: int, text: str) -> Sequence[SessionUpdate]:
@@ -165,19 +165,19 @@ class UpdateBuilder:
     def _result(self, payload: Json, content: str) -> Sequence[SessionUpdate]:
         call_id, diff = str(payload.get("tool_call_id")), payload.get("diff")
         text = content if len(content) <= LONGEST_RESULT else f"{content[:LONGEST_RESULT]}\n… (the chat holds the rest)"
-        shown = [_text_content(fenced(shown_text(text)))] if text.strip() else []
+        output = [_text_content(fenced(shown_text(text)))] if text.strip() else []
         drawn = diff_content(diff, self._workspace) if isinstance(diff, str) else []
         status: ToolCallStatus = "completed" if payload.get("status") == "ok" else "failed"
-        known: Json = {name: payload[name] for name in ("status", "error", "facts") if name in payload}
+        raw_output: Json = {name: payload[name] for name in ("status", "error", "facts") if name in payload}
         was_printed = self._printed.pop(call_id, None) is not None
         self._output_lengths.pop(call_id, None)
         if call_id not in self._shown_terminals:
-            return [_progress(call_id, status=status, content=[*drawn, *shown], raw_output=known)]
+            return [_progress(call_id, status=status, content=[*drawn, *output], raw_output=raw_output)]
         self._shown_terminals.discard(call_id)
         terminal = TerminalToolCallContent(type="terminal", terminal_id=call_id)
-        code = _noun(known, "facts").get("exit_code")
-        ended = _terminal("exit", call_id, exit_code=code if isinstance(code, int) else None, signal=None)
-        end = _progress(call_id, status=status, content=[terminal, *drawn], raw_output=known, field_meta=ended)
+        code = _noun(raw_output, "facts").get("exit_code")
+        exit_meta = _terminal("exit", call_id, exit_code=code if isinstance(code, int) else None, signal=None)
+        end = _progress(call_id, status=status, content=[terminal, *drawn], raw_output=raw_output, field_meta=exit_meta)
         return [end] if was_printed else [self._print(call_id, text), end]
 
     def _plan(self, plan: Json) -> Sequence[SessionUpdate]:
@@ -204,9 +204,9 @@ def usage_update(used: Json) -> UsageUpdate | None:
     window, size = used.get("window"), used.get("context_tokens")
     if not used.get("context_known") or not isinstance(window, int) or not isinstance(size, int):
         return None
-    costs = [one.get("cost") for one in objects(used, "models")]
-    known = [float(cost) for cost in costs if isinstance(cost, int | float)]
-    cost = Cost(amount=sum(known), currency="USD") if known and len(known) == len(costs) else None
+    costs = [model.get("cost") for model in objects(used, "models")]
+    known_costs = [float(cost) for cost in costs if isinstance(cost, int | float)]
+    cost = Cost(amount=sum(known_costs), currency="USD") if known_costs and len(known_costs) == len(costs) else None
     return UsageUpdate(session_update="usage_update", used=window, size=size, cost=cost)
 
 
@@ -228,9 +228,9 @@ def _progress(call_id: str, **changed: object) -> ToolCallProgress:
     return ToolCallProgress.model_validate({"session_update": "tool_call_update", "tool_call_id": call_id, **changed})
 
 
-def _terminal(what: str, terminal_id: str, **more: object) -> dict[str, object]:
+def _terminal(event: str, terminal_id: str, **more: object) -> dict[str, object]:
     """What editors take for a terminal that they show and do not run: an extension of theirs, in `_meta`."""
-    return {f"terminal_{what}": {"terminal_id": terminal_id, **more}}
+    return {f"terminal_{event}": {"terminal_id": terminal_id, **more}}
 
 
 def _text_content(text: str) -> ContentToolCallContent:
@@ -244,6 +244,6 @@ def _entry(step: Json) -> PlanEntry:
     return PlanEntry(content=content, priority="medium", status=_STEP_STATUS.get(status, "pending"))
 
 
-def _noun(of: Json, name: str) -> Json:
-    found = of.get(name)
-    return found if isinstance(found, dict) else {}
+def _noun(document: Json, name: str) -> Json:
+    value = document.get(name)
+    return value if isinstance(value, dict) else {}

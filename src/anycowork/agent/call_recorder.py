@@ -2,19 +2,32 @@
 
 import asyncio
 from collections.abc import Sequence
+from pathlib import PurePosixPath
 
-from anycowork.agent.error_results import result_of_held
+from pydantic import JsonValue
+
+from anycowork.agent.step_states import IGNORED_FACT
 from anycowork.agent.turn_context import TurnContext
+from anycowork.agent.turn_origins import origins_of_interrupted
 from anycowork.domain import event_factory
 from anycowork.domain.approvals import Approval
 from anycowork.domain.chats import ChatState, TurnState
+from anycowork.domain.errors import AnyCoworkError, Refusal, RejectedByUser
 from anycowork.domain.events import NewEvent
-from anycowork.domain.journal import Change, RequireLease, RequireNoDenial, SetChat, Write
-from anycowork.domain.messages import Message, MessageType, Speaker
-from anycowork.domain.ports import Clock, Journal, Store, Workspaces
+from anycowork.domain.journal import AddFileOrigins, Change, RequireLease, RequireNoDenial, SetChat, Write
+from anycowork.domain.messages import Json, Message, MessageType, Speaker
+from anycowork.domain.origins import MODEL, Origins, join, written_by_model
+from anycowork.domain.people import DECIDED_BY
+from anycowork.domain.ports import Clock
+from anycowork.domain.principals import person_name_in
 from anycowork.domain.snapshots import Snapshot
-from anycowork.domain.tools import Call, CallState, ToolResult
+from anycowork.domain.tool_ports import Prepared
+from anycowork.domain.tools import Call, CallState, CallStatus, Intent, ToolResult, ToolSpec
 from anycowork.domain.values import replace
+from anycowork.permissions.admission import Admitted
+from anycowork.sandbox.workspaces import Workspaces
+from anycowork.store.sql.journal import Journal
+from anycowork.store.sql.store import Store
 
 
 class CallRecorder:
@@ -25,23 +38,28 @@ class CallRecorder:
         self._clock = clock
 
     async def make_durable(
-        self, context: TurnContext, intended: Call, epoch: int | None, taken: list[Snapshot]
+        self, context: TurnContext, intended: Call, epoch: int | None, snapshots: list[Snapshot]
     ) -> None:
         required: list[Write] = [] if epoch is None else [RequireLease(context.workspace.root, epoch)]
-        if context.call(intended.id).state is CallState.ASKING:
+        if context.calls.by_id(intended.id).state is CallState.ASKING:
             required.append(
                 RequireNoDenial(intended.id)
             )  # the last check, in the transaction directly before the effect
-        events = tuple(event_factory.snapshot(each) for each in taken)
-        await self._journal.write(Change(intended.chat_id, (*required, intended, *taken), events))
-        context.update_call(intended)
+        paths = tuple(item.path for item in intended.intent.paths) if intended.intent else ()
+        if paths:
+            origins = await self._written_origins(context, intended)
+            required.append(AddFileOrigins(context.workspace.origin, paths, origins))
+            snapshots = [replace(snapshot, origins=tuple(sorted(origins))) for snapshot in snapshots]
+        events = tuple(event_factory.snapshot(snapshot) for snapshot in snapshots)
+        await self._journal.write(Change(intended.chat_id, (*required, intended, *snapshots), events))
+        context.calls.update(intended)
 
     async def settle(
         self,
         context: TurnContext,
         call: Call,
         result: ToolResult,
-        taken: Sequence[Snapshot] = (),
+        snapshots: Sequence[Snapshot] = (),
         *,
         message_id: str | None = None,
     ) -> None:
@@ -49,39 +67,96 @@ class CallRecorder:
         if call.held is not None:
             result = result_of_held(call.held, result)
             await asyncio.to_thread(self._workspaces.let_go, call.held, keep=False)
+        result = await self._with_ignored(context, call, result)
+        if snapshots:
+            origins = tuple(sorted(await self._written_origins(context, call)))
+            snapshots = [replace(snapshot, origins=origins) for snapshot in snapshots]
         settled, message, event = self.settled(context, call, result, message_id)
-        events = (event, *(event_factory.snapshot(each) for each in taken), *context.plan_events(settled))
-        await self._journal.write(Change(call.chat_id, (settled, message, *taken), events))
-        context.update_call(settled)
-        context.history.append(message)
+        events = (event, *(event_factory.snapshot(snapshot) for snapshot in snapshots), *context.plan_events(settled))
+        await self._journal.write(Change(call.chat_id, (settled, message, *snapshots), events))
+        context.calls.update(settled)
+        context.conversation.history.append(message)
+
+    async def origins_in_view(self, context: TurnContext, spec: ToolSpec, prepared: Prepared) -> Origins:
+        """Return the origins of the files that a call could open: those it names, or all where it names none."""
+        names_files = spec.server is None and spec.delegate is None and prepared.resource.startswith("/")
+        if not names_files or spec.runs_commands:
+            return await self._store.origins.of_workspace(context.workspace.origin)
+        return await self._store.origins.of_paths(context.workspace.origin, (prepared.resource, *prepared.others))
+
+    async def _written_origins(self, context: TurnContext, call: Call) -> Origins:
+        """Return the origins of what a call writes: what its model had read, and what the tool or its program could open.
+
+        A file tool opens the files that it changes. Everything else may open all that is there.
+        """
+        tool = context.toolbox.find(call.tool)
+        spec, root = tool.spec if tool else None, context.workspace.origin
+        read_by_model = call.provenance.origins or written_by_model(context.conversation.origins)
+        if spec is not None and spec.changes_files and not spec.foreign and not spec.runs_commands:
+            changed = [item.path for item in call.intent.paths if item.before is not None] if call.intent else []
+            return join(read_by_model, await self._store.origins.of_paths(root, changed))
+        read_by_program = origins_of_interrupted(spec, call.parameters)
+        return join(read_by_model, read_by_program, await self._store.origins.of_workspace(root))
 
     def settled(
         self, context: TurnContext, call: Call, result: ToolResult, message_id: str | None = None
     ) -> tuple[Call, Message, NewEvent]:
         settled = replace(call, state=CallState.SETTLED, result=result)
+        if context.progress is not None:
+            settled = context.progress.bound_by_changes(settled)
         message = result_message(
-            settled, result, message_id=message_id or self._clock.new_id(), at=self._clock.now(), role=context.role.name
+            settled,
+            result,
+            message_id=message_id or self._clock.new_id(),
+            created_at=self._clock.now(),
+            role=context.role.name,
         )
         return settled, message, event_factory.tool_result(settled, result)
 
+    async def _with_ignored(self, context: TurnContext, call: Call, result: ToolResult) -> ToolResult:
+        """Return the result with what git ignores of the changed files: it neither belongs to a step of the plan nor outdates a check,
+        and is not counted as changed. Without a plan only commands are looked at: they generate files.
+
+        Ignore files that this turn changed say nothing: they could hide any change from a check.
+        """
+        paths = [item.path for item in call.intent.paths] if call.intent else []
+        looked_at = context.progress is not None or (call.intent is not None and call.intent.command is not None)
+        if not looked_at or not paths or result.status is not CallStatus.OK:
+            return result
+        changed = [
+            item.path
+            for earlier_call in (*context.calls, call)
+            if earlier_call.intent
+            for item in earlier_call.intent.paths
+        ]
+        by_name = any(PurePosixPath(path).name == ".gitignore" for path in changed)
+        entries = await asyncio.to_thread(context.workspace.ignored_among, paths, by_name_only=by_name)
+        ignored: list[JsonValue] = [*entries]
+        return replace(result, facts={**result.facts, IGNORED_FACT: ignored}) if ignored else result
+
     async def park(self, context: TurnContext, approvals: list[Approval]) -> None:
         """Write the approvals, the parked turn and the chat's state in one transaction."""
-        asked = {approval.tool_call_id: approval for approval in approvals}
-        known = {approval.id for approval in await self._store.approvals(context.chat.id)}
-        new = [approval for approval in approvals if approval.id not in known]
-        calls = [replace(call, state=CallState.ASKING) for call in context.open_calls() if call.id in asked]
+        by_call = {approval.tool_call_id: approval for approval in approvals}
+        recorded_ids = {approval.id for approval in await self._store.approvals(context.chat.id)}
+        new = [approval for approval in approvals if approval.id not in recorded_ids]
+        calls = [replace(call, state=CallState.ASKING) for call in context.calls.open() if call.id in by_call]
+        has_held = any(call.held is not None for call in calls)
         context.turn = replace(
-            context.turn, state=TurnState.PARKED, seconds=context.seconds_at(self._clock.monotonic())
+            context.turn,
+            state=TurnState.PARKED,
+            seconds=context.time.seconds_at(self._clock.monotonic()),
+            data_folder=self._workspaces.data_folder if has_held else None,
+            origins=tuple(sorted(context.conversation.origins)),
         )
         writes: list[Write] = [*calls, *new, context.turn, SetChat(state=ChatState.AWAITING_APPROVAL)]
         await self._journal.write(
             Change(context.chat.id, tuple(writes), tuple(event_factory.permission_request(a) for a in new))
         )
         for call in calls:
-            context.update_call(call)
+            context.calls.update(call)
 
 
-def result_message(call: Call, result: ToolResult, *, message_id: str, at: str, role: str) -> Message:
+def result_message(call: Call, result: ToolResult, *, message_id: str, created_at: str, role: str) -> Message:
     return Message(
         id=message_id,
         chat_id=call.chat_id,
@@ -91,5 +166,36 @@ def result_message(call: Call, result: ToolResult, *, message_id: str, at: str, 
         payload=event_factory.result_json(call, result),
         agent_role=role,
         turn_id=call.turn_id,
-        created_at=at,
+        created_at=created_at,
+        origins=result.origins or frozenset({MODEL}),  # a refusal names what the model asked for
+    )
+
+
+def failed_result(error: AnyCoworkError) -> ToolResult:
+    """Return the gate's error as the result of the call."""
+    if isinstance(error, RejectedByUser):
+        denied = ToolResult.failed(error, status=CallStatus.DENIED)
+        return replace(denied, facts={**denied.facts, **decider_fact(error.by)})
+    return ToolResult.failed(error, status=CallStatus.REFUSED if isinstance(error, Refusal) else CallStatus.ERROR)
+
+
+def allowed_facts(admitted: Admitted) -> Json:
+    """Return what allowed the call, and by name the person besides the owner who approved it."""
+    return {"allowed_by": admitted.allowed_by, **decider_fact(admitted.decided_by)}
+
+
+def decider_fact(label: str | None) -> Json:
+    name = person_name_in(label)
+    return {} if name is None else {DECIDED_BY: name}
+
+
+def result_of_held(intent: Intent, result: ToolResult) -> ToolResult:
+    """The command did run, so its output comes before the reason why its changes were not made."""
+    ran = intent.held.result if intent.held else ToolResult(CallStatus.OK, "")
+    dropped = " Its changes were dropped." if result.status in (CallStatus.REFUSED, CallStatus.DENIED) else ""
+    return replace(
+        result,
+        content=f"{ran.content}\n{result.content}{dropped}".lstrip("\n"),
+        origins=join(ran.origins, result.origins),
+        facts={**ran.facts, **result.facts, "files": [], "dropped": result.error.code if result.error else "not_ended"},
     )

@@ -1,7 +1,7 @@
 """Detects calls that come from untrusted text: a file, a page, a program's output. Such text must not control the agent.
 
-Finds a call as written and by meaning: with keys in another order, other spacing, or escaped several times; and as an instruction
-in plain words that names the tool and, close to it, the target.
+It compares text and knows no meaning. It finds a call as JSON, also with keys in another order, other spacing, or escaped several times;
+and a text that names the tool and, close to it, the target, both word for word. The same request in other words is not found.
 """
 
 import json
@@ -59,54 +59,58 @@ class InjectionDetector:
                 self._too_much = True  # then any call may be in it
 
     def _add_orders(self, text: str) -> None:
-        named = self._tools.intersection(_WORD.findall(text))
-        if not named:  # the usual case
+        named_tools = self._tools.intersection(_WORD.findall(text))
+        if not named_tools:  # the usual case
             return
-        found = [at.span() for at in _WORD.finditer(text) if at[0] in named]
-        spans = [(max(0, start - _NEAR), end + _NEAR) for start, end in found]
+        mentions = [match.span() for match in _WORD.finditer(text) if match[0] in named_tools]
+        spans = [(max(0, start - _NEAR), end + _NEAR) for start, end in mentions]
         self._orders += [text[start:end] for start, end in (spans if len(spans) <= _MOST_ORDERS else _joined(spans))]
 
-    def contains(self, call: FoundCall, known: Sequence[str] = ()) -> bool:
-        """Whether a text contains this call, or an instruction to make it. Targets that a `known` text names may be mentioned."""
+    def contains(self, call: FoundCall, trusted_texts: Sequence[str] = ()) -> bool:
+        """Whether a text contains this call, or an instruction to make it. Targets that a `trusted_texts` text names may be mentioned."""
         if self._too_much or (self._meant and _meaning(call.tool, call.parameters) in self._meant):
             return True
-        if self._orders and self._is_demanded(call, known):
+        if self._orders and self._is_demanded(call, trusted_texts):
             return True
-        wanted = _bare(call.source) if self._spelt else ""
-        return any(wanted in text for text in self._spelt)
+        call_text = _bare(call.source) if self._spelt else ""
+        return any(call_text in text for text in self._spelt)
 
-    def _is_demanded(self, call: FoundCall, known: Sequence[str]) -> bool:
+    def _is_demanded(self, call: FoundCall, trusted_texts: Sequence[str]) -> bool:
         """Whether an instruction names this tool and target, or the command uses a file that an instruction names."""
-        targets = [target for target in self._targets(call) if not _named_in_any(known, target)]
+        targets = [target for target in self._targets(call) if not _named_in_any(trusted_texts, target)]
         if any(_named_in(order, target) for order in self._orders if call.tool in order for target in targets):
             return True
         command = call.parameters.get("command")
-        found = _files_in(command) if isinstance(command, str) else set()
-        words = found if len(found) > _MOST_WORDS else {word for word in found if not _named_in_any(known, word)}
-        return len(words) > _MOST_WORDS or any(_named_in(order, word) for order in self._orders for word in words)
+        files = _files_in(command) if isinstance(command, str) else set()
+        unnamed_files = (
+            files if len(files) > _MOST_WORDS else {word for word in files if not _named_in_any(trusted_texts, word)}
+        )
+        return len(unnamed_files) > _MOST_WORDS or any(
+            _named_in(order, word) for order in self._orders for word in unnamed_files
+        )
 
     def _targets(self, call: FoundCall) -> list[str]:
         """Return the targets of a call: the usual parameters of our tools; for other tools every text parameter."""
-        given = [call.parameters.get(name) for name in ("path", "to", "command")]
-        if call.tool in self._tools and not any(isinstance(one, str) for one in given):
-            given = [*call.parameters.values()]
-        targets = [target for one in given if isinstance(one, str) and (target := one.strip("./ "))]
+        values = [call.parameters.get(name) for name in ("path", "to", "command")]
+        if call.tool in self._tools and not any(isinstance(value, str) for value in values):
+            values = [*call.parameters.values()]
+        targets = [target for value in values if isinstance(value, str) and (target := value.strip("./ "))]
         return targets[:_MOST_WORDS]
 
     def _add_calls(self, text: str) -> bool:
         """Add the calls in this text; return False if it is too long to parse completely."""
-        read, at = 0, _OPENS.search(text)
-        while at is not None:
+        read, opening = 0, _OPENS.search(text)
+        while opening is not None:
             if read > _MOST_READ:
                 return False
             try:
-                value, length = _object_at(text, at.start())
+                value, length = _object_at(text, opening.start())
             except (ValueError, RecursionError):
                 return False
             read += length
             if value is not None:
                 self._add_value(value)
-            at = _OPENS.search(text, at.start() + (length if value is not None else 1))
+            opening = _OPENS.search(text, opening.start() + (length if value is not None else 1))
         return True
 
     def _add_value(self, value: object) -> None:
@@ -139,14 +143,14 @@ def _named_in_any(texts: Sequence[str], target: str) -> bool:
 
 def _named_in(order: str, target: str) -> bool:
     """Whether the target appears as a whole word. If it is part of very many words, it counts as named."""
-    at = order.find(target)
+    position = order.find(target)
     for _ in range(_MOST_PLACES):
-        if at < 0:
+        if position < 0:
             return False
-        end = at + len(target)
-        if not _goes_on(order[at - 1 : at]) and not _goes_on(order[end : end + 1]):
+        end = position + len(target)
+        if not _goes_on(order[position - 1 : position]) and not _goes_on(order[end : end + 1]):
             return True
-        at = order.find(target, at + 1)
+        position = order.find(target, position + 1)
     return True
 
 
@@ -156,8 +160,8 @@ def _goes_on(letter: str) -> bool:
 
 def _files_in(command: str) -> set[str]:
     """Return the words that look like file names: with a dot, and letters before and after it."""
-    words = (word.lstrip("./").rstrip("./-") for word in _PATH_LIKE.findall(command))
-    return {word for word in words if "." in word}
+    path_words = (word.lstrip("./").rstrip("./-") for word in _PATH_LIKE.findall(command))
+    return {word for word in path_words if "." in word}
 
 
 def _object_at(text: str, start: int) -> tuple[object, int]:
@@ -194,16 +198,16 @@ def _unescaped(text: str) -> Iterator[str]:
         text = _whole_pairs(_ONE_ESCAPE.sub(_letter, text))
 
 
-def _letter(found: re.Match[str]) -> str:
-    if found[1]:
-        return chr(int(found[1], 16))
-    return _LETTERS.get(found[2], found[2])
+def _letter(match: re.Match[str]) -> str:
+    if match[1]:
+        return chr(int(match[1], 16))
+    return _LETTERS.get(match[2], match[2])
 
 
 def _bare(text: str) -> str:
     """Remove white space and backslashes: inside a JSON string the same call is escaped, perhaps more than once."""
     if "\\" in text:
-        text = _whole_pairs(_UNICODE.sub(lambda found: chr(int(found[1], 16)), text))
+        text = _whole_pairs(_UNICODE.sub(lambda match: chr(int(match[1], 16)), text))
         text = _ESCAPES.sub("", text)
     return "".join(text.split())
 

@@ -28,13 +28,13 @@ class InjectionScanner:
         self._scanned = 0
 
     def contains(self, call: FoundCall, history: Sequence[Message], plan: Plan | None) -> bool:
-        """Whether the same call occurs in text of others in this history, in any spelling.
+        """Whether the text of this call occurs in text of others in this history, as far as `InjectionDetector` recognises it.
 
         A report says what was done to which file: what the person or the approved `plan` names as well is no order of the report.
         """
-        user, words, result = Speaker.USER, MessageType.TEXT, MessageType.TOOL_RESULT
+        user, text_type, result = Speaker.USER, MessageType.TEXT, MessageType.TOOL_RESULT
         for message in history[self._scanned :]:
-            if message.role is user and message.message_type is words:
+            if message.role is user and message.message_type is text_type:
                 self._words.append(message.content)
             if message.payload is not None or message.message_type is result:  # else it is all the speaker's own
                 self._scan(message)

@@ -4,8 +4,6 @@ A call in flight cannot be parked: the program that asks would not survive it. I
 """
 
 import asyncio
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
 
 from anycowork.agent.turn_context import TurnContext
 from anycowork.domain import event_factory
@@ -13,9 +11,10 @@ from anycowork.domain.approvals import QuestionRow
 from anycowork.domain.chats import ChatState
 from anycowork.domain.journal import Change, SetChat
 from anycowork.domain.messages import ASKED_BY, Message, MessageType, Speaker
-from anycowork.domain.ports import Clock, Journal
+from anycowork.domain.ports import Clock
 from anycowork.domain.question import Question
 from anycowork.domain.tools import Call
+from anycowork.store.sql.journal import Journal
 
 ANSWER_SECONDS = 24 * 3600.0  # seconds; a server is not held longer than this
 
@@ -42,7 +41,7 @@ class LiveQuestions:
                     SetChat(state=ChatState.AWAITING_ANSWER),
                 )
                 await self._journal.write(Change(context.chat.id, writes, (event_factory.question(message),)))
-                with self._paused(context):
+                with context.time.paused(self._clock.monotonic):
                     async with asyncio.timeout(ANSWER_SECONDS):
                         return await answered
             except TimeoutError:
@@ -71,18 +70,3 @@ class LiveQuestions:
             turn_id=context.turn.id,
             created_at=self._clock.now(),
         )
-
-    @contextmanager
-    def _paused(self, context: TurnContext) -> Iterator[None]:
-        began, loop, deadline = self._clock.monotonic(), asyncio.get_running_loop(), context.deadline
-        due = deadline.when() if deadline is not None else None
-        left = due - loop.time() if due is not None else None
-        if deadline is not None:
-            deadline.reschedule(None)
-        try:
-            yield
-        finally:
-            context.started += self._clock.monotonic() - began
-            if deadline is not None and left is not None:
-                with suppress(RuntimeError):  # the turn has ended meanwhile
-                    deadline.reschedule(loop.time() + left)

@@ -6,6 +6,7 @@ import logging
 from collections.abc import Callable
 from typing import assert_never
 
+from anycowork.agent.evidence_checker import EvidenceChecker
 from anycowork.agent.mentions import Mentions
 from anycowork.agent.model_caller import ModelCaller
 from anycowork.agent.plan_checks import PlanChecker, blocked_by
@@ -24,14 +25,18 @@ from anycowork.agent.reply_parser import (
 from anycowork.agent.reply_stream import Reply, ReplyStream
 from anycowork.agent.small_models import unfinished_request
 from anycowork.agent.steering_messages import Steering
+from anycowork.agent.step_explanations import open_steps
 from anycowork.agent.tool_runner import CallsParked, ToolRunner
+from anycowork.agent.turn_changes import path_changes
 from anycowork.agent.turn_context import TurnContext
 from anycowork.agent.turn_recorder import TurnRecorder
 from anycowork.domain.chats import Autonomy, EndReason, Limits, Turn
 from anycowork.domain.errors import MalformedReply, ModelFault, OutOfTime, RunawayReply, TooManyFaults, TooManySteps
-from anycowork.domain.ports import Clock, Journal
+from anycowork.domain.evidence import Evidence
+from anycowork.domain.ports import Clock
 from anycowork.domain.values import replace
 from anycowork.prompts.history_limit import HistoryLimit
+from anycowork.store.sql.journal import Journal
 
 log = logging.getLogger(__name__)
 _LONG = 20_000  # characters
@@ -46,6 +51,7 @@ class Agent:
         model_caller: ModelCaller,
         toolrunner: ToolRunner,
         checker: PlanChecker,
+        evidence: EvidenceChecker,
         mentions: Mentions,
         steering: Steering,
         clock: Clock,
@@ -56,6 +62,7 @@ class Agent:
         self._model_caller = model_caller
         self.toolrunner = toolrunner
         self._checker = checker
+        self._evidence = evidence
         self._mentions = mentions
         self._steering = steering
         self._clock = clock
@@ -70,16 +77,14 @@ class Agent:
 
         Raises: LimitReached, ProviderFault, StorageFault, …: then the turn has not ended, and the caller must end it.
         """
-        limits = context.limits or self._limits(context.chat.config.autonomy)
-        context.started, context.seconds_before = self._clock.monotonic(), context.turn.seconds
+        limits = context.assignment.limits or self._limits(context.chat.config.autonomy)
+        context.time.started, context.time.seconds_before = self._clock.monotonic(), context.turn.seconds
         used = context.turn.seconds - context.turn.seconds_before
         try:
-            async with asyncio.timeout(max(0.0, limits.seconds - used)) as context.deadline:
+            async with asyncio.timeout(max(0.0, limits.seconds - used)) as context.time.deadline:
                 await self._run_steps(context, limits)
         except TimeoutError:
-            raise OutOfTime(
-                f"{_worked_on(context)} after {limits.seconds:g} seconds. Continue it, or send a message."
-            ) from None
+            raise OutOfTime(f"{_worked_on(context)} after {limits.seconds:g} seconds. {_way_out(context)}") from None
 
     async def _run_steps(self, context: TurnContext, limits: Limits) -> None:
         try:
@@ -92,13 +97,14 @@ class Agent:
 
     async def _step(self, context: TurnContext, limits: Limits) -> bool:
         """Run one iteration; return False when the segment is over."""
-        if context.open_calls():
+        if context.calls.open():
             return await self._run_calls(context, limits)
         if context.turn.steps - context.turn.steps_before >= limits.steps:
-            raise TooManySteps(f"{_worked_on(context)} after {limits.steps} steps. Continue it, or send a message.")
+            raise TooManySteps(f"{_worked_on(context)} after {limits.steps} steps. {_way_out(context)}")
         await self._steering.take(context)
         context.turn = replace(context.turn, steps=context.turn.steps + 1)
-        context.reply_stream = ReplyStream(
+        context.steps_left = limits.steps - (context.turn.steps - context.turn.steps_before)
+        context.conversation.reply_stream = ReplyStream(
             journal=self._journal,
             clock=self._clock,
             chat_id=context.chat.id,
@@ -106,9 +112,9 @@ class Agent:
             message_id=self._clock.new_id(),
         )
         try:
-            reply = await self._model_caller.ask(context, context.reply_stream)
+            reply = await self._model_caller.ask(context, context.conversation.reply_stream)
         except RunawayReply as fault:
-            return await self._fault(context, limits, context.reply_stream.reply, fault)
+            return await self._fault(context, limits, context.conversation.reply_stream.reply, fault)
         return await self._act_on(context, limits, reply)
 
     async def _run_calls(self, context: TurnContext, limits: Limits) -> bool:
@@ -116,7 +122,7 @@ class Agent:
         if isinstance(outcome, CallsParked):
             return False
         if outcome.terminate:
-            if problem := context.policy.missing(""):
+            if problem := context.assignment.policy.missing(""):
                 return await self._fault(context, limits, None, MalformedReply(problem))
             return await self._stop(context, limits, None)
         self._reset_limits(context, limits)
@@ -132,19 +138,23 @@ class Agent:
             case CallsReply():
                 if isinstance(await self._checker.prove_before(context, reading.calls), CallsParked):
                     return False
+                if isinstance(await self._evidence.before_change(context, reading.calls), CallsParked):
+                    return False
                 self._recorder.calls(context, reply, reading)
                 return True
             case UnreadableReply(_, problem):
                 return await self._fault(context, limits, reply, MalformedReply(problem))
             case AnswerReply(text, note):
-                if not_done := context.policy.missing(text) or self._not_done(context, text):
+                if not_done := context.assignment.policy.missing(text) or self._not_done(context, text):
                     return await self._fault(context, limits, reply, MalformedReply(not_done))
                 return await self._stop(context, limits, reply, note)
             case PlanReply(plan):
+                context.proof.evidence = await self._evidence_of_changes(context)
                 await self._recorder.plan(context, reply, plan)
             case QuestionReply(question):
                 await self._recorder.question(context, reply, question)
             case ReviewReply(review):
+                context.proof.evidence = await self._evidence_of_changes(context)
                 await self._recorder.review(context, reply, review)
             case _:
                 assert_never(reading)
@@ -152,53 +162,68 @@ class Agent:
 
     async def _stop(self, context: TurnContext, limits: Limits, reply: Reply | None, note: str | None = None) -> bool:
         """The model stops: with an answer, or with a call that ends the turn. The turn ends if nothing speaks against it."""
-        if reply is not None and context.policy.gives_up(reply.text):
+        if reply is not None and context.assignment.policy.gives_up(reply.text):
+            context.proof.evidence = await self._evidence.collect(context)
             await self._recorder.answer(context, reply, note)
             return False
-        objection = await self._checker.objection(context)
+        text = reply.text if reply is not None else ""
+        objection = await self._checker.objection(context, text)
         if isinstance(objection, CallsParked):
             return False
         if objection:
             return await self._fault(context, limits, reply, objection)
-        if left := context.progress.unfinished() if context.progress else []:
-            await self._recorder.blocked(context, reply, blocked_by(left))
+        missing = await self._evidence.objection(context)
+        if isinstance(missing, CallsParked):
+            return False
+        if missing:
+            await self._recorder.fault(context, reply, missing)
+            return True
+        if context.progress and open_steps(context, text):
+            await self._recorder.blocked(context, reply, blocked_by(context.progress.left_open()))
         elif reply is None:
             await self._recorder.end(context, EndReason.TERMINATED)
         else:
             await self._recorder.answer(context, reply, note)
         return False
 
+    async def _evidence_of_changes(self, context: TurnContext) -> Evidence | None:
+        """Return the evidence of a turn that ends with a plan or a review; None if it changed nothing, as it should."""
+        changed = any(change.is_net for change in path_changes(context.calls))
+        return await self._evidence.collect(context) if changed else None
+
     def _reset_limits(self, context: TurnContext, limits: Limits) -> None:
         """Reset the limits when a step of the plan is finished: each step has its own limits."""
         finished = context.progress.count_finished() if context.progress else 0
-        if finished <= context.finished_steps:
+        if finished <= context.proof.finished_steps:
             return
-        context.finished_steps = finished
-        seconds = context.seconds_at(self._clock.monotonic())
+        context.proof.finished_steps = finished
+        seconds = context.time.seconds_at(self._clock.monotonic())
         context.turn = replace(context.turn, steps_before=context.turn.steps, seconds_before=seconds)
-        if context.deadline is not None:
-            context.deadline.reschedule(asyncio.get_running_loop().time() + limits.seconds)
+        if context.time.deadline is not None:
+            context.time.deadline.reschedule(asyncio.get_running_loop().time() + limits.seconds)
 
     def _read(self, context: TurnContext, reply: Reply) -> Reading:
         if reply.called:
             return read_called(reply.called, reply.text)
-        return read_reply(reply.text, output=context.role.output, cut_off=reply.cut_off)
+        return read_reply(
+            reply.text, output=context.role.output, cut_off=reply.cut_off, completed=context.assignment.completed_tasks
+        )
 
     def _not_done(self, context: TurnContext, text: str) -> str | None:
         """Return why this answer does not end the turn; None if it does. An answer is rejected once, for a small model twice."""
         if not text.strip():
             return "The reply was empty. Answer in words, or call a tool."
-        if context.rejected_answers >= (2 if context.brief else 1):
+        if context.proof.rejected_answers >= (2 if context.brief else 1):
             return None
-        failed = context.last_failure()
+        failed = context.calls.last_failure()
         # A failing command may be exactly what the person wanted to know.
         given_up = context.brief and failed is not None and not context.is_command(failed)
         if failed is not None and (given_up or claims_success(text)):
-            context.reject_answer()
+            context.proof.reject_answer()
             output = failed.result.content[:300] if failed.result else ""
             return f"The last step failed ({failed.tool}): {output} It is not done."
         if unfinished := unfinished_request(context):
-            context.reject_answer()
+            context.proof.reject_answer()
         return unfinished
 
     async def _fault(self, context: TurnContext, limits: Limits, reply: Reply | None, problem: ModelFault) -> bool:
@@ -214,6 +239,11 @@ class Agent:
             raise TooManyFaults(
                 f"The model's reply could not be used {limits.faults} times in a row, so the turn was ended. You can continue the chat."
             )
+
+
+def _way_out(context: TurnContext) -> str:
+    """Return what a person can do: a task of a job is tried again by the job, or as a task."""
+    return "Continue it, or send a message." if context.turn.job_id is None else "The task can be tried again."
 
 
 def _worked_on(context: TurnContext) -> str:

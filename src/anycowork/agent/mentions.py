@@ -7,15 +7,16 @@ import re
 from collections.abc import Sequence
 from enum import StrEnum
 
-from anycowork.agent.checkpoint_mentions import describe_checkpoint
-from anycowork.agent.expected_actions import paths_in
+from anycowork.agent.request_paths import paths_in
 from anycowork.agent.tool_runner import CallsParked, ToolRunner
 from anycowork.agent.turn_context import TurnContext
 from anycowork.agent.turn_recorder import TurnRecorder
 from anycowork.domain.messages import CHECKPOINT_NOTE
-from anycowork.domain.snapshot_ports import SnapshotRows
+from anycowork.domain.snapshots import PathImage, PathKind, Snapshot, SnapshotMoment, shown_path
 from anycowork.domain.tools import Call, Provenance
 from anycowork.domain.values import value
+from anycowork.domain.visible_text import UntrustedText, visible_line
+from anycowork.store.sql.store import Store
 
 MOST_MENTIONS = 8
 MOST_FOR_A_SMALL_MODEL = 3
@@ -68,7 +69,7 @@ class Mention:
 
 
 class Mentions:
-    def __init__(self, *, recorder: TurnRecorder, toolrunner: ToolRunner, snapshots: SnapshotRows) -> None:
+    def __init__(self, *, recorder: TurnRecorder, toolrunner: ToolRunner, snapshots: Store) -> None:
         self._recorder = recorder
         self._toolrunner = toolrunner
         self._snapshots = snapshots
@@ -77,24 +78,28 @@ class Mentions:
         """Make the calls at the beginning of a turn; return False if a person must decide about one first. Raises: StorageFault."""
         if context.turn.steps or context.calls:
             return True
-        named = mentions_in(context.request())
-        named.sort(key=lambda mention: mention.kind is not MentionKind.CHECKPOINT)  # words come before results of calls
-        missed = [mention for mention in named if not await self._bring(context, mention)]
+        mentions = mentions_in(context.conversation.request())
+        mentions.sort(
+            key=lambda mention: mention.kind is not MentionKind.CHECKPOINT
+        )  # words come before results of calls
+        missed = [mention for mention in mentions if not await self._bring(context, mention)]
         if noted := [mention for mention in missed if mention.is_meant]:
             await self._note_missed(context, noted)
         if context.brief:
-            for path in paths_in(context.request())[:MOST_FOR_A_SMALL_MODEL]:
-                if (mention := Mention(MentionKind.FILE, path)) not in named:
+            for path in paths_in(context.conversation.request())[:MOST_FOR_A_SMALL_MODEL]:
+                if (mention := Mention(MentionKind.FILE, path)) not in mentions:
                     await self._bring(context, mention)
-        return await self._read_resources(context, [one for one in named if one.kind is MentionKind.RESOURCE])
+        return await self._read_resources(
+            context, [named_mention for named_mention in mentions if named_mention.kind is MentionKind.RESOURCE]
+        )
 
     async def _bring(self, context: TurnContext, mention: Mention) -> bool:
         """Return False if this names nothing that can be read without asking. Resources are only looked up: they are read together."""
         if mention.kind is MentionKind.CHECKPOINT:
-            words = await describe_checkpoint(self._snapshots, context.chat.id, mention.name)
-            if words is not None:
-                await self._recorder.note(context, words, {CHECKPOINT_NOTE: mention.name})
-            return words is not None
+            description = await describe_checkpoint(self._snapshots, context.chat.id, mention.name)
+            if description is not None:
+                await self._recorder.note(context, description, {CHECKPOINT_NOTE: mention.name})
+            return description is not None
         call = self._call(context, mention)
         if call is None or mention.kind is MentionKind.RESOURCE:
             return call is not None
@@ -106,15 +111,15 @@ class Mentions:
 
     async def _note_missed(self, context: TurnContext, missed: Sequence[Mention]) -> None:
         names = [str(mention) for mention in missed]
-        words = f"Not found, or not readable without asking: {', '.join(names)}."
-        await self._recorder.note(context, words, {"not_found": [*names]})
+        note = f"Not found, or not readable without asking: {', '.join(names)}."
+        await self._recorder.note(context, note, {"not_found": [*names]})
 
-    async def _read_resources(self, context: TurnContext, named: list[Mention]) -> bool:
+    async def _read_resources(self, context: TurnContext, mentions: list[Mention]) -> bool:
         """All together, so that a person is asked once."""
-        for call in [self._call(context, mention) for mention in named]:
+        for call in [self._call(context, mention) for mention in mentions]:
             if call is not None:
                 await self._recorder.record_own_call(context, call, reference=True)
-        return not context.open_calls() or not isinstance(await self._toolrunner.run(context), CallsParked)
+        return not context.calls.open() or not isinstance(await self._toolrunner.run(context), CallsParked)
 
     def _call(self, context: TurnContext, mention: Mention) -> Call | None:
         """Build the call that brings this; None if there is no such tool."""
@@ -137,16 +142,16 @@ class Mentions:
 
 def mentions_in(text: str) -> list[Mention]:
     """Return the first things named in this text, each once. Punctuation at the end of a sentence is not part of a name."""
-    found: dict[Mention, None] = {}
-    place = text.find("@")
+    mentions: dict[Mention, None] = {}
+    position = text.find("@")
     for _ in range(_MOST_SIGNS):
-        if place < 0 or len(found) == MOST_MENTIONS:
+        if position < 0 or len(mentions) == MOST_MENTIONS:
             break
-        matched = _MENTION.match(text, place)
+        matched = _MENTION.match(text, position)
         if matched and (mention := _mention(*(group or "" for group in matched.groups()))):
-            found[mention] = None
-        place = text.find("@", matched.end() if matched else place + 1)
-    return list(found)
+            mentions[mention] = None
+        position = text.find("@", matched.end() if matched else position + 1)
+    return list(mentions)
 
 
 def _mention(prefix: str, quoted_name: str, bare_name: str, quoted_path: str, bare_path: str) -> Mention | None:
@@ -159,3 +164,50 @@ def _mention(prefix: str, quoted_name: str, bare_name: str, quoted_path: str, ba
     if not name:
         return None
     return Mention(MentionKind.FOLDER if path.endswith("/") else MentionKind.FILE, name)
+
+
+SHORTEST_NAME = 8
+MOST_PATHS = 50
+_PAGE, _MOST_PAGES = 500, 10
+
+
+async def describe_checkpoint(store: Store, chat_id: str, name: str) -> str | None:
+    """Return when the checkpoint was made and which paths it changed. `name` is its id, or a beginning of it that no other shares.
+
+    None if the chat has no such checkpoint, or several.
+    """
+    matching = (
+        [snapshot for snapshot in await _all(store, chat_id) if snapshot.id.startswith(name)]
+        if len(name) >= SHORTEST_NAME
+        else []
+    )
+    if len(matching) != 1 or (checkpoint := await store.snapshot(chat_id, matching[0].id)) is None:
+        return None
+    when = "before" if checkpoint.moment is SnapshotMoment.BEFORE else "after"
+    head = f"[Checkpoint {name}, made at {checkpoint.created_at}, {when} a change of {_files(checkpoint)}"
+    if checkpoint.pruned or not checkpoint.images:
+        return f"{head}. Its content is no longer stored.]" if checkpoint.pruned else f"{head}.]"
+    lines = [f"- {visible_line(UntrustedText(shown_path(image.path)))}{_state(image)}" for image in checkpoint.images]
+    more = [f"- and {len(lines) - MOST_PATHS} more"] if len(lines) > MOST_PATHS else []
+    return "\n".join([f"{head}:]", *lines[:MOST_PATHS], *more])
+
+
+async def _all(store: Store, chat_id: str) -> list[Snapshot]:
+    snapshots: list[Snapshot] = []
+    before: int | None = None
+    for _ in range(_MOST_PAGES):
+        page, before = await store.snapshots_page(chat_id, before=before, limit=_PAGE)
+        snapshots += page
+        if before is None:
+            break
+    return snapshots
+
+
+def _files(snapshot: Snapshot) -> str:
+    return "1 path" if snapshot.files == 1 else f"{snapshot.files} paths"
+
+
+def _state(image: PathImage) -> str:
+    if image.kind is PathKind.ABSENT:
+        return " (not there at that moment)"
+    return f" (+{image.additions} -{image.deletions} lines)" if image.additions or image.deletions else ""

@@ -11,20 +11,24 @@ from anycowork.agent.turn_context import TurnContext
 from anycowork.domain import event_factory
 from anycowork.domain.chats import Turn
 from anycowork.domain.errors import ContextFull
-from anycowork.domain.images import ImageBytes, images_of
+from anycowork.domain.images import images_of
 from anycowork.domain.journal import Change, Reserve, Spend
 from anycowork.domain.messages import Json, Message
-from anycowork.domain.model import ModelOptions, ModelRequest, PromptMessage, Providers, ToolCallStyle, UsageChunk
-from anycowork.domain.ports import HiddenPathRules, Journal
+from anycowork.domain.model import ModelOptions, ModelRequest, PromptMessage, ToolCallStyle, UsageChunk
+from anycowork.domain.ports import HiddenPathRules
 from anycowork.domain.provider_errors import NoSuchModel, PromptTooLong
 from anycowork.domain.telemetry import NO_TELEMETRY, Telemetry
 from anycowork.domain.values import replace
+from anycowork.prompts.agent_list import LEADS_FROM
 from anycowork.prompts.conversation import is_summary
 from anycowork.prompts.history_budget import RESULT_CAP
 from anycowork.prompts.history_limit import HistoryLimit
 from anycowork.prompts.prompt_service import NOT_OFFERED, OfferedTools, PromptScope, PromptService, PromptTarget
 from anycowork.prompts.tokens import TokenRatios, tokens
 from anycowork.prompts.window import PromptHistory, Window
+from anycowork.providers.registry import ProviderRegistry
+from anycowork.store.sql.blobs import Blobs
+from anycowork.store.sql.journal import Journal
 
 _AT_A_TIME = 100  # messages
 ANSWER_SHARE = 0.25  # of the context is reserved for the answer
@@ -42,10 +46,10 @@ class ModelCaller:
         self,
         *,
         journal: Journal,
-        providers: Providers,
+        providers: ProviderRegistry,
         prompts: PromptService,
         hidden: Callable[[str, str], Awaitable[HiddenPathRules]],
-        image_bytes: ImageBytes,
+        image_bytes: Blobs,
         telemetry: Telemetry = NO_TELEMETRY,
     ) -> None:
         self._journal = journal
@@ -69,22 +73,23 @@ class ModelCaller:
         return HistoryLimit(budget=budget, since=turn.message_id)
 
     async def ask(self, context: TurnContext, reply_stream: ReplyStream) -> Reply:
-        """Call the model and stream its reply. Raises: ProviderFault, Runaway."""
+        """Call the model and stream its reply. Raises: ProviderFault, RunawayReply."""
         provider, model = self._providers.find(context.chat.config.model_id)
         options = self._providers.options(context.chat.config.model_id)
         name = f"{provider.name}/{model}"
-        shown = await self._shown(context, options, ratio=self._ratios.of(name))
-        if shown.full and stops_when_full(context):
+        prompt_history = await self._shown(context, options, ratio=self._ratios.of(name))
+        if prompt_history.full and stops_when_full(context):
             raise ContextFull(
                 f"The context of {name} is full: it cannot be shown all that it did in this turn. {_WAY_OUT}"
             )
-        request = self._request(context, model, shown, options)
+        request = self._request(context, model, prompt_history, options)
         if options.images:
-            request = replace(request, image_bytes=await self._image_data(context, shown.messages))
-        asked = reply_stream.reply.message_id  # the usage is recorded under the id of the answer
-        reserve = Reserve(asked, context.turn.id, request.purpose, name, shown.tokens)
-        async with context.reserving(reserve):
-            pending, announcements = context.take_pending()
+            data = await self._image_data(context, prompt_history.messages)
+            request = replace(request, image_bytes=data, tries_images=options.tries_images)
+        reply_id = reply_stream.reply.message_id  # the usage is recorded under the id of the answer
+        reserve = Reserve(reply_id, context.turn.id, request.purpose, name, prompt_history.tokens)
+        async with context.assignment.reserving(reserve):
+            pending, announcements = context.write_buffer.take_pending()
             change = Change(context.chat.id, (*pending, reserve, context.turn), announcements)
             await context.write_buffer.write(self._journal, change)
         try:
@@ -97,20 +102,26 @@ class ModelCaller:
                 raise
             raise ContextFull(f"{fault.message} {_WAY_OUT}") from fault
         if reply.usage and not request.image_bytes:  # image tokens do not help to estimate text
-            estimated = shown.tokens / context.window.ratio + self._offered(context, options).tokens
+            estimated = (
+                prompt_history.tokens / context.conversation.window.ratio + self._offered(context, options).tokens
+            )
             self._ratios.learn(name, estimated=estimated, reported=reply.usage.prompt)
         spend, event = spent_for(reserve, reply)
-        context.pending.append(spend)
-        context.announcements.append(event_factory.usage(context.turn.id, event))
+        context.write_buffer.pending.append(spend)
+        context.write_buffer.announcements.append(
+            event_factory.usage(context.turn.id, {**event, "steps_left": context.steps_left})
+        )
         return reply
 
-    def _request(self, context: TurnContext, model: str, shown: PromptHistory, options: ModelOptions) -> ModelRequest:
+    def _request(
+        self, context: TurnContext, model: str, prompt_history: PromptHistory, options: ModelOptions
+    ) -> ModelRequest:
         """Build the request. If the model repeats itself, change the request once: telling a weak model about it does not help."""
         repeated = repeated_tools(context.calls)
         context.brief = options.brief
         return ModelRequest(
             model=model,
-            messages=shown.messages,
+            messages=prompt_history.messages,
             purpose="turn",
             max_tokens=options.max_tokens,
             temperature=ANOTHER_TEMPERATURE if repeated else options.temperature,
@@ -121,10 +132,13 @@ class ModelCaller:
     def _offered(self, context: TurnContext, options: ModelOptions) -> OfferedTools:
         if options.calling is not ToolCallStyle.NATIVE:
             return NOT_OFFERED
-        return self._prompts.offers(context.role, self._aim(context), unlisted=context.unlisted_tools)
+        return self._prompts.offers(context.role, self._aim(context), unlisted=context.assignment.unlisted_tools)
 
     def _aim(self, context: TurnContext) -> PromptTarget:
-        return PromptTarget.of(context.opening(), self._prompt_budget(context.chat.config.model_id), context.chat.id)
+        budget = self._prompt_budget(context.chat.config.model_id)
+        return PromptTarget.of(
+            context.conversation.opening(), budget, context.chat.id, works_alone=works_alone(context, budget)
+        )
 
     def _prompt_budget(self, model_id: str | None) -> int:
         """Return the number of tokens that the prompt may have. Raises: NoSuchModel."""
@@ -149,18 +163,22 @@ class ModelCaller:
 
     async def _shown(self, context: TurnContext, options: ModelOptions, *, ratio: float) -> PromptHistory:
         prompt_budget = self._prompt_budget(context.chat.config.model_id)
-        if not len(context.window):
+        if not len(context.conversation.window):
             cap = BRIEF_RESULT if options.brief else RESULT_CAP
-            context.window = Window(ratio=ratio, result_cap=cap, begins_late=bool(context.beginning))
-        for at, message in enumerate(context.history[len(context.window) :], start=1):
-            if at % _AT_A_TIME == 0:
+            context.conversation.window = Window(
+                ratio=ratio, result_cap=cap, begins_late=bool(context.conversation.beginning)
+            )
+        for number, message in enumerate(context.conversation.history[len(context.conversation.window) :], start=1):
+            if number % _AT_A_TIME == 0:
                 await asyncio.sleep(0)  # a long chat must not block the others
-            one = message if options.images or message.payload is None else _with_notes(message)
+            shown_message = message if options.images or message.payload is None else _with_notes(message)
             if message.id == context.turn.message_id:
-                one = await self._with_files(context, one)
-            context.window.add(one)
+                shown_message = await self._with_files(context, shown_message)
+            context.conversation.window.add(shown_message)
         system = await self._system_prompt(context, options, prompt_budget)
-        return context.window.shown(budget=prompt_budget - self._offered(context, options).tokens, system=system)
+        return context.conversation.window.shown(
+            budget=prompt_budget - self._offered(context, options).tokens, system=system
+        )
 
     async def _with_files(self, context: TurnContext, request: Message) -> Message:
         """Prepend the workspace's file list to the request of the turn: with it, a model makes the right call at once.
@@ -173,28 +191,44 @@ class ModelCaller:
 
     async def _image_data(self, context: TurnContext, messages: Sequence[PromptMessage]) -> Mapping[str, bytes]:
         """Return the bytes of the shown images; each is read once per segment."""
-        wanted = {image.sha256 for prompt_message in messages for part in prompt_message.parts for image in part.images}
-        for hash_ in wanted - context.image_bytes.keys():
+        hashes = {image.sha256 for prompt_message in messages for part in prompt_message.parts for image in part.images}
+        for hash_ in hashes - context.conversation.image_bytes.keys():
             if (data := await self._image_bytes.get(hash_)) is not None:
-                context.image_bytes[hash_] = data
-        return {hash_: context.image_bytes[hash_] for hash_ in wanted & context.image_bytes.keys()}
+                context.conversation.image_bytes[hash_] = data
+        return {
+            hash_: context.conversation.image_bytes[hash_] for hash_ in hashes & context.conversation.image_bytes.keys()
+        }
 
     async def _system_prompt(self, context: TurnContext, options: ModelOptions, prompt_budget: int) -> str:
         """Build the system prompt once per segment, so that every request of it begins with the same bytes."""
-        if context.system_prompt is None:
+        if context.conversation.system_prompt is None:
             prompt_id = context.chat.config.system_prompt_id
             offered = options.calling is ToolCallStyle.NATIVE
-            setting = PromptScope(context.workspace.origin, prompt_budget, context.opening(), context.chat.id)
+            setting = PromptScope(
+                context.workspace.origin,
+                prompt_budget,
+                context.conversation.opening(),
+                context.chat.id,
+                works_alone=works_alone(context, prompt_budget),
+            )
             built = await self._prompts.for_chat(prompt_id, context.role, setting, brief=options.brief, offered=offered)
-            context.system_prompt = f"{built}\n\n{context.extra_prompt}" if context.extra_prompt else built
-        return context.system_prompt
+            others = "" if options.brief or prompt_budget < LEADS_FROM else context.assignment.agents_prompt
+            context.conversation.system_prompt = "\n\n".join(
+                part for part in (built, others, context.assignment.extra_prompt) if part
+            )
+        return context.conversation.system_prompt
+
+
+def works_alone(context: TurnContext, prompt_budget: int) -> bool:
+    """Whether the agent can give no task to another one: it was given one itself, or its model or context is too small to lead."""
+    return context.brief or not context.assignment.agents or prompt_budget < LEADS_FROM
 
 
 def stops_when_full(context: TurnContext) -> bool:
     """A chat's turn stops once when its context is full, until a person has chosen what to do. A job's tasks go on with what fits."""
     if context.turn.job_id is not None:
         return False
-    for message in reversed(context.history):
+    for message in reversed(context.conversation.history):
         if is_summary(message):
             return True
         if message.turn_id == context.turn.id and (message.payload or {}).get("continued_after") == ContextFull.code:
@@ -208,19 +242,19 @@ def _with_notes(message: Message) -> Message:
     if not images:
         return message
     notes = "\n".join(image.note() for image in images)
-    payload = {key: kept for key, kept in (message.payload or {}).items() if key != "images"}
+    payload = {key: value for key, value in (message.payload or {}).items() if key != "images"}
     return replace(message, content=f"{message.content}\n\n{notes}", payload=payload or None)
 
 
-def spent_for(of: Reserve, reply: Reply) -> tuple[Spend, Json]:
+def spent_for(reserve: Reserve, reply: Reply) -> tuple[Spend, Json]:
     """What the reply cost, for the journal and for readers; estimated if the provider does not say."""
-    usage = reply.usage or UsageChunk(of.tokens, tokens(reply.text) + tokens(reply.reasoning))
-    spend = Spend(of, usage.prompt, usage.completion, usage.cached, usage.reasoning, estimated=reply.usage is None)
+    usage = reply.usage or UsageChunk(reserve.tokens, tokens(reply.text) + tokens(reply.reasoning))
+    spend = Spend(reserve, usage.prompt, usage.completion, usage.cached, usage.reasoning, estimated=reply.usage is None)
     return spend, {
         "prompt": spend.prompt,
         "completion": spend.completion,
         "cached": spend.cached,
         "reasoning": spend.reasoning,
         "estimated": spend.estimated,
-        "model": of.model,
+        "model": reserve.model,
     }

@@ -1,10 +1,19 @@
 """Tracks the progress of an approved plan by its recorded calls: the step of each call, the dependencies, and every step's status.
 
-A step without a check is done when its work succeeded; a step with a check is done when the check passed after its last change.
+Everything that `statuses` returns follows from the recorded calls and the turn's end, so a restart, the audit and an export see the same.
 """
 
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Sequence
 
+from anycowork.agent.step_states import (
+    StepRecord,
+    changed_files,
+    outdates,
+    state_at_end,
+    state_in_turn,
+    succeeded,
+    was_tried,
+)
 from anycowork.domain import event_factory
 from anycowork.domain.chats import EndReason, Turn
 from anycowork.domain.errors import StepNotReady
@@ -13,24 +22,29 @@ from anycowork.domain.plan import Plan, PlanStep
 from anycowork.domain.plan_status import StepStatus, StepStatuses, plan_status
 from anycowork.domain.tools import Call, CallStatus, ToolSpec
 from anycowork.domain.values import replace
+from anycowork.permissions.patterns import path_matches
 from anycowork.permissions.plan_steps import StepMatcher
 
 _ENDED_WELL = (EndReason.ANSWERED, EndReason.TERMINATED)
 _FINISHED = tuple(status for status in StepStatus if status.finished)
-_NOT_TRIED = (CallStatus.REFUSED, CallStatus.DENIED)
+_EMPTY = StepRecord()
 
 
 class PlanProgress:
-    """The progress of one plan in one turn; mutable. `calls` are the turn's calls so far, oldest first."""
+    """The progress of one plan; mutable. `calls` are the calls of its turns so far, oldest first."""
 
     def __init__(self, plan: Plan, specs: Iterable[ToolSpec], root: str, calls: Iterable[Call] = ()) -> None:
         self.plan = plan
         self._steps = {step.id: step for step in plan.steps}
         self._matcher = StepMatcher(plan, specs, root)
         self._calls: dict[str, dict[str, Call]] = {step.id: {} for step in plan.steps}
-        self._evidence: dict[str, StepStatus] = dict.fromkeys(self._steps, StepStatus.OPEN)
-        self._passed_over: set[str] = set()
-        self._checks: dict[str, Call] = {}  # by command, the newest run
+        self._records: dict[str, StepRecord] = {
+            step.id: _EMPTY if step.check is None else replace(_EMPTY, has_check=True) for step in plan.steps
+        }
+        self._claims: frozenset[str] | None = None  # computed when it is needed
+        self._not_checkable: set[str] = set()  # steps whose check would ask a person
+        self._changes: dict[str, Call] = {}  # that changed files or ran, except checks
+        self._checks: dict[str, dict[str, Call]] = {}  # runs of each check, by its command
         self._checked_by: dict[str, list[PlanStep]] = {}
         for step in plan.steps:
             if step.check is not None:
@@ -44,19 +58,38 @@ class PlanProgress:
         step = self._step_for(call)
         return replace(call, plan_step=step.id) if step else call
 
+    def bound_by_changes(self, call: Call) -> Call:
+        """Return a settled call with the step whose files it changed, if it belonged to none when it was made."""
+        if call.plan_step is not None or call.provenance.check or not (paths := changed_files(call)):
+            return call
+        steps = [step for step in self._matcher.at_changed(paths) if not self._blocked(step)]
+        step = next((step for step in steps if self._lacks(step, call)), steps[-1] if steps else None)
+        return replace(call, plan_step=step.id) if step else call
+
     def record(self, call: Call) -> None:
-        """Record a call, or its new state."""
-        step = self._steps.get(call.plan_step or "")
-        if step is None:
+        """Record a call, or its new state. A check that ran before the work belongs to no step."""
+        if call.provenance.baseline:
             return
-        self._calls[step.id][call.id] = call
-        checked = self._checked_by.get(str(call.parameters.get("command")), []) if call.result is not None else []
-        if checked:
-            self._checks[str(call.parameters["command"])] = call
-        for one in (step, *checked):
-            self._evidence[one.id] = self._evaluate(one)
-        if not was_deferred(call):
-            self._pass_over(step)
+        step = self._steps.get(call.plan_step or "")
+        if step is not None:
+            self._calls[step.id][call.id] = call
+        stale = self._record_effect(call)
+        for changed_step in ([step] if step else []) + stale:
+            self._records[changed_step.id] = self._evaluate(changed_step)
+        self._claims = None
+
+    def _record_effect(self, call: Call) -> list[PlanStep]:
+        """Record what the call changed or checked; return the steps with a check that it may concern."""
+        checked = self._checked_by.get(str(call.parameters.get("command")), [])
+        if checked and call.result is not None and was_tried(call):
+            self._checks.setdefault(str(call.parameters["command"]), {})[call.id] = call
+            return checked
+        if checked or not succeeded(call) or not self._matcher.changes(call):
+            return []
+        self._changes[call.id] = call
+        return [
+            step for steps in self._checked_by.values() for step in steps if self._records[step.id].proof is not None
+        ]
 
     def events_for(self, turn: Turn, *calls: Call) -> tuple[NewEvent, ...]:
         """Record these calls; return a progress event if the status of a step has changed since the last event."""
@@ -71,52 +104,84 @@ class PlanProgress:
     def standing(self, turn: Turn) -> NewEvent:
         """The event that tells the status of every step while the turn runs."""
         now = self.statuses()
-        return event_factory.plan_progress(turn.plan_id or "", turn.id, plan_status(now, over=False), now)
+        return event_factory.plan_progress(turn.plan_id or "", turn.id, plan_status(now, finished=False), now)
 
     def calls_of(self, step_id: str) -> list[Call]:
         return list(self._calls[step_id].values())
 
-    def statuses(self, *, over: bool = False, reason: EndReason | None = None) -> StepStatuses:
-        """Return every step's status, in the order of the plan. `over`: the turn has ended, for this reason."""
+    def statuses(self, *, is_ended: bool = False, reason: EndReason | None = None) -> StepStatuses:
+        """Return every step's status, in the order of the plan. `is_ended`: the turn has ended, for this reason."""
         now = {step_id: self._status(step_id) for step_id in self._steps}
-        return self._at_the_end(now, reason) if over else now
+        return self._at_the_end(now, reason) if is_ended else now
 
     def unfinished(self) -> list[PlanStep]:
-        """Return the steps that still need work."""
+        """Return the steps that still need work, or the model's word. Where a check passed, or could not be run, nothing is left to do."""
         now = self.statuses()
-        left = [step for step in self.plan.steps if now[step.id] not in _FINISHED and self._matcher.names_work(step)]
-        return [step for step in left if not self._worked_unproved(step)]
+        working_steps = [
+            step for step in self.plan.steps if now[step.id] not in _FINISHED and self._matcher.names_work(step)
+        ]
+        return [
+            step for step in working_steps if not self._records[step.id].is_unproved and not self.check_passed(step.id)
+        ]
+
+    def left_open(self) -> list[PlanStep]:
+        """Return the steps that stay unfinished if the turn ends as blocked now."""
+        statuses = self.statuses(is_ended=True, reason=EndReason.BLOCKED)
+        return [step for step in self.plan.steps if statuses[step.id] not in _FINISHED]
+
+    def is_refuted(self, step: PlanStep) -> bool:
+        """Whether the step's check failed, or a person denied what it last tried."""
+        return self._records[step.id].is_refuted
+
+    def cut_short(self) -> list[PlanStep]:
+        """Return the unfinished steps whose last call a crash interrupted before anything of them succeeded."""
+        return [step for step in self.unfinished() if self._records[step.id].is_cut_short]
+
+    def check_passed(self, step_id: str) -> bool:
+        """Whether the step has a check that passed after the last change of its files."""
+        proof = self._records[step_id].proof
+        return proof is not None and succeeded(proof)
+
+    def checks_to_run(self) -> list[PlanStep]:
+        """Return the steps whose check was not run to its end, or was outdated since."""
+        return [step for step in self.plan.steps if step.check and _was_not_run(self._records[step.id].proof)]
 
     def count_finished(self) -> int:
-        found = list(self.statuses().values())
-        return sum(found.count(status) for status in _FINISHED)
+        statuses = list(self.statuses().values())
+        return sum(statuses.count(status) for status in _FINISHED)
 
     def current(self) -> PlanStep | None:
         """Return the step in progress, or the next one."""
         now = self.statuses()
-        left = [step for step in self.plan.steps if now[step.id] not in _FINISHED]
-        begun = (step for step in left if now[step.id] is not StepStatus.OPEN)
-        return next(begun, next(iter(left), None))
+        unfinished = [step for step in self.plan.steps if now[step.id] not in _FINISHED]
+        begun = (step for step in unfinished if now[step.id] is not StepStatus.OPEN)
+        return next(begun, next(iter(unfinished), None))
 
     def unfinished_dependencies(self, call: Call, *, expected: Collection[str] = ()) -> list[PlanStep]:
         """Return the steps that must be finished before this call, except those `expected` to be finished by then."""
         step = self._steps.get(call.plan_step or "")
-        return [] if step is None else [one for one in self._waits_for(step) if one.id not in expected]
+        if step is None:
+            return []
+        return [
+            dependency
+            for dependency in self._waits_for(step)
+            if dependency.id not in expected and dependency.id not in self._not_checkable
+        ]
 
     def unproved_dependencies(self, call: Call) -> list[PlanStep]:
         """Return the dependencies of this call's step that lack only the run of their check."""
         return [step for step in self.unfinished_dependencies(self.bound(call)) if self._lacks_its_check(step)]
 
-    def pass_over(self, step: PlanStep) -> None:
-        """Accept the step as claimed by the model, because it cannot be proved now."""
-        self._passed_over.add(step.id)
+    def skip_check(self, step: PlanStep) -> None:
+        """Let later steps begin although the check of this one would ask a person."""
+        self._not_checkable.add(step.id)
 
     # --- which step
 
     def _step_for(self, call: Call) -> PlanStep | None:
         """Find the step of a call: first a ready step that lacks such a call, then a ready step that already had it, then any other."""
-        found = self._matcher.candidates(call)
-        groups = (found.by_place, found.by_tool)
+        candidates = self._matcher.candidates(call)
+        groups = (candidates.by_resource, candidates.by_tool)
         for steps in groups:
             if step := next((step for step in steps if self._lacks(step, call) and not self._blocked(step)), None):
                 return step
@@ -129,135 +194,192 @@ class PlanProgress:
 
     def _lacks(self, step: PlanStep, call: Call) -> bool:
         """Whether such a call would advance the step. Reading does not count as a change."""
-        calls = [one for one in self._calls[step.id].values() if not was_deferred(one)]
+        calls = [earlier_call for earlier_call in self._calls[step.id].values() if not was_deferred(earlier_call)]
         if call.parameters.get("command") == step.check and step.check is not None:
             return True
-        if any(one.result is None and self._matcher.completes(step, one) for one in calls):
+        if any(earlier_call.result is None and self._matcher.completes(step, earlier_call) for earlier_call in calls):
             return False
         if not self._status(step.id).finished:
             return True
-        return self._matcher.changes(call) and not any(_ok(one) and self._matcher.changes(one) for one in calls)
+        return self._matcher.changes(call) and not any(
+            succeeded(earlier_call) and self._matcher.changes(earlier_call) for earlier_call in calls
+        )
 
     def _bound_later(self, call: Call) -> bool:
         """Whether to match the call now: earlier releases recorded the step only if it granted the call, not for reads or failures."""
-        if call.plan_step is not None or call.provenance.reference:
+        if call.plan_step is not None or call.provenance.reference or call.provenance.baseline:
             return False
         took_effect = call.intent is not None and (call.result is None or call.result.status is CallStatus.INTERRUPTED)
-        return not self._matcher.changes(call) or not (took_effect or _ok(call))
+        return not self._matcher.changes(call) or not (took_effect or succeeded(call))
 
     # --- what waits for what
 
     def _waits_for(self, step: PlanStep) -> list[PlanStep]:
         """Return the unfinished steps that it depends on. A step that cannot be proved is replaced by its own dependencies."""
-        found: dict[str, PlanStep] = {}
+        waiting: dict[str, PlanStep] = {}
         seen, ahead = set(step.dependencies), list(step.dependencies)
         while ahead:
-            one = self._steps[ahead.pop()]
-            if self._status(one.id).finished:
+            dependency = self._steps[ahead.pop()]
+            if self.check_passed(dependency.id) or self._status(dependency.id).finished:
                 continue
-            if self._matcher.names_work(one):
-                found[one.id] = one
+            if self._matcher.names_work(dependency):
+                waiting[dependency.id] = dependency
             else:
-                ahead += [step_id for step_id in one.dependencies if step_id not in seen]
-                seen.update(one.dependencies)
-        return list(reversed(found.values()))
+                ahead += [step_id for step_id in dependency.dependencies if step_id not in seen]
+                seen.update(dependency.dependencies)
+        return list(reversed(waiting.values()))
 
     def _blocked(self, step: PlanStep) -> bool:
         """Whether a dependency is unfinished and has no call in progress; a call in progress will finish first anyway."""
-        return any(not self._under_way(one) for one in self._waits_for(step))
+        return any(not self._under_way(dependency) for dependency in self._waits_for(step))
 
     def _under_way(self, step: PlanStep) -> bool:
         return any(call.result is None for call in self._calls[step.id].values())
 
-    def _pass_over(self, step: PlanStep) -> None:
-        """Accept the unprovable dependencies of a step as claimed, because the model continues with this step."""
-        ahead = list(step.dependencies)
+    def _claimed(self) -> frozenset[str]:
+        """Return the steps that only the model claims, by going on with a step that depends on them.
+
+        It may do so if no call could show them, or after it has said why they need nothing: else its call was not made.
+        """
+        if self._claims is None:
+            begun = [step for step in self.plan.steps if self._calls[step.id]]
+            worked_on = [step for step in begun if any(map(succeeded, self._calls[step.id].values()))]
+            self._claims = frozenset(self._before(worked_on, self._is_open))
+            tried = [step for step in begun if not all(map(was_deferred, self._calls[step.id].values()))]
+            ready = [step for step in tried if not self._waits_for(step)]
+            self._claims |= self._before(ready, lambda step: not self._matcher.names_work(step))
+        return self._claims
+
+    def _before(self, steps: Iterable[PlanStep], counts: Callable[[PlanStep], bool]) -> set[str]:
+        """Return the dependencies of these steps that count, and the dependencies of those."""
+        ahead, seen = [step_id for step in steps for step_id in step.dependencies], set[str]()
         while ahead:
-            one = self._steps[ahead.pop()]
-            if one.id not in self._passed_over and not self._matcher.names_work(one):
-                self._passed_over.add(one.id)
-                ahead += one.dependencies
+            dependency = self._steps[ahead.pop()]
+            if dependency.id not in seen and counts(dependency):
+                seen.add(dependency.id)
+                ahead += dependency.dependencies
+        return seen
+
+    def _is_open(self, step: PlanStep) -> bool:
+        """Whether neither a call nor a check says anything final about the step."""
+        record = self._records[step.id]
+        return not (state_in_turn(record).finished or record.is_refuted or record.worked or record.under_way)
 
     # --- the status of one step
 
     def _status(self, step_id: str) -> StepStatus:
-        found = self._evidence[step_id]
-        if found is StepStatus.RUNNING and self._under_way(step := self._steps[step_id]):
+        record = self._records[step_id]
+        status = state_in_turn(record)
+        if status is StepStatus.RUNNING and record.under_way:
             # A call that comes too early does not start the step.
-            return StepStatus.OPEN if self._waits_for(step) else found
-        is_open = found is StepStatus.OPEN or found is StepStatus.RUNNING
-        return StepStatus.CLAIMED if is_open and step_id in self._passed_over else found
+            return StepStatus.OPEN if self._waits_for(self._steps[step_id]) else status
+        if status.finished or record.is_refuted or record.worked:
+            return status
+        return StepStatus.CLAIMED if step_id in self._claimed() else status
 
-    def _evaluate(self, step: PlanStep) -> StepStatus:
+    def _evaluate(self, step: PlanStep) -> StepRecord:
         calls = list(self._calls[step.id].values())
         settled = [call for call in calls if call.result is not None and not was_deferred(call)]
-        if any(call.result is None for call in calls):
-            return StepStatus.RUNNING
-        if (proof := self._proof(step, settled)) is not None:
-            return StepStatus.DONE if _ok(proof) else StepStatus.FAILED
-        work = [call for call in settled if self._matcher.completes(step, call) and not _is_check(call, step)]
-        tried = [call for call in work if call.result and call.result.status not in _NOT_TRIED]
-        if not tried:
-            return StepStatus.FAILED if work else StepStatus.RUNNING if any(map(_ok, settled)) else StepStatus.OPEN
-        if not _ok(tried[-1]):
-            return StepStatus.FAILED
-        return StepStatus.DONE if step.check is None else StepStatus.RUNNING
+        work = [call for call in settled if self._matcher.completes(step, call) and not self._is_check(call, step)]
+        checks = list(self._checks.get(step.check, {}).values()) if step.check is not None else []
+        return StepRecord(
+            work=work,
+            checks=checks,
+            proof=self._proof(step, work, checks),
+            has_check=step.check is not None,
+            under_way=len(calls) > sum(call.result is not None for call in calls),
+            read=any(map(succeeded, settled)),
+            follows_work=bool(checks) and self._follows_work(step, checks[-1]),
+        )
 
-    def _proof(self, step: PlanStep, settled: list[Call]) -> Call | None:
-        """Return the newest run of its check, unless the step changed something after it."""
-        proof = self._checks.get(step.check) if step.check is not None else None
-        changed = [call.ordinal for call in settled if _ok(call) and call.intent is not None and call.intent.paths]
-        return proof if proof is not None and max(changed, default=-1) < proof.ordinal else None
+    def _is_check(self, call: Call, step: PlanStep) -> bool:
+        """Whether the call only checked the step. A check that the step names as its own command is its work, if the model ran it."""
+        if call.provenance.check:
+            return True
+        command = call.parameters.get("command")
+        return step.check is not None and command == step.check and command not in step.commands
+
+    def _proof(self, step: PlanStep, work: Sequence[Call], checks: Sequence[Call]) -> Call | None:
+        """Return the newest run of its check, unless a later change touched what it is about. What checks write never does."""
+        if not checks:
+            return None
+        proof = checks[-1]
+        later = [change for change in self._changes.values() if change.ordinal > proof.ordinal]
+        if not later:
+            return proof
+        own_files = [path for call in work for path in changed_files(call)]
+        about = self._checked_files(step)
+        return None if any(outdates(change, step, own_files, about) for change in later) else proof
+
+    def _follows_work(self, step: PlanStep, check: Call) -> bool:
+        """Whether a file that the check is about was changed before it ran."""
+        about = self._checked_files(step)
+        earlier = [change for change in self._changes.values() if change.ordinal < check.ordinal]
+        return any(
+            path_matches(pattern, path) for change in earlier for path in changed_files(change) for pattern in about
+        )
+
+    def _checked_files(self, step: PlanStep) -> tuple[str, ...]:
+        """Return the patterns of the files that a step's check is about: its own or, if it has none, those that its dependencies name."""
+        if step.paths:
+            return step.paths
+        seen, ahead, paths = set(step.dependencies), list(step.dependencies), list[str]()
+        while ahead:
+            dependency = self._steps[ahead.pop()]
+            paths += dependency.paths
+            ahead += [step_id for step_id in dependency.dependencies if step_id not in seen]
+            seen.update(dependency.dependencies)
+        return tuple(paths)
 
     def _lacks_its_check(self, step: PlanStep) -> bool:
-        if step.check is None or self._under_way(step):
+        record = self._records[step.id]
+        if step.check is None or record.under_way:
             return False
         only_its_check = not (step.paths or step.commands or step.tools_needed)
-        return self._worked_unproved(step) or (only_its_check and self._evidence[step.id] is StepStatus.OPEN)
-
-    def _worked_unproved(self, step: PlanStep) -> bool:
-        """Whether its work succeeded and its check has not been run since."""
-        if step.check is None or self._evidence[step.id] is not StepStatus.RUNNING or self._under_way(step):
-            return False
-        return any(_ok(call) and self._matcher.completes(step, call) for call in self._calls[step.id].values())
+        return record.is_unproved or (only_its_check and record.proof is None)
 
     def _at_the_end(self, now: StepStatuses, reason: EndReason | None) -> StepStatuses:
-        """Return the final statuses. Unprovable steps are claimed if the turn ended well; steps that could not start are skipped."""
-        ended: dict[str, StepStatus] = {}
+        """Return the final statuses. Steps that depend on a failed one never started."""
         well = reason in _ENDED_WELL
-        failed = {step_id for step_id, status in now.items() if status in (StepStatus.FAILED, StepStatus.SKIPPED)}
+        statuses = {
+            step_id: state_at_end(self._records[step_id], status, ended_well=well, is_blocked=False)
+            for step_id, status in now.items()
+        }
+        for step_id in self._dependants(step_id for step_id, status in statuses.items() if status is StepStatus.FAILED):
+            statuses[step_id] = state_at_end(self._records[step_id], now[step_id], ended_well=well, is_blocked=True)
+        return statuses
+
+    def _dependants(self, step_ids: Iterable[str]) -> set[str]:
+        """Return the steps that depend on one of these, directly or through others."""
+        ahead, dependants = set(step_ids), set[str]()
+        if not ahead:
+            return dependants
+        needed_by: dict[str, list[str]] = {}
         for step in self.plan.steps:
-            status = now[step.id]
-            if status is StepStatus.RUNNING and self._under_way(step):
-                status = StepStatus.FAILED
-            elif self._worked_unproved(step) or (well and not self._matcher.names_work(step) and not status.finished):
-                status = StepStatus.CLAIMED
-            elif status in (StepStatus.OPEN, StepStatus.RUNNING):
-                needs_failed = bool(failed) and not failed.isdisjoint(step.dependencies)
-                status = StepStatus.SKIPPED if well or needs_failed else StepStatus.OPEN
-            ended[step.id] = status
-        return ended
+            for dependency in step.dependencies:
+                needed_by.setdefault(dependency, []).append(step.id)
+        while ahead:
+            new = set(needed_by.get(ahead.pop(), ())) - dependants
+            dependants |= new
+            ahead |= new
+        return dependants
 
 
 def plan_ended(turn: Turn, progress: PlanProgress | None) -> tuple[NewEvent, ...]:
     """The event that tells how the plan of an ended turn stands; none if it had no plan."""
     if progress is None or turn.plan_id is None or turn.task_id is not None:
         return ()
-    steps = progress.statuses(over=True, reason=turn.reason)
-    return (event_factory.plan_progress(turn.plan_id, turn.id, plan_status(steps, over=True), steps),)
+    steps = progress.statuses(is_ended=True, reason=turn.reason)
+    return (event_factory.plan_progress(turn.plan_id, turn.id, plan_status(steps, finished=True), steps),)
 
 
 def not_ready(call: Call, before: list[PlanStep]) -> StepNotReady:
     """Return the error for a call whose step is not ready."""
-    named = ", ".join(f"step {step.id[:80]} ({step.action[:120]})" for step in before[:5])
+    step_names = ", ".join(f"step {step.id[:80]} ({step.action[:120]})" for step in before[:5])
     return StepNotReady(
-        f"Not done: this call belongs to step {(call.plan_step or '')[:80]} of the approved plan, which comes after {named}. "
-        "Do that first, then make this call again."
+        f"Not done: this call belongs to step {(call.plan_step or '')[:80]} of the approved plan, which comes after {step_names}. "
+        "Do that first, then make this call again. If it needs nothing more, say so with its id and the reason, and make the call again."
     )
-
-
-def _is_check(call: Call, step: PlanStep) -> bool:
-    return call.provenance.check or (step.check is not None and call.parameters.get("command") == step.check)
 
 
 def was_deferred(call: Call) -> bool:
@@ -265,5 +387,5 @@ def was_deferred(call: Call) -> bool:
     return call.result is not None and call.result.error is not None and call.result.error.code == StepNotReady.code
 
 
-def _ok(call: Call) -> bool:
-    return call.result is not None and call.result.status is CallStatus.OK
+def _was_not_run(check: Call | None) -> bool:
+    return check is None or check.result is None or check.result.status is CallStatus.INTERRUPTED

@@ -14,7 +14,6 @@ from anycowork.domain.model import (
     CallChunk,
     ModelRequest,
     Provider,
-    Providers,
     ReasoningChunk,
     ReplyFinished,
     RetryChunk,
@@ -23,9 +22,11 @@ from anycowork.domain.model import (
     TextChunk,
     UsageChunk,
 )
-from anycowork.domain.ports import Clock, Journal
+from anycowork.domain.ports import Clock
 from anycowork.domain.telemetry import NO_TELEMETRY, Telemetry
 from anycowork.prompts.tokens import tokens
+from anycowork.providers.registry import ProviderRegistry
+from anycowork.store.sql.journal import Journal
 
 PURPOSE = "mcp_sampling"
 MOST_LETTERS = 40_000
@@ -35,7 +36,7 @@ class PromptSampler:
     """What a prompt costs is counted like every other request of the turn, under its own purpose."""
 
     def __init__(
-        self, *, journal: Journal, providers: Providers, clock: Clock, telemetry: Telemetry = NO_TELEMETRY
+        self, *, journal: Journal, providers: ProviderRegistry, clock: Clock, telemetry: Telemetry = NO_TELEMETRY
     ) -> None:
         self._journal = journal
         self._providers = providers
@@ -48,7 +49,7 @@ class PromptSampler:
         name = f"{provider.name}/{model}"
         size = sum(tokens(message.content) for message in prompt.messages)
         reserve = Reserve(self._clock.new_id(), context.turn.id, PURPOSE, name, size)
-        async with context.reserving(reserve):
+        async with context.assignment.reserving(reserve):
             await self._journal.write(Change(context.chat.id, (reserve,)))
         reply = Reply(reserve.id)
         request = ModelRequest(model=model, messages=prompt.messages, purpose=PURPOSE, max_tokens=prompt.max_tokens)

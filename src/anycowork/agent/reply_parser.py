@@ -2,16 +2,16 @@
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 import msgspec
 from pydantic import ValidationError
 
-from anycowork.domain.json_depth import MAX_DEPTH, is_too_deep
+from anycowork.domain.bounded_json import MAX_DEPTH, is_too_deep
 from anycowork.domain.messages import Json
 from anycowork.domain.model import LONGEST_REPLY
-from anycowork.domain.plan import Plan, read_plan, unusable_plan
+from anycowork.domain.plan import Plan, explain_plan, looks_like_plan, read_plan, unusable_plan
 from anycowork.domain.question import Question, read_question
 from anycowork.domain.review import Review, read_review
 from anycowork.domain.roles import OutputFormat
@@ -103,22 +103,34 @@ class _Found:
     end: int
 
 
-def read_reply(text: str, *, output: OutputFormat = OutputFormat.TEXT, cut_off: bool = False) -> Reading:
-    """Parse a reply. `cut_off`: the provider stopped the answer because of its length."""
+def read_reply(
+    text: str,
+    *,
+    output: OutputFormat = OutputFormat.TEXT,
+    cut_off: bool = False,
+    completed: Collection[str] = (),
+) -> Reading:
+    """Parse a reply. `cut_off`: the provider stopped the answer because of its length. `completed` are tasks that a new plan of a job
+    may depend on."""
     if only := _only_call(text):
         return only
     objects = _objects_in(text)
     attempts = [
-        found for found in objects if _is_call_attempt(found.value, alone=len(objects) == 1 and _is_whole(text, found))
+        json_object
+        for json_object in objects
+        if _is_call_attempt(json_object.value, alone=len(objects) == 1 and _is_whole(text, json_object))
     ]
     if attempts:
         return _calls(text, attempts)
-    for found in objects:
-        if reading := _document(found.value, text, output):
+    for json_object in objects:
+        if reading := _document(json_object.value, text, output, completed):
             return reading
     if problem := _broken_call(text, cut_off=cut_off):
         return UnreadableReply(text, problem)
-    notes = (unusable_plan(found.value, alone=len(objects) == 1 and _is_whole(text, found)) for found in objects)
+    notes = (
+        unusable_plan(json_object.value, alone=len(objects) == 1 and _is_whole(text, json_object))
+        for json_object in objects
+    )
     return AnswerReply(text, next(filter(None, notes), None))
 
 
@@ -161,15 +173,15 @@ def _only_call(text: str) -> CallsReply | None:
 def _calls(text: str, attempts: list[_Found]) -> Reading:
     good: list[FoundCall] = []
     problem = None
-    for found in attempts:
-        read = _read_call(found.value, text[found.start : found.end])
+    for attempt in attempts:
+        read = _read_call(attempt.value, text[attempt.start : attempt.end])
         if isinstance(read, str):
             problem = read
             break
         if len(good) == MAX_CALLS:
             problem = f"at most {MAX_CALLS} calls are accepted from one reply; make the other calls again."
             break
-        good.append(FoundCall(read.tool, read.parameters, read.terminate, text[found.start : found.end]))
+        good.append(FoundCall(read.tool, read.parameters, read.terminate, text[attempt.start : attempt.end]))
     if not good:
         return UnreadableReply(text, problem or "no call could be read.")
     return CallsReply(tuple(good), _prose_around(text, attempts), problem)
@@ -197,8 +209,15 @@ def _sentence(item: object) -> str:
     return f"'{field}': {item['msg']}"
 
 
-def _document(value: Json, text: str, output: OutputFormat) -> Reading | None:
-    if plan := read_plan(value):
+def plan_problem(text: str, completed: Collection[str] = ()) -> str | None:
+    """Explain what is wrong with the plan that this text was meant to be; None if it holds nothing like a plan."""
+    objects = [json_object.value for json_object in _objects_in(text)]
+    intended_plan = next((value for value in objects if looks_like_plan(value)), None)
+    return None if intended_plan is None else explain_plan(intended_plan, completed)
+
+
+def _document(value: Json, text: str, output: OutputFormat, completed: Collection[str]) -> Reading | None:
+    if plan := read_plan(value, completed):
         return PlanReply(plan, text)
     if question := read_question(value):
         return QuestionReply(question, text)
@@ -209,21 +228,21 @@ def _document(value: Json, text: str, output: OutputFormat) -> Reading | None:
 
 def _objects_in(text: str) -> list[_Found]:
     """Return the outermost JSON objects in the text, in order, fenced or not."""
-    found: list[_Found] = []
-    at, read = text.find("{"), 0
+    objects: list[_Found] = []
+    position, read = text.find("{"), 0
     for _ in range(_CANDIDATES):
-        if at < 0 or read > _MOST_READ:
+        if position < 0 or read > _MOST_READ:
             break
         try:
-            value, end = _DECODER.raw_decode(text, at)
+            value, end = _DECODER.raw_decode(text, position)
         except (ValueError, RecursionError) as error:
-            read += error.pos - at if isinstance(error, json.JSONDecodeError) else len(text) - at
-            at = text.find("{", at + 1)
+            read += error.pos - position if isinstance(error, json.JSONDecodeError) else len(text) - position
+            position = text.find("{", position + 1)
             continue
-        read += end - at
-        found.append(_Found(value, at, end))
-        at = text.find("{", end)
-    return found
+        read += end - position
+        objects.append(_Found(value, position, end))
+        position = text.find("{", end)
+    return objects
 
 
 def _is_call_attempt(value: Json, *, alone: bool) -> bool:
@@ -236,19 +255,19 @@ def _is_call_attempt(value: Json, *, alone: bool) -> bool:
     return alone or "parameters" in value or "terminate" in value
 
 
-def _is_whole(text: str, found: _Found) -> bool:
-    return not _prose_around(text, [found])
+def _is_whole(text: str, json_object: _Found) -> bool:
+    return not _prose_around(text, [json_object])
 
 
 def _prose_around(text: str, objects: list[_Found]) -> str:
     """Return the reply without the calls, their fences, and the commas and brackets of a list of calls."""
-    kept, at = [], 0
-    for found in objects:
-        kept.append(text[at : found.start])
-        at = found.end
-    kept.append(text[at:])
-    rest = _FENCE.sub("", "\n".join(kept)).strip()
-    return "" if not rest.strip("[], \t\r\n`") else rest
+    pieces, position = [], 0
+    for json_object in objects:
+        pieces.append(text[position : json_object.start])
+        position = json_object.end
+    pieces.append(text[position:])
+    prose = _FENCE.sub("", "\n".join(pieces)).strip()
+    return "" if not prose.strip("[], \t\r\n`") else prose
 
 
 def _broken_call(text: str, *, cut_off: bool) -> str | None:
@@ -276,9 +295,9 @@ _HOLD = re.compile(
 )
 
 
-def safe_to_show(text: str, shown: int = 0) -> int:
+def safe_to_show(text: str, already_shown: int = 0) -> int:
     """Return how much of a reply may be shown while it streams: up to where a call, plan, question or review may begin."""
-    for start in _MAY_BEGIN.finditer(text, shown):
+    for start in _MAY_BEGIN.finditer(text, already_shown):
         if _HOLD.match(text, start.end()):
             return start.start()
     return len(text)

@@ -6,7 +6,6 @@ from dataclasses import dataclass, field
 from typing import assert_never
 
 from anycowork.agent.reply_parser import safe_to_show
-from anycowork.agent.think_splitter import ThinkPiece, ThinkSplitter
 from anycowork.domain import event_factory
 from anycowork.domain.errors import RunawayReply
 from anycowork.domain.events import EventType
@@ -21,8 +20,55 @@ from anycowork.domain.model import (
     TextChunk,
     UsageChunk,
 )
-from anycowork.domain.ports import Clock, Journal
+from anycowork.domain.ports import Clock
 from anycowork.domain.times import later
+from anycowork.domain.values import value
+from anycowork.store.sql.journal import Journal
+
+OPEN, CLOSE = "<think>", "</think>"
+
+
+@value
+class ThinkPiece:
+    thinking: bool
+    text: str
+
+
+class ThinkSplitter:
+    """Splits streamed text; returns pieces as soon as they cannot be part of a tag."""
+
+    def __init__(self) -> None:
+        self._held = ""
+        self._thinking = False
+
+    def feed(self, text: str) -> list[ThinkPiece]:
+        if not self._held and "<" not in text:  # the usual case
+            return [ThinkPiece(self._thinking, text)] if text else []
+        buffer, start = self._held + text, 0
+        pieces: list[ThinkPiece] = []
+        while (position := buffer.find(self._tag, start)) >= 0:
+            pieces.append(ThinkPiece(self._thinking, buffer[start:position]))
+            start = position + len(self._tag)
+            self._thinking = not self._thinking
+        end = len(buffer) - _tag_start_at_end(buffer[start:], self._tag)
+        pieces.append(ThinkPiece(self._thinking, buffer[start:end]))
+        self._held = buffer[end:]
+        return [piece for piece in pieces if piece.text]
+
+    def flush(self) -> list[ThinkPiece]:
+        """Return the text that is still held at the end of the stream."""
+        remaining, self._held = self._held, ""
+        return [ThinkPiece(self._thinking, remaining)] if remaining else []
+
+    @property
+    def _tag(self) -> str:
+        return CLOSE if self._thinking else OPEN
+
+
+def _tag_start_at_end(text: str, tag: str) -> int:
+    """Return how many characters at the end of the text may be the beginning of the tag."""
+    return next((n for n in range(min(len(tag) - 1, len(text)), 0, -1) if text.endswith(tag[:n])), 0)
+
 
 _FORM = 100  # characters that the strict form adds to a call
 _TAIL, _REPEATS = 240, 12
@@ -87,8 +133,8 @@ class ReplyStream:
             chunks += 1
             if chunks % _AT_A_TIME == 0:
                 await asyncio.sleep(0)  # a provider that never waits must not starve stop and the other chats
-        if rest := self._splitter.flush():
-            self._append(rest)
+        if remaining := self._splitter.flush():
+            self._append(remaining)
         return self.reply
 
     def show_rest(self) -> None:

@@ -1,16 +1,23 @@
 """Steers a small model: which calls it must or must not make next, and when its answer does not end the turn. Off for large models.
 
-A small model tends to claim success without acting, and to edit files in the form that it is worse at.
+A small model tends to claim success without acting, and to edit files in the form that it is worse at. What a request asks for is told by
+the fitted classifier (`request_classifier.py`); when in doubt, nothing is owed.
 """
 
+import re
+from enum import Enum, auto
 from hashlib import sha256
 from typing import assert_never
 
-from anycowork.agent.expected_actions import ExpectedAction, asks_only, not_begun, not_made, not_tried
+from anycowork.agent.expectations import clause_kinds
 from anycowork.agent.repeated_calls import succeeded
+from anycowork.agent.request_classifier import SentenceKind
 from anycowork.agent.turn_context import TurnContext
+from anycowork.agent.turn_evidence import expected_of
 from anycowork.domain.errors import AnyCoworkError
-from anycowork.domain.roles import OutputFormat, Permission
+from anycowork.domain.evidence import ExpectationKind
+from anycowork.domain.plan import Plan
+from anycowork.domain.roles import OutputFormat, Permission, RoleDefinition
 from anycowork.domain.tools import Call
 from anycowork.prompts.prompt_service import PromptService
 from anycowork.prompts.tool_selection import A_REQUEST
@@ -18,6 +25,19 @@ from anycowork.prompts.tool_selection import A_REQUEST
 CALLS_BEFORE_GIVING_UP = 4  # calls that a small model must make before it may answer that it cannot do the task
 _SHORT_FILE = 1_500  # characters
 _EMPTY = sha256().hexdigest()
+_WRITES = re.compile(
+    r"(write|create|delete|update|edit|modify|move)", re.I
+)  # in a tool or a permission, as plans name them
+_MAY_CHANGE = {Permission.WRITE_FILES, Permission.CREATE_FILES, Permission.DELETE_FILES, Permission.EXECUTE_COMMANDS}
+_ABOUT_WORK = (SentenceKind.CHANGE, SentenceKind.RUN, SentenceKind.CONTENT, SentenceKind.COUNT)
+
+
+class ExpectedAction(Enum):
+    """What a request can plainly ask for. A command may also make a change."""
+
+    RUN = auto()
+    CHANGE = auto()
+    PLAN = auto()
 
 
 def required_tools(context: TurnContext, prompts: PromptService) -> frozenset[str]:
@@ -25,13 +45,13 @@ def required_tools(context: TurnContext, prompts: PromptService) -> frozenset[st
     nothing of the request was done."""
     if not context.brief:
         return frozenset()
-    pushed, context.must_call = context.must_call, False
+    pushed, context.proof.must_call = context.proof.must_call, False
     owed, tools = _tools_for(owed_action(context), prompts), prompts.tools(context.role)
     if pushed:
         return owed or tools
     if len(context.calls) < CALLS_BEFORE_GIVING_UP and (owed or missing_files(context)):
         return owed if owed and context.calls else tools | owed
-    looks_first = not context.calls and len(context.request().split()) >= A_REQUEST
+    looks_first = not context.calls and len(context.conversation.request().split()) >= A_REQUEST
     return tools if looks_first else frozenset()
 
 
@@ -39,8 +59,7 @@ def excluded_forms(context: TurnContext, prompts: PromptService) -> frozenset[st
     """Return the tools and call forms that the model must not use now."""
     if not context.brief:
         return frozenset()
-    only_asked = context.plan is None and asks_only(context.user_text)
-    changing = prompts.changers() | {OutputFormat.PLAN.value} if only_asked else frozenset()
+    changing = prompts.changers() | {OutputFormat.PLAN.value} if _asks_no_change(context) else frozenset()
     return _unfit_forms(context) | changing
 
 
@@ -52,7 +71,7 @@ def unfinished_request(context: TurnContext) -> str | None:
     if not missing and not owed_action(context):
         return None
     named = "".join(f"'{path}' does not exist or is empty. " for path in missing)
-    return f"The request is not finished. {named}The request was: {context.request()}"
+    return f"The request is not finished. {named}The request was: {context.conversation.request()}"
 
 
 def owed_action(context: TurnContext) -> ExpectedAction | None:
@@ -61,20 +80,57 @@ def owed_action(context: TurnContext) -> ExpectedAction | None:
     changed = any(_changed(call) for call in context.calls)
     if context.plan:
         return not_begun(context.plan, ran=ran, changed=changed, role=context.role)
-    return not_tried(context.user_text, ran=ran, changed=changed, role=context.role)
+    return not_tried(clause_kinds(context.conversation.user_text), ran=ran, changed=changed, role=context.role)
+
+
+def not_tried(
+    kinds: tuple[SentenceKind, ...], *, ran: bool, changed: bool, role: RoleDefinition
+) -> ExpectedAction | None:
+    """Return the first action that the clauses of a request ask for, if nothing like it was done."""
+    may_run, may_change = Permission.EXECUTE_COMMANDS in role.permissions, bool(_MAY_CHANGE & role.permissions)
+    if _only_runs(role):  # whoever is there to try things tries something, however the request was worded
+        return ExpectedAction.RUN if not ran and any(kind in kinds for kind in _ABOUT_WORK) else None
+    for kind in kinds:
+        if kind is SentenceKind.CHANGE and role.output is OutputFormat.PLAN:
+            return ExpectedAction.PLAN
+        if kind is SentenceKind.CHANGE and may_change and not changed and SentenceKind.KEEP not in kinds:
+            return ExpectedAction.CHANGE
+        if kind in (SentenceKind.RUN, SentenceKind.COUNT) and may_run and not ran:
+            return ExpectedAction.RUN  # a program should count, not the model
+    return None
+
+
+def not_begun(plan: Plan, *, ran: bool, changed: bool, role: RoleDefinition) -> ExpectedAction | None:
+    """Like `not_tried`, for an approved plan: expect a change if it needs one, a run if it names commands."""
+    writes = any(_WRITES.search(needed) for step in plan.steps for needed in step.tools_needed)
+    names_changes = any(step.paths or step.commands for step in plan.steps)
+    begun = changed or (ran and not writes)
+    return ExpectedAction.CHANGE if names_changes and not begun and _MAY_CHANGE & role.permissions else None
 
 
 def missing_files(context: TurnContext) -> list[str]:
     """Return the files that the request asks to create and that do not exist or are empty."""
+    if context.plan is not None or Permission.CREATE_FILES not in context.role.permissions:
+        return []
+    outputs = (one for one in expected_of(context).expectations if one.kind is ExpectationKind.OUTPUT)
+    return [output.subject for output in outputs if not _is_there(context, output.subject, output.may_be_empty)]
 
-    def is_there(path: str) -> bool:
-        try:
-            return context.workspace.file_hash(path) not in (None, _EMPTY)
-        except AnyCoworkError:
-            return True  # not a file of this workspace
 
-    may_create = context.plan is None and Permission.CREATE_FILES in context.role.permissions
-    return not_made(context.user_text, is_there) if may_create else []
+def _is_there(context: TurnContext, path: str, may_be_empty: bool) -> bool:
+    try:
+        digest = context.workspace.file_hash(path)
+    except AnyCoworkError:
+        return True  # not a file of this workspace
+    return digest is not None and (may_be_empty or digest != _EMPTY)
+
+
+def _asks_no_change(context: TurnContext) -> bool:
+    expectations = expected_of(context).expectations if context.plan is None else ()
+    return any(expectation.kind is ExpectationKind.NO_CHANGE for expectation in expectations)
+
+
+def _only_runs(role: RoleDefinition) -> bool:
+    return _MAY_CHANGE & role.permissions == {Permission.EXECUTE_COMMANDS}
 
 
 def _unfit_forms(context: TurnContext) -> frozenset[str]:

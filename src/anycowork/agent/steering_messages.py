@@ -3,12 +3,15 @@
 from anycowork.agent.turn_context import TurnContext
 from anycowork.agent.turn_recorder import TurnRecorder
 from anycowork.domain import event_factory
-from anycowork.domain.errors import NotFound
+from anycowork.domain.errors import Invalid, NotFound
+from anycowork.domain.evidence import split_stated, stated_payload
 from anycowork.domain.journal import Change, RemoveQueued
-from anycowork.domain.messages import Message, Speaker
+from anycowork.domain.messages import Json, Message, Speaker
 from anycowork.domain.people import authorship
-from anycowork.domain.ports import Clock, Journal, Store
+from anycowork.domain.ports import Clock
 from anycowork.domain.principals import read_label
+from anycowork.store.sql.journal import Journal
+from anycowork.store.sql.store import Store
 
 
 class Steering:
@@ -33,7 +36,11 @@ class Steering:
                 context.chat.id,
                 Speaker.USER,
                 queued.content,
-                payload={"steering": True, **authorship(read_label(queued.principal).person)},
+                payload={
+                    "steering": True,
+                    **_stated(queued.content),
+                    **authorship(read_label(queued.principal).person),
+                },
                 turn_id=context.turn.id,
                 created_at=self._clock.now(),
             )
@@ -44,4 +51,12 @@ class Steering:
                 await context.write_buffer.write(self._journal, change)
             except NotFound:  # the person removed it in the meantime
                 continue
-            context.add_message(message)
+            context.conversation.add_message(message)
+
+
+def _stated(content: str) -> Json:
+    """Return what the message states, as far as it can be read. Its checks ask like any call."""
+    try:
+        return stated_payload(split_stated(content)[1], may_check=False)
+    except Invalid:
+        return {}

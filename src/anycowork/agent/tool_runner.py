@@ -2,19 +2,21 @@
 Each call passes the gate and is recorded before it takes effect."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from itertools import groupby
 
 from pydantic import JsonValue
 
 from anycowork.agent.call_authorizer import CallAuthorizer
-from anycowork.agent.call_recorder import CallRecorder
-from anycowork.agent.error_results import allowed_facts, failed_result
-from anycowork.agent.live_output import LiveOutput
+from anycowork.agent.call_commit import CallCommit
+from anycowork.agent.call_recorder import CallRecorder, allowed_facts, failed_result
+from anycowork.agent.check_runs import check_setup
 from anycowork.agent.live_questions import LiveQuestions
 from anycowork.agent.prompt_sampler import PromptSampler
 from anycowork.agent.turn_context import TurnContext
+from anycowork.agent.turn_origins import origins_read_by
+from anycowork.checkpoints.snapshots import Snapshots
+from anycowork.domain.agents import AgentTask
 from anycowork.domain.approvals import Approval
 from anycowork.domain.errors import (
     AnyCoworkError,
@@ -24,19 +26,21 @@ from anycowork.domain.errors import (
     ToolFault,
 )
 from anycowork.domain.model import SampledReply, SamplingPrompt
-from anycowork.domain.plan import Plan
-from anycowork.domain.ports import Clock, Journal, Store, Workspaces, names_nothing
+from anycowork.domain.origins import join
+from anycowork.domain.ports import Clock
 from anycowork.domain.question import Question
-from anycowork.domain.snapshot_ports import Snapshots
-from anycowork.domain.snapshots import ReplacedFile, Snapshot, shown_path
+from anycowork.domain.snapshots import Snapshot, shown_path
 from anycowork.domain.telemetry import NO_TELEMETRY, Telemetry
-from anycowork.domain.tool_ports import Intend, Toolbox
-from anycowork.domain.tools import Call, CallState, CallStatus, Intent, PathIntent, ToolResult
+from anycowork.domain.tool_ports import NO_COMMIT, Toolbox
+from anycowork.domain.tools import Call, CallState, CallStatus, Intent, ToolResult
 from anycowork.domain.values import replace, value
+from anycowork.permissions.admission import Admitted, MustAsk
 from anycowork.permissions.budgets import CostOf
-from anycowork.permissions.gate import Admitted, Gate, MustAsk
-from anycowork.permissions.grants import names_file
+from anycowork.permissions.gate import Gate
 from anycowork.permissions.roles import RoleRegistry
+from anycowork.sandbox.workspaces import Workspaces
+from anycowork.store.sql.journal import Journal
+from anycowork.store.sql.store import Store
 
 
 @value
@@ -50,18 +54,6 @@ class CallsDone:
 
     terminate: bool
     faults: int
-
-
-@dataclass(slots=True)
-class _Commit:
-    """What a call has committed of a command's changes; `left_alone` is set when all of them are made."""
-
-    before: Snapshot | None = None
-    paths: tuple[PathIntent, ...] = ()
-    left_alone: tuple[str, ...] | None = None
-
-    def finish(self, left_alone: Sequence[str]) -> None:
-        self.left_alone = tuple(left_alone)
 
 
 class ToolRunner:
@@ -98,18 +90,18 @@ class ToolRunner:
 
     async def run(self, context: TurnContext) -> CallsParked | CallsDone:
         """Run every open call of the turn, or park the turn until a person has decided."""
-        batch = context.open_calls()
+        batch = context.calls.open()
         if len(batch) == 1 and self._only_reads(batch[0]):
             return await self._run_single_read(context, batch[0])
         await context.write_buffer.write(self._journal)
         if await self._request_approvals(context, batch):
             return CallsParked()
-        batch = context.open_calls()
+        batch = context.calls.open()
         for group in _side_by_side(batch, self._only_reads):
             outcomes = await self._run_group(context, group)
             if any(outcomes):
                 return CallsParked()
-        return _done([context.call(call.id) for call in batch])
+        return _done([context.calls.by_id(call.id) for call in batch])
 
     async def passes_unasked(self, context: TurnContext, call: Call) -> bool:
         """Whether the gate would admit the call now without asking anybody."""
@@ -128,10 +120,10 @@ class ToolRunner:
             else await self._effect(context, authorization, call)
         )
         settled, message, event = self._recorder.settled(context, call, result)
-        context.pending += (settled, message)
-        context.announcements += (event, *context.plan_events(settled))
-        context.update_call(settled)
-        context.history.append(message)
+        context.write_buffer.pending += (settled, message)
+        context.write_buffer.announcements += (event, *context.plan_events(settled))
+        context.calls.update(settled)
+        context.conversation.history.append(message)
         return _done([settled])
 
     async def _request_approvals(self, context: TurnContext, batch: list[Call]) -> bool:
@@ -194,35 +186,33 @@ class ToolRunner:
         except RejectedByUser as denied:
             await self._recorder.settle(context, call, failed_result(denied))
             return None
-        waiting: list[Intent] = []
-        commit = _Commit()
-        keep, intend = self._commit_intent(context, call.id, epoch, before, commit)
+        commit = CallCommit(
+            context,
+            call,
+            authorization,
+            epoch=epoch,
+            before=before,
+            gate=self._gate,
+            recorder=self._recorder,
+            snapshots=self._snapshots,
+        )
         message_id = self._clock.new_id()
         live = LiveOutput(self._journal, call, message_id)
         try:
-            result = await self._effect(
-                context,
-                authorization,
-                call,
-                keep=keep,
-                intend=intend,
-                committed=commit.finish,
-                hold=waiting.append,
-                progress=live.append,
-            )
+            result = await self._effect(context, authorization, call, commit=commit, progress=live.append)
         finally:
             live.end()
-        if waiting:
-            return await self._wait(context, replace(context.call(call.id), intent=waiting[0]))
+        if commit.waiting is not None:
+            held_call = replace(context.calls.by_id(call.id), intent=_with_origins(commit.waiting, result))
+            return await self._wait(context, held_call)
         result = replace(result, facts={**result.facts, **allowed_facts(authorization), **_unkept_fact(before)})
-        after = [await self._state_after(each, context, commit) for each in before]
-        taken = [each for each in after if each]
-        await self._recorder.settle(context, context.call(call.id), result, taken, message_id=message_id)
+        after = await commit.snapshots_after()
+        await self._recorder.settle(context, context.calls.by_id(call.id), result, after, message_id=message_id)
         return None
 
     async def _wait(self, context: TurnContext, call: Call) -> MustAsk | None:
         """Park a call that has run and whose changes wait for a person, unless the gate refuses them."""
-        context.update_call(call)
+        context.calls.update(call)
         authorization = await self._authorizer.authorize(context, call)
         if isinstance(authorization, MustAsk):
             await self._recorder.park(context, [authorization.approval])
@@ -239,11 +229,6 @@ class ToolRunner:
         """Save what the call is about to change, for undo; nothing if it names no files."""
         return [await self._snapshots.before(call, context.workspace, tuple(paths))] if paths else []
 
-    async def _state_after(self, before: Snapshot, context: TurnContext, commit: "_Commit") -> Snapshot | None:
-        if commit.before is not before or commit.left_alone is None:
-            return await self._snapshots.after(before, context.workspace)
-        return await self._snapshots.after_commit(before, context.workspace, commit.paths, commit.left_alone)
-
     async def _intend(
         self, context: TurnContext, call: Call, admitted: Admitted, epoch: int | None, before: list[Snapshot]
     ) -> None:
@@ -252,56 +237,29 @@ class ToolRunner:
         intended = replace(call, state=CallState.INTENT, intent=admitted.prepared.intent, plan_step=step)
         await self._recorder.make_durable(context, intended, epoch, before)
 
-    def _commit_intent(
-        self, context: TurnContext, call_id: str, epoch: int | None, before: list[Snapshot], commit: "_Commit"
-    ) -> tuple[Intend, Intend]:
-        """Return the callbacks `keep` and `intend` for a tool that learns only while running what it will change."""
-
-        async def keep(intent: Intent, replaced: Mapping[str, ReplacedFile]) -> None:
-            if intent.paths:
-                intended = replace(context.call(call_id), state=CallState.INTENT, intent=intent)
-                commit.before = await self._snapshots.before_commit(intended, context.workspace, intent.paths, replaced)
-                commit.paths = intent.paths
-
-        async def intend(intent: Intent, replaced: Mapping[str, ReplacedFile]) -> None:
-            intended = replace(context.call(call_id), state=CallState.INTENT, intent=intent)
-            taken = [] if commit.before is None else [commit.before]
-            await self._recorder.make_durable(context, intended, epoch, taken)
-            before.extend(taken)
-
-        return keep, intend
-
     async def _effect(
         self,
         context: TurnContext,
         admitted: Admitted,
         call: Call,
         *,
-        keep: Intend | None = None,
-        intend: Intend | None = None,
-        committed: Callable[[Sequence[str]], None] | None = None,
-        hold: Callable[[Intent], None] | None = None,
+        commit: CallCommit | None = None,
         progress: Callable[[str], None] | None = None,
     ) -> ToolResult:
-        if intend is None and not admitted.tool.spec.read_only:  # it was treated as a read before the tools changed
+        if commit is None and not admitted.tool.spec.read_only:  # it was treated as a read before the tools changed
             return ToolResult.failed(_tools_changed())
-        named = _named_by(context.plan, admitted.plan_step) if context.plan else names_nothing
-        tool_context = context.tool_context(admitted.permissions, intend=intend, named=named, hidden=admitted.hidden)
-        if hold is not None:
+        tool_context = context.tool_context(admitted.permissions, commit=commit or NO_COMMIT, hidden=admitted.hidden)
+        if admitted.policy.named_literally:
+            tool_context = replace(tool_context, named_network=admitted.policy.named_literally)
+        if call.provenance.check:
+            tool_context = replace(tool_context, check=check_setup(context.calls))
+        if commit is not None:
             tool_context = replace(
                 tool_context,
-                keep=keep,
                 progress=progress,
-                committed=committed,
-                named_network=admitted.policy.named_literally,
-                check_changes=lambda changes: self._gate.check_changes(
-                    call, changes, context.workspace.origin, autonomy=admitted.autonomy
-                ),
-                hold=hold,
-                asks_at_commit=admitted.asks_at_commit,
-                held=call.held,
                 ask=self._ask_of(context, call),
                 sample=self._sample_of(context),
+                ask_agent=self._ask_agent_of(context, call, admitted),
             )
         with self._telemetry.tool_call(context.turn, call, admitted.tool.spec) as outcome:
             try:
@@ -310,6 +268,10 @@ class ToolRunner:
                 outcome.result = failed_result(denied)
             except (ToolFault, Refusal) as error:
                 outcome.result = ToolResult.failed(error)
+            files = await self._recorder.origins_in_view(context, admitted.tool.spec, admitted.prepared)
+            read_origins = origins_read_by(admitted.tool.spec, admitted.prepared, files)
+            origins = join(outcome.result.origins, read_origins, context.conversation.looked_up_origins)
+            outcome.result = replace(outcome.result, origins=origins)
             return outcome.result
 
     def _ask_of(self, context: TurnContext, call: Call) -> Callable[[Question], Awaitable[str | None]] | None:
@@ -322,6 +284,14 @@ class ToolRunner:
     def _sample_of(self, context: TurnContext) -> Callable[[SamplingPrompt], Awaitable[SampledReply]] | None:
         sampling = self._sampling
         return None if sampling is None else lambda prompt: sampling.sample(context, prompt)
+
+    def _ask_agent_of(
+        self, context: TurnContext, call: Call, admitted: Admitted
+    ) -> Callable[[AgentTask], Awaitable[ToolResult]] | None:
+        ask_agent, allowed_by = context.assignment.ask_agent, admitted.decided_by if admitted.approval_id else None
+        if ask_agent is None:
+            return None
+        return lambda task: ask_agent(context, call, replace(task, allowed_by=allowed_by))
 
     def _only_reads(self, call: Call) -> bool:
         tool = self._toolbox.find(call.tool)
@@ -345,10 +315,12 @@ def _done(settled: list[Call]) -> CallsDone:
     return CallsDone(terminate=any(map(_terminates, settled)), faults=sum(map(_is_fault, settled)))
 
 
-def _named_by(plan: Plan, step_id: str | None) -> Callable[[str], bool]:
-    """Return a predicate: whether the step that covers a call names a file exactly."""
-    patterns = [path for step in plan.steps if step.id == step_id for path in step.paths]
-    return lambda path: any(names_file(pattern, path) for pattern in patterns)
+def _with_origins(intent: Intent, result: ToolResult) -> Intent:
+    """Return held changes whose output says where it came from."""
+    if intent.held is None:
+        return intent
+    ran = replace(intent.held.result, origins=result.origins)
+    return replace(intent, held=replace(intent.held, result=ran))
 
 
 def _unkept_fact(before: Sequence[Snapshot]) -> dict[str, JsonValue]:
@@ -368,3 +340,35 @@ def _terminates(call: Call) -> bool:
 
 def _is_fault(call: Call) -> bool:
     return call.result is not None and call.result.was_model_fault
+
+
+EVERY_SECONDS = 0.1
+MOST = 64_000  # characters of one call: a person cannot read more while it scrolls by
+
+
+class LiveOutput:
+    """Publishes the output under the id of the later result message, which then replaces it. Finish it with `end`."""
+
+    def __init__(self, journal: Journal, call: Call, message_id: str) -> None:
+        self._journal = journal
+        self._call = call
+        self._message_id = message_id
+        self._shown = 0
+        self._waiting = ""
+        self._timer: asyncio.TimerHandle | None = None
+
+    def append(self, text: str) -> None:
+        self._waiting += text[: MOST - self._shown - len(self._waiting)]
+        if self._waiting and self._timer is None:
+            self._timer = asyncio.get_running_loop().call_later(EVERY_SECONDS, self._show)
+
+    def end(self) -> None:
+        """Stop; the rest of the output comes with the result."""
+        if self._timer is not None:
+            self._timer.cancel()
+
+    def _show(self) -> None:
+        self._timer = None
+        call, text, offset = self._call, self._waiting, self._shown
+        self._waiting, self._shown = "", offset + len(text)
+        self._journal.show(call.chat_id, call.turn_id, call.id, self._message_id, offset, text)

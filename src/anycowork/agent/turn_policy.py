@@ -42,6 +42,9 @@ class TurnPolicy(Protocol):
     def gives_up(self, text: str) -> bool:
         """Whether the answer says that the work failed: then nothing is checked."""
 
+    def vouches(self, text: str) -> bool:
+        """Whether the answer reports success for everything that the turn was to do. It proves nothing, so it is shown as claimed."""
+
     def end(self, end: TurnEnd) -> TurnEnd:
         """The end as it is written down."""
 
@@ -59,6 +62,9 @@ class ChatPolicy:
         return None
 
     def gives_up(self, text: str) -> bool:
+        return False
+
+    def vouches(self, text: str) -> bool:
         return False
 
     def end(self, end: TurnEnd) -> TurnEnd:

@@ -14,14 +14,19 @@ from anycowork.domain.chats import ChatState, EndReason, TurnState
 from anycowork.domain.errors import MalformedReply, ModelFault, StepsOpen
 from anycowork.domain.events import NewEvent
 from anycowork.domain.journal import Change, Compact, SetChat, Write
-from anycowork.domain.messages import Json, Message, MessageType, Speaker
+from anycowork.domain.messages import CHECKPOINT_NOTE, Json, Message, MessageType, Speaker
+from anycowork.domain.origins import MODEL, NO_ORIGINS, WORKSPACE, written_by_model
 from anycowork.domain.plan import Plan
 from anycowork.domain.plan_status import PlanStatus
-from anycowork.domain.ports import Clock, Journal
+from anycowork.domain.ports import Clock
 from anycowork.domain.question import Question
 from anycowork.domain.review import Review
+from anycowork.domain.roles import Permission
 from anycowork.domain.tools import Call, Parameters, Provenance
 from anycowork.domain.values import replace
+from anycowork.store.sql.journal import Journal
+
+_CHECKING = frozenset({Permission.READ_FILES, Permission.EXECUTE_COMMANDS})
 
 
 class TurnRecorder:
@@ -33,8 +38,8 @@ class TurnRecorder:
 
     async def answer(self, context: TurnContext, reply: Reply, note: str | None = None) -> None:
         """Record an answer and end the turn. `note` is shown to the person after it."""
-        if context.reply_stream:
-            context.reply_stream.show_rest()
+        if context.conversation.reply_stream:
+            context.conversation.reply_stream.show_rest()
         notes = [self._system_message(context, note, None)] if note else []
         await self.end(context, EndReason.ANSWERED, self._reply_message(context, reply), *notes)
 
@@ -58,64 +63,80 @@ class TurnRecorder:
         events: tuple[NewEvent, ...] = (),
     ) -> None:
         """Exactly one end, as the turn's policy has it: the last message, the turn's end and the chat's state become true together."""
-        await context.before_end()
-        end = context.policy.end(TurnEnd(reason, messages, also, events))
+        await context.assignment.before_end()
+        end = context.assignment.policy.end(TurnEnd(reason, messages, also, events))
         if not end.over:
             await self._write(context, *end.messages, *end.writes, events=end.events)
             return
-        context.turn = replace(context.turn, state=TurnState.ENDED, reason=end.reason, seconds=self._seconds(context))
-        ended = event_factory.turn_ended(context.turn, end.state)
-        all_events = (*end.events, *plan_ended(context.turn, context.progress), ended)
+        context.turn = replace(
+            context.turn,
+            state=TurnState.ENDED,
+            reason=end.reason,
+            seconds=self._seconds(context),
+            origins=tuple(sorted(context.conversation.origins)),
+        )
+        if context.proof.evidence is not None:
+            context.turn = replace(context.turn, evidence=context.proof.evidence.to_json())
+        event = event_factory.turn_ended(context.turn, end.state)
+        receipts = () if context.proof.receipt is None else (context.proof.receipt,)
+        all_events = (*end.events, *plan_ended(context.turn, context.progress), event)
         await self._write(
-            context, *end.messages, *end.writes, context.turn, SetChat(state=end.state), events=all_events
+            context, *end.messages, *end.writes, *receipts, context.turn, SetChat(state=end.state), events=all_events
         )
 
     async def blocked(self, context: TurnContext, reply: Reply | None, notice: str) -> None:
         """End a turn whose model stopped while steps of the plan are open: write its answer, then a note that names the steps."""
-        if context.reply_stream:
-            context.reply_stream.show_rest()
-        words = [self._reply_message(context, reply)] if reply and reply.text.strip() else []
+        if context.conversation.reply_stream:
+            context.conversation.reply_stream.show_rest()
+        answer = [self._reply_message(context, reply)] if reply and reply.text.strip() else []
         payload: Json = {"error": event_factory.error_json(StepsOpen(notice))}
-        await self.end(context, EndReason.BLOCKED, *words, self._system_message(context, notice, payload))
+        await self.end(context, EndReason.BLOCKED, *answer, self._system_message(context, notice, payload))
 
     # --- replies after which the turn goes on
 
     async def question(self, context: TurnContext, reply: Reply, question: Question) -> None:
         """Park the turn; the answer resumes it."""
         message = self._reply_message(context, reply, MessageType.QUESTION, question.to_json())
-        context.turn = replace(context.turn, state=TurnState.PARKED, seconds=self._seconds(context))
+        origins = tuple(sorted(context.conversation.origins))
+        context.turn = replace(context.turn, state=TurnState.PARKED, seconds=self._seconds(context), origins=origins)
         row = QuestionRow(message.id, context.chat.id, context.turn.id)
         waiting = SetChat(state=ChatState.AWAITING_ANSWER)
         await self._write(context, message, row, context.turn, waiting, events=(event_factory.question(message),))
 
-    def calls(self, context: TurnContext, reply: Reply, found: CallsReply) -> None:
+    def calls(self, context: TurnContext, reply: Reply, calls_reply: CallsReply) -> None:
         """Issue the calls. They are written with the tool runner's first change, before anything takes effect."""
         batch_id = self._clock.new_id()
-        calls = [context.bound(self._call(context, found, batch_id, at)) for at in range(len(found.calls))]
-        messages = [self._call_message(context, call, reply if at == 0 else None) for at, call in enumerate(calls)]
-        prose = [replace(self._reply_message(context, reply), content=found.prose)] if found.prose else []
+        calls = [
+            context.bound(self._call(context, calls_reply, batch_id, index)) for index in range(len(calls_reply.calls))
+        ]
+        messages = [
+            self._call_message(context, call, reply if index == 0 else None) for index, call in enumerate(calls)
+        ]
+        prose = [replace(self._reply_message(context, reply), content=calls_reply.prose)] if calls_reply.prose else []
         if prose:
             messages[0] = replace(messages[0], reasoning=None)
         note = (
-            [self._note(context, MalformedReply(f"Not every call was taken: {found.dropped}"))] if found.dropped else []
+            [self._note(context, MalformedReply(f"Not every call was taken: {calls_reply.dropped}"))]
+            if calls_reply.dropped
+            else []
         )
         events = (*(event_factory.tool_call(call) for call in calls), *context.plan_events())
         context.write_buffer.keep(self._journal, self._change(context, (*prose, *messages, *note, *calls), events))
-        context.issue(calls)
+        context.calls.issue(calls)
 
     async def record_own_call(self, context: TurnContext, call: Call, **marks: JsonValue) -> None:
         """Record a call that the server makes itself. The model's last reply is not written yet: it may be the answer."""
         message = self._call_message(context, call, None)
         message = replace(message, payload={**(message.payload or {}), **marks})
-        pending, announcements = context.take_pending()
+        pending, announcements = context.write_buffer.take_pending()
         events = (*announcements, event_factory.tool_call(call), *context.plan_events(call))
         await context.write_buffer.write(self._journal, Change(context.chat.id, (*pending, message, call), events))
-        context.history.append(message)
-        context.issue([call])
+        context.conversation.history.append(message)
+        context.calls.issue([call])
 
-    async def note(self, context: TurnContext, words: str, payload: Json) -> None:
+    async def note(self, context: TurnContext, text: str, payload: Json) -> None:
         """Record something that the server says to the person."""
-        await self._write(context, self._system_message(context, words, payload))
+        await self._write(context, self._system_message(context, text, payload))
 
     async def fault(self, context: TurnContext, reply: Reply | None, problem: ModelFault) -> None:
         """Record a faulty reply and the problem, for the model to read."""
@@ -124,7 +145,7 @@ class TurnRecorder:
 
     async def pending(self, context: TurnContext) -> None:
         """Write what was pending, when nothing else will be written."""
-        if context.pending:
+        if context.write_buffer.pending:
             await self._write(context)
         await context.write_buffer.write(self._journal)
 
@@ -138,28 +159,35 @@ class TurnRecorder:
             chat_id=context.chat.id,
             role=Speaker.ASSISTANT,
             content=reply.text,
-            message_type=kind or context.policy.speech,
+            message_type=kind or context.assignment.policy.speech,
             payload=payload,
             agent_role=context.role.name,
             turn_id=context.turn.id,
             reasoning=reply.reasoning or None,
             created_at=self._clock.now(),
+            origins=written_by_model(context.conversation.origins),
         )
 
-    def _call(self, context: TurnContext, found: CallsReply, batch_id: str, at: int) -> Call:
-        read = found.calls[at]
-        provenance = Provenance(found.whole, context.may_be_injected(read))
+    def _call(self, context: TurnContext, calls_reply: CallsReply, batch_id: str, index: int) -> Call:
+        read = calls_reply.calls[index]
+        repeats = context.assignment.repeats_effect(read)
+        provenance = Provenance(
+            calls_reply.whole,
+            context.may_be_injected(read),
+            repeats=repeats,
+            origins=tuple(sorted(written_by_model(context.conversation.origins))),
+        )
         return Call(
             id=self._clock.new_id(),
             chat_id=context.chat.id,
             turn_id=context.turn.id,
             batch_id=batch_id,
-            ordinal=len(context.calls) + at,
+            ordinal=len(context.calls) + index,
             tool=read.tool,
             parameters=read.parameters,
             terminate=read.terminate,
             role_at_issue=context.role.name,
-            ceiling=context.policy.ceiling,
+            ceiling=context.assignment.policy.ceiling,
             provenance=provenance,
         )
 
@@ -172,7 +200,8 @@ class TurnRecorder:
         *,
         step: str | None = None,
     ) -> Call:
-        """Build a call that the server makes itself, in the role of the turn; it is not issued yet."""
+        """Build a call that the server makes itself, in the role of the turn; it is not issued yet. A check may change nothing: what it
+        writes is dropped."""
         return Call(
             id=self._clock.new_id(),
             chat_id=context.chat.id,
@@ -182,7 +211,9 @@ class TurnRecorder:
             tool=tool,
             parameters=parameters,
             role_at_issue=context.role.name,
-            ceiling=context.policy.ceiling,
+            ceiling=context.assignment.policy.ceiling & _CHECKING
+            if provenance.check
+            else context.assignment.policy.ceiling,
             provenance=provenance,
             plan_step=step,
         )
@@ -200,6 +231,7 @@ class TurnRecorder:
             turn_id=call.turn_id,
             reasoning=(reply.reasoning or None) if reply else None,
             created_at=self._clock.now(),
+            origins=written_by_model(context.conversation.origins),
         )
 
     def _note(self, context: TurnContext, problem: ModelFault) -> Message:
@@ -214,6 +246,7 @@ class TurnRecorder:
             self._system_message(context, problem.message, payload),
             role=Speaker.TOOL,
             message_type=MessageType.TOOL_RESULT,
+            origins=frozenset({MODEL}),
         )
 
     def _system_message(self, context: TurnContext, text: str, payload: Json | None) -> Message:
@@ -226,21 +259,22 @@ class TurnRecorder:
             agent_role=context.role.name,
             turn_id=context.turn.id,
             created_at=self._clock.now(),
+            origins=frozenset({WORKSPACE}) if payload and CHECKPOINT_NOTE in payload else NO_ORIGINS,
         )
 
     def _seconds(self, context: TurnContext) -> float:
-        return context.seconds_at(self._clock.monotonic())
+        return context.time.seconds_at(self._clock.monotonic())
 
     async def _write(self, context: TurnContext, *writes: Write, events: tuple[NewEvent, ...] = ()) -> None:
         await context.write_buffer.write(self._journal, self._change(context, writes, events))
 
     def _change(self, context: TurnContext, writes: tuple[Write, ...], events: tuple[NewEvent, ...]) -> Change:
         """Build the change, including pending writes; the published deltas of the reply are replaced by its message."""
-        pending, announcements = context.take_pending()
-        reply = context.reply_stream.reply if context.reply_stream else None
+        pending, announcements = context.write_buffer.take_pending()
+        reply = context.conversation.reply_stream.reply if context.conversation.reply_stream else None
         compact = (Compact(reply.message_id),) if reply and reply.was_shown else ()
-        context.reply_stream = None
-        context.history += [write for write in writes if type(write) is Message]
+        context.conversation.reply_stream = None
+        context.conversation.history += [write for write in writes if type(write) is Message]
         return Change(context.chat.id, (*pending, *writes, *compact), (*announcements, *events))
 
 

@@ -3,19 +3,29 @@
 import asyncio
 from collections.abc import Awaitable
 
-from anycowork.domain.journal import Change
-from anycowork.domain.ports import Journal
+from anycowork.domain.events import NewEvent
+from anycowork.domain.journal import Change, Write
+from anycowork.store.sql.journal import Journal
 
 FLUSH_SECONDS = 0.05  # seconds at most, so that readers see a slow read while it runs
 
 
 class WriteBuffer:
-    """Changes of one turn, in order. None of them was published, and none has an effect."""
+    """Changes of one turn, in order. None of them was published, and none has an effect. `pending` and `announcements` go into the next
+    change, whatever it is."""
 
     def __init__(self) -> None:
+        self.pending: list[Write] = []
+        self.announcements: list[NewEvent] = []
         self._changes: list[Change] = []
         self._submitted: Awaitable[None] | None = None
         self._timer: asyncio.TimerHandle | None = None
+
+    def take_pending(self) -> tuple[tuple[Write, ...], tuple[NewEvent, ...]]:
+        """Return and clear the writes and events for the next change: the usage of an answer, or the result of a read."""
+        writes, drafts = tuple(self.pending), tuple(self.announcements)
+        self.pending, self.announcements = [], []
+        return writes, drafts
 
     def keep(self, journal: Journal, change: Change) -> None:
         """Buffer a change; it is written with the next one, or alone after a short time."""

@@ -1,6 +1,8 @@
 """Assembles the ASGI app: middleware, gateway, streams and routes. The outermost layer is added last."""
 
 import asyncio
+from collections.abc import Callable
+from functools import lru_cache, partial
 
 import msgspec
 from fastapi import FastAPI, Response
@@ -14,13 +16,13 @@ from anycowork.api.middleware.access_end import AccessEndMiddleware
 from anycowork.api.middleware.allowed_hosts import AllowedHosts
 from anycowork.api.middleware.auth import AuthMiddleware, Credentials, Reader
 from anycowork.api.middleware.auth_throttle import AuthThrottle
-from anycowork.api.middleware.body import BodyLimit
+from anycowork.api.middleware.body import BodyLimit, LargeBodies
 from anycowork.api.middleware.database_away import DatabaseAwayMiddleware
 from anycowork.api.middleware.held_chats import HeldChatMiddleware
 from anycowork.api.middleware.idempotency import IdempotencyMiddleware
 from anycowork.api.middleware.methods import HeadAsGet
+from anycowork.api.middleware.reader_view import ReaderViewMiddleware
 from anycowork.api.middleware.request_metrics import RequestMetrics
-from anycowork.api.middleware.security_headers import SecurityHeaders
 from anycowork.api.openapi import describe
 from anycowork.api.router import Router
 from anycowork.api.routes import (
@@ -29,6 +31,7 @@ from anycowork.api.routes import (
     call_display,
     chats,
     compaction,
+    evidence,
     export,
     file_changes,
     files,
@@ -41,6 +44,7 @@ from anycowork.api.routes import (
     keys,
     local_models,
     mcp_servers,
+    memory,
     messages,
     page,
     pdf_text,
@@ -65,11 +69,12 @@ from anycowork.api.routes import (
     workspaces,
 )
 from anycowork.api.sse import EventStreams
-from anycowork.chats.services import Services
+from anycowork.server.services import AccessServices, Services
 
 NOUNS = (
     chats,
     compaction,
+    evidence,
     export,
     fork,
     messages,
@@ -96,6 +101,7 @@ NOUNS = (
     providers,
     local_models,
     mcp_servers,
+    memory,
     settings,
     keys,
     people,
@@ -110,39 +116,48 @@ NOUNS = (
 )
 
 
-def create_api(services: Services) -> ASGIApp:
-    """The server's ASGI app. A request passes, from outside in: metrics, headers, errors, database, authentication, end of access, gateway, body,
-    idempotency, streams, routes."""
+def create_api(services: Services, routes: FastAPI | None = None) -> ASGIApp:
+    """The server's ASGI app. A request passes, from outside in: metrics, headers, errors, database, authentication, end of access,
+    gateway, reader's view, body, idempotency, streams, routes."""
     metrics = services.server.metrics
-    app: ASGIApp = EventStreams(HeadAsGet(_routes(services)), services)
-    if services.server.forwarder is not None:
-        app = HeldChatMiddleware(app, services.server.forwarder)
+    app: ASGIApp = EventStreams(HeadAsGet(routes or build_routes(services)), services)
+    if services.server.forward is not None:
+        app = HeldChatMiddleware(app, services.server.forward)
     app = IdempotencyMiddleware(app, services.access.receipts)
-    app = BodyLimit(app, max_bytes=services.access.request_limit_bytes)
+    large_bodies = LargeBodies()
+    app = BodyLimit(app, max_bytes=services.access.request_limit_bytes, large_bodies=large_bodies)
+    app = ReaderViewMiddleware(app, services.reader_views)
     meter = Meter(services.access.ledger, services.clock)
     app = Gateway(
         app,
         services.models.upstreams,
         meter,
         max_bytes=services.access.request_limit_bytes,
+        large_bodies=large_bodies,
         count=metrics.gateway_request,
     )
-    app = AccessEndMiddleware(app, services.access.people, services.access.keys)
+    app = AccessEndMiddleware(app, services.access.people, services.access.keys, services.access.sessions)
     app = AuthMiddleware(
         app,
         credentials=Credentials(services.access.token, services.access.keys, services.access.people),
         sessions=services.access.sessions,
-        allowed_hosts=AllowedHosts.of(services.access.host, services.access.allowed_hosts),
+        allowed_hosts=_allowed_hosts(services.access),
         slowdown=AuthThrottle(services.clock, services.access.sleep),
+        worker_of=services.server.joined_workers.authenticated,
     )
     app = DatabaseAwayMiddleware(app, services.server.database_away)
-    app = RequestMetrics(SecurityHeaders(ErrorMiddleware(app)), metrics)
-    return _HttpOnly(app)
+    return _HttpOnly(RequestMetrics(ErrorMiddleware(app), metrics))
 
 
-def create_worker_api(services: Services) -> ASGIApp:
+def _allowed_hosts(access: AccessServices) -> Callable[[], AllowedHosts]:
+    """Returns a function for the hosts that are allowed now: a person may change them."""
+    hosts_from = lru_cache(maxsize=1)(partial(AllowedHosts.of, access.host))
+    return lambda: hosts_from(access.allowed_hosts())
+
+
+def create_forwarded_api(routes: FastAPI) -> ASGIApp:
     """The routes alone, for requests that a server has authenticated and forwarded."""
-    return ErrorMiddleware(_routes(services))
+    return ErrorMiddleware(routes)
 
 
 class _HttpOnly:
@@ -167,7 +182,7 @@ async def _acknowledge_lifespan(receive: Receive, send: Send) -> None:
         await send({"type": f"lifespan.{phase}.complete"})
 
 
-def _routes(services: Services) -> FastAPI:
+def build_routes(services: Services) -> FastAPI:
     app = FastAPI(
         title="AnyCowork",
         version=__version__,
@@ -197,9 +212,9 @@ def _description(app: FastAPI, services: Services) -> Router:
     async def openapi(principal: Reader) -> Response:
         names = tuple(role.name for role in services.roles.all())
         if names not in document:  # built in a thread: it takes most of a second and would block other requests
-            made = await asyncio.to_thread(written, names)
+            description = await asyncio.to_thread(written, names)
             document.clear()
-            document[names] = made
+            document[names] = description
         return Response(document[names], media_type="application/json")
 
     return routes

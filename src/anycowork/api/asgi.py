@@ -1,9 +1,9 @@
-"""Small ASGI helpers: read a header, send a complete response."""
+"""Small ASGI helpers: read a header, send a complete response, watch one being sent."""
 
 from collections.abc import Iterable
 
 import msgspec
-from starlette.types import Scope, Send
+from starlette.types import Message, Scope, Send
 
 JSON = b"application/json"
 HeaderList = Iterable[tuple[bytes, bytes]]
@@ -15,6 +15,31 @@ def header(scope: Scope, name: bytes) -> str | None:
         if key == name:
             return bytes(value).decode("latin-1")
     return None
+
+
+class SendWatch:
+    """Passes a response on and remembers its head. The layers of one request share one watch: every layer costs each streamed piece."""
+
+    __slots__ = ("_send", "content_type", "status")
+
+    def __init__(self, send: Send) -> None:
+        self._send = send
+        self.status = 0  # until the head is sent
+        self.content_type = b""
+
+    @classmethod
+    def of(cls, send: Send) -> "SendWatch":
+        """Returns `send` itself if it is a watch already."""
+        return send if isinstance(send, SendWatch) else cls(send)
+
+    async def __call__(self, message: Message) -> None:
+        if message["type"] == "http.response.start":
+            self.watch_head(message)
+        await self._send(message)
+
+    def watch_head(self, message: Message) -> None:
+        self.status = message["status"]
+        self.content_type = next((text for name, text in message.get("headers", ()) if name == b"content-type"), b"")
 
 
 async def send_json(send: Send, status: int, body: object, headers: HeaderList = ()) -> None:

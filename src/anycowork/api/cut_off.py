@@ -3,40 +3,62 @@
 import asyncio
 from collections.abc import Awaitable, Callable
 
-from anycowork.domain.errors import AnyCoworkError
-
 UNWATCHED = 0.05  # seconds; most answers are complete before a watch would be worth its cost
 
 
-class _CutOff(Exception):
-    pass
-
-
 async def run_until(happened: Callable[[], Awaitable[None]], work: Awaitable[None]) -> bool:
-    """Run the work until it is done, or until `happened` returns. Return whether it was cut off. Raises what the work raises."""
-    fault: AnyCoworkError | None = None
-    is_cut_off = False
-    watches: list[asyncio.Task[None]] = []
+    """Runs the work until it is done, or until `happened` returns. Returns whether it was cut off. Raises what either raises."""
+    watch = _Watch(happened)
+    later = watch.loop.call_later(UNWATCHED, watch.start)
     try:
-        async with asyncio.TaskGroup() as tasks:
-            later = asyncio.get_running_loop().call_later(
-                UNWATCHED, lambda: watches.append(tasks.create_task(_watch(happened)))
-            )
-            try:
-                await work
-            except AnyCoworkError as error:
-                fault = error  # raised below: in here the group would wrap it
-            finally:
-                later.cancel()
-            for watch in watches:
-                watch.cancel()
-    except* _CutOff:
-        is_cut_off = True
-    if fault is not None:
-        raise fault
-    return is_cut_off
+        await work
+    except asyncio.CancelledError:
+        if not watch.took_the_cancellation():
+            raise
+        watch.raise_fault()
+        return True
+    finally:
+        later.cancel()
+        await watch.stop()
+    return False
 
 
-async def _watch(happened: Callable[[], Awaitable[None]]) -> None:
-    await happened()
-    raise _CutOff
+class _Watch:
+    """Waits beside the task that made it, and cancels that task when what it waits for happened. The work is done without a task of its
+    own: most of it ends before the watch starts, and a group of tasks would cost each request as much as its authentication."""
+
+    __slots__ = ("_cancellations", "_fault", "_happened", "_has_cancelled", "_task", "_work", "loop")
+
+    def __init__(self, happened: Callable[[], Awaitable[None]]) -> None:
+        self.loop = asyncio.get_running_loop()
+        work = asyncio.current_task(self.loop)
+        assert work is not None
+        self._work, self._cancellations = work, work.cancelling()
+        self._happened = happened
+        self._has_cancelled = False
+        self._fault: Exception | None = None
+        self._task: asyncio.Task[None] | None = None
+
+    def start(self) -> None:
+        self._task = self.loop.create_task(self._wait())
+
+    async def _wait(self) -> None:
+        try:
+            await self._happened()
+        except Exception as error:  # noqa: BLE001  # it ends the work, and is raised there
+            self._fault = error
+        self._has_cancelled = True
+        self._work.cancel()
+
+    def took_the_cancellation(self) -> bool:
+        """Whether the work was cancelled by this watch and by nobody else."""
+        return self._has_cancelled and self._work.uncancel() <= self._cancellations
+
+    def raise_fault(self) -> None:
+        if self._fault is not None:
+            raise self._fault
+
+    async def stop(self) -> None:
+        if self._task is not None and not self._task.done():
+            self._task.cancel()
+            await asyncio.wait([self._task])

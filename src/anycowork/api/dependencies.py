@@ -4,7 +4,7 @@ from typing import Annotated
 
 from fastapi import Depends, Request
 
-from anycowork.chats.services import Services
+from anycowork.server.services import Services
 
 
 async def _services_of(request: Request) -> Services:

@@ -9,9 +9,9 @@ import msgspec
 from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from starlette.types import ASGIApp, Receive, Scope, Send
 
-from anycowork.api.asgi import send_json
+from anycowork.api.asgi import SendWatch, send_json
 from anycowork.api.middleware.body import drain_rest
 from anycowork.api.middleware.held_chats import HELD_CHAT
 from anycowork.api.middleware.methods import allowed_methods
@@ -19,7 +19,7 @@ from anycowork.domain.boundary import reason_of
 from anycowork.domain.errors import (
     AnyCoworkError,
     DatabaseAway,
-    HeldByWorker,
+    HeldElsewhere,
     KeyLimitReached,
     KeyUsedUp,
     LimitReached,
@@ -143,11 +143,11 @@ def _disk_is_full(error: StorageFault) -> bool:
 
 def _answer_to_http(status: int) -> ErrorResponse:
     """Convert errors of the framework: an unknown path, a wrong method, an unreadable body."""
-    known = {
+    answers = {
         404: ("route_not_found", "There is nothing at this path. /openapi.json lists what there is."),
         405: ("method_not_allowed", "This path does not support this method. /openapi.json lists the supported ones."),
     }
-    code, message = known.get(status, ("bad_request", "The request could not be read. Send a JSON body."))
+    code, message = answers.get(status, ("bad_request", "The request could not be read. Send a JSON body."))
     return ErrorResponse(status, code, message)
 
 
@@ -165,9 +165,9 @@ def validation_error_response(faults: Sequence[Mapping[str, object]]) -> ErrorRe
 
 
 def _path_of(fault: Mapping[str, object]) -> str | None:
-    place = fault["loc"]
-    assert isinstance(place, tuple)
-    inner = place[1:] if place and place[0] in ("body", "query", "path", "header") else place
+    location = fault["loc"]
+    assert isinstance(location, tuple)
+    inner = location[1:] if location and location[0] in ("body", "query", "path", "header") else location
     return ".".join(str(part) for part in inner) or None
 
 
@@ -192,7 +192,7 @@ def catch_errors(app: FastAPI) -> None:
 
 
 async def _respond(request: Request, error: Exception) -> Response:
-    if isinstance(error, HeldByWorker):
+    if isinstance(error, HeldElsewhere):
         request.scope[HELD_CHAT] = error.chat_id
     answer = error_response(error)
     headers = dict(error.headers or {}) if isinstance(error, HTTPException) else {}
@@ -210,20 +210,14 @@ class ErrorMiddleware:
         self._app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        started = False
-
-        async def watched(message: Message) -> None:
-            nonlocal started
-            started = started or message["type"] == "http.response.start"
-            await send(message)
-
+        watch = SendWatch.of(send)
         try:
-            await self._app(scope, receive, watched)
+            await self._app(scope, receive, watch)
         except Exception as error:  # whatever it was, the caller is answered and the log has the stack
             if not isinstance(error, AnyCoworkError):
                 log.exception("unexpected error at %s %s", scope["method"], scope["path"])
-            if started:
+            if watch.status:
                 return  # The server sees an unfinished answer and closes the connection.
             answer = error_response(error)
-            sending = drain_rest(scope, receive, send)
+            sending = drain_rest(scope, receive, watch)
             await send_json(sending, answer.status, answer.to_json(), answer.headers)

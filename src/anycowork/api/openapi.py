@@ -105,7 +105,11 @@ _HINT = "A comment `: chats` says that the list of chats should be read again: o
 _STATE: dict[str, Schema] = {"state": {"type": "string", "enum": [state.value for state in ChatState]}}
 _BESIDE: dict[EventType, dict[str, Schema]] = {
     EventType.TURN_STARTED: _STATE,
-    EventType.TURN_ENDED: {**_STATE, "reason": {"type": "string", "enum": [reason.value for reason in EndReason]}},
+    EventType.TURN_ENDED: {
+        **_STATE,
+        "reason": {"type": "string", "enum": [reason.value for reason in EndReason]},
+        "evidence": {"anyOf": [{"$ref": "#/components/schemas/EvidenceResponse"}, {"type": "null"}]},
+    },
     EventType.PERMISSION_REQUEST: _STATE,
     EventType.QUESTION: _STATE,
 }
@@ -126,6 +130,7 @@ def describe(app: FastAPI, role_names: Iterable[str]) -> Schema:
     _add_role_names(document, sorted({*role_names, "plan", "act"}))
     _add_security(document)
     _add_idempotency_key(document)
+    _share_error_responses(document)
     return document
 
 
@@ -160,16 +165,16 @@ def event_schema_name(event: EventType) -> str:
 
 
 def _event_schema(event: EventType) -> Schema:
-    own = _DELTA if event in DELTAS else {_NOUN_OF[event]: _noun_schema(event), **_BESIDE.get(event, {})}
-    properties = {**_ENVELOPE, **own, "type": {"const": event.value}}
-    return {"type": "object", "properties": properties, "required": ["seq", "type", "chat_id", "at", *own]}
+    noun_properties = _DELTA if event in DELTAS else {_NOUN_OF[event]: _noun_schema(event), **_BESIDE.get(event, {})}
+    properties = {**_ENVELOPE, **noun_properties, "type": {"const": event.value}}
+    return {"type": "object", "properties": properties, "required": ["seq", "type", "chat_id", "at", *noun_properties]}
 
 
 def _noun_schema(event: EventType) -> Schema:
     shape = {
-        EventType.MESSAGE: "MessageShape",
-        EventType.PERMISSION_REQUEST: "ApprovalShape",
-        EventType.SNAPSHOT: "SnapshotShape",
+        EventType.MESSAGE: "MessageResponse",
+        EventType.PERMISSION_REQUEST: "ApprovalResponse",
+        EventType.SNAPSHOT: "SnapshotResponse",
     }.get(event)
     if event is EventType.WORKFLOW_PROGRESS:
         return _PROGRESS
@@ -204,15 +209,12 @@ def _stream(summary: str, beginning: str, parameters: list[Schema], *statuses: i
 
 
 def _plain(*statuses: int) -> Schema:
-    """`faults` as OpenAPI wants them, where FastAPI does not translate."""
-    ref = {"$ref": "#/components/schemas/Error"}
-    return {
-        str(status): {
-            "description": fault["description"],
-            "content": {"application/json": {"schema": ref, **fault["content"]["application/json"]}},
-        }
-        for status, fault in error_responses(*statuses).items()
-    }
+    """Returns the documented errors of a route that FastAPI does not describe."""
+    return {str(status): _error_reference(str(status)) for status in error_responses(*statuses)}
+
+
+def _error_reference(status: str) -> Schema:
+    return {"$ref": f"#/components/responses/Error{status}"}
 
 
 # --- the passthrough
@@ -244,21 +246,21 @@ def _add_passthrough(document: Schema) -> None:
             | _plain(404, 502, 504),
         }
     }
-    asked: Schema = {
+    request_schema: Schema = {
         **open_object,
         "properties": {"model": {"type": "string", "description": "Chooses the provider; unknown: the default one."}},
     }
     for path in sorted(FORWARDED):
-        document["paths"][path] = {"post": _passed_on(path, asked)}
+        document["paths"][path] = {"post": _passed_on(path, request_schema)}
 
 
-def _passed_on(path: str, asked: Schema) -> Schema:
+def _passed_on(path: str, request_schema: Schema) -> Schema:
     answer: Schema = {"application/json": {"schema": {"type": "object"}}, "text/event-stream": {"schema": _TEXT}}
     return {
         "tags": ["passthrough"],
         "summary": f"OpenAI's {path.removeprefix('/v1')}, passed on to a provider",
         "description": "The body goes on byte for byte, the provider's answer and its errors come back unchanged, streamed as they come.",
-        "requestBody": {"required": True, "content": {"application/json": {"schema": asked}}},
+        "requestBody": {"required": True, "content": {"application/json": {"schema": request_schema}}},
         "responses": {"200": {"description": "What the provider says.", "content": answer}}
         | _plain(400, 404, 408, 413, 415, 422, 502, 504),
     }
@@ -313,6 +315,22 @@ def _add_idempotency_key(document: Schema) -> None:
     for path, methods in document["paths"].items():
         if "post" in methods and not path.startswith("/v1/"):
             methods["post"].setdefault("parameters", []).append(key)
+
+
+def _share_error_responses(document: Schema) -> None:
+    """Describes each error response once, and lets every route refer to it."""
+    shared: dict[str, Schema] = document["components"].setdefault("responses", {})
+    for _, operation in _operations(document):
+        for status in operation["responses"]:
+            if status >= "400":
+                operation["responses"][status] = _error_reference(status)
+                shared[f"Error{status}"] = _error_response(int(status))
+
+
+def _error_response(status: int) -> Schema:
+    documented = error_responses(status)[status]
+    content = {"schema": {"$ref": "#/components/schemas/Error"}, **documented["content"]["application/json"]}
+    return {"description": documented["description"], "content": {"application/json": content}}
 
 
 def _operations(document: Schema) -> Iterable[tuple[str, Schema]]:

@@ -37,8 +37,8 @@ def json_response(status: int, body: object) -> Response:
 
 def error_responses(*statuses: int, body: bool = False) -> Responses:
     """The documented errors of a route: these, those of every route, and with `body` those that reading one can bring."""
-    given = {*_EVERY_ROUTE, *statuses, *(_WITH_BODY if body else ())}
-    return {status: _documented(status) for status in sorted(given)}
+    documented = {*_EVERY_ROUTE, *statuses, *(_WITH_BODY if body else ())}
+    return {status: _documented(status) for status in sorted(documented)}
 
 
 def _documented(status: int) -> dict[str, Any]:  # Any: as above

@@ -8,12 +8,12 @@ _KEY = "anycowork.route"
 
 def expect_route(scope: Scope) -> list[str]:
     """Returns a list that will hold the template. Middleware may copy the scope; the list stays the same."""
-    named: list[str] = []
-    scope[_KEY] = named
-    return named
+    templates: list[str] = []
+    scope[_KEY] = templates
+    return templates
 
 
 def name_route(scope: Scope, template: str) -> None:
-    named = scope.get(_KEY)
-    if named is not None:
-        named[:] = [template]
+    templates = scope.get(_KEY)
+    if templates is not None:
+        templates[:] = [template]

@@ -14,11 +14,11 @@ from anycowork.api.asgi import header
 from anycowork.api.errors import WrongMethod
 from anycowork.api.middleware.auth import principal_in
 from anycowork.api.route_template import name_route
-from anycowork.chats.lookup import require_chat
-from anycowork.chats.services import Services
 from anycowork.domain import principals
 from anycowork.domain.errors import Invalid
 from anycowork.domain.events import Record, StreamItem, StreamSignal
+from anycowork.server.services import Services
+from anycowork.turns.lookup import require_chat
 
 _ALL = "/events"
 _ONE = re.compile(r"/context/([^/]+)/events")
@@ -37,19 +37,19 @@ class EventStreams:
         self._services = services
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        one = _ONE.fullmatch(scope["path"])
-        if one is None and scope["path"] != _ALL:
+        single_chat = _ONE.fullmatch(scope["path"])
+        if single_chat is None and scope["path"] != _ALL:
             await self._app(scope, receive, send)
             return
-        name_route(scope, _ALL if one is None else "/context/{chat_id}/events")
+        name_route(scope, _ALL if single_chat is None else "/context/{chat_id}/events")
         if scope["method"] != "GET":
             raise WrongMethod("Use GET to read event streams.", allow="GET")
         principal_in(scope, principals.Scope.READ)
         after = _after(scope)
-        if one is None:
+        if single_chat is None:
             events, event_id = self._services.streams.follow_all(after=after), POSITION
         else:
-            chat = await require_chat(self._services.store, one.group(1))
+            chat = await require_chat(self._services.store, single_chat.group(1))
             events, event_id = self._services.streams.follow(chat.id, after=after or 0), SEQ
         await self._pass_on(events, event_id, receive, send)
 
@@ -111,8 +111,8 @@ def _after(scope: Scope) -> int | None:
     seen = header(scope, b"last-event-id")
     if seen:
         return _number(seen, "Last-Event-ID")
-    asked = parse_qs(scope["query_string"].decode("latin-1"), keep_blank_values=True).get("after")
-    return _number(asked[-1], "after") if asked else None
+    values = parse_qs(scope["query_string"].decode("latin-1"), keep_blank_values=True).get("after")
+    return _number(values[-1], "after") if values else None
 
 
 def _number(word: str, param: str) -> int:

@@ -4,32 +4,39 @@ Each request is checked and recorded before it takes effect. `decision_service.p
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from hashlib import sha256
 
 from pydantic import JsonValue
 
-from anycowork.chats.chat_coordinator import ChatCoordinator
 from anycowork.chats.chat_title import NEW_CHAT, title_from
-from anycowork.chats.lookup import require_chat
-from anycowork.chats.record_factory import IDLE, RecordFactory, require_idle
 from anycowork.domain import event_factory
 from anycowork.domain.attached_files import AttachedFile, check_files, files_payload
 from anycowork.domain.chats import Autonomy, Chat, ChatConfig, ChatState
 from anycowork.domain.errors import Conflict, Invalid, NeedsConfirmation, TurnAlreadyRunning
 from anycowork.domain.events import NewEvent
-from anycowork.domain.images import GivenImage, Image, ImageBytes, recognise
+from anycowork.domain.evidence import StatedExpectation, split_stated, stated_payload
+from anycowork.domain.images import GivenImage, Image, recognise
 from anycowork.domain.journal import AddChat, RemoveChat, RemoveQueued, RequireState, SetChat, Write
 from anycowork.domain.message_queue import QueuedMessage
 from anycowork.domain.messages import Json, Speaker
-from anycowork.domain.model import Providers
+from anycowork.domain.origins import PERSON, Origins, join, origin_of
 from anycowork.domain.people import authorship
-from anycowork.domain.ports import Clock, Store
+from anycowork.domain.ports import Clock
 from anycowork.domain.principals import Principal, Scope
 from anycowork.domain.provider_errors import NoSuchModel
 from anycowork.domain.roles import Role
 from anycowork.domain.values import value
+from anycowork.domain.workflows import RunOrder
 from anycowork.permissions.roles import RoleRegistry
 from anycowork.prompts.prompt_service import PromptService
-from anycowork.workflows.workflow_service import RunOrder, WorkflowService
+from anycowork.providers.registry import ProviderRegistry
+from anycowork.store.sql.blobs import Blobs
+from anycowork.store.sql.store import Store
+from anycowork.turns.chat_coordinator import ChatCoordinator
+from anycowork.turns.continuation import continuation_of
+from anycowork.turns.lookup import require_chat
+from anycowork.turns.record_factory import IDLE, RecordFactory, require_idle
+from anycowork.workflows.workflow_service import WorkflowService
 
 
 @value
@@ -60,10 +67,10 @@ class ChatService:
         roles: RoleRegistry,
         prompts: PromptService,
         workflows: WorkflowService,
-        providers: Providers,
+        providers: ProviderRegistry,
         clock: Clock,
         find_workspace: Callable[[str | None], Awaitable[str]],
-        image_bytes: ImageBytes,
+        image_bytes: Blobs,
         removed: Callable[[], None] = lambda: None,
         holds_commands: bool = False,
     ) -> None:
@@ -161,46 +168,64 @@ class ChatService:
         files: Sequence[AttachedFile] = (),
         *,
         queued: QueuedMessage | None = None,
+        expect: Sequence[StatedExpectation] = (),
+        keep_plan: bool = True,
     ) -> SentMessage:
         """Send a message and start its turn. Both are durable when this returns. `queued`: the message leaves the queue with that.
+        `expect` is what the server checks at the turn's end.
 
+        A plan whose turn can be continued is kept: the message's turn goes on with it, unless `keep_plan` is false.
+
+        Lines `/expect …` at its beginning or end state expectations.
         `/name …` runs that workflow; two slashes at the start mean one slash, and no workflow runs. Raises: Invalid, TooLarge,
         NotFound if it is not in the queue any more.
         """
         principal.require(Scope.SEND)
         if not content.strip():
             raise Invalid("The message is empty; write what you want done.", param="content")
-        known, files = recognise(images), check_files(files)
-        if content.startswith("/") and not content.startswith("//"):
+        recognised, files = recognise(images), check_files(files)
+        words, stated = split_stated(content)
+        if not words:
+            raise Invalid("Write below the expectations what you want done.", param="content")
+        expect = (*expect, *stated)
+        if words.startswith("/") and not words.startswith("//"):
             if images:
                 raise Invalid("A workflow accepts no images. Send them in a separate message.", param="images")
             if files:
                 raise Invalid("A workflow accepts no files. Send them in a separate message.", param="attachments")
+            if expect:
+                raise Invalid("A workflow accepts no expectations. Send a message in words.", param="expect")
             return await self._run(principal, chat_id, partial(self._workflows.order_typed, content), queued)
-        content = content.removeprefix("/")
+        content = content if stated else content.removeprefix("/")
         async with self._chat_coordinator.exclusive(chat_id) as chat:
             turn_id = self._clock.new_id()
+            plan_id = await self._kept_plan(chat) if keep_plan else None
             payload = {
-                **await self._store_images(chat, images, known),
+                **await self._store_images(chat, images, recognised),
+                **({"kept_plan": plan_id} if plan_id else {}),
                 **files_payload(files),
+                **stated_payload(expect, may_check=Scope.DECIDE in principal.scopes),
                 **authorship(principal.person),
             }
             message = self._draft.message(chat, Speaker.USER, content, payload=payload or None, turn_id=turn_id)
+            message = replace(message, origins=_sent_origins(files, recognised))
             if queued is not None:
                 message = replace(message, id=queued.id)
-            turn = self._draft.turn(chat, principal, message_id=message.id, turn_id=turn_id, role=chat.role)
-            title = title_from(content) if chat.title == NEW_CHAT else None
+            turn = self._draft.turn(
+                chat, principal, message_id=message.id, turn_id=turn_id, role=chat.role, plan_id=plan_id
+            )
+            title = title_from(words.removeprefix("/")) if chat.title == NEW_CHAT else None
             state = SetChat(ChatState.RUNNING, title=title)
             writes, events = _from_queue(queued)
             await self._chat_coordinator.begin(principal, chat, turn, *writes, message, state, events=events)
         return SentMessage(message.id, turn.id)
 
     async def execute(
-        self, principal: Principal, chat_id: str, name: str, given: Mapping[str, JsonValue]
+        self, principal: Principal, chat_id: str, name: str, parameters: Mapping[str, JsonValue]
     ) -> SentMessage:
         """Run a workflow as a turn of this chat, in the chat's role. Raises: as `WorkflowService.order`."""
         principal.require(Scope.SEND)
-        return await self._run(principal, chat_id, partial(self._workflows.order, name, given))
+        return await self._run(principal, chat_id, partial(self._workflows.order, name, parameters))
 
     async def stop(self, principal: Principal, chat_id: str) -> bool:
         """Stop the current turn; return False if there was nothing to stop."""
@@ -248,15 +273,20 @@ class ChatService:
             await self._chat_coordinator.begin(principal, chat, turn, *writes, message, run, state, events=events)
         return SentMessage(message.id, turn.id, run.id)
 
-    async def _store_images(self, chat: Chat, images: Sequence[GivenImage], known: Sequence[Image]) -> Json:
+    async def _kept_plan(self, chat: Chat) -> str | None:
+        """Return the approved plan that stopped before it was finished, if its turn was the last one."""
+        stopped = continuation_of(chat, await self._store.newest_turn(chat.id))
+        return stopped.turn.plan_id if stopped else None
+
+    async def _store_images(self, chat: Chat, images: Sequence[GivenImage], recognised: Sequence[Image]) -> Json:
         """Store the images before the message that names them; a running chat accepts none."""
         if not images:
             return {}
         if chat.state not in IDLE:
             raise require_idle(chat).error
-        for given in images:
-            await self._image_bytes.put(given.data)
-        return {"images": [image.to_json() for image in known]}
+        for sent_image in images:
+            await self._image_bytes.put(sent_image.data)
+        return {"images": [image.to_json() for image in recognised]}
 
     def require_model(self, model: str | None) -> None:
         """Raises: Invalid if there is no such model. None is the default model."""
@@ -273,6 +303,12 @@ class ChatService:
                 f"There is no system prompt '{prompt_id[:64]}'. /v1/system-prompts lists them.",
                 param="system_prompt_id",
             )
+
+
+def _sent_origins(files: Sequence[AttachedFile], images: Sequence[Image]) -> Origins:
+    """Return the origins of a person's message: what they attach has authors of its own."""
+    hashes = [sha256(file.content.encode()).hexdigest() for file in files] + [image.sha256 for image in images]
+    return join((PERSON,), (origin_of("attachment", content_hash) for content_hash in hashes))
 
 
 def _from_queue(queued: QueuedMessage | None) -> tuple[tuple[Write, ...], tuple[NewEvent, ...]]:

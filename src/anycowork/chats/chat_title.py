@@ -35,15 +35,15 @@ def _prose(content: str) -> list[str]:
 
 
 def _plain(line: str) -> str:
-    words = " ".join(line.strip().strip(_MARKERS).replace("`", "").replace("**", "").replace("__", "").split())
-    return "".join(character for character in words if character.isprintable())
+    text = " ".join(line.strip().strip(_MARKERS).replace("`", "").replace("**", "").replace("__", "").split())
+    return "".join(character for character in text if character.isprintable())
 
 
 def _without_openings(line: str) -> str:
-    rest = line
-    while opening := next((one for one in _OPENINGS if _opens(rest, one)), None):
-        rest = rest[len(opening) :].lstrip(" ,.!:;–-")
-    return rest
+    remaining = line
+    while opening := next((phrase for phrase in _OPENINGS if _opens(remaining, phrase)), None):
+        remaining = remaining[len(opening) :].lstrip(" ,.!:;–-")
+    return remaining
 
 
 def _opens(line: str, opening: str) -> bool:
@@ -52,7 +52,7 @@ def _opens(line: str, opening: str) -> bool:
 
 
 def _first_sentence(line: str) -> str:
-    ends = [at + 1 for mark in ".?!" if (at := line.find(f"{mark} ", _SHORTEST_SENTENCE)) >= 0]
+    ends = [position + 1 for mark in ".?!" if (position := line.find(f"{mark} ", _SHORTEST_SENTENCE)) >= 0]
     sentence = line[: min(ends)] if ends else line
     return sentence.rstrip(".:! ") or line
 

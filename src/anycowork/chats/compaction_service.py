@@ -1,15 +1,17 @@
 """Compacts a chat for the model, and takes it back. The record is not touched: one message says what the model is told instead."""
 
-from anycowork.chats.chat_coordinator import ChatCoordinator
-from anycowork.chats.record_factory import RecordFactory, require_idle
 from anycowork.domain.errors import Conflict
 from anycowork.domain.messages import Json, Message, Speaker
-from anycowork.domain.model import Providers
-from anycowork.domain.ports import Clock, Store
+from anycowork.domain.origins import join
+from anycowork.domain.ports import Clock
 from anycowork.domain.principals import Principal, Scope
-from anycowork.domain.values import value
+from anycowork.domain.values import replace, value
 from anycowork.prompts.compaction import COMPACTED, UNDONE, compaction_digest, is_compaction, without_undone
 from anycowork.prompts.tokens import BYTES_PER_TOKEN
+from anycowork.providers.registry import ProviderRegistry
+from anycowork.store.sql.store import Store
+from anycowork.turns.chat_coordinator import ChatCoordinator
+from anycowork.turns.record_factory import RecordFactory, require_idle
 
 _SHARE = 5  # a digest takes at most this part of the model's context
 _MOST_BYTES = 24_000
@@ -28,7 +30,9 @@ class CompactedChat:
 
 
 class CompactionService:
-    def __init__(self, *, chat_coordinator: ChatCoordinator, store: Store, providers: Providers, clock: Clock) -> None:
+    def __init__(
+        self, *, chat_coordinator: ChatCoordinator, store: Store, providers: ProviderRegistry, clock: Clock
+    ) -> None:
         self._chat_coordinator = chat_coordinator
         self._store = store
         self._providers = providers
@@ -45,6 +49,7 @@ class CompactionService:
                 raise NothingToCompact("There is nothing to compact: the agent has done nothing here since.")
             payload: Json = {COMPACTED: {"messages": digest.messages}, "summary": True}
             message = self._draft.message(chat, Speaker.SYSTEM, digest.text, payload=payload)
+            message = replace(message, origins=join(*(earlier.came_from for earlier in history)))
             await self._chat_coordinator.write(principal, chat_id, require_idle(chat), message)
         return CompactedChat(message.id, digest.messages)
 
@@ -52,11 +57,18 @@ class CompactionService:
         """Show the model again what the newest compaction left out, as far as it fits. Raises: NothingToCompact."""
         principal.require(Scope.DECIDE)
         async with self._chat_coordinator.exclusive(chat_id) as chat:
-            found = next((one for one in reversed(await self._history(chat_id)) if is_compaction(one)), None)
-            if found is None:
+            compaction = next(
+                (
+                    earlier_message
+                    for earlier_message in reversed(await self._history(chat_id))
+                    if is_compaction(earlier_message)
+                ),
+                None,
+            )
+            if compaction is None:
                 raise NothingToCompact("This chat is not compacted.")
-            words = "Compacting was undone: the model is shown the earlier messages again, as far as they fit."
-            message = self._draft.message(chat, Speaker.SYSTEM, words, payload={UNDONE: found.id})
+            note = "Compacting was undone: the model is shown the earlier messages again, as far as they fit."
+            message = self._draft.message(chat, Speaker.SYSTEM, note, payload={UNDONE: compaction.id})
             await self._chat_coordinator.write(principal, chat_id, require_idle(chat), message)
 
     async def _history(self, chat_id: str) -> list[Message]:

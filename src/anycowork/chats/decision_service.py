@@ -6,28 +6,30 @@ from dataclasses import replace
 from typing import NoReturn
 
 from anycowork.agent.live_questions import LiveQuestions
-from anycowork.chats.chat_coordinator import ChatCoordinator
 from anycowork.chats.chat_title import NEW_CHAT, title_from
-from anycowork.chats.continuation import require_continuation
 from anycowork.chats.decisions import DecidedApproval, DecisionRecordBuilder, each_once
-from anycowork.chats.lookup import progress_of
 from anycowork.chats.plans import AS_SHOWN, PlanEdits, approved_plan, execution_request, proposed_plan
-from anycowork.chats.record_factory import RecordFactory, require_idle
 from anycowork.domain import event_factory
 from anycowork.domain.approvals import Approval, PlanRow, PlanState, QuestionState
 from anycowork.domain.chats import ChatState, Turn, TurnState
-from anycowork.domain.errors import AlreadyAnswered, AlreadyDecided, NotFound
+from anycowork.domain.errors import AlreadyAnswered, AlreadyDecided, Invalid, NotFound
 from anycowork.domain.journal import ApprovePlan, SetChat, SettleQuestion, Write
-from anycowork.domain.messages import ASKED_BY, Json, MessageType, Speaker
+from anycowork.domain.messages import ASKED_BY, Json, Message, MessageType, Speaker
 from anycowork.domain.people import authorship
 from anycowork.domain.plan_status import PlanStatus
-from anycowork.domain.ports import Clock, Store
+from anycowork.domain.ports import Clock
 from anycowork.domain.principals import Principal, Scope
 from anycowork.domain.question import read_question
 from anycowork.domain.roles import Role
 from anycowork.domain.rules import Rule
 from anycowork.domain.tool_ports import Toolbox
 from anycowork.domain.workflows import RunStatus
+from anycowork.jobs.task_commits import KEEP_MERGED
+from anycowork.store.sql.store import Store
+from anycowork.turns.chat_coordinator import ChatCoordinator
+from anycowork.turns.continuation import dismissed, require_continuation
+from anycowork.turns.lookup import progress_of
+from anycowork.turns.record_factory import RecordFactory, require_idle
 
 
 class DecisionService:
@@ -55,13 +57,15 @@ class DecisionService:
         principal.require(Scope.DECIDE)
         async with self._chat_coordinator.exclusive(chat_id) as chat:
             pending = {approval.id: approval for approval in await self._store.approvals(chat_id)}
-            for wanted in each_once(decisions):
-                if wanted.id not in pending:
-                    await self._not_pending(chat_id, wanted.id)
+            for decision in each_once(decisions):
+                if decision.id not in pending:
+                    await self._not_pending(chat_id, decision.id)
             settled = self._records.build(chat, principal, decisions, pending)
-            due = await self._decided_turns([pending.pop(one.id) for one in decisions], pending.values())
-            if due:
-                turn, *others = due
+            decided_turns = await self._decided_turns(
+                [pending.pop(made_decision.id) for made_decision in decisions], pending.values()
+            )
+            if decided_turns:
+                turn, *others = decided_turns
                 await self._chat_coordinator.resume(
                     principal, turn, *settled.writes, events=settled.events, others=others
                 )
@@ -69,62 +73,80 @@ class DecisionService:
                 await self._chat_coordinator.write(principal, chat_id, *settled.writes, events=settled.events)
         return settled.rules
 
-    async def _decided_turns(self, decided: Iterable[Approval], left: Iterable[Approval]) -> list[Turn]:
+    async def _decided_turns(self, decided: Iterable[Approval], undecided: Iterable[Approval]) -> list[Turn]:
         """Return the turns of which every approval is decided now. Several tasks of a job may ask at the same time."""
-        waiting = {approval.turn_id for approval in left}
-        turn_ids = dict.fromkeys(one.turn_id for one in decided if one.turn_id not in waiting)
+        waiting = {approval.turn_id for approval in undecided}
+        turn_ids = dict.fromkeys(
+            approval_decided.turn_id for approval_decided in decided if approval_decided.turn_id not in waiting
+        )
         turns = [await self._store.turn(turn_id) for turn_id in turn_ids]
         return [turn for turn in turns if turn is not None and turn.state is not TurnState.ENDED]
 
     async def answer(
-        self, principal: Principal, chat_id: str, message_id: str, *, value: str | None, custom: str | None
+        self,
+        principal: Principal,
+        chat_id: str,
+        message_id: str,
+        *,
+        value: str | None,
+        custom: str | None,
+        content: str | None = None,
     ) -> str:
-        """Answer a question; return the id of the turn that continues. Raises: AlreadyAnswered, Invalid."""
+        """Answer a question; return the id of the turn that continues. `content` is a file that the person merged by hand.
+
+        Raises: AlreadyAnswered, Invalid.
+        """
         principal.require(Scope.DECIDE)
         async with self._chat_coordinator.exclusive(chat_id) as chat:
-            row, asked = await self._store.question(message_id), await self._store.message(chat_id, message_id)
-            question = read_question(asked.payload or {}) if asked else None
+            row, question_message = (
+                await self._store.question(message_id),
+                await self._store.message(chat_id, message_id),
+            )
+            question = read_question(question_message.payload or {}) if question_message else None
             if row is None or question is None:
                 raise NotFound("question", message_id)
             turn = await self._store.turn(row.turn_id)
             live = self._questions if self._questions and self._questions.is_waiting(message_id) else None
             if row.state is not QuestionState.OPEN or turn is None or not (live or turn.state is TurnState.PARKED):
                 raise AlreadyAnswered(f"This question is already {row.state.value}.")
-            words = question.answer_text(value=value, custom=custom)
-            given: Json = {
+            answer_text = question.answer_text(value=value, custom=custom)
+            if (content is not None) != _takes_content(question_message, value):
+                raise Invalid(_CONTENT_WITH_MERGE, param="content")
+            answer: Json = {
                 "question_id": message_id,
                 "value": value,
                 "custom": custom,
+                **({} if content is None else {"content": content}),
                 **authorship(principal.person),
             }
             answered = QuestionState.ANSWERED
-            settled = SettleQuestion(message_id, answered, given, principal.label())
-            event = event_factory.question_answered(message_id, turn.id, given, answered.value, principal.label())
+            settled = SettleQuestion(message_id, answered, answer, principal.label())
+            event = event_factory.question_answered(message_id, turn.id, answer, answered.value, principal.label())
             if live is None:
-                message = self._draft.message(chat, Speaker.USER, words, payload=given, turn_id=turn.id)
+                message = self._draft.message(chat, Speaker.USER, answer_text, payload=answer, turn_id=turn.id)
                 await self._chat_coordinator.resume(principal, turn, settled, message, events=(event,))
                 return turn.id
-            marked = {**given, ASKED_BY: (asked.payload or {}).get(ASKED_BY) if asked else None}
-            message = self._draft.message(chat, Speaker.USER, words, payload=marked, turn_id=turn.id)
+            marked = {**answer, ASKED_BY: (question_message.payload or {}).get(ASKED_BY) if question_message else None}
+            message = self._draft.message(chat, Speaker.USER, answer_text, payload=marked, turn_id=turn.id)
             await self._chat_coordinator.write(
                 principal, chat_id, settled, message, SetChat(ChatState.RUNNING), events=(event,)
             )
-            live.answer(message_id, value if value is not None else words)
+            live.answer(message_id, value if value is not None else answer_text)
         return turn.id
 
     async def propose_plan(self, principal: Principal, chat_id: str, plan: Json, request: str | None = None) -> str:
         """Record a plan written by a person. It is open like an agent's plan and supersedes the last one. `request` is sent before it."""
         principal.require(Scope.SEND)
         read = await asyncio.to_thread(proposed_plan, plan)  # a huge plan must not block other requests
-        shown = await asyncio.to_thread(read.to_json)
+        payload = await asyncio.to_thread(read.to_json)
         async with self._chat_coordinator.exclusive(chat_id) as chat:
-            words = read.goal or "A plan"
-            message = self._draft.message(chat, Speaker.USER, words, kind=MessageType.PLAN, payload=shown)
+            goal = read.goal or "A plan"
+            message = self._draft.message(chat, Speaker.USER, goal, kind=MessageType.PLAN, payload=payload)
             row = PlanRow(message.id, chat_id, PlanState.OPEN)
             event = await asyncio.to_thread(event_factory.plan_update, message.id, None, read, PlanStatus.OPEN)
-            asked = () if request is None else (self._draft.message(chat, Speaker.USER, request),)
-            title = title_from(request or words) if chat.title == NEW_CHAT else None
-            writes = (require_idle(chat), SetChat(title=title), *asked, message, row)
+            request_messages = () if request is None else (self._draft.message(chat, Speaker.USER, request),)
+            title = title_from(request or goal) if chat.title == NEW_CHAT else None
+            writes = (require_idle(chat), SetChat(title=title), *request_messages, message, row)
             await self._chat_coordinator.write(principal, chat_id, *writes, events=(event,))
         return message.id
 
@@ -134,10 +156,10 @@ class DecisionService:
         """Switch to actor and start the approved plan; return the id of its turn. Only a person may approve."""
         principal.require(Scope.DECIDE)
         async with self._chat_coordinator.exclusive(chat_id) as chat:
-            row, shown = await self._store.plan(message_id), await self._store.message(chat_id, message_id)
-            if row is None or shown is None:
+            row, plan_message = await self._store.plan(message_id), await self._store.message(chat_id, message_id)
+            if row is None or plan_message is None:
                 raise NotFound("plan", message_id)
-            plan = await asyncio.to_thread(approved_plan, shown.payload or {}, edits)
+            plan = await asyncio.to_thread(approved_plan, plan_message.payload or {}, edits)
             turn_id, payload = self._clock.new_id(), {"plan_id": message_id, **authorship(principal.person)}
             text = await asyncio.to_thread(execution_request, plan)
             request = self._draft.message(chat, Speaker.USER, text, payload=dict(payload), turn_id=turn_id)
@@ -162,13 +184,16 @@ class DecisionService:
         """
         principal.require(Scope.DECIDE)
         async with self._chat_coordinator.exclusive(chat_id) as chat:
-            found = require_continuation(chat, await self._store.newest_turn(chat_id))
-            turn = found.turn.continued()
-            payload: Json = {"continued": found.reason.value, **({"continued_after": found.code} if found.code else {})}
-            words = "Continued where it stopped."
+            continuation = require_continuation(chat, await self._store.newest_turn(chat_id))
+            turn = continuation.turn.continued()
+            payload: Json = {
+                "continued": continuation.reason.value,
+                **({"continued_after": continuation.code} if continuation.code else {}),
+            }
+            note = "Continued where it stopped."
             writes: list[Write] = [
                 require_idle(chat),
-                self._draft.message(chat, Speaker.SYSTEM, words, payload=payload, turn_id=turn.id),
+                self._draft.message(chat, Speaker.SYSTEM, note, payload=payload, turn_id=turn.id),
             ]
             events = [replace(event_factory.turn_started(turn), cause=turn.message_id)]
             if run := await self._store.run(turn.id):
@@ -179,6 +204,20 @@ class DecisionService:
             await self._chat_coordinator.resume(principal, turn, *writes, events=tuple(events))
         return turn.id
 
+    async def dismiss(self, principal: Principal, chat_id: str) -> None:
+        """Ends what an ended turn left waiting: it is not continued, its plan is kept by no message, and the chat waits for nobody.
+
+        A plan that was not approved can still be. Raises: NothingToDismiss.
+        """
+        principal.require(Scope.DECIDE)
+        async with self._chat_coordinator.exclusive(chat_id) as chat:
+            turn, sentence = dismissed(chat, await self._store.newest_turn(chat_id))
+            payload: Json = {"dismissed": turn.id, **authorship(principal.person)}
+            message = self._draft.message(chat, Speaker.SYSTEM, sentence, payload=payload)
+            await self._chat_coordinator.write(
+                principal, chat_id, require_idle(chat), message, turn, events=(event_factory.turn_ended(turn),)
+            )
+
     async def _not_pending(self, chat_id: str, approval_id: str) -> NoReturn:
         """Always raises: AlreadyDecided if the approval belongs to this chat, else NotFound."""
         everything = await self._store.approvals(chat_id, pending_only=False)
@@ -186,3 +225,13 @@ class DecisionService:
         if decided is None:
             raise NotFound("approval", approval_id)
         raise AlreadyDecided(f"This approval is already {decided.state.value}.")
+
+
+_CONTENT_WITH_MERGE = (
+    "Send 'content', the whole file, with the value 'merge' of a question about a conflict, and with no other answer."
+)
+
+
+def _takes_content(question: Message | None, value: str | None) -> bool:
+    """Whether this answer is a file that a person merged by hand."""
+    return value == KEEP_MERGED and question is not None and "conflict" in (question.payload or {})

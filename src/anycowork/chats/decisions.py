@@ -10,10 +10,11 @@ from anycowork.domain.errors import Invalid
 from anycowork.domain.events import NewEvent
 from anycowork.domain.journal import DecideApproval, Write
 from anycowork.domain.network import NETWORK
+from anycowork.domain.origins import Endorsement
 from anycowork.domain.ports import Clock
 from anycowork.domain.principals import Principal, Scope
 from anycowork.domain.rules import DecisionRule, Effect, NewRule, Rule, RuleScope, new_rule
-from anycowork.domain.values import value
+from anycowork.domain.values import replace, value
 from anycowork.permissions.resources import resources_at_commit
 from anycowork.permissions.rules import check_pattern, matches
 
@@ -50,54 +51,70 @@ class DecisionRecordBuilder:
         events: list[NewEvent] = []
         rules: dict[str, Sequence[Rule]] = {}
         by = principal.label()
-        for place, decided in enumerate(decisions):
+        for index, decided in enumerate(decisions):
             approval, state = pending[decided.id], _state_of(decided.decision)
             _require_reach(principal, decided)
             if state is ApprovalState.ALLOWED:
                 approval.disclosure.require(decided.disclosure)
-            made = self._rules(chat, by, approval, decided, at=f"decisions.{place}")
-            writes += [DecideApproval(decided.id, state, decided.note, by), *made]
-            events.append(event_factory.permission_decided(approval, state, decided.note, by, made))
-            if made:
-                rules[decided.id] = made
+            new_rules = self._rules(chat, by, approval, decided, param=f"decisions.{index}")
+            writes += [DecideApproval(decided.id, state, decided.note, by), *new_rules]
+            events.append(event_factory.permission_decided(approval, state, decided.note, by, new_rules))
+            if new_rules:
+                rules[decided.id] = new_rules
         return DecisionRecords(tuple(writes), tuple(events), rules)
 
-    def _rules(self, chat: Chat, by: str, approval: Approval, decided: DecidedApproval, *, at: str) -> list[Rule]:
+    def _rules(self, chat: Chat, by: str, approval: Approval, decided: DecidedApproval, *, param: str) -> list[Rule]:
         """Return the person's rule, or else the proposed rules: for the call, and for each network destination."""
         if decided.decision in (Decision.ALLOW_ONCE, Decision.DENY):
             if decided.rule is not None:
                 raise Invalid(
-                    "A rule is only possible with 'allow_session', 'allow_always' or 'deny_always'.", param=f"{at}.rule"
+                    "A rule is only possible with 'allow_session', 'allow_always' or 'deny_always'.",
+                    param=f"{param}.rule",
                 )
             return []
         if decided.decision is Decision.DENY_ALWAYS:
-            own = _with_deny_effect(decided.rule or _proposed_denial(approval, at))
-            rule = self._rule(chat, by, approval, decided.decision, own, at=at)
-            _require_match(rule, approval, chat, at)
+            draft = _with_deny_effect(decided.rule or _proposed_denial(approval, param))
+            rule = self._rule(chat, by, approval, decided.decision, draft, param=param)
+            _require_match(rule, approval, chat, param)
             return [rule]
-        owns = [decided.rule] if decided.rule is not None else _proposed(approval, at)
-        made = [self._rule(chat, by, approval, decided.decision, own, at=at) for own in owns]
+        owns = [decided.rule] if decided.rule is not None else _proposed(approval, param)
+        new_rules = [self._rule(chat, by, approval, decided.decision, draft, param=param) for draft in owns]
         if decided.rule is not None:
-            _require_match(made[0], approval, chat, at)
-        return made
+            _require_match(new_rules[0], approval, chat, param)
+        return self._endorsing(new_rules, approval.endorsement) if approval.endorsement is not None else new_rules
 
-    def _rule(self, chat: Chat, by: str, approval: Approval, decision: Decision, own: DecisionRule, *, at: str) -> Rule:
-        _require_fitting(own, decision, chat, at)
-        scope = _scope(decision, own)
+    def _endorsing(self, rules: Sequence[Rule], endorsement: Endorsement) -> list[Rule]:
+        """Return the rules as endorsements, one for each origin and sink; a destination's rule is that of the destination."""
+        pairs = [(origin, sink) for sink in endorsement.sinks for origin in endorsement.origins]
+        bases = [
+            next((rule for rule in rules if rule.tool == NETWORK and rule.resource == sink.subject), rules[0])
+            for _, sink in pairs
+        ]
+        endorsing = [
+            replace(base, id=self._clock.new_id(), origin=origin, sink=sink)
+            for base, (origin, sink) in zip(bases, pairs, strict=True)
+        ]
+        return [*(rule for rule in rules if rule not in bases), *endorsing]
+
+    def _rule(
+        self, chat: Chat, by: str, approval: Approval, decision: Decision, draft: DecisionRule, *, param: str
+    ) -> Rule:
+        _require_fitting(draft, decision, chat, param)
+        scope = _scope(decision, draft)
         new = NewRule(
-            tool=own.tool or approval.tool,
-            resource=own.resource,
-            effect=own.effect,
+            tool=draft.tool or approval.tool,
+            resource=draft.resource,
+            effect=draft.effect,
             scope=scope,
             context_id=chat.id if scope is RuleScope.SESSION else None,
             workspace=chat.workspace if scope is RuleScope.WORKSPACE else None,
-            expires_at=own.expires_at,
+            expires_at=draft.expires_at,
         )
         try:
-            rule = new_rule(new, rule_id=self._clock.new_id(), created_by=by, at=self._clock.now())
+            rule = new_rule(new, rule_id=self._clock.new_id(), created_by=by, created_at=self._clock.now())
             check_pattern(rule)
         except Invalid as fault:
-            raise Invalid(fault.message, param=f"{at}.rule.{fault.param}") from None
+            raise Invalid(fault.message, param=f"{param}.rule.{fault.param}") from None
         return rule
 
 
@@ -110,39 +127,43 @@ def each_once(decisions: Sequence[DecidedApproval]) -> Sequence[DecidedApproval]
     return decisions
 
 
-def _proposed(approval: Approval, at: str) -> list[DecisionRule]:
+def _proposed(approval: Approval, param: str) -> list[DecisionRule]:
     if approval.proposed_rule is None:
         raise Invalid(
             "No rule can allow this call again, because its effect cannot be determined from its text; use 'allow_once'.",
-            param=f"{at}.decision",
+            param=f"{param}.decision",
         )
-    reached = [DecisionRule(tool=NETWORK, resource=destination) for destination in approval.network]
-    return [DecisionRule.model_validate(approval.proposed_rule), *reached]
+    proposed = DecisionRule.model_validate(approval.proposed_rule)
+    if proposed.tool == NETWORK:
+        return [proposed]  # it covers the destinations
+    return [proposed, *(DecisionRule(tool=NETWORK, resource=destination) for destination in approval.network)]
 
 
-def _proposed_denial(approval: Approval, at: str) -> DecisionRule:
+def _proposed_denial(approval: Approval, param: str) -> DecisionRule:
     if approval.proposed_deny_rule is None:
-        raise Invalid("No rule can name this call, so it can be denied only once; use 'deny'.", param=f"{at}.decision")
+        raise Invalid(
+            "No rule can name this call, so it can be denied only once; use 'deny'.", param=f"{param}.decision"
+        )
     return DecisionRule.model_validate(approval.proposed_deny_rule)
 
 
-def _with_deny_effect(own: DecisionRule) -> DecisionRule:
+def _with_deny_effect(draft: DecisionRule) -> DecisionRule:
     """A rule that names no effect denies here; one that names another keeps it, and is refused."""
-    return own if "effect" in own.model_fields_set else own.model_copy(update={"effect": Effect.DENY})
+    return draft if "effect" in draft.model_fields_set else draft.model_copy(update={"effect": Effect.DENY})
 
 
-def _require_fitting(own: DecisionRule, decision: Decision, chat: Chat, at: str) -> None:
-    if decision is Decision.DENY_ALWAYS and own.effect is not Effect.DENY:
-        raise Invalid("Denying a call cannot make a rule that asks or allows.", param=f"{at}.rule.effect")
-    if decision is not Decision.DENY_ALWAYS and own.effect is not Effect.ALLOW:
+def _require_fitting(draft: DecisionRule, decision: Decision, chat: Chat, param: str) -> None:
+    if decision is Decision.DENY_ALWAYS and draft.effect is not Effect.DENY:
+        raise Invalid("Denying a call cannot make a rule that asks or allows.", param=f"{param}.rule.effect")
+    if decision is not Decision.DENY_ALWAYS and draft.effect is not Effect.ALLOW:
         raise Invalid(
             "Allowing a call cannot create a rule that asks or denies; add such a rule at /rules.",
-            param=f"{at}.rule.effect",
+            param=f"{param}.rule.effect",
         )
-    if own.context_id not in (None, chat.id):
-        raise Invalid("The rule names a different chat from the one that asked.", param=f"{at}.rule.context_id")
-    if own.workspace not in (None, chat.workspace):
-        raise Invalid("The rule names a different workspace from this chat's.", param=f"{at}.rule.workspace")
+    if draft.context_id not in (None, chat.id):
+        raise Invalid("The rule names a different chat from the one that asked.", param=f"{param}.rule.context_id")
+    if draft.workspace not in (None, chat.workspace):
+        raise Invalid("The rule names a different workspace from this chat's.", param=f"{param}.rule.workspace")
 
 
 def _require_reach(principal: Principal, decided: DecidedApproval) -> None:
@@ -155,18 +176,18 @@ def _require_reach(principal: Principal, decided: DecidedApproval) -> None:
         principal.require(Scope.MANAGE)
 
 
-def _scope(decision: Decision, own: DecisionRule) -> RuleScope:
+def _scope(decision: Decision, draft: DecisionRule) -> RuleScope:
     if decision is Decision.ALLOW_SESSION:
         return RuleScope.SESSION
-    return RuleScope.GLOBAL if own.scope is RuleScope.GLOBAL else RuleScope.WORKSPACE
+    return RuleScope.GLOBAL if draft.scope is RuleScope.GLOBAL else RuleScope.WORKSPACE
 
 
-def _require_match(rule: Rule, approval: Approval, chat: Chat, at: str) -> None:
+def _require_match(rule: Rule, approval: Approval, chat: Chat, param: str) -> None:
     touched = resources_at_commit(approval.tool, None, approval.parameters, approval.resource, chat.workspace)
     if touched is None or not matches(rule, touched):
         raise Invalid(
             f"The rule '{rule.title()}' does not match the call in question ({approval.tool} on {approval.resource[:200]}).",
-            param=f"{at}.rule",
+            param=f"{param}.rule",
         )
 
 

@@ -1,24 +1,24 @@
 """Forks a chat: a new chat with the messages up to one of them, on request with the files as they were then."""
 
 from collections.abc import Sequence
-from typing import Protocol
 
-from anycowork.chats.chat_coordinator import ChatCoordinator
 from anycowork.chats.chat_service import ChatService
-from anycowork.chats.lookup import require_chat
-from anycowork.chats.rollback import RollbackRequest, RollbackResult
-from anycowork.chats.rollback_service import RollbackService
-from anycowork.chats.workspace_copy_service import WorkspaceCopyService
+from anycowork.chats.files.rollback import RollbackRequest, RollbackResult
+from anycowork.chats.files.rollback_service import RollbackService
+from anycowork.chats.files.workspace_copy_service import WorkspaceCopyService
 from anycowork.domain.approvals import PlanRow, PlanState
 from anycowork.domain.attached_files import attached_files_of
 from anycowork.domain.chats import Autonomy, Chat
 from anycowork.domain.errors import Invalid, NotFound
-from anycowork.domain.journal import AddChat, Write
+from anycowork.domain.journal import AddChat, CopyFileOrigins, Write
 from anycowork.domain.messages import Json, Message, MessageType, Speaker
-from anycowork.domain.ports import Clock, Store
+from anycowork.domain.ports import Clock
 from anycowork.domain.principals import Principal, Scope
 from anycowork.domain.snapshots import Restored, RestorePreview, shown_path
 from anycowork.domain.values import replace, value
+from anycowork.store.sql.store import Store
+from anycowork.turns.chat_coordinator import ChatCoordinator
+from anycowork.turns.lookup import require_chat
 
 _AT_ONCE = 500  # messages of one transaction: other chats are written in between
 
@@ -36,11 +36,6 @@ class ForkRequest:
     model: str | None = None
 
 
-class ForkStore(Store, Protocol):
-    async def snapshot_after_message(self, chat_id: str, message_id: str) -> str | None:
-        """Return the chat's first snapshot that was taken before a change later than this message."""
-
-
 class ForkService:
     def __init__(
         self,
@@ -49,7 +44,7 @@ class ForkService:
         chats: ChatService,
         rollback: RollbackService,
         copies: WorkspaceCopyService,
-        store: ForkStore,
+        store: Store,
         clock: Clock,
     ) -> None:
         self._chat_coordinator = chat_coordinator
@@ -69,7 +64,7 @@ class ForkService:
         if fork_request.content is not None and not fork_request.content.strip():
             raise Invalid("The message is empty; write what you want done.", param="content")
         chat = await require_chat(self._store, chat_id)
-        kept = _up_to(await self._store.history(chat_id), fork_request.message_id)
+        copied = _up_to(await self._store.history(chat_id), fork_request.message_id)
         new = await self._new_chat(principal, chat, fork_request)
         if fork_request.restore:
             await self._restore(principal, chat_id, fork_request, dry_run=False)
@@ -78,7 +73,7 @@ class ForkService:
             new = replace(new, workspace=await self._copies.create(principal, chat, snapshot_id))
         note = self._note(new, chat, fork_request.message_id)
         try:
-            await self._write(principal, new, [*self._copied_messages(new, kept), note])
+            await self._write(principal, chat.workspace, new, [*self._copied_messages(new, copied), note])
         except BaseException:
             if fork_request.copy:
                 await self._copies.remove(new.workspace)
@@ -118,7 +113,7 @@ class ForkService:
         )
         return Chat(self._clock.new_id(), chat.title, chat.workspace, config, created_at=now, updated_at=now)
 
-    def _copied_messages(self, new: Chat, kept: Sequence[Message]) -> list[Message]:
+    def _copied_messages(self, new: Chat, messages: Sequence[Message]) -> list[Message]:
         """Copy with new ids: an id names one message. Messages of one turn stay together."""
         turns: dict[str, str] = {}
         return [
@@ -130,19 +125,22 @@ class ForkService:
                 job_id=None,
                 task_id=None,
             )
-            for message in kept
+            for message in messages
             if message.task_id is None  # a worker's own steps belong to its job
         ]
 
     def _note(self, new: Chat, old: Chat, message_id: str) -> Message:
         payload: Json = {"forked_from": {"context_id": old.id, "message_id": message_id}}
-        words, new_id, now = f"Forked from '{old.title}'.", self._clock.new_id(), self._clock.now()
+        text, new_id, now = f"Forked from '{old.title}'.", self._clock.new_id(), self._clock.now()
         if new.workspace != old.workspace:
-            words += f" This chat works in a copy of its files, in {shown_path(new.workspace)}."
-        return Message(new_id, new.id, Speaker.SYSTEM, words, payload=payload, created_at=now)
+            text += f" This chat works in a copy of its files, in {shown_path(new.workspace)}."
+        return Message(new_id, new.id, Speaker.SYSTEM, text, payload=payload, created_at=now)
 
-    async def _write(self, principal: Principal, new: Chat, messages: Sequence[Message]) -> None:
+    async def _write(self, principal: Principal, source: str, new: Chat, messages: Sequence[Message]) -> None:
+        """Write the chat; a copy of the workspace `source` has the origins of its files."""
         writes: list[Write] = [AddChat(new, principal.label())]
+        if new.workspace != source:
+            writes.append(CopyFileOrigins(source, new.workspace))
         for start in range(0, len(messages), _AT_ONCE):
             part = messages[start : start + _AT_ONCE]
             plans = [m.id for m in part if m.message_type is MessageType.PLAN and m.payload]
@@ -153,14 +151,14 @@ class ForkService:
 
 def _up_to(history: Sequence[Message], message_id: str) -> list[Message]:
     """Return the messages that the fork has: no call without its result. Raises: NotFound."""
-    at = next((place for place, message in enumerate(history) if message.id == message_id), None)
-    if at is None:
+    index = next((position for position, message in enumerate(history) if message.id == message_id), None)
+    if index is None:
         raise NotFound("message", message_id)
-    kept = history[: at if history[at].role is Speaker.USER else at + 1]
-    settled = {_named(message, "tool_call_id") for message in kept if message.message_type is MessageType.TOOL_RESULT}
+    copied = history[: index if history[index].role is Speaker.USER else index + 1]
+    settled = {_named(message, "tool_call_id") for message in copied if message.message_type is MessageType.TOOL_RESULT}
     return [
         message
-        for message in kept
+        for message in copied
         if message.message_type is not MessageType.TOOL_CALL or _named(message, "id") in settled
     ]
 

@@ -3,15 +3,14 @@
 import hashlib
 import logging
 import secrets
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 
-from anycowork.chats.service_ports import Sessions
 from anycowork.domain.errors import Conflict
 from anycowork.domain.people import PERSON_TOKEN_PREFIX, AccessLevel, Person, read_person_name
 from anycowork.domain.people_changes import PeopleChange
 from anycowork.domain.ports import Clock
 from anycowork.domain.principals import OWNER, Principal, Scope
-from anycowork.domain.store_ports import PeoplePort
+from anycowork.store.sql.people import People
 
 log = logging.getLogger(__name__)
 
@@ -22,10 +21,13 @@ def person_token_digest(token: str) -> str:
 
 
 class PeopleService:
-    """Only admins reach it. Tokens are returned once and stored as digests; the log names people, never tokens."""
+    """Only admins reach it. Tokens are returned once and stored as digests; the log names people, never tokens.
 
-    def __init__(self, *, people: PeoplePort, sessions: Sessions, clock: Clock) -> None:
-        self._people, self._sessions, self._clock = people, sessions, clock
+    `end_sessions` ends the browser sessions of a person.
+    """
+
+    def __init__(self, *, people: People, end_sessions: Callable[[str], Awaitable[None]], clock: Clock) -> None:
+        self._people, self._end_sessions, self._clock = people, end_sessions, clock
 
     async def all(self, principal: Principal) -> Sequence[Person]:
         """Return the people who are here now, without the owner. Raises: NotAllowed."""
@@ -53,8 +55,8 @@ class PeopleService:
         """Raises: NotAllowed, Invalid, NotFound; Conflict for the owner, or if the name could be taken for another person's."""
         principal.require(Scope.MANAGE)
         _refuse_owner(person_id)
-        wanted = None if name is None else read_person_name(name)
-        person = await self._people.change(person_id, by=principal.label(), name=wanted, access=access)
+        new_name = None if name is None else read_person_name(name)
+        person = await self._people.change(person_id, by=principal.label(), name=new_name, access=access)
         log.info("%s changed %s: %s, %s", principal.label(), person.id, person.name, person.access)
         return person
 
@@ -64,7 +66,7 @@ class PeopleService:
         _refuse_owner(person_id)
         token = _new_token()
         person = await self._people.set_token(person_id, person_token_digest(token), by=principal.label())
-        await self._sessions.end_all_of(person_id)
+        await self._end_sessions(person_id)
         log.info("%s made a new token for %s", principal.label(), person.name)
         return person, token
 
@@ -73,7 +75,7 @@ class PeopleService:
         principal.require(Scope.MANAGE)
         _refuse_owner(person_id)
         person = await self._people.remove(person_id, by=principal.label())
-        await self._sessions.end_all_of(person_id)
+        await self._end_sessions(person_id)
         log.info("%s removed %s", principal.label(), person.name)
 
 

@@ -7,19 +7,19 @@ from datetime import datetime
 from pydantic import JsonValue
 
 from anycowork.agent.plan_progress import PlanProgress
-from anycowork.chats.lookup import progress_of, require_chat
 from anycowork.domain.approvals import PlanRow
 from anycowork.domain.chats import Chat, Turn, TurnState
 from anycowork.domain.messages import Json, Message, MessageType
 from anycowork.domain.people import DECIDED_BY
 from anycowork.domain.plan import Budget, PlanStep
 from anycowork.domain.plan_status import StepStatus, plan_status
-from anycowork.domain.ports import Store
 from anycowork.domain.tool_ports import Toolbox
 from anycowork.domain.tools import Call, CallStatus
 from anycowork.domain.values import value
 from anycowork.permissions.budgets import CostOf, spent_by
 from anycowork.permissions.patterns import is_literal, plain
+from anycowork.store.sql.store import Store
+from anycowork.turns.lookup import progress_of, require_chat
 
 Reads = Callable[[Call], bool]
 
@@ -36,8 +36,8 @@ class CallSpan:
     def seconds(self) -> float | None:
         if not self.began or not self.ended:
             return None
-        whole = (_parsed_time(self.ended) - _parsed_time(self.began)).total_seconds()
-        return round(max(0.0, whole - self.waited), 3)
+        elapsed = (_parsed_time(self.ended) - _parsed_time(self.began)).total_seconds()
+        return round(max(0.0, elapsed - self.waited), 3)
 
 
 class PlanAudit:
@@ -54,22 +54,25 @@ class PlanAudit:
         return [audit for row in plans if (audit := await self._audit(row, chat, spans))]
 
     async def _audit(self, row: PlanRow, chat: Chat, spans: Mapping[str, CallSpan]) -> Json | None:
-        turn = await self._store.turn(row.turn_id or "")
+        turns = await self._store.plan_turns(chat.id, row.message_id)
+        turn = turns[-1] if turns else None
         progress = await progress_of(self._store, self._toolbox, turn, chat.workspace) if turn else None
         if turn is None or progress is None:
             return None
-        plan, calls = progress.plan, await self._store.calls(turn.id)
-        used = await self._store.turn_usage(turn.chat_id, turn.id)
-        spent = spent_by(calls, seconds=turn.seconds, used=used, cost_of=self._cost_of)
+        plan, seconds = progress.plan, sum(plan_turn.seconds for plan_turn in turns)
+        calls = [call for plan_turn in turns for call in await self._store.calls(plan_turn.id)]
+        used = [usage for plan_turn in turns for usage in await self._store.turn_usage(plan_turn.chat_id, plan_turn.id)]
+        spent = spent_by(calls, seconds=seconds, used=used, cost_of=self._cost_of)
         return {
             "message_id": row.message_id,
             "goal": plan.goal,
             "approved_by": row.approved_by,
             "turn_id": turn.id,
             "state": turn.reason.value if turn.reason else turn.state.value,
-            "seconds": round(turn.seconds, 3),
+            "seconds": round(seconds, 3),
             "budget": plan.budget.model_dump(mode="json", include=set(Budget.model_fields)) if plan.budget else None,
             "spent": spent.to_json(),
+            "evidence": turn.evidence,
             **compare(progress, turn, calls, spans, reads=self._only_reads),
         }
 
@@ -82,16 +85,18 @@ def compare(
     progress: PlanProgress, turn: Turn, calls: Sequence[Call], spans: Mapping[str, CallSpan], *, reads: Reads
 ) -> Json:
     """List each call under its step. Changes outside all steps are `unplanned`; reads outside all steps are only counted."""
-    statuses = progress.statuses(over=turn.state is TurnState.ENDED, reason=turn.reason)
+    statuses = progress.statuses(is_ended=turn.state is TurnState.ENDED, reason=turn.reason)
     served = {step.id: progress.calls_of(step.id) for step in progress.plan.steps}
-    known = {call.id for of_step in served.values() for call in of_step}
-    others = [call for call in calls if call.id not in known]
+    step_call_ids = {call.id for of_step in served.values() for call in of_step}
+    others = [call for call in calls if call.id not in step_call_ids]
     unplanned = [
-        call for call in others if not reads(call) and not (call.result is not None and call.result.was_model_fault)
+        call
+        for call in others
+        if not (reads(call) or call.provenance.baseline or (call.result is not None and call.result.was_model_fault))
     ]
     steps: list[JsonValue] = [_step(step, statuses[step.id], served[step.id], spans) for step in progress.plan.steps]
     return {
-        "status": plan_status(statuses, over=turn.state is TurnState.ENDED).value,
+        "status": plan_status(statuses, finished=turn.state is TurnState.ENDED).value,
         "steps": steps,
         "unplanned": [_done(call, spans) for call in unplanned],
         "also_read": sum(map(reads, others)),
@@ -141,8 +146,8 @@ def _done(call: Call, spans: Mapping[str, CallSpan]) -> Json:
 
 
 def _resource(call: Call) -> str:
-    named = call.parameters.get("command") or call.parameters.get("path") or call.parameters.get("pattern")
-    return named if isinstance(named, str) else ""
+    resource = call.parameters.get("command") or call.parameters.get("path") or call.parameters.get("pattern")
+    return resource if isinstance(resource, str) else ""
 
 
 def _places(call: Call) -> tuple[str, ...]:

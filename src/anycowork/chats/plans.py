@@ -32,21 +32,21 @@ def proposed_plan(plan: Json) -> Plan:
     return read
 
 
-def approved_plan(shown: Json, edits: PlanEdits = AS_SHOWN) -> Plan:
+def approved_plan(proposed: Json, edits: PlanEdits = AS_SHOWN) -> Plan:
     """Return the plan as approved, with the person's edited steps and budget.
 
     Raises: Invalid, NotAsShown.
     """
     if edits.disclosure is not None:
-        disclose_plan(_valid(shown, param="plan")).require(edits.disclosure)
+        disclose_plan(_valid(proposed, param="plan")).require(edits.disclosure)
     if edits.budget is not None:
-        shown = {**shown, "budget": edits.budget or None}
-        _require_known(_valid(shown, param="budget").budget)
+        proposed = {**proposed, "budget": edits.budget or None}
+        _require_known(_valid(proposed, param="budget").budget)
     if edits.steps is None:
-        return _valid(shown, param="plan")
+        return _valid(proposed, param="plan")
     if not edits.steps:
         raise Invalid("A plan needs at least one step.", param="steps")
-    return _valid({**shown, "steps": list(_numbered(edits.steps))}, param="steps")
+    return _valid({**proposed, "steps": list(_numbered(edits.steps))}, param="steps")
 
 
 def execution_request(plan: Plan) -> str:
@@ -57,16 +57,21 @@ def execution_request(plan: Plan) -> str:
 
 def _numbered(steps: list[Json]) -> list[Json]:
     """Number the steps in the new order; a step without an id gets a free one."""
-    taken = {str(step["id"]) for step in steps if step.get("id") is not None}
-    free = (str(number) for number in range(1, len(steps) + len(taken) + 1) if str(number) not in taken)
-    return [{**step, "step_number": at, "id": step.get("id") or next(free)} for at, step in enumerate(steps, 1)]
+    used_ids = {str(step["id"]) for step in steps if step.get("id") is not None}
+    free = (str(number) for number in range(1, len(steps) + len(used_ids) + 1) if str(number) not in used_ids)
+    return [
+        {**step, "step_number": step_number, "id": step.get("id") or next(free)}
+        for step_number, step in enumerate(steps, 1)
+    ]
 
 
 def _require_known(budget: Budget | None) -> None:
     """Reject unknown budget fields, because nothing would enforce them. Raises: Invalid."""
     if budget is not None and budget.model_extra:
-        known = ", ".join(Budget.model_fields)
-        raise Invalid(f"A budget has no '{next(iter(budget.model_extra))[:80]}'. It has: {known}.", param="budget")
+        field_names = ", ".join(Budget.model_fields)
+        raise Invalid(
+            f"A budget has no '{next(iter(budget.model_extra))[:80]}'. It has: {field_names}.", param="budget"
+        )
 
 
 def _valid(plan: Json, *, param: str) -> Plan:

@@ -4,17 +4,18 @@ import asyncio
 import logging
 from dataclasses import replace
 
-from anycowork.chats.chat_coordinator import ChatCoordinator
 from anycowork.chats.chat_service import ChatService, SentMessage
-from anycowork.chats.lookup import require_chat
 from anycowork.domain import event_factory
 from anycowork.domain.chats import ChatState, EndReason
 from anycowork.domain.errors import AnyCoworkError, Conflict, Invalid, NotAllowed, NotFound
 from anycowork.domain.journal import RemoveQueued
 from anycowork.domain.message_queue import QueuedMessage
-from anycowork.domain.ports import Clock, Store
+from anycowork.domain.ports import Clock
 from anycowork.domain.principals import OWNER, Principal, PrincipalKind, Scope, person_principal, read_label
-from anycowork.domain.store_ports import PeoplePort
+from anycowork.store.sql.people import People
+from anycowork.store.sql.store import Store
+from anycowork.turns.chat_coordinator import ChatCoordinator
+from anycowork.turns.lookup import require_chat
 
 log = logging.getLogger(__name__)
 
@@ -32,7 +33,7 @@ class QueueService:
         chat_coordinator: ChatCoordinator,
         chats: ChatService,
         store: Store,
-        people: PeoplePort,
+        people: People,
         clock: Clock,
         tasks: asyncio.TaskGroup,
     ) -> None:
@@ -77,9 +78,16 @@ class QueueService:
         if content is not None:
             self._require_text(content)
         async with self._chat_coordinator.exclusive(chat_id) as chat:
-            found = await self._require(chat_id, queued_id)
-            author = principal.label() if now or content not in (None, found.content) else found.principal
-            queued = replace(found, content=content or found.content, steer=found.steer or now, principal=author)
+            queued_message = await self._require(chat_id, queued_id)
+            author = (
+                principal.label() if now or content not in (None, queued_message.content) else queued_message.principal
+            )
+            queued = replace(
+                queued_message,
+                content=content or queued_message.content,
+                steer=queued_message.steer or now,
+                principal=author,
+            )
             await self._put(principal, queued)
         if not now or chat.state is not ChatState.IDLE:
             return queued
@@ -130,10 +138,10 @@ class QueueService:
 
     async def _require(self, chat_id: str, queued_id: str) -> QueuedMessage:
         waiting = await self._store.queued_messages(chat_id)
-        found = next((queued for queued in waiting if queued.id == queued_id), None)
-        if found is None:
+        message = next((queued for queued in waiting if queued.id == queued_id), None)
+        if message is None:
             raise NotFound("queued message", queued_id)
-        return found
+        return message
 
     async def _author(self, queued: QueuedMessage) -> Principal:
         """Return who wrote it, with the access that they have now: the turn runs in their name. Raises: NotAllowed if they are gone."""

@@ -2,46 +2,30 @@
 
 import asyncio
 import logging
-from collections.abc import Sequence
-from typing import Protocol
 
-from anycowork.chats.record_factory import RecordFactory
 from anycowork.domain.chats import Chat
 from anycowork.domain.errors import Conflict, Invalid, NotFound
 from anycowork.domain.journal import Change
 from anycowork.domain.messages import Json, Speaker
-from anycowork.domain.ports import Clock, Journal
+from anycowork.domain.ports import Clock
 from anycowork.domain.principals import Principal, Scope
 from anycowork.domain.roles import Permission, RoleDefinition
-from anycowork.domain.store_ports import StoreQueries
 from anycowork.permissions.role_drafts import RoleDraft, checked_role
 from anycowork.permissions.roles import RoleRegistry
+from anycowork.store.sql.journal import Journal
+from anycowork.store.sql.store import Store
+from anycowork.turns.record_factory import RecordFactory
+from anycowork.workflows.definition_files import DefinitionFiles
 
 log = logging.getLogger(__name__)
 _PAGE = 200
-
-
-class RoleFiles(Protocol):
-    """The custom roles as files of the data folder."""
-
-    def read_roles(self) -> Sequence[RoleDefinition]:
-        """Blocking."""
-
-    async def record_role(self, change: Json) -> None:
-        """Add this to the list of changes; durable on return. Raises: StorageFault."""
-
-    async def save_role(self, role: RoleDefinition) -> None:
-        """Raises: StorageFault."""
-
-    async def remove_role(self, name: str) -> None:
-        """Raises: NotFound, StorageFault."""
 
 
 class RoleService:
     """One change at a time. A role's permissions apply at once: the gate looks them up for every call."""
 
     def __init__(
-        self, *, roles: RoleRegistry, files: RoleFiles, journal: Journal, store: StoreQueries, clock: Clock
+        self, *, roles: RoleRegistry, files: DefinitionFiles, journal: Journal, store: Store, clock: Clock
     ) -> None:
         self._roles = roles
         self._files = files
@@ -53,10 +37,10 @@ class RoleService:
 
     def find(self, name: str) -> RoleDefinition:
         """Raises: NotFound."""
-        found = self._roles.get(name)
-        if found is None:
+        role = self._roles.get(name)
+        if role is None:
             raise NotFound("role", name[:80])
-        return found
+        return role
 
     def check(self, principal: Principal, name: str, draft: RoleDraft) -> RoleDefinition:
         """Return the role that the draft defines, without saving it. Raises: BadRoleDraft."""
@@ -85,17 +69,17 @@ class RoleService:
         async with self._changing:
             if self.find(name).built_in:
                 raise Invalid(f"'{name}' is a built-in role and cannot be deleted.", param="name")
-            words = f"The role {name} was deleted. It has no permissions any more; choose another role to continue."
-            await self._record(principal, name, words, {"role": {"name": name, "deleted": True}})
+            note = f"The role {name} was deleted. It has no permissions any more; choose another role to continue."
+            await self._record(principal, name, note, {"role": {"name": name, "deleted": True}})
             await self._files.remove_role(name)
             await self._reload()
             log.info("%s deleted the role %s", principal.label(), name)
 
     async def _save(self, principal: Principal, role: RoleDefinition) -> RoleDefinition:
         may = [permission.value for permission in Permission if permission in role.permissions]
-        words = f"The role {role.name} was changed. Its permissions: {', '.join(may) or 'none'}."
+        note = f"The role {role.name} was changed. Its permissions: {', '.join(may) or 'none'}."
         if role.delegates:
-            words += f" It delegates to: {', '.join(role.delegates)}."
+            note += f" It delegates to: {', '.join(role.delegates)}."
         payload: Json = {
             "role": {
                 "name": role.name,
@@ -105,7 +89,7 @@ class RoleService:
                 "prompt": role.prompt,
             }
         }
-        await self._record(principal, role.name, words, payload)
+        await self._record(principal, role.name, note, payload)
         await self._files.save_role(role)
         await self._reload()
         log.info("%s saved the role %s with: %s", principal.label(), role.name, ", ".join(may) or "no permission")
@@ -114,18 +98,18 @@ class RoleService:
     async def _reload(self) -> None:
         self._roles.replace_custom(await asyncio.to_thread(self._files.read_roles))
 
-    async def _record(self, principal: Principal, role: str, words: str, payload: Json) -> None:
+    async def _record(self, principal: Principal, role: str, note: str, payload: Json) -> None:
         """Write the change to the list of all changes of roles, and into the history and the audit chain of every chat in this role."""
         await self._files.record_role({"at": self._clock.now(), "by": principal.label(), **payload})
         for chat in await self._chats_in(role):
-            message = self._draft.message(chat, Speaker.SYSTEM, words, payload=payload)
+            message = self._draft.message(chat, Speaker.SYSTEM, note, payload=payload)
             await self._journal.write(Change(chat.id, (message,), principal=principal.label()))
 
     async def _chats_in(self, role: str) -> list[Chat]:
-        found: list[Chat] = []
+        chats: list[Chat] = []
         cursor: str | None = None
         while True:
             page, cursor = await self._store.chats_page(limit=_PAGE, cursor=cursor, q=None, states=())
-            found += [chat for chat in page if chat.role == role]
+            chats += [chat for chat in page if chat.role == role]
             if cursor is None:
-                return found
+                return chats

@@ -1,22 +1,30 @@
 """Manages standing rules: add, list, change and revoke them, explain the decision for one call, preview a rule on past calls."""
 
 from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
 
-from anycowork.chats.lookup import require_chat
-from anycowork.domain.chats import Turn
+from anycowork.agent.turn_origins import TurnOrigins, passage_about
+from anycowork.domain.chats import Chat, Turn
 from anycowork.domain.errors import Invalid, ModelFault, NotFound, Refusal, ToolFault, UnknownTool
-from anycowork.domain.ports import Clock, PastCall, Rules, Store, Workspaces
+from anycowork.domain.origins import unvouched
+from anycowork.domain.ports import Clock, PastCall
 from anycowork.domain.principals import Principal, Scope
 from anycowork.domain.roles import Role, RoleDefinition
 from anycowork.domain.rules import Effect, NewRule, Rule, RuleChange, RuleScope, changed_rule, new_rule
 from anycowork.domain.tool_ports import Toolbox, ToolContext
 from anycowork.domain.tools import Call, Parameters
 from anycowork.domain.values import value
-from anycowork.permissions.gate import CallContext, Gate
+from anycowork.permissions.admission import CallContext
+from anycowork.permissions.endorsements import NOT_EXPOSED, Exposure
+from anycowork.permissions.gate import Gate
 from anycowork.permissions.policy import PolicyEvaluator, default_decision
 from anycowork.permissions.resources import AccessedResources, resources_at_commit
 from anycowork.permissions.roles import RoleRegistry
 from anycowork.permissions.rules import RuleDecision, RuleIndex, check_pattern, decide, matches
+from anycowork.sandbox.workspaces import Workspaces
+from anycowork.store.sql.rules import Rules
+from anycowork.store.sql.store import Store
+from anycowork.turns.lookup import require_chat
 
 MOST_LOOKED_AT = 500
 MOST_SHOWN = 100
@@ -88,7 +96,7 @@ class RuleService:
         rule = await self._rules.find(rule_id)
         if rule is None:
             raise NotFound("rule", rule_id)
-        changed = changed_rule(rule, change, at=self._clock.now())
+        changed = changed_rule(rule, change, now=self._clock.now())
         warnings = check_pattern(changed)
         await self._rules.change(changed)
         return StandingRule(changed, warnings)
@@ -113,7 +121,8 @@ class RuleService:
         role = self._roles.stored(chat.role if chat else Role.ACTOR)
         own_id = chat.id if chat else ""
         call = Call(self._clock.new_id(), own_id, "", "", 0, tool, parameters, role_at_issue=role.name)
-        context = CallContext(Turn("", own_id, role.name, principal.label(), ""), role, role)
+        exposure = await self._exposure(chat) if chat is not None else NOT_EXPOSED
+        context = CallContext(Turn("", own_id, role.name, principal.label(), ""), role, role, exposure=exposure)
         tool_context = ToolContext(self._workspaces.open(workspace), role.permissions)
         try:
             return await self._gate.explain(call, context, tool_context)
@@ -137,11 +146,20 @@ class RuleService:
 
     # --- the parts
 
+    async def _exposure(self, chat: Chat) -> Exposure:
+        """Return what the agent of this chat has read that nobody vouched for."""
+        turn = await self._store.newest_turn(chat.id)
+        recent = await self._store.recent_history(chat.id, since=turn.message_id if turn else "")
+        shown, trusts = TurnOrigins(), await self._store.origins.trusts_contents(chat.workspace)
+        origins = unvouched(shown.of(recent.messages), trusts_contents=trusts)
+        passage = partial(passage_about, recent.messages, origins)
+        return Exposure(origins, tuple(shown.words(recent.messages)), passage)
+
     async def _draft(self, principal: Principal, new: NewRule) -> StandingRule:
         now = self._clock.now()
         if new.scope is RuleScope.WORKSPACE:
             new = new.model_copy(update={"workspace": await self._find_workspace(new.workspace)})
-        rule = new_rule(new, rule_id=self._clock.new_id(), created_by=principal.label(), at=now)
+        rule = new_rule(new, rule_id=self._clock.new_id(), created_by=principal.label(), created_at=now)
         if rule.chat_id is not None and await self._store.chat(rule.chat_id) is None:
             raise Invalid(f"There is no chat '{rule.chat_id[:80]}' that the rule could apply to.", param="context_id")
         return StandingRule(rule, check_pattern(rule))
@@ -156,7 +174,7 @@ class RuleService:
             return RuleDecision(Effect.ASK, None, fault.message)
         decided = (await self._policy.decide(call, tool.spec, touched, workspace, role)).decided
         return RuleDecision(
-            decided.effect, decided.rule, f"{decided.why} But the call would currently fail: {fault.message}"
+            decided.effect, decided.rule, f"{decided.reason} But the call would currently fail: {fault.message}"
         )
 
     async def _preview_call(self, rule: Rule, past: PastCall) -> PreviewedCall | None:

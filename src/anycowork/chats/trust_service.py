@@ -2,32 +2,26 @@
 
 import logging
 from collections.abc import Awaitable, Callable
-from typing import Protocol
 
-from anycowork.chats.lookup import require_chat
-from anycowork.chats.record_factory import RecordFactory
 from anycowork.domain.errors import Invalid
 from anycowork.domain.journal import Change
 from anycowork.domain.messages import Json, Speaker
-from anycowork.domain.ports import Clock, Journal, Store
+from anycowork.domain.ports import Clock
 from anycowork.domain.principals import Principal, Scope
+from anycowork.store.sql.journal import Journal
+from anycowork.store.sql.store import Store
+from anycowork.turns.lookup import require_chat
+from anycowork.turns.record_factory import RecordFactory
+from anycowork.workspace.trusted_files import TrustedFileStore
 
 log = logging.getLogger(__name__)
-
-
-class TrustedFiles(Protocol):
-    async def require(self, folder: str, path: str, sha256: str | None) -> None:
-        """Check that this content can be trusted, or, for None, that trust can be revoked. Raises: NotFound, ContentChanged."""
-
-    async def set_trust(self, folder: str, path: str, sha256: str | None) -> None:
-        """Trust exactly this content; None revokes the trust. Raises: BadWorkspace."""
 
 
 class TrustService:
     def __init__(
         self,
         *,
-        files: TrustedFiles,
+        files: TrustedFileStore,
         journal: Journal,
         store: Store,
         clock: Clock,
@@ -61,11 +55,11 @@ class TrustService:
         chat = await require_chat(self._store, chat_id)
         if chat.workspace != folder:
             raise Invalid(f"This chat works in another folder ('{chat.workspace}').", param="trust.context_id")
-        words = (
+        note = (
             f"{path} of this folder is trusted with its current content (SHA-256 {sha256[:12]}…)."
             if sha256
             else f"{path} of this folder is no longer trusted."
         )
         payload: Json = {"trust": {"workspace": folder, "path": path, "sha256": sha256}}
-        message = self._draft.message(chat, Speaker.SYSTEM, words, payload=payload)
+        message = self._draft.message(chat, Speaker.SYSTEM, note, payload=payload)
         await self._journal.write(Change(chat_id, (message,), principal=principal.label()))

@@ -45,6 +45,6 @@ def usage_report(by: UsageGroup, rows: Iterable[GroupedUsage], *, limit: int, co
     if by is UsageGroup.DAY:
         ordered = sorted(groups.items(), reverse=True)
     else:
-        ordered = sorted(groups.items(), key=lambda one: (-one[1].prompt - one[1].completion, one[0]))
-    shown: list[Json] = [{"key": key, **summed.to_json()} for key, summed in ordered[:limit]]
-    return {"by": by.value, "rows": [*shown], "groups": len(ordered), "total": total.to_json()}
+        ordered = sorted(groups.items(), key=lambda group: (-group[1].prompt - group[1].completion, group[0]))
+    listed_rows: list[Json] = [{"key": key, **summed.to_json()} for key, summed in ordered[:limit]]
+    return {"by": by.value, "rows": [*listed_rows], "groups": len(ordered), "total": total.to_json()}

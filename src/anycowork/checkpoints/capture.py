@@ -10,12 +10,13 @@ from typing import Self
 
 from anycowork.checkpoints.pack import Pack
 from anycowork.domain.errors import FileMissing, NotKept, OutsideWorkspace, StateChanged, ToolFault, WrongKind
+from anycowork.domain.path_class import is_git_control
 from anycowork.domain.snapshots import PathImage, PathKind, absent
 from anycowork.domain.values import value
 from anycowork.workspace.folder import Folder
 from anycowork.workspace.jail import O_PATH, Jail, require_regular, translate_os_errors
-from anycowork.workspace.last_folder import LastFolder
-from anycowork.workspace.paths import WorkspacePath, is_git_control, shown
+from anycowork.workspace.paths import WorkspacePath, shown
+from anycowork.workspace.writable_folders import LastFolder
 
 MOST_IMAGED = 100_000  # paths in one snapshot
 _CHUNK = 1 << 20
@@ -52,69 +53,71 @@ def touched(folder: Folder, paths: Iterable[str]) -> list[Seen]:
 
     Raises: NotKept if there are too many; ToolFault if a folder cannot be read.
     """
-    found: dict[tuple[str, ...], Seen] = {}
+    seen_by_parts: dict[tuple[str, ...], Seen] = {}
     existing: set[tuple[str, ...]] = set()
     with ImageReader(folder) as reader:
-        for place in map(path_of, paths):
-            if place.is_root or place.parts in found or is_git_control(place.parts):
+        for path_to_image in map(path_of, paths):
+            if path_to_image.is_root or path_to_image.parts in seen_by_parts or is_git_control(path_to_image.parts):
                 continue
-            if below_any(place, found) and behind_a_link(folder, place):
-                found[place.parts] = (place, None)
+            if below_any(path_to_image, seen_by_parts) and behind_a_link(folder, path_to_image):
+                seen_by_parts[path_to_image.parts] = (path_to_image, None)
                 continue
-            for entry, stat_ in chain(_whole(reader, folder.jail, place), _missing_above(reader, place, existing)):
-                found[entry.parts] = (entry, stat_)
-                if len(found) > MOST_IMAGED:
+            for entry, stat_ in chain(
+                _whole(reader, folder.jail, path_to_image), _missing_above(reader, path_to_image, existing)
+            ):
+                seen_by_parts[entry.parts] = (entry, stat_)
+                if len(seen_by_parts) > MOST_IMAGED:
                     raise NotKept(
                         f"This touches more than {MOST_IMAGED:,} paths, too many to be undone. Do it in parts."
                     )
-    return [found[parts] for parts in sorted(found)]
+    return [seen_by_parts[parts] for parts in sorted(seen_by_parts)]
 
 
-def below_any(place: WorkspacePath, others: Container[tuple[str, ...]]) -> bool:
+def below_any(path: WorkspacePath, others: Container[tuple[str, ...]]) -> bool:
     """Tells whether one of the `others`, given by their parts, is a folder above."""
-    parts = place.parts
+    parts = path.parts
     return any(parts[:depth] in others for depth in range(1, len(parts)))
 
 
-def behind_a_link(folder: Folder, place: WorkspacePath) -> bool:
+def behind_a_link(folder: Folder, path: WorkspacePath) -> bool:
     """Tells whether a folder on the way became a link: then nothing exists at this path itself."""
     try:
-        folder.jail.stat(place)
+        folder.jail.stat(path)
     except StateChanged:
         return True
     return False
 
 
-def _missing_above(reader: "ImageReader", place: WorkspacePath, existing: set[tuple[str, ...]]) -> Iterator[Seen]:
+def _missing_above(reader: "ImageReader", path: WorkspacePath, existing: set[tuple[str, ...]]) -> Iterator[Seen]:
     """`existing` are folders that were found before, by their parts; it grows."""
-    if place.parts[:-1] in existing:
+    if path.parts[:-1] in existing:
         return
-    above = place.parent
+    above = path.parent
     while not above.is_root and above.parts not in existing and reader.stat(above) is None:
         yield above, None
         above = above.parent
     existing.add(above.parts)
 
 
-def _whole(reader: "ImageReader", jail: Jail, place: WorkspacePath) -> Iterator[Seen]:
-    waiting = [place]
+def _whole(reader: "ImageReader", jail: Jail, path: WorkspacePath) -> Iterator[Seen]:
+    waiting = [path]
     while waiting:
-        here = waiting.pop()
-        found = reader.stat(here)
-        yield here, found
-        if found is not None and stat.S_ISDIR(found.st_mode):
-            waiting += [here.child(name) for name in jail.names(here) if not is_git_control((name,))]
+        current = waiting.pop()
+        status = reader.stat(current)
+        yield current, status
+        if status is not None and stat.S_ISDIR(status.st_mode):
+            waiting += [current.child(name) for name in jail.names(current) if not is_git_control((name,))]
 
 
 def bytes_in(seen: Iterable[Seen]) -> int:
     """Returns how many bytes storing these takes, at most."""
-    return sum(found.st_size for _, found in seen if found is not None and not stat.S_ISDIR(found.st_mode))
+    return sum(status.st_size for _, status in seen if status is not None and not stat.S_ISDIR(status.st_mode))
 
 
-def image(folder: Folder, place: WorkspacePath) -> PathImage:
+def image(folder: Folder, path: WorkspacePath) -> PathImage:
     """Returns the current state of the place. Raises: ToolFault if it cannot be read."""
     with ImageReader(folder) as reader:
-        return reader.image(place)
+        return reader.image(path)
 
 
 class ImageReader:
@@ -137,52 +140,52 @@ class ImageReader:
     def moved(self) -> None:
         self._last.close()
 
-    def image(self, place: WorkspacePath) -> PathImage:
+    def image(self, path: WorkspacePath) -> PathImage:
         """Returns the current state of the place. Raises: ToolFault if it cannot be read."""
-        return self.image_of((place, self.stat(place)))
+        return self.image_of((path, self.stat(path)))
 
-    def stat(self, place: WorkspacePath) -> os.stat_result | None:
+    def stat(self, path: WorkspacePath) -> os.stat_result | None:
         """Returns the stat of the entry itself; None if there is none. Raises: OutsideWorkspace, ToolFault."""
-        parts = place.parts
+        parts = path.parts
         if not parts:
-            return self._jail.stat(place)
+            return self._jail.stat(path)
         try:
             parent = self._last.at("/".join(parts[:-1]))
             return os.stat(parts[-1], dir_fd=parent, follow_symlinks=False)
         except (FileMissing, WrongKind, FileNotFoundError, NotADirectoryError):
             return None
         except OSError:
-            with translate_os_errors(place.path):
+            with translate_os_errors(path.path):
                 raise
 
     def image_of(self, seen: Seen) -> PathImage:
         """Reads the content of what was seen. Raises: ToolFault if it cannot be read; OSError if the pack cannot store it."""
-        place, found = seen
+        path, status = seen
         try:
-            return self._image(place, found)
+            return self._image(path, status)
         except FileMissing:
-            return absent(place.path)
+            return absent(path.path)
 
-    def image_of_file(self, place: WorkspacePath) -> PathImage:
+    def image_of_file(self, path: WorkspacePath) -> PathImage:
         """Like `image`, for what is very probably a file: without a look before. Raises: as `image_of`."""
         try:
-            return self._file(place)
+            return self._file(path)
         except FileMissing:
-            return absent(place.path)
+            return absent(path.path)
         except (StateChanged, WrongKind):  # a link, a folder or something else is there now
-            return self.image(place)
+            return self.image(path)
 
-    def small_file(self, place: WorkspacePath) -> tuple[PathImage, os.stat_result, bytes] | None:
+    def small_file(self, path: WorkspacePath) -> tuple[PathImage, os.stat_result, bytes] | None:
         """Returns image, stat and content of a small regular file, opened once. None for everything else, and if it cannot be read."""
-        parts = place.parts
+        parts = path.parts
         try:
             fd = os.open(parts[-1], _TO_READ, dir_fd=self._last.at("/".join(parts[:-1])))
         except (OSError, ToolFault, OutsideWorkspace, IndexError):
             return None
         try:
-            found = os.fstat(fd)
-            size = found.st_size
-            if not stat.S_ISREG(found.st_mode) or size >= _SMALL:
+            status = os.fstat(fd)
+            size = status.st_size
+            if not stat.S_ISREG(status.st_mode) or size >= _SMALL:
                 return None
             content = os.pread(fd, size + 1, 0)
         except OSError:
@@ -192,70 +195,70 @@ class ImageReader:
         if len(content) != size:
             return None
         digest = hashlib.sha256(content).hexdigest()
-        image = PathImage(place.path, PathKind.FILE, digest, stat.S_IMODE(found.st_mode), size, found.st_mtime_ns)
-        return image, found, content
+        image = PathImage(path.path, PathKind.FILE, digest, stat.S_IMODE(status.st_mode), size, status.st_mtime_ns)
+        return image, status, content
 
-    def _image(self, place: WorkspacePath, found: os.stat_result | None) -> PathImage:
-        if found is None:
-            return absent(place.path)
-        kind = _KINDS.get(stat.S_IFMT(found.st_mode), PathKind.SPECIAL)
+    def _image(self, path: WorkspacePath, status: os.stat_result | None) -> PathImage:
+        if status is None:
+            return absent(path.path)
+        kind = _KINDS.get(stat.S_IFMT(status.st_mode), PathKind.SPECIAL)
         match kind:
             case PathKind.FILE:
-                return self._file(place)
+                return self._file(path)
             case PathKind.SYMLINK:
-                return self._link(place, found)
+                return self._link(path, status)
             case _:
-                return PathImage(place.path, kind, mode=stat.S_IMODE(found.st_mode), mtime=found.st_mtime_ns)
+                return PathImage(path.path, kind, mode=stat.S_IMODE(status.st_mode), mtime=status.st_mtime_ns)
 
-    def _file(self, place: WorkspacePath) -> PathImage:
+    def _file(self, path: WorkspacePath) -> PathImage:
         """Opens what was seen to be a regular file; whatever is there now is looked at again."""
-        parts = place.parts
+        parts = path.parts
         parent = self._last.at("/".join(parts[:-1]))
         try:
             fd = os.open(parts[-1], _TO_READ, dir_fd=parent)
         except OSError:
-            with translate_os_errors(place.path):
+            with translate_os_errors(path.path):
                 raise
         try:
-            found = os.fstat(fd)
-            require_regular(found, place)
-            digest, size = self._read_content(fd, place, found)
+            status = os.fstat(fd)
+            require_regular(status, path)
+            digest, size = self._read_content(fd, path, status)
         finally:
             os.close(fd)
-        return PathImage(place.path, PathKind.FILE, digest, stat.S_IMODE(found.st_mode), size, found.st_mtime_ns)
+        return PathImage(path.path, PathKind.FILE, digest, stat.S_IMODE(status.st_mode), size, status.st_mtime_ns)
 
-    def _read_content(self, fd: int, place: WorkspacePath, found: os.stat_result) -> tuple[str, int]:
-        content, size = self._content, found.st_size
+    def _read_content(self, fd: int, path: WorkspacePath, status: os.stat_result) -> tuple[str, int]:
+        content, size = self._content, status.st_size
         if size < _SMALL:
-            with translate_os_errors(place.path):
-                whole = os.pread(fd, size + 1, 0)
-            if len(whole) == size:  # one byte more was asked for
+            with translate_os_errors(path.path):
+                small_content = os.pread(fd, size + 1, 0)
+            if len(small_content) == size:  # one byte more was asked for
                 if content is None:
-                    return hashlib.sha256(whole).hexdigest(), size
+                    return hashlib.sha256(small_content).hexdigest(), size
                 if size < content.pack.own_file_bytes:
-                    return content.pack.put(whole, owner=content.owner), size
+                    return content.pack.put(small_content, owner=content.owner), size
         if content is None:
-            with translate_os_errors(place.path):
-                return _digest(fd, found.st_size)
-        if found.st_size >= content.pack.own_file_bytes:
+            with translate_os_errors(path.path):
+                return _digest(fd, status.st_size)
+        if status.st_size >= content.pack.own_file_bytes:
             return content.pack.put_file(fd, owner=content.owner, most=content.max_bytes)
-        with translate_os_errors(place.path):
-            data = _read(fd, found.st_size, content.pack.own_file_bytes)
+        with translate_os_errors(path.path):
+            data = _read(fd, status.st_size, content.pack.own_file_bytes)
         if data is None:
-            raise StateChanged(f"'{shown(place.path)}' grew while it was read. Check it again.")
+            raise StateChanged(f"'{shown(path.path)}' grew while it was read. Check it again.")
         return content.pack.put(data, owner=content.owner), len(data)
 
-    def _link(self, place: WorkspacePath, found: os.stat_result) -> PathImage:
-        parent = self._last.at("/".join(place.parts[:-1]))
+    def _link(self, path: WorkspacePath, status: os.stat_result) -> PathImage:
+        parent = self._last.at("/".join(path.parts[:-1]))
         try:
-            target = os.fsencode(os.readlink(place.name, dir_fd=parent))
+            target = os.fsencode(os.readlink(path.name, dir_fd=parent))
         except OSError as error:
             if error.errno not in (errno.EINVAL, errno.ENOENT):
-                raise ToolFault(f"The link '{shown(place.path)}' cannot be read: {error.strerror}.") from None
-            raise StateChanged(f"'{shown(place.path)}' was replaced while it was read. Check it again.") from None
+                raise ToolFault(f"The link '{shown(path.path)}' cannot be read: {error.strerror}.") from None
+            raise StateChanged(f"'{shown(path.path)}' was replaced while it was read. Check it again.") from None
         content = self._content
         digest = content.pack.put(target, owner=content.owner) if content else hashlib.sha256(target).hexdigest()
-        return PathImage(place.path, PathKind.SYMLINK, digest, 0, len(target), found.st_mtime_ns)
+        return PathImage(path.path, PathKind.SYMLINK, digest, 0, len(target), status.st_mtime_ns)
 
 
 def _digest(fd: int, size: int) -> tuple[str, int]:
@@ -280,17 +283,17 @@ def _read(fd: int, size: int, most: int) -> bytes | None:
 def _chunks(fd: int, size: int) -> Iterator[bytes]:
     """Yields the whole file. A file that still has its `size` is read at once: asking for one byte more returned exactly that many."""
     read = 0
-    while chunk := os.read(fd, wanted := min(size + 1, _CHUNK)):
+    while chunk := os.read(fd, requested := min(size + 1, _CHUNK)):
         yield chunk
         read += len(chunk)
-        if read == size and len(chunk) < wanted:
+        if read == size and len(chunk) < requested:
             return
 
 
 def refuse_special(images: Iterable[PathImage]) -> None:
     """Raises: WrongKind."""
-    for found in images:
-        if found.kind is PathKind.SPECIAL:
+    for image in images:
+        if image.kind is PathKind.SPECIAL:
             raise WrongKind(
-                f"'{shown(found.path)}' is a pipe, a socket or a device: it cannot be restored, so it is not touched."
+                f"'{shown(image.path)}' is a pipe, a socket or a device: it cannot be restored, so it is not touched."
             )

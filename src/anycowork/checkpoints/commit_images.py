@@ -10,11 +10,12 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from anycowork.checkpoints.capture import ImageReader, PackTarget, Seen, bytes_in, path_of, touched
 from anycowork.checkpoints.unkept_folders import UnkeptFolders
 from anycowork.domain.errors import OutsideWorkspace, ToolFault
+from anycowork.domain.path_class import folds_to_git, is_git_control
 from anycowork.domain.snapshots import NOTHING_REPLACED, PathImage, PathKind, ReplacedFile, Restored, absent
 from anycowork.domain.tools import PathIntent
 from anycowork.domain.values import replace
 from anycowork.workspace.folder import Folder
-from anycowork.workspace.paths import WorkspacePath, folds_to_git, is_git_control
+from anycowork.workspace.paths import WorkspacePath
 
 _FILE, _FOLDER, _LINK, _TREE = "file", "folder", "link:", "tree:"
 
@@ -43,8 +44,8 @@ class CommitImages:
         for item in intents:
             above, _, name = item.path.rpartition("/")
             if above != folder_path:  # the same for all files in one folder, which stand together
-                folder_path, place = above, path_of(above)
-                in_git, in_unkept = is_git_control(place.parts), unkept.covers(place, is_folder=True)
+                folder_path, workspace_path = above, path_of(above)
+                in_git, in_unkept = is_git_control(workspace_path.parts), unkept.covers(workspace_path, is_folder=True)
             if in_git or folds_to_git(name):
                 continue
             if item.before is None:
@@ -56,9 +57,9 @@ class CommitImages:
             else:
                 unknown.append(path_of(item.path))
         below = touched(folder, trees) if trees else []
-        unknown.sort(key=lambda place: place.parts[:-1])
+        unknown.sort(key=lambda workspace_path: workspace_path.parts[:-1])
         with ImageReader(folder) as reader:
-            single = [(place, reader.stat(place)) for place in unknown]
+            single = [(workspace_path, reader.stat(workspace_path)) for workspace_path in unknown]
         self._kept, self._hashed = split_unkept([*below, *single], unkept)
         self.needs = bytes_in(self._kept) + sum(
             len(file.content) for _, file, is_unkept in self._known if not is_unkept
@@ -75,7 +76,7 @@ class CommitImages:
             for path, file, is_unkept in self._known
         ]
         with ImageReader(self._folder, content) as reader:
-            images += [reader.image_of(each) for each in self._kept]
+            images += [reader.image_of(seen) for seen in self._kept]
         images += hashed_images(self._folder, self._hashed)
         if len(images) == len(self._known):
             return images  # in the order of the intents
@@ -84,18 +85,18 @@ class CommitImages:
 
 def split_unkept(seen: Iterable[Seen], unkept: UnkeptFolders) -> tuple[list[Seen], list[Seen]]:
     """Returns the entries whose content is kept, and those in unkept folders."""
-    kept: list[Seen] = []
+    kept_entries: list[Seen] = []
     hashed: list[Seen] = []
-    for place, found in seen:
-        is_folder = found is not None and stat.S_ISDIR(found.st_mode)
-        (hashed if unkept.covers(place, is_folder=is_folder) else kept).append((place, found))
-    return kept, hashed
+    for path, status in seen:
+        is_folder = status is not None and stat.S_ISDIR(status.st_mode)
+        (hashed if unkept.covers(path, is_folder=is_folder) else kept_entries).append((path, status))
+    return kept_entries, hashed
 
 
 def hashed_images(folder: Folder, seen: Iterable[Seen]) -> list[PathImage]:
     """Returns images without keeping their content. What is absent needs none: undoing it is removing. Raises: ToolFault."""
     with ImageReader(folder) as reader:
-        images = [reader.image_of(each) for each in seen]
+        images = [reader.image_of(entry) for entry in seen]
     return [image if image.kind is PathKind.ABSENT else replace(image, kept=False) for image in images]
 
 
@@ -122,12 +123,12 @@ def images_of_restore(
 
     A path that cannot be read is left out: nobody knows its state, so that undoing this restore finds a conflict there.
     """
-    meant = {image.path: image for image in targets}
+    targets_by_path = {image.path: image for image in targets}
     written = {*done.restored, *done.deleted}
     images = []
     with ImageReader(folder) as reader:
         for image in before:
-            target = meant.get(image.path) if image.path in written else None
+            target = targets_by_path.get(image.path) if image.path in written else None
             try:
                 images.append(_without_counts(target) if target else reader.image(path_of(image.path)))
             except (ToolFault, OutsideWorkspace):

@@ -48,11 +48,11 @@ def compare(before: Sequence[PathImage], after: Sequence[PathImage], *, old: Con
             files.append(FileDifference(renames.get(path, path), "renamed" if path in renames else _status(was, now)))
             continue
         if path in renames:
-            found, status, name = moved(shown(path), shown(renames[path])), "renamed", renames[path]
+            path_diff, status, name = moved(shown(path), shown(renames[path])), "renamed", renames[path]
         else:
-            found, status, name = _one(was, now, old, new)
-        files.append(FileDifference(name, status, found.additions, found.deletions))
-        texts.append(found.text)
+            path_diff, status, name = _compare_path(was, now, old, new)
+        files.append(FileDifference(name, status, path_diff.additions, path_diff.deletions))
+        texts.append(path_diff.text)
     return Comparison(_bounded(texts) + _others(files[MOST_COMPARED:]), tuple(files))
 
 
@@ -77,16 +77,16 @@ def _changed(before: Sequence[PathImage], after: Sequence[PathImage]) -> dict[st
 
 def _renames(pairs: dict[str, tuple[PathImage, PathImage]]) -> dict[str, str]:
     """Matches content that disappeared at one path and appeared at another, each used once."""
-    gone: dict[tuple[PathKind, str | None, int], list[str]] = {}
+    removed_paths: dict[tuple[PathKind, str | None, int], list[str]] = {}
     for path, (was, now) in pairs.items():
         if was.has_content and now.kind is PathKind.ABSENT:
-            gone.setdefault((was.kind, was.hash, was.mode), []).append(path)
-    found = {}
+            removed_paths.setdefault((was.kind, was.hash, was.mode), []).append(path)
+    renames = {}
     for path, (was, now) in pairs.items():
-        sources = gone.get((now.kind, now.hash, now.mode)) if was.kind is PathKind.ABSENT else None
+        sources = removed_paths.get((now.kind, now.hash, now.mode)) if was.kind is PathKind.ABSENT else None
         if sources:
-            found[sources.pop(0)] = path
-    return found
+            renames[sources.pop(0)] = path
+    return renames
 
 
 def _is_listed(was: PathImage, now: PathImage, holders: set[str]) -> bool:
@@ -94,7 +94,7 @@ def _is_listed(was: PathImage, now: PathImage, holders: set[str]) -> bool:
     return PathKind.FOLDER not in (was.kind, now.kind) or was.kind is now.kind or was.path not in holders
 
 
-def _one(was: PathImage, now: PathImage, old: Content, new: Content) -> tuple[Diff, str, str]:
+def _compare_path(was: PathImage, now: PathImage, old: Content, new: Content) -> tuple[Diff, str, str]:
     name = shown(was.path)
     status = _status(was, now)
     if PathKind.FOLDER in (was.kind, now.kind):
@@ -102,13 +102,13 @@ def _one(was: PathImage, now: PathImage, old: Content, new: Content) -> tuple[Di
         return Diff(f"{verb} {name}\n{_modes(was, now)}"), status, was.path
     if was.hash == now.hash:
         return Diff(f"--- a/{name}\n+++ b/{name}\n{_modes(was, now)}"), status, was.path
-    if (known := cached_diff(was.hash, now.hash, was.path)) is not None:
-        return Diff(_modes(was, now) + known.text, known.additions, known.deletions), status, was.path
+    if (cached := cached_diff(was.hash, now.hash, was.path)) is not None:
+        return Diff(_modes(was, now) + cached.text, cached.additions, cached.deletions), status, was.path
     before, after = old(was) if was.has_content else None, new(now) if now.has_content else None
     if (was.has_content and before is None) or (now.has_content and after is None):
         return Diff(f"--- a/{name}\n+++ b/{name}\nToo large to compare, or no longer kept.\n"), status, was.path
-    found = diff(before, after, name)
-    return Diff(_modes(was, now) + found.text, found.additions, found.deletions), status, was.path
+    file_diff = diff(before, after, name)
+    return Diff(_modes(was, now) + file_diff.text, file_diff.additions, file_diff.deletions), status, was.path
 
 
 def _status(was: PathImage, now: PathImage) -> str:

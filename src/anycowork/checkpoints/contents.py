@@ -12,14 +12,14 @@ from anycowork.workspace.folder import Folder
 from anycowork.workspace.jail import translate_os_errors
 
 
-def kept_content(pack: Pack, kept: PathImage) -> bytes | None:
+def kept_content(pack: Pack, image: PathImage) -> bytes | None:
     """Returns the kept content; None if it is gone, too large to be compared, or cannot be read now."""
-    if kept.hash is None or not comparable(kept):
+    if image.hash is None or not comparable(image):
         return None
     try:
-        if pack.find(kept.hash).size > LARGEST_DIFFED:  # an image after a commit does not know its size
+        if pack.find(image.hash).size > LARGEST_DIFFED:  # an image after a commit does not know its size
             return None
-        return pack.read(kept.hash)
+        return pack.read(image.hash)
     except (Damaged, OSError):
         return None
 
@@ -28,23 +28,23 @@ def live_content(folder: Folder, now: PathImage) -> bytes | None:
     """Returns the content in the workspace; None if it is gone or too large to be compared."""
     if not comparable(now):
         return None
-    place = path_of(now.path)
+    path = path_of(now.path)
     try:
         if now.kind is PathKind.SYMLINK:
-            with folder.jail.folder(place.parent) as parent, translate_os_errors(now.path):
-                return os.fsencode(os.readlink(place.name, dir_fd=parent))
-        return folder.read(place, most=max(now.size, 1)).data
+            with folder.jail.folder(path.parent) as parent, translate_os_errors(now.path):
+                return os.fsencode(os.readlink(path.name, dir_fd=parent))
+        return folder.read(path, most=max(now.size, 1)).data
     except (ToolFault, OutsideWorkspace):
         return None
 
 
-def content_as_left(folder: Folder | None, left: PathImage) -> bytes | None:
+def content_as_left(folder: Folder | None, image: PathImage) -> bytes | None:
     """Returns the content that a change left, if it is still in the workspace."""
     if folder is None:
         return None
     try:
         with ImageReader(folder) as reader:
-            now = reader.image(path_of(left.path))
+            now = reader.image(path_of(image.path))
     except (ToolFault, OutsideWorkspace):
         return None
-    return live_content(folder, now) if now.same_as(left) else None
+    return live_content(folder, now) if now.same_as(image) else None

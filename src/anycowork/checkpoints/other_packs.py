@@ -9,10 +9,13 @@ import secrets
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING
 
 from anycowork.domain.values import value
 from anycowork.workspace.packfile import HEADER_BYTES, PackEntry, entries_in, intact, opened
+
+if TYPE_CHECKING:
+    from anycowork.checkpoints.pack import Pack
 
 ID_FILE = "pack-id"
 _PACK, _OWN = ".pack", ".blob"
@@ -28,13 +31,6 @@ class PackFolder:
     folder: str
 
 
-class ContentWriterPort(Protocol):
-    """The pack that a content is copied to."""
-
-    def put(self, data: bytes, *, owner: str = "") -> str: ...
-    def put_file(self, fd: int, *, owner: str = "", most: int) -> tuple[str, int]: ...
-
-
 class OtherPacks:
     """`folders` returns those of the other processes; it blocks. Thread-safe: each call reads the files anew where they grew."""
 
@@ -42,25 +38,25 @@ class OtherPacks:
         self._folders = folders
         self._entries: dict[Path, tuple[int, dict[str, PackEntry]]] = {}
 
-    def copy(self, digest: str, target: ContentWriterPort) -> bool:
+    def copy(self, digest: str, target: "Pack") -> bool:
         """Copies the content into the pack. Returns False if none of the other packs can be read and has it."""
-        for found in self._folders():
-            if _is_readable(found):
+        for pack_folder in self._folders():
+            if _is_readable(pack_folder):
                 with suppress(OSError):  # its process sweeps meanwhile
-                    if self._copy_from(Path(found.folder), digest, target):
+                    if self._copy_from(Path(pack_folder.folder), digest, target):
                         return True
         return False
 
     def unreadable(self) -> list[PackFolder]:
         """Returns the folders that this process cannot read: they are on another machine, or another user's."""
-        return [found for found in self._folders() if not _is_readable(found)]
+        return [pack_folder for pack_folder in self._folders() if not _is_readable(pack_folder)]
 
-    def _copy_from(self, folder: Path, digest: str, target: ContentWriterPort) -> bool:
-        own = folder / f"{digest}{_OWN}"
-        if own.is_file():
-            with opened(own, os.O_RDONLY) as fd:
+    def _copy_from(self, folder: Path, digest: str, target: "Pack") -> bool:
+        own_file = folder / f"{digest}{_OWN}"
+        if own_file.is_file():
+            with opened(own_file, os.O_RDONLY) as fd:
                 size = os.fstat(fd).st_size - HEADER_BYTES
-                if not intact(fd, digest, PackEntry(own.name, HEADER_BYTES, size)):
+                if not intact(fd, digest, PackEntry(own_file.name, HEADER_BYTES, size)):
                     return False
                 os.lseek(fd, HEADER_BYTES, os.SEEK_SET)
                 target.put_file(fd, most=size)
@@ -75,25 +71,25 @@ class OtherPacks:
 
     def _entries_of(self, path: Path, fd: int) -> dict[str, PackEntry]:
         size = os.fstat(fd).st_size
-        known = self._entries.get(path)
-        if known is None or known[0] != size:
-            known = self._entries[path] = (size, dict(entries_in(fd, path.name, size)))
-        return known[1]
+        cached = self._entries.get(path)
+        if cached is None or cached[0] != size:
+            cached = self._entries[path] = (size, dict(entries_in(fd, path.name, size)))
+        return cached[1]
 
 
 def pack_id(folder: Path) -> str:
     """Returns the id of this process's own pack, which is new if it had none. Raises: OSError."""
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    found = _read_id(folder)
-    if found is None:
-        found = secrets.token_hex(16)
+    id_text = _read_id(folder)
+    if id_text is None:
+        id_text = secrets.token_hex(16)
         with opened(folder / ID_FILE, os.O_WRONLY | os.O_CREAT | os.O_TRUNC) as fd:
-            os.write(fd, f"{found}\n".encode())
-    return found
+            os.write(fd, f"{id_text}\n".encode())
+    return id_text
 
 
-def _is_readable(found: PackFolder) -> bool:
-    return _read_id(Path(found.folder)) == found.id
+def _is_readable(pack_folder: PackFolder) -> bool:
+    return _read_id(Path(pack_folder.folder)) == pack_folder.id
 
 
 def _read_id(folder: Path) -> str | None:
@@ -105,5 +101,5 @@ def _read_id(folder: Path) -> str | None:
 
 def describe_folders(folders: Sequence[PackFolder], most: int = 3) -> Iterator[str]:
     """Yields where contents are, for people."""
-    for found in folders[:most]:
-        yield f"the {found.kind} on {found.host} ({found.folder})"
+    for pack_folder in folders[:most]:
+        yield f"the {pack_folder.kind} on {pack_folder.host} ({pack_folder.folder})"

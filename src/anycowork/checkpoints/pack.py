@@ -97,10 +97,10 @@ class Pack:
             fresh = self._fresh.setdefault(owner, set())
             new: dict[str, bytes] = {}
             size = 0
-            known = state.index
+            index = state.index
             for digest, data in contents:
                 fresh.add(digest)
-                if digest in known or digest in new:
+                if digest in index or digest in new:
                     continue
                 new[digest] = data
                 size += HEADER_BYTES + len(data)
@@ -211,27 +211,30 @@ class Pack:
             self.sync()
             state = self._state()
             needed = needed | self._recorded | {digest for fresh in self._fresh.values() for digest in fresh}
-            kept: dict[str, dict[str, PackEntry]] = {file: {} for file in state.sizes}
+            needed_by_file: dict[str, dict[str, PackEntry]] = {file: {} for file in state.sizes}
             for digest, entry in state.index.items():
                 if digest in needed:
-                    kept[entry.file][digest] = entry
+                    needed_by_file[entry.file][digest] = entry
             self._pen.close()
             state.current = None  # moved contents go to a new file, never into one that is about to be deleted
-            used = {file: sum(HEADER_BYTES + entry.size for entry in held.values()) for file, held in kept.items()}
-            for file in sorted(kept, key=lambda file: used[file] / max(1, state.sizes[file])):
+            used = {
+                file: sum(HEADER_BYTES + entry.size for entry in entries.values())
+                for file, entries in needed_by_file.items()
+            }
+            for file in sorted(needed_by_file, key=lambda file: used[file] / max(1, state.sizes[file])):
                 total = sum(state.sizes.values())
                 if used[file] * 2 <= state.sizes[file] or (total > most and used[file] < state.sizes[file]):
-                    self._move_out(state, file, kept[file])
+                    self._move_out(state, file, needed_by_file[file])
 
     def _move_out(self, state: PackIndex, file: str, entries: dict[str, PackEntry]) -> None:
-        gone = [digest for digest, entry in state.index.items() if entry.file == file]
+        digests = [digest for digest, entry in state.index.items() if entry.file == file]
         for digest, entry in entries.items():
             with opened(self.folder / file, os.O_RDONLY) as fd:
                 data = os.pread(fd, entry.size, entry.offset)
             if hashlib.sha256(data).hexdigest() == digest:
                 self._append(state, digest, data)
         self.sync()
-        for digest in gone:
+        for digest in digests:
             if state.index[digest].file == file:
                 del state.index[digest]
         (self.folder / file).unlink(missing_ok=True)
@@ -248,13 +251,13 @@ class Pack:
         offset = end = state.sizes[file]
         fd = self._pen.on(file)
         pieces: list[bytes] = []
-        places: dict[str, PackEntry] = {}
+        entries: dict[str, PackEntry] = {}
         for digest, data in contents.items():
             size = len(data)
             pieces.append(header(digest, size))
             pieces.append(data)
             end += HEADER_BYTES
-            places[digest] = PackEntry(file, end, size)
+            entries[digest] = PackEntry(file, end, size)
             end += size
         try:
             write_all(fd, b"".join(pieces), offset)
@@ -262,7 +265,7 @@ class Pack:
             os.ftruncate(fd, offset)
             raise
         state.sizes[file] = end
-        state.index.update(places)
+        state.index.update(entries)
         state.unsynced.setdefault(file, offset)
 
     def _writable_file(self, state: PackIndex, size: int) -> str:
@@ -348,10 +351,10 @@ class PackReader:
             return
         fd, entry = self._opened(digest)
         check = hashlib.sha256()
-        at, end = entry.offset, entry.offset + entry.size
-        while at < end and (chunk := os.pread(fd, min(CHUNK, end - at), at)):
+        offset, end = entry.offset, entry.offset + entry.size
+        while offset < end and (chunk := os.pread(fd, min(CHUNK, end - offset), offset)):
             check.update(chunk)
-            at += len(chunk)
+            offset += len(chunk)
             yield chunk
         if check.hexdigest() != digest:
             raise self._pack.lost(digest)

@@ -52,6 +52,6 @@ def require_named(fd: int, file: str) -> None:
         raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), file)
 
 
-def close_all(held: dict[str, int]) -> None:
-    while held:
-        os.close(held.popitem()[1])
+def close_all(descriptors: dict[str, int]) -> None:
+    while descriptors:
+        os.close(descriptors.popitem()[1])

@@ -13,8 +13,8 @@ from itertools import chain
 from anycowork.checkpoints.capture import ImageReader, path_of
 from anycowork.checkpoints.pack import Damaged, Pack
 from anycowork.checkpoints.seen_entries import identity_of, is_as_seen, is_young, stat_entry, was_seen_as_expected
-from anycowork.domain.control_files import fold_name
 from anycowork.domain.errors import FileMissing, OutsideWorkspace, StateChanged, ToolFault, WrongKind
+from anycowork.domain.path_class import fold_name, is_git_control
 from anycowork.domain.snapshots import PathImage, PathKind, RestoreControl, Restored, Undo
 from anycowork.domain.values import leaf_value, replace
 from anycowork.workspace.file_attributes import keep_attributes
@@ -22,7 +22,7 @@ from anycowork.workspace.folder import Folder
 from anycowork.workspace.jail import give_to_owner_of, translate_os_errors
 from anycowork.workspace.opened_folders import OPENED_FOLDERS
 from anycowork.workspace.packfile import write_all, write_chunks
-from anycowork.workspace.paths import WorkspacePath, is_git_control, shown
+from anycowork.workspace.paths import WorkspacePath, shown
 from anycowork.workspace.repositories import REPOSITORY_NAMES
 from anycowork.workspace.syscalls import rename_to_new, sync_file_system
 from anycowork.workspace.writable_folders import WritableFolders
@@ -65,27 +65,27 @@ def bring_back(folder: Folder, pack: Pack, undos: Sequence[Undo], control: Resto
         for undo in ordered:
             if undo.target.kind is PathKind.FOLDER:
                 run.attempt(undo, run.make_folder)
-        left = _put_contents(run, [undo for undo in ordered if undo.target.has_content], len(ordered), control)
+        remaining = _put_contents(run, [undo for undo in ordered if undo.target.has_content], len(ordered), control)
         run.close_folders_again()
         for undo in reversed(ordered):
             if undo.target.kind is PathKind.FOLDER:
                 run.attempt(undo, run.set_folder_mode)
         run.sync()
-        control.report(len(ordered) - left, len(ordered))
-        return replace(run.result(), left=left)
+        control.report(len(ordered) - remaining, len(ordered))
+        return replace(run.result(), left=remaining)
 
 
 def _put_contents(run: "_RestoreRun", undos: Sequence[Undo], total: int, control: RestoreControl) -> int:
     """Returns how many were left because of a stop. Contents whose old entry was removed come first: they must not be left."""
     required = [undo for undo in undos if _in_the_way(undo)]
     others = sorted((undo for undo in undos if not _in_the_way(undo)), key=_folder_of)
-    left = len(undos)
+    remaining = len(undos)
     for batch in chain(_batches(sorted(required, key=_folder_of)), _batches(others)):
-        if control.is_stopped() and left <= len(others):
-            return left
+        if control.is_stopped() and remaining <= len(others):
+            return remaining
         run.put_all(batch)
-        left -= len(batch)
-        control.report(total - left, total)
+        remaining -= len(batch)
+        control.report(total - remaining, total)
     return 0
 
 
@@ -129,7 +129,9 @@ class _RestoreRun:
         self._allowed: dict[str, WorkspacePath] = {}
         self._no_repository: set[tuple[str, ...]] = set()
         # Without `self`: in a cycle with this run, its descriptors would stay open until a garbage collection.
-        self._repository_names = cache(lambda at: [n for n in folder.names_at(at) if fold_name(n) in REPOSITORY_NAMES])
+        self._repository_names = cache(
+            lambda folder_path: [n for n in folder.names_at(folder_path) if fold_name(n) in REPOSITORY_NAMES]
+        )
         self._links: list[WorkspacePath] = []
         self._written = 0
 
@@ -147,9 +149,9 @@ class _RestoreRun:
         if path in self._faults or path in self._kept:
             return False
         try:
-            place = self._allowed.get(path) or self._require_allowed(undo)
+            workspace_path = self._allowed.get(path) or self._require_allowed(undo)
             try:
-                step(place, undo)
+                step(workspace_path, undo)
             except OSError:
                 with translate_os_errors(path):
                     raise
@@ -161,52 +163,52 @@ class _RestoreRun:
 
     def _require_allowed(self, undo: Undo) -> WorkspacePath:
         """Returns the place. Remembers it unless its name could make a repository: then every step checks again."""
-        place = path_of(undo.path)
-        parts = place.parts
+        path = path_of(undo.path)
+        parts = path.parts
         if parts[:-1] in self._no_repository and fold_name(parts[-1]) not in _SPECIAL_NAMES:
-            self._allowed[undo.path] = place
-            return place
-        if place.is_root or is_git_control(place.parts):
+            self._allowed[undo.path] = path
+            return path
+        if path.is_root or is_git_control(path.parts):
             raise OutsideWorkspace(f"'{shown(undo.path)}' is never touched by a restore.")
         if undo.target.kind is PathKind.ABSENT:
-            self._allowed[undo.path] = place
+            self._allowed[undo.path] = path
         elif not REPOSITORY_NAMES.isdisjoint(map(fold_name, parts)):
-            self._folder.require_no_repository(place)
+            self._folder.require_no_repository(path)
         else:  # only such a name can make one of the folders above
-            self._folder.require_no_repository(place, self._repository_names)
+            self._folder.require_no_repository(path, self._repository_names)
             self._no_repository.add(parts[:-1])
-            self._allowed[undo.path] = place
-        return place
+            self._allowed[undo.path] = path
+        return path
 
-    def remove(self, place: WorkspacePath, undo: Undo) -> None:
-        now, found = undo.expected, self._images.stat(place)
-        if found is None and undo.target.kind is PathKind.ABSENT:
+    def remove(self, path: WorkspacePath, undo: Undo) -> None:
+        now, status = undo.expected, self._images.stat(path)
+        if status is None and undo.target.kind is PathKind.ABSENT:
             return  # whoever removed it, it is as it shall be
-        if now is None or not is_as_seen(undo, found):
-            now = self._require_expected(place, undo)
+        if now is None or not is_as_seen(undo, status):
+            now = self._require_expected(path, undo)
         if now.kind is PathKind.ABSENT:
             return
         parent = self._last.at(_folder_of(undo))
         if now.kind is not PathKind.FOLDER:
-            os.unlink(place.name, dir_fd=parent)
-        elif self._folder.jail.names(place):
+            os.unlink(path.name, dir_fd=parent)
+        elif self._folder.jail.names(path):
             self._kept[undo.path] = None
             return
         else:
-            os.rmdir(place.name, dir_fd=parent)
+            os.rmdir(path.name, dir_fd=parent)
             self._images.moved()
         self._unsynced.setdefault(_folder_of(undo), []).append(undo.path)
         if undo.target.kind is PathKind.ABSENT:
             self._deleted.append(undo.path)
 
-    def make_folder(self, place: WorkspacePath, undo: Undo) -> None:
-        found = self._image(place)
-        if found.kind is PathKind.ABSENT:
-            self._make_folders(place)
+    def make_folder(self, path: WorkspacePath, undo: Undo) -> None:
+        image = self._image(path)
+        if image.kind is PathKind.ABSENT:
+            self._make_folders(path)
             self._restored.append(undo.path)
-        elif found.kind is not PathKind.FOLDER:
+        elif image.kind is not PathKind.FOLDER:
             raise StateChanged(f"'{shown(undo.path)}' is not a folder.")
-        elif found.mode != undo.target.mode:
+        elif image.mode != undo.target.mode:
             self._restored.append(undo.path)
 
     def put_all(self, undos: Sequence[Undo]) -> None:
@@ -214,11 +216,11 @@ class _RestoreRun:
         staged: dict[str, _Staged] = {}
         few = len(undos) <= _FEW
 
-        def stage(place: WorkspacePath, undo: Undo) -> None:
-            staged[undo.path] = self._stage(place, undo, synced=few)
+        def stage(path: WorkspacePath, undo: Undo) -> None:
+            staged[undo.path] = self._stage(path, undo, synced=few)
 
-        def move_in(place: WorkspacePath, undo: Undo) -> None:
-            self._move_in(place, staged[undo.path])
+        def move_in(path: WorkspacePath, undo: Undo) -> None:
+            self._move_in(path, staged[undo.path])
             del staged[undo.path]
 
         try:
@@ -226,19 +228,19 @@ class _RestoreRun:
                 self.attempt(undo, stage)
             if not few and staged:
                 self._sync_all(list(staged))
-            for each in list(staged.values()):
-                self.attempt(each.undo, move_in)
+            for staged_content in list(staged.values()):
+                self.attempt(staged_content.undo, move_in)
         finally:
-            for each in staged.values():
-                self._remove_temporary(each)
+            for staged_content in staged.values():
+                self._remove_temporary(staged_content)
 
     def close_folders_again(self) -> None:
         """Gives folders that had to be opened their modes back. Nothing is written to them afterwards."""
         self._last.close_again()
         self._last.close()
 
-    def set_folder_mode(self, place: WorkspacePath, undo: Undo) -> None:
-        with self._folder.jail.folder(place, flags=os.O_RDONLY) as fd:
+    def set_folder_mode(self, path: WorkspacePath, undo: Undo) -> None:
+        with self._folder.jail.folder(path, flags=os.O_RDONLY) as fd:
             os.fchmod(fd, undo.target.mode)
 
     def sync(self) -> None:
@@ -264,35 +266,35 @@ class _RestoreRun:
             self._faults,
         )
 
-    def _make_folders(self, place: WorkspacePath) -> None:
-        above = place.parent
+    def _make_folders(self, path: WorkspacePath) -> None:
+        above = path.parent
         while not above.is_root and self._folder.jail.stat(above) is None:
             above = above.parent
         self._last.at("/".join(above.parts))  # from here on it is writable
-        self._folder.jail.make_folders(place)
+        self._folder.jail.make_folders(path)
 
     # --- one content
 
-    def _stage(self, place: WorkspacePath, undo: Undo, *, synced: bool) -> _Staged:
+    def _stage(self, path: WorkspacePath, undo: Undo, *, synced: bool) -> _Staged:
         """Writes the complete, verified content under a temporary name."""
         folder = _folder_of(undo)
         identity = None
         try:
             parent = self._last.at(folder)
         except FileMissing:
-            self._make_folders(place.parent)
+            self._make_folders(path.parent)
             parent = self._last.at(folder)
         if was_seen_as_expected(undo) and undo.seen is not None:
             identity = undo.seen.inode, undo.seen.ctime  # looked at right before the rename
         elif not _in_the_way(undo):
-            found = stat_entry(place.name, parent)
-            self._require_expected(place, undo)
-            identity = identity_of(found)
+            status = stat_entry(path.name, parent)
+            self._require_expected(path, undo)
+            identity = identity_of(status)
         self._written += 1
         temporary = f"{self._token}-{self._written}".join(_TEMPORARY)
-        staged = _Staged(undo, folder, place.name, temporary, identity)
+        staged = _Staged(undo, folder, path.name, temporary, identity)
         try:
-            self._write(parent, temporary, undo.target, synced=synced, replaces=place.name if identity else None)
+            self._write(parent, temporary, undo.target, synced=synced, replaces=path.name if identity else None)
         except BaseException:
             self._remove_temporary(staged)
             raise
@@ -319,15 +321,15 @@ class _RestoreRun:
                 os.close(fd)
         give_to_owner_of(parent, name)
 
-    def _move_in(self, place: WorkspacePath, staged: _Staged) -> None:
+    def _move_in(self, path: WorkspacePath, staged: _Staged) -> None:
         parent = self._last.at(staged.folder)
         if not _in_the_way(staged.undo):
             now = stat_entry(staged.name, parent)
             if identity_of(now) != staged.identity or (now is not None and is_young(now)):
-                self._require_expected(place, staged.undo)
+                self._require_expected(path, staged.undo)
         self._rename(staged, parent)
         if staged.undo.target.kind is PathKind.SYMLINK:
-            self._links.append(place)
+            self._links.append(path)
         self._unsynced.setdefault(staged.folder, []).append(staged.undo.path)
         self._restored.append(staged.undo.path)
 
@@ -349,17 +351,17 @@ class _RestoreRun:
 
     # --- checks
 
-    def _require_expected(self, place: WorkspacePath, undo: Undo) -> PathImage:
-        now = self._image(place)
+    def _require_expected(self, path: WorkspacePath, undo: Undo) -> PathImage:
+        now = self._image(path)
         if undo.expected is None or not now.same_as(undo.expected):
             raise _changed_by_others(undo.path)
         return now
 
-    def _image(self, place: WorkspacePath) -> PathImage:
+    def _image(self, path: WorkspacePath) -> PathImage:
         """Returns what is there, with the mode that a folder had before this restore opened it."""
-        found = self._images.image(place)
-        mode = self._last.closed.get(place.path)
-        return found if mode is None or found.kind is not PathKind.FOLDER else replace(found, mode=mode)
+        image = self._images.image(path)
+        mode = self._last.closed.get(path.path)
+        return image if mode is None or image.kind is not PathKind.FOLDER else replace(image, mode=mode)
 
     def _sync_all(self, paths: Sequence[str]) -> None:
         try:

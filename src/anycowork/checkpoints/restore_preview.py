@@ -1,9 +1,11 @@
 """Looks at what a restore would do to the current files, and checks before it begins that it can be done. Changes nothing."""
 
+import fcntl
 import os
 import shutil
 import stat
-from collections.abc import Sequence
+import sys
+from collections.abc import Collection, Sequence
 from functools import cache
 from pathlib import Path
 
@@ -15,10 +17,13 @@ from anycowork.checkpoints.pack import Damaged, Pack
 from anycowork.checkpoints.restore import BATCH_BYTES
 from anycowork.checkpoints.seen_entries import seen_entry
 from anycowork.domain.errors import ContentElsewhere, NotEnoughSpace, OutsideWorkspace, SnapshotDamaged, ToolFault
+from anycowork.domain.path_class import is_git_control
 from anycowork.domain.snapshots import PathImage, PathKind, RestorePreview, Undo, absent
 from anycowork.workspace.folder import Folder
+from anycowork.workspace.jail import AccessRefused
 from anycowork.workspace.paths import WorkspacePath, shown
 
+_GET_FLAGS, _IMMUTABLE, _APPEND_ONLY = 0x80086601, 0x10, 0x20  # of Linux, on every 64-bit machine
 MOST_REMEMBERED = 64 << 20  # bytes of small files that a restore keeps without a second read
 
 
@@ -33,17 +38,19 @@ def preview_restore(folder: Folder, pack: Pack, undos: Sequence[Undo], *, most_r
     seen: list[PathImage] = []
     unkept: list[str] = []
     ours = {undo.path for undo in undos}
-    places = {path_of(path).parts for path in ours if ".." not in path.split("/")}
-    in_ours = cache(lambda parts: parts in places or below_any(WorkspacePath(parts), places))
+    paths = {path_of(path).parts for path in ours if ".." not in path.split("/")}
+    in_ours = cache(lambda parts: parts in paths or below_any(WorkspacePath(parts), paths))
     with ImageReader(folder) as reader:
         for undo in undos:
             try:
-                place = path_of(undo.path)
+                path_to_restore = path_of(undo.path)
                 # A link that this same restore removes hides what is below it.
-                hidden = in_ours(place.parts[:-1]) and behind_a_link(folder, place)
+                hidden = in_ours(path_to_restore.parts[:-1]) and behind_a_link(folder, path_to_restore)
                 was_file = undo.expected is not None and undo.expected.kind is PathKind.FILE
-                now, found, content = (
-                    (absent(undo.path), None, None) if hidden else _looked_at(reader, place, was_file=was_file)
+                now, status, content = (
+                    (absent(undo.path), None, None)
+                    if hidden
+                    else _looked_at(reader, path_to_restore, was_file=was_file)
                 )
             except (ToolFault, OutsideWorkspace) as error:
                 conflicts[undo.path] = error.message
@@ -62,14 +69,14 @@ def preview_restore(folder: Folder, pack: Pack, undos: Sequence[Undo], *, most_r
             seen.append(now)
             content = content if content is not None and len(content) <= most_remembered else None
             most_remembered -= len(content or b"")
-            todo.append(Undo(undo.target, now, undo.reason, seen_entry(found, now, content)))
+            todo.append(Undo(undo.target, now, undo.reason, seen_entry(status, now, content)))
     _require_kept(pack, todo)
     _require_disk_space(folder, todo)
     found_differences = compare(
         seen,
         [undo.target for undo in todo],
         old=lambda now: live_content(folder, now),
-        new=lambda kept: kept_content(pack, kept),
+        new=lambda image: kept_content(pack, image),
     )
     return RestorePreview(
         tuple(todo),
@@ -81,15 +88,82 @@ def preview_restore(folder: Folder, pack: Pack, undos: Sequence[Undo], *, most_r
     )
 
 
+def unwritable_paths(folder: Folder, undos: Sequence[Undo]) -> dict[str, str]:
+    """Returns the paths that cannot be written as their undos say, with the reason; found without changing anything."""
+    ours = {undo.path for undo in undos}
+    faults: dict[str, str] = {}
+    for undo in undos:
+        try:
+            path = path_of(undo.path)
+            if path.is_root or is_git_control(path.parts):
+                raise OutsideWorkspace(f"'{shown(undo.path)}' is never written.")
+            if undo.target.kind is not PathKind.ABSENT:
+                folder.require_no_repository(path)
+            _require_writable(folder, path, ours)
+        except (ToolFault, OutsideWorkspace) as error:
+            faults[undo.path] = error.message
+    return faults
+
+
+def _require_writable(folder: Folder, path: WorkspacePath, ours: Collection[str]) -> None:
+    """Looks at the nearest folder above that stays, and at what would be replaced. Raises: ToolFault, OutsideWorkspace."""
+    above = path.parent
+    while not above.is_root:
+        status = folder.jail.stat(above)
+        if status is not None and (stat.S_ISDIR(status.st_mode) or above.path not in ours):
+            break
+        above = above.parent
+    with folder.jail.folder(above) as fd:
+        if not _may_write(fd):
+            raise AccessRefused(f"'{shown(above.path) or '/'}' is a folder that cannot be written to.")
+        if above == path.parent and _is_protected(fd, path.name):
+            raise AccessRefused(f"'{shown(path.path)}' is protected: nobody can replace it.")
+
+
+def _may_write(fd: int) -> bool:
+    """Tells whether entries can be made and replaced in the folder. A restore opens one of its own user to itself."""
+    if os.access(f"/proc/self/fd/{fd}", os.W_OK | os.X_OK, effective_ids=True):
+        return True
+    is_read_only = bool(os.fstatvfs(fd).f_flag & os.ST_RDONLY)
+    return os.fstat(fd).st_uid == os.geteuid() and not is_read_only and not _is_immutable(f"/proc/self/fd/{fd}", None)
+
+
+def _is_protected(folder_fd: int, name: str) -> bool:
+    """Tells whether the entry, if there is one, can be neither removed nor replaced."""
+    try:
+        status = os.stat(name, dir_fd=folder_fd, follow_symlinks=False)
+    except OSError:
+        return False
+    above, user = os.fstat(folder_fd), os.geteuid()
+    if above.st_mode & stat.S_ISVTX and user not in (0, above.st_uid, status.st_uid):
+        return True
+    return (stat.S_ISREG(status.st_mode) or stat.S_ISDIR(status.st_mode)) and _is_immutable(name, folder_fd)
+
+
+def _is_immutable(path: str, folder_fd: int | None) -> bool:
+    no_follow = os.O_NOFOLLOW if folder_fd is not None else 0
+    try:
+        fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | no_follow, dir_fd=folder_fd)
+    except OSError:
+        return False
+    try:
+        flags = fcntl.ioctl(fd, _GET_FLAGS, bytes(8))
+        return bool(int.from_bytes(flags[:4], sys.byteorder) & (_IMMUTABLE | _APPEND_ONLY))
+    except OSError:  # the file system has no such flags
+        return False
+    finally:
+        os.close(fd)
+
+
 def _looked_at(
-    reader: ImageReader, place: WorkspacePath, *, was_file: bool
+    reader: ImageReader, path: WorkspacePath, *, was_file: bool
 ) -> tuple[PathImage, os.stat_result | None, bytes | None]:
     """Returns image, stat and, of a small file, the content. Only what was a file is opened without a look. Raises: ToolFault, OutsideWorkspace."""
-    small = reader.small_file(place) if was_file else None
+    small = reader.small_file(path) if was_file else None
     if small is not None:
         return small
-    found = reader.stat(place)
-    return reader.image_of((place, found)), found, None
+    status = reader.stat(path)
+    return reader.image_of((path, status)), status, None
 
 
 def _require_kept(pack: Pack, undos: Sequence[Undo]) -> None:
@@ -155,5 +229,5 @@ def _cannot_be_replaced(folder: Folder, undo: Undo, now: PathImage, ours: set[st
         return True
     if now.kind is not PathKind.FOLDER or not undo.target.has_content:
         return False
-    place = path_of(undo.path)
-    return any(place.child(name).path not in ours for name in folder.jail.names(place))
+    path = path_of(undo.path)
+    return any(path.child(name).path not in ours for name in folder.jail.names(path))

@@ -6,16 +6,15 @@ import time
 
 from anycowork.domain.snapshots import PathImage, PathKind, SeenEntry, Undo
 
-_CLOCK_STEP = (
-    50_000_000  # ns, more than the step of a file system's clock: a file this young may change without a new time
-)
+# ns, more than the step of a file system's clock: a file this young may change without a new time.
+_CLOCK_STEP = 50_000_000
 
 
-def seen_entry(found: os.stat_result | None, image: PathImage, content: bytes | None = None) -> SeenEntry | None:
-    """Returns how to recognise the file again whose content was read after `found`; None if its times cannot tell a later change."""
-    if found is None or image.kind is not PathKind.FILE or image.hash is None or is_young(found):
+def seen_entry(status: os.stat_result | None, image: PathImage, content: bytes | None = None) -> SeenEntry | None:
+    """Returns how to recognise the file again whose content was read after `status`; None if its times cannot tell a later change."""
+    if status is None or image.kind is not PathKind.FILE or image.hash is None or is_young(status):
         return None
-    return SeenEntry(found.st_ino, found.st_ctime_ns, image.hash, content)
+    return SeenEntry(status.st_ino, status.st_ctime_ns, image.hash, content)
 
 
 def is_as_seen(undo: Undo, now: os.stat_result | None) -> bool:
@@ -37,8 +36,8 @@ def was_seen_as_expected(undo: Undo) -> bool:
     return seen is not None and expected is not None and (expected.kind, expected.hash) == (PathKind.FILE, seen.hash)
 
 
-def is_young(found: os.stat_result) -> bool:
-    return time.time_ns() - found.st_ctime_ns < _CLOCK_STEP
+def is_young(status: os.stat_result) -> bool:
+    return time.time_ns() - status.st_ctime_ns < _CLOCK_STEP
 
 
 def stat_entry(name: str, folder: int) -> os.stat_result | None:
@@ -48,5 +47,5 @@ def stat_entry(name: str, folder: int) -> os.stat_result | None:
         return None
 
 
-def identity_of(found: os.stat_result | None) -> tuple[int, int] | None:
-    return None if found is None else (found.st_ino, found.st_ctime_ns)
+def identity_of(status: os.stat_result | None) -> tuple[int, int] | None:
+    return None if status is None else (status.st_ino, status.st_ctime_ns)

@@ -1,5 +1,6 @@
-"""Reads and writes the contents of snapshots: images of paths, kept in the pack. All of it blocks: `PackedSnapshots` calls it in threads."""
+"""Reads and writes the contents of snapshots: images of paths, kept in the pack. All of it blocks: `Snapshots` calls it in threads."""
 
+import asyncio
 from collections.abc import Mapping, Sequence
 
 from anycowork.checkpoints.capture import ImageReader, PackTarget, Seen, bytes_in, path_of, refuse_special, touched
@@ -9,7 +10,6 @@ from anycowork.checkpoints.compare import Comparison, compare
 from anycowork.checkpoints.contents import kept_content as content_in
 from anycowork.checkpoints.contents import live_content
 from anycowork.checkpoints.pack import Pack
-from anycowork.checkpoints.quota import PackQuota
 from anycowork.checkpoints.seen_entries import is_as_seen
 from anycowork.checkpoints.unkept_folders import UnkeptFolders
 from anycowork.checkpoints.workspace_images import KeptWorkspace
@@ -17,8 +17,61 @@ from anycowork.checkpoints.workspace_images import keep as keep_images
 from anycowork.domain.snapshots import PathImage, PathKind, ReplacedFile, Snapshot, Undo
 from anycowork.domain.tools import PathIntent
 from anycowork.domain.values import replace
+from anycowork.store.sql.snapshots import Retention
 from anycowork.workspace.folder import Folder
 from anycowork.workspace.merges import merge_texts
+
+# Pruning frees more than needed, so that not every call prunes.
+_FILLED_AFTERWARDS = 0.8
+
+
+class QuotaExceeded(Exception):
+    """The pack has no space for this many bytes."""
+
+    def __init__(self, needs: int) -> None:
+        super().__init__(needs)
+        self.needs = needs
+
+
+class PackQuota:
+    """`max_bytes` is the maximum size of the pack."""
+
+    def __init__(self, pack: Pack, retention: Retention, max_bytes: int) -> None:
+        self.max_bytes = max_bytes
+        self._pack = pack
+        self._retention = retention
+        self._pruning = asyncio.Lock()
+
+    def has_space(self, needs: int) -> bool:
+        return needs == 0 or self._pack.size + needs <= self.max_bytes
+
+    def require_space(self, needs: int) -> None:
+        """Raises: QuotaExceeded."""
+        if not self.has_space(needs):
+            raise QuotaExceeded(needs)
+
+    async def free_space(self, needs: int) -> None:
+        """Makes space, if that many bytes can fit at all. One at a time: two concurrent prunings would prune too much."""
+        async with self._pruning:
+            if self._pack.size + needs <= self.max_bytes:
+                return
+            if needs > self.max_bytes:
+                return  # nothing is deleted for a content that cannot fit anyway
+            await self._prune(min(int(self.max_bytes * _FILLED_AFTERWARDS), self.max_bytes - needs))
+
+    async def forget_unneeded(self) -> None:
+        """Brings records and contents under the quota, and removes contents that no snapshot names any more: those of deleted chats.
+
+        Raises: StorageFault, OSError.
+        """
+        async with self._pruning:
+            await self._prune(self.max_bytes)
+
+    async def _prune(self, bytes_left: int) -> None:
+        await self._retention.forget_oldest(bytes_left=bytes_left)
+        self._pack.mark()
+        needed = await self._retention.needed_hashes()
+        await asyncio.to_thread(self._pack.sweep, needed, most=bytes_left)
 
 
 class SnapshotContents:
@@ -32,13 +85,13 @@ class SnapshotContents:
     def keep(self, folder: Folder, paths: Sequence[str], unkept_names: Sequence[str] = ()) -> list[PathImage]:
         # One writer per workspace: if it writes again, what it kept last is recorded.
         self._pack.begin(folder.root)
-        kept, hashed = split_unkept(touched(folder, paths), UnkeptFolders(folder, unkept_names))
-        self._quota.require_space(bytes_in(kept))
+        kept_entries, hashed = split_unkept(touched(folder, paths), UnkeptFolders(folder, unkept_names))
+        self._quota.require_space(bytes_in(kept_entries))
         with ImageReader(folder, self._pack_target(folder)) as reader:
-            images = [reader.image_of(each) for each in kept]
+            images = [reader.image_of(seen) for seen in kept_entries]
         images += hashed_images(folder, hashed)
         refuse_special(images)
-        self._pack.sync([each.hash for each in images if each.kept])
+        self._pack.sync([seen.hash for seen in images if seen.kept])
         return sorted(images, key=lambda image: image.path.split("/")) if hashed else images
 
     def keep_expected(self, folder: Folder, undos: Sequence[Undo]) -> list[PathImage]:
@@ -48,14 +101,14 @@ class SnapshotContents:
         others = touched(folder, [undo.path for undo in undos if undo.seen is None])
         self._quota.require_space(bytes_in(others) + sum(undo.expected.size for undo in files if undo.expected))
         with ImageReader(folder, self._pack_target(folder)) as reader:
-            found = {seen[0].path: reader.image_of(seen) for seen in others}
-            found |= self._keep_remembered(reader, folder.root, files)
+            images_by_path = {seen[0].path: reader.image_of(seen) for seen in others}
+            images_by_path |= self._keep_remembered(reader, folder.root, files)
             for undo in files:
-                if undo.path not in found:  # it may be in one of the other folders
-                    found[undo.path] = reader.image_of_file(path_of(undo.path))
-        images = [found[path] for path in sorted(found)]
+                if undo.path not in images_by_path:  # it may be in one of the other folders
+                    images_by_path[undo.path] = reader.image_of_file(path_of(undo.path))
+        images = [images_by_path[path] for path in sorted(images_by_path)]
         refuse_special(images)
-        self._pack.sync([each.hash for each in images])
+        self._pack.sync([image.hash for image in images])
         return images
 
     def _keep_remembered(self, reader: ImageReader, owner: str, undos: Sequence[Undo]) -> dict[str, PathImage]:
@@ -73,32 +126,34 @@ class SnapshotContents:
         self, folder: Folder, intents: Sequence[PathIntent], replaced: Mapping[str, ReplacedFile]
     ) -> list[PathImage]:
         self._pack.begin(folder.root)
-        found = CommitImages(folder, intents, UnkeptFolders(folder, self._unkept_folders), replaced)
-        self._quota.require_space(found.needs)
-        images = found.taken(self._pack_target(folder))
+        commit_images = CommitImages(folder, intents, UnkeptFolders(folder, self._unkept_folders), replaced)
+        self._quota.require_space(commit_images.needs)
+        images = commit_images.taken(self._pack_target(folder))
         refuse_special(images)
-        self._pack.sync([each.hash for each in images if each.kept])
+        self._pack.sync([image.hash for image in images if image.kept])
         return images
 
     def _pack_target(self, folder: Folder) -> PackTarget:
         return PackTarget(self._pack, folder.root, max_bytes=self._quota.max_bytes)
 
-    def keep_workspace(self, folder: Folder, found: Sequence[Seen], unkept: UnkeptFolders, size: int) -> KeptWorkspace:
+    def keep_workspace(
+        self, folder: Folder, entries: Sequence[Seen], unkept: UnkeptFolders, size: int
+    ) -> KeptWorkspace:
         self._pack.begin(folder.root)
         self._quota.require_space(size)
-        kept = keep_images(folder, found, unkept, self._pack_target(folder))
-        self._pack.sync([image.hash for image in kept.images.values()])
-        return kept
+        kept_workspace = keep_images(folder, entries, unkept, self._pack_target(folder))
+        self._pack.sync([image.hash for image in kept_workspace.images.values()])
+        return kept_workspace
 
     def images_after(self, folder: Folder, before: Snapshot) -> list[PathImage]:
         with ImageReader(folder) as reader:
-            return [reader.image_of(each) for each in touched(folder, [found.path for found in before.images])]
+            return [reader.image_of(seen) for seen in touched(folder, [image.path for image in before.images])]
 
     def capture_after(
         self, folder: Folder, before: Snapshot, images: list[PathImage]
     ) -> tuple[list[PathImage], Comparison, str | None]:
-        found = compare(before.images, images, old=self.kept_content, new=lambda now: live_content(folder, now))
-        return images, found, self.keep_text(found.text, folder.root)
+        comparison = compare(before.images, images, old=self.kept_content, new=lambda now: live_content(folder, now))
+        return images, comparison, self.keep_text(comparison.text, folder.root)
 
     def keep_text(self, text: str, owner: str) -> str | None:
         """Returns the hash of the text; None if there is none, or no space for it."""
@@ -129,5 +184,5 @@ class SnapshotContents:
         mode = mine.mode if mine.mode != base.mode else theirs.mode
         return replace(mine, hash=digest, size=len(merged), mode=mode)
 
-    def kept_content(self, kept: PathImage) -> bytes | None:
-        return content_in(self._pack, kept)
+    def kept_content(self, image: PathImage) -> bytes | None:
+        return content_in(self._pack, image)

@@ -1,4 +1,4 @@
-"""Implements the `Snapshots` port: images of the touched paths, in a pack with a quota. Cost grows with what changed."""
+"""Saves images of the touched paths in a pack with a quota, and restores them. Cost grows with what changed."""
 
 import asyncio
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -10,14 +10,12 @@ from anycowork.checkpoints.commit_images import images_afterwards, images_of_res
 from anycowork.checkpoints.compare import Comparison, compare
 from anycowork.checkpoints.contents import content_as_left, live_content
 from anycowork.checkpoints.pack import Damaged, Pack
-from anycowork.checkpoints.quota import PackQuota, QuotaExceeded, RetentionPort
 from anycowork.checkpoints.restore import bring_back, clear_leftovers
-from anycowork.checkpoints.restore_preview import MOST_REMEMBERED, preview_restore
-from anycowork.checkpoints.snapshot_contents import SnapshotContents
+from anycowork.checkpoints.restore_preview import MOST_REMEMBERED, preview_restore, unwritable_paths
+from anycowork.checkpoints.snapshot_contents import PackQuota, QuotaExceeded, SnapshotContents
 from anycowork.checkpoints.workspace_images import KeptWorkspace, changed_images, images_now, measure
 from anycowork.domain.errors import NotKept, OutsideWorkspace, ToolFault
-from anycowork.domain.ports import Clock, LayerVersions, Workspace
-from anycowork.domain.snapshot_ports import WorkspaceState
+from anycowork.domain.ports import Clock
 from anycowork.domain.snapshots import (
     NOTHING_REPLACED,
     PathImage,
@@ -37,6 +35,8 @@ from anycowork.domain.snapshots import (
 )
 from anycowork.domain.tools import Call, PathIntent
 from anycowork.domain.values import replace
+from anycowork.sandbox.layers.workspace_layers import WorkspaceLayers
+from anycowork.store.sql.snapshots import Retention
 from anycowork.workspace.diffs import without_hunks
 from anycowork.workspace.folder import Folder
 from anycowork.workspace.opened_folders import OPENED_FOLDERS, close_left_open
@@ -48,7 +48,7 @@ _FOLDER = PathKind.FOLDER.value
 FEW_PATHS = 200  # of a change: up to here its difference is recorded, beyond it is computed when somebody looks at it
 
 
-class PackedSnapshots:
+class Snapshots:
     """`quota_bytes` is the maximum size of the pack. A commit of more than `few_paths` is recorded from its manifest.
 
     A commit keeps only hashes of what is in folders with one of the `unkept_folders` as name, if git ignores them.
@@ -61,11 +61,11 @@ class PackedSnapshots:
     def __init__(
         self,
         pack: Pack,
-        retention: RetentionPort,
+        retention: Retention,
         clock: Clock,
         *,
         quota_bytes: int,
-        layers: LayerVersions,
+        layers: WorkspaceLayers,
         few_paths: int = FEW_PATHS,
         unkept_folders: Sequence[str] = (),
     ) -> None:
@@ -83,44 +83,50 @@ class PackedSnapshots:
     async def before(
         self,
         cause: Call | Restore | TaskCommit | PersonChange,
-        workspace: Workspace,
+        workspace: Folder,
         paths: Sequence[str],
         *,
         removed: Sequence[str] | None = None,
     ) -> Snapshot:
-        folder = _folder(workspace)
-        snapshot = await self._kept(cause, folder, lambda: self._contents.keep(folder, paths))
-        await self._layers.hold(folder.root, paths, paths if removed is None else removed)
+        """Save the current state of these paths, with whole folders, without .git. Durable on return, but not yet recorded.
+
+        `removed` are those whose entry is removed or gets another kind; None: not known. Raises: NotKept, OutsideWorkspace.
+        """
+        snapshot = await self._kept(cause, workspace, lambda: self._contents.keep(workspace, paths))
+        await self._layers.hold(workspace.root, paths, paths if removed is None else removed)
         return snapshot
 
-    async def saved(self, cause: TaskCommit, workspace: Workspace, paths: Sequence[str]) -> Snapshot:
-        folder = _folder(workspace)
-        return await self._kept(cause, folder, lambda: self._contents.keep(folder, paths))
+    async def saved(self, cause: TaskCommit, workspace: Folder, paths: Sequence[str]) -> Snapshot:
+        """Save the current state of these paths like `before`, of a workspace that is only read. Raises: as `before`."""
+        return await self._kept(cause, workspace, lambda: self._contents.keep(workspace, paths))
 
-    async def before_restore(self, cause: Restore, workspace: Workspace, undos: Sequence[Undo]) -> Snapshot:
-        folder = _folder(workspace)
-        snapshot = await self._kept(cause, folder, lambda: self._contents.keep_expected(folder, undos))
-        await self._layers.hold(folder.root, [undo.path for undo in undos], removed_paths(undos))
+    async def before_restore(self, cause: Restore, workspace: Folder, undos: Sequence[Undo]) -> Snapshot:
+        """Save what a restore with these previewed undos will replace or remove. Raises: as `before`."""
+        snapshot = await self._kept(cause, workspace, lambda: self._contents.keep_expected(workspace, undos))
+        await self._layers.hold(workspace.root, [undo.path for undo in undos], removed_paths(undos))
         return snapshot
 
     async def before_commit(
         self,
         cause: Call,
-        workspace: Workspace,
+        workspace: Folder,
         intents: Sequence[PathIntent],
         replaced: Mapping[str, ReplacedFile] = NOTHING_REPLACED,
     ) -> Snapshot:
-        folder = _folder(workspace)
+        """Save what a commit with this manifest will replace or remove. What it creates is recorded as absent.
+
+        `replaced` are known files, which are not read again. Raises: as `before`.
+        """
         paths = [item.path for item in intents]
 
         def keep() -> list[PathImage]:
             if len(intents) <= self._few_paths:
-                return self._contents.keep(folder, paths, self._unkept_folders)
-            return self._contents.keep_replaced(folder, intents, replaced)
+                return self._contents.keep(workspace, paths, self._unkept_folders)
+            return self._contents.keep_replaced(workspace, intents, replaced)
 
-        snapshot = await self._kept(cause, folder, keep)
+        snapshot = await self._kept(cause, workspace, keep)
         removed = [item.path for item in intents if item.after is None or item.kind != _FOLDER]
-        await self._layers.hold(folder.root, paths, removed)
+        await self._layers.hold(workspace.root, paths, removed)
         return snapshot
 
     async def _kept(
@@ -146,62 +152,66 @@ class PackedSnapshots:
             ) from error
         return self._snapshot(cause, folder.root, images)
 
-    async def keep_workspace(self, workspace: Workspace) -> KeptWorkspace:
-        folder = _folder(workspace)
-        await self._layers.hold_all(folder.root)  # also if it is too large to be kept for undo
-        found, unkept, size = await self._threads().run(lambda: measure(folder, self._unkept_folders))
+    async def keep_workspace(self, workspace: Folder) -> KeptWorkspace:
+        """Keep everything in the workspace before a command of a person; the lease must be held until `change_since`.
+
+        Raises: NotKept if it is too large; Conflict if the tasks of a job cannot keep what they see of it, so that nothing may be changed.
+        """
+        await self._layers.hold_all(workspace.root)  # also if it is too large to be kept for undo
+        entries, unkept, size = await self._threads().run(lambda: measure(workspace, self._unkept_folders))
         await self._quota.free_space(size)
         try:
-            kept = await self._threads().run(lambda: self._contents.keep_workspace(folder, found, unkept, size))
+            kept_workspace = await self._threads().run(
+                lambda: self._contents.keep_workspace(workspace, entries, unkept, size)
+            )
         except (QuotaExceeded, ToolFault, OSError):
             raise NotKept("The workspace could not be kept before the command: there is no space for it.") from None
-        return kept
+        return kept_workspace
 
     async def change_since(
-        self, kept: WorkspaceState, cause: PersonChange, workspace: Workspace
+        self, kept_workspace: KeptWorkspace, cause: PersonChange, workspace: Folder
     ) -> tuple[Snapshot, Snapshot | None] | None:
-        if not isinstance(kept, KeptWorkspace):
-            raise TypeError("only what keep_workspace returned can be compared")
-        folder = _folder(workspace)
-        was = await self._threads().run(lambda: changed_images(kept))
-        await self._layers.hide(folder.root, [image.path for image in was if _is_new_at_the_top(image)])
-        before = self._snapshot(cause, folder.root, was)
-        after = await self._after(before, folder, lambda: images_now(folder, was)) if was else None
+        """Return the snapshots before and after, of exactly what changed since; None if nothing did. The second is None if it is not known."""
+        was = await self._threads().run(lambda: changed_images(kept_workspace))
+        await self._layers.hide(workspace.root, [image.path for image in was if _is_new_at_the_top(image)])
+        before = self._snapshot(cause, workspace.root, was)
+        after = await self._after(before, workspace, lambda: images_now(workspace, was)) if was else None
         if after is None or after.files == 0:
             return (before, None) if was and after is None else None
         return before, after
 
-    async def after(self, before: Snapshot, workspace: Workspace) -> Snapshot | None:
-        folder = _folder(workspace)
-        return await self._after(before, folder, lambda: self._contents.images_after(folder, before))
+    async def after(self, before: Snapshot, workspace: Folder) -> Snapshot | None:
+        """Save the same paths again, with the difference. None if they can no longer be read."""
+        return await self._after(before, workspace, lambda: self._contents.images_after(workspace, before))
 
     async def _after(
         self, before: Snapshot, folder: Folder, images_of: Callable[[], list[PathImage]]
     ) -> Snapshot | None:
         try:
-            images, found, diff = await self._threads().run(
+            images, comparison, diff = await self._threads().run(
                 lambda: self._contents.capture_after(folder, before, images_of())
             )
         except (ToolFault, OutsideWorkspace, OSError):
             return None
-        if diff is None and found.text:
-            diff = await self._keep_text_later(found.text, folder.root)
+        if diff is None and comparison.text:
+            diff = await self._keep_text_later(comparison.text, folder.root)
         return replace(
             before,
             id=self._clock.new_id(),
             moment=SnapshotMoment.AFTER,
-            images=_with_counts(images, found),
-            files=len(found.files),
-            additions=found.additions,
-            deletions=found.deletions,
+            images=_with_counts(images, comparison),
+            files=len(comparison.files),
+            additions=comparison.additions,
+            deletions=comparison.deletions,
             diff=diff,
-            diff_size=len(found.text.encode("utf-8", "replace")) if diff else 0,
+            diff_size=len(comparison.text.encode("utf-8", "replace")) if diff else 0,
             created_at=self._clock.now(),
         )
 
     async def after_commit(
-        self, before: Snapshot, workspace: Workspace, intents: Sequence[PathIntent], left_alone: Collection[str]
+        self, before: Snapshot, workspace: Folder, intents: Sequence[PathIntent], left_alone: Collection[str]
     ) -> Snapshot | None:
+        """Return the state that a finished commit has left, without `left_alone`, where it changed nothing."""
         if len(intents) <= self._few_paths:
             return await self.after(before, workspace)
         return await self._threads().run(
@@ -209,13 +219,13 @@ class PackedSnapshots:
         )
 
     async def after_restore(
-        self, before: Snapshot, workspace: Workspace, targets: Sequence[PathImage], done: Restored
+        self, before: Snapshot, workspace: Folder, targets: Sequence[PathImage], done: Restored
     ) -> Snapshot | None:
+        """Return the state after a restore of the `targets`. None if paths that it did not write can no longer be read."""
         if len(before.images) <= self._few_paths:
             return await self.after(before, workspace)
-        folder = _folder(workspace)
         return await self._threads().run(
-            lambda: self._recorded_after(before, images_of_restore(folder, before.images, targets, done))
+            lambda: self._recorded_after(before, images_of_restore(workspace, before.images, targets, done))
         )
 
     def _recorded_after(self, before: Snapshot, images: Sequence[PathImage]) -> Snapshot:
@@ -241,6 +251,7 @@ class PackedSnapshots:
         return await asyncio.to_thread(self._contents.keep_text, text, owner)
 
     async def difference(self, snapshot: Snapshot) -> str | None:
+        """Return the text of the difference that an `after` snapshot recorded; None if it is gone."""
         if snapshot.diff is None:
             return None
         try:
@@ -248,32 +259,46 @@ class PackedSnapshots:
         except (Damaged, OSError):
             return None
 
-    async def compare(self, change: RecordedChange, paths: Collection[str], workspace: Workspace | None) -> str:
-        folder = None if workspace is None else _folder(workspace)
+    async def compare(self, change: RecordedChange, paths: Collection[str], workspace: Folder | None) -> str:
+        """Compute the difference that a change made to these paths, from what is kept and what is still in the workspace."""
         sides = [
             [image for image in side.images if image.path in paths] if side else []
             for side in (change.before, change.after)
         ]
 
         def new(now: PathImage) -> bytes | None:
-            return self._contents.kept_content(now) or content_as_left(folder, now)
+            return self._contents.kept_content(now) or content_as_left(workspace, now)
 
         return await asyncio.to_thread(lambda: compare(*sides, old=self._contents.kept_content, new=new).text)
 
     # --- going back
 
-    async def preview(self, workspace: Workspace, undos: Sequence[Undo], *, to_restore: bool = False) -> RestorePreview:
+    async def preview(self, workspace: Folder, undos: Sequence[Undo], *, to_restore: bool = False) -> RestorePreview:
+        """Return what this restore would do to the current files. Raises: SnapshotDamaged.
+
+        `to_restore`: it is restored at once, so contents of small files are remembered and `before_restore` does not read them again.
+        """
         most = MOST_REMEMBERED if to_restore else 0
-        return await asyncio.to_thread(preview_restore, _folder(workspace), self._pack, undos, most_remembered=most)
+        return await asyncio.to_thread(preview_restore, workspace, self._pack, undos, most_remembered=most)
+
+    async def unwritable(self, workspace: Folder, undos: Sequence[Undo]) -> dict[str, str]:
+        """Return the paths that cannot be written as these say, with the reason; changes nothing."""
+        return await asyncio.to_thread(unwritable_paths, workspace, undos)
 
     def meant(self, before: Snapshot, undos: Sequence[Undo]) -> Snapshot:
+        """Return a snapshot of what a restore is about to write, to be recorded with its `before`."""
         targets = tuple(undo.target for undo in undos)
         return replace(before, id=self._clock.new_id(), moment=SnapshotMoment.MEANT, images=targets, files=len(targets))
 
-    async def merge(self, base: PathImage, mine: PathImage, workspace: Workspace) -> PathImage | None:
-        return await asyncio.to_thread(self._contents.merge, base, mine, _folder(workspace))
+    async def merge(self, base: PathImage, mine: PathImage, workspace: Folder) -> PathImage | None:
+        """Merge the changes of a text file, from the kept `base` to the kept `mine`, into what the workspace has there now.
 
-    async def keep(self, path: str, data: bytes, *, mode: int, workspace: Workspace) -> PathImage:
+        Return the merged file, with its content kept; None if both changed the same lines, or it is no text.
+        """
+        return await asyncio.to_thread(self._contents.merge, base, mine, workspace)
+
+    async def keep(self, path: str, data: bytes, *, mode: int, workspace: Folder) -> PathImage:
+        """Keep a content that a person wants to write; return the file as it will be. Raises: NotKept."""
         owner = f"{workspace.root} edited"
         await self._quota.free_space(len(data))
         try:
@@ -286,38 +311,46 @@ class PackedSnapshots:
         return PathImage(path, PathKind.FILE, digest, mode, len(data))
 
     async def without_hunks(
-        self, base: PathImage, now: PathImage, hunks: Collection[int], workspace: Workspace
+        self, base: PathImage, now: PathImage, hunks: Collection[int], workspace: Folder
     ) -> bytes | None:
-        folder = _folder(workspace)
+        """Return the file's current content with these hunks of its difference from the kept `base`, counted from 0, taken back.
+
+        None if it is not as in `now` any more, has no such hunks, or is no text.
+        """
 
         def work() -> bytes | None:
             before = self._contents.kept_content(base) if base.has_content else b""
-            after = content_as_left(folder, now)
+            after = content_as_left(workspace, now)
             return None if before is None or after is None else without_hunks(before, after, hunks)
 
         return await asyncio.to_thread(work)
 
-    async def contents(self, image: PathImage, workspace: Workspace | None = None) -> bytes | None:
+    async def contents(self, image: PathImage, workspace: Folder | None = None) -> bytes | None:
+        """Return the kept content of a file, or its content in the workspace; None if it is gone or too large to be shown."""
         if workspace is None:
             return await asyncio.to_thread(self._contents.kept_content, image)
-        folder = _folder(workspace)
-        return await asyncio.to_thread(lambda: live_content(folder, image_at(folder, path_of(image.path))))
+        return await asyncio.to_thread(lambda: live_content(workspace, image_at(workspace, path_of(image.path))))
 
     async def restore(
-        self, workspace: Workspace, undos: Sequence[Undo], control: RestoreControl | None = None
+        self, workspace: Folder, undos: Sequence[Undo], control: RestoreControl | None = None
     ) -> Restored:
-        folder = _folder(workspace)
+        """Restore each file atomically; files in an unexpected state are left unchanged and reported. Finishes even if cancelled.
+
+        Once the `control` is stopped, the files not yet restored are left as they are.
+        """
 
         def work() -> Restored:
-            clear_leftovers(folder, (undo.path for undo in undos))
-            return bring_back(folder, self._pack, undos, control)
+            clear_leftovers(workspace, (undo.path for undo in undos))
+            return bring_back(workspace, self._pack, undos, control)
 
         return await run_uncancellable(work)
 
     async def close_left_open(self) -> None:
+        """Close read-only folders that the restore of a killed server had opened. Call it before any restore."""
+
         def work() -> None:
-            for left in self._pack.folder.glob(f"{OPENED_FOLDERS}-*"):
-                close_left_open(left)
+            for opened_folders in self._pack.folder.glob(f"{OPENED_FOLDERS}-*"):
+                close_left_open(opened_folders)
 
         await asyncio.to_thread(work)
 
@@ -334,43 +367,37 @@ class PackedSnapshots:
     def _snapshot(
         self, cause: Call | Restore | TaskCommit | PersonChange, root: str, images: Sequence[PathImage]
     ) -> Snapshot:
-        taken = Snapshot(
+        snapshot = Snapshot(
             id=self._clock.new_id(),
             chat_id=cause.chat_id,
             workspace=root,
             moment=SnapshotMoment.BEFORE,
             change_id=cause.id,
             images=tuple(images),
-            files=sum(found.kind is not PathKind.FOLDER for found in images),
+            files=sum(image.kind is not PathKind.FOLDER for image in images),
             created_at=self._clock.now(),
         )
         match cause:
             case Call():
-                return replace(taken, turn_id=cause.turn_id, call_id=cause.id)
+                return replace(snapshot, turn_id=cause.turn_id, call_id=cause.id)
             case Restore():
-                return replace(taken, restores=cause.snapshot_id)
+                return replace(snapshot, restores=cause.snapshot_id)
             case TaskCommit():
-                return replace(taken, turn_id=cause.turn_id)
+                return replace(snapshot, turn_id=cause.turn_id)
             case PersonChange():
-                return taken
+                return snapshot
             case _:
                 assert_never(cause)
 
 
-def _with_counts(images: Sequence[PathImage], found: Comparison) -> tuple[PathImage, ...]:
-    counts = {file.path: (file.additions, file.deletions) for file in found.files}
+def _with_counts(images: Sequence[PathImage], comparison: Comparison) -> tuple[PathImage, ...]:
+    counts = {file.path: (file.additions, file.deletions) for file in comparison.files}
     return tuple(
-        replace(taken, additions=counts[taken.path][0], deletions=counts[taken.path][1])
-        if taken.path in counts
-        else taken
-        for taken in images
+        replace(image, additions=counts[image.path][0], deletions=counts[image.path][1])
+        if image.path in counts
+        else image
+        for image in images
     )
-
-
-def _folder(workspace: Workspace) -> Folder:
-    if not isinstance(workspace, Folder):
-        raise TypeError("snapshots are taken in a workspace that LocalWorkspaces opened")
-    return workspace
 
 
 def _is_new_at_the_top(image: PathImage) -> bool:

@@ -1,21 +1,22 @@
-"""`anycowork audit verify`: walks the hash chains, in the database or in downloaded logs, and reports the first broken record.
+"""`anycowork audit …`: checks the hash chains of chats and of downloaded logs."""
 
-A second file beside the database holds the heads of the chains: it reveals a chain that was cut or removed as a whole.
-"""
-
-import json
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Annotated, Any
+
+import typer
 
 from anycowork.cli.command_errors import print_error
+from anycowork.cli.command_groups import CommandGroup
 from anycowork.cli.named_paths import require_readable_file
-from anycowork.cli.options import Invocation
+from anycowork.cli.options import DataDir, Invocation, invoked
 from anycowork.client.console import stderr, stdout, strip_controls
 from anycowork.domain.audit import BrokenChain, ChainLink
 from anycowork.domain.audit import verify as verify_links
+from anycowork.domain.bounded_json import STORED_DEPTH, read_json
 from anycowork.domain.errors import AnyCoworkError
-from anycowork.server.audit_check import (
+from anycowork.server.audit.audit_check import (
     FULL_DAYS,
     AuditFinding,
     AuditHeadsFile,
@@ -27,19 +28,53 @@ from anycowork.server.audit_check import (
 from anycowork.server.clock import SystemClock
 from anycowork.store.sql.audit_heads import heads_path
 
+VERIFY_HELP = """Check that no record of a chat was changed or removed.
+
+Works with and without a running server. To check a log downloaded from /context/{id}/audit/log, name its file.
+Keep the printed end elsewhere: it proves later that the chat's history up to it is unchanged.
+
+Every record is read. Only a check of all chats with more than 100,000 records goes on where the last one ended, and says so: it
+reads the older ones with --full, and by itself every 7 days.
+
+Exit codes: 0 every chain is intact, 1 one is broken or missing, 2 usage.
+
+Examples:
+
+\b
+    anycowork audit verify
+    anycowork audit verify --full
+    anycowork audit verify 0197f3f0-… log.jsonl
+"""
+
+app = CommandGroup(help="The log of every decision and effect, chained by hashes.", no_args_is_help=True)
+
+
+@app.command("verify", help=VERIFY_HELP)
+def verify_audit(
+    context: typer.Context,
+    names: Annotated[list[str] | None, typer.Argument(help="Chats, or files with a log.", metavar="CHAT|FILE")] = None,
+    every: Annotated[bool, typer.Option("--all", help="Every chat; the default without a name.")] = False,
+    full: Annotated[
+        bool, typer.Option("--full", help="Read every record of all chats, also those that an earlier check has read.")
+    ] = False,
+    data_dir: DataDir = None,
+) -> None:
+    raise typer.Exit(verify(invoked(context, data_dir=data_dir), names or [], every=every or full, full=full))
+
+
 _PROGRESS_SECONDS = 5.0
 
 
-def verify(invocation: Invocation, what: Sequence[str], *, every: bool, full: bool = False) -> int:
+def verify(invocation: Invocation, names: Sequence[str], *, every: bool, full: bool = False) -> int:
     """Verifies the named chats, or all. Returns 0 if every chain is intact, 1 if one is broken or missing, 2 for wrong arguments.
 
     Of named chats and files every record is read; of all chats with `full`, else those that no earlier check has read.
     """
-    every, cwd = every or not what, invocation.cwd
+    every, cwd = every or not names, invocation.cwd
     report: AuditReport | None = None
     try:
-        files = [Path(cwd, name) for name in what if Path(cwd, name).is_file()]
-        chats = [name for name in what if not Path(cwd, name).is_file()]
+        files = [Path(cwd, name) for name in names if Path(cwd, name).is_file()]
+        chats = [name for name in names if not Path(cwd, name).is_file()]
         for name in chats:
             if _names_a_file(name):
                 require_readable_file(Path(cwd, name))
@@ -126,13 +161,15 @@ class _ChainLog:
 
     def _read_line(self, line: bytes) -> None:
         try:
-            found = json.loads(line)
-            if "end" in found:
-                self.end, self.chat_id = str(found["end"]), str(found.get("chat_id"))
-                if heads := found.get("heads"):
+            entry: Any = read_json(line, strict=False, max_depth=STORED_DEPTH, max_values=len(line))
+            if not isinstance(entry, dict):
+                raise TypeError("not a line of a log")
+            if "end" in entry:
+                self.end, self.chat_id = str(entry["end"]), str(entry.get("chat_id"))
+                if heads := entry.get("heads"):
                     self.heads = (int(heads["count"]), str(heads["head"]))
             else:
-                self.links.append(ChainLink(int(found["seq"]), str(found["record"]).encode(), str(found["hash"])))
+                self.links.append(ChainLink(int(entry["seq"]), str(entry["record"]).encode(), str(entry["hash"])))
         except (ValueError, KeyError, TypeError):
             self.readable = False
 
@@ -142,5 +179,5 @@ def _print_finding(finding: AuditFinding) -> None:
         since = f" ({finding.earlier:,} records read earlier, {finding.checked:,} now)" if finding.earlier else ""
         stdout().line(strip_controls(f"{finding.what}: holds{since}, ends with {finding.end or 'nothing yet'}"))
         return
-    place = f"broken at record {finding.broken.seq}" if finding.broken.seq else "does not hold"
-    stderr().line(strip_controls(f"{finding.what}: {place}: {finding.broken.reason}"))
+    state = f"broken at record {finding.broken.seq}" if finding.broken.seq else "does not hold"
+    stderr().line(strip_controls(f"{finding.what}: {state}: {finding.broken.reason}"))

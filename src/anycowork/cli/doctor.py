@@ -9,11 +9,15 @@ from pathlib import Path
 from anycowork import __version__
 from anycowork.cli.diagnostics import Diagnosis, run_checks
 from anycowork.cli.options import Invocation
-from anycowork.cli.plugin_checks import check_plugins
 from anycowork.client.console import Console, stderr, stdout
 from anycowork.config.settings import Settings, default_data_dir
 from anycowork.domain.errors import AnyCoworkError, StorageFault
-from anycowork.server.sandbox_setup import DiskBudgets, SandboxSetup, try_sandbox
+from anycowork.domain.messages import Json
+from anycowork.sandbox.network.egress import Egress
+from anycowork.server.setup.sandbox_setup import DiskBudgets, SandboxSetup, try_sandbox
+from anycowork.tools.plugins.manager import PluginManager
+from anycowork.tools.plugins.runtime import PluginRuntime
+from anycowork.tools.toolbox import built_in_tools
 
 
 def doctor(invocation: Invocation, *, as_json: bool) -> int:
@@ -23,8 +27,8 @@ def doctor(invocation: Invocation, *, as_json: bool) -> int:
         settings = invocation.settings()
     except AnyCoworkError as error:
         try:
-            given = flags.get("data_dir") or environ.get("ANYCOWORK_DATA_DIR") or default_data_dir()
-            settings = Settings(data_dir=cwd / str(given))
+            data_dir = flags.get("data_dir") or environ.get("ANYCOWORK_DATA_DIR") or default_data_dir()
+            settings = Settings(data_dir=cwd / str(data_dir))
             _require_readable(settings.data_dir)
         except AnyCoworkError as fault:  # without a data folder there is nothing to check
             stderr().line(f"anycowork doctor: {fault.message}")
@@ -100,8 +104,8 @@ def _print_visible(out: Console, sandbox_setup: SandboxSetup) -> None:
             out.line(f"  · {cache.folder}")
     for path in (*tools.hidden, *packages.hidden):
         out.line(f"  · without {path}, which may hold credentials")
-    for one in (*tools.refused, *packages.refused):
-        out.line(f"  · not {one.path}: {one.why}")
+    for refused in (*tools.refused, *packages.refused):
+        out.line(f"  · not {refused.path}: {refused.why}")
     if os.geteuid() == 0:
         out.line("  As root, commands run as the workspace's owner and see only what that user may read.")
 
@@ -110,3 +114,31 @@ def _sign(out: Console, finding: Diagnosis) -> str:
     if finding.ok:
         return out.paint("✓", "green")
     return out.paint("✗", "red") if finding.needed else out.paint("·", "yellow")
+
+
+_WAY_OUT = "docs/tools.md says what a plugin must look like; without its name in the setting 'plugins' it is not used."
+
+
+async def check_plugins(settings: Settings, sandbox_setup: SandboxSetup) -> Diagnosis:
+    """Asks enabled plugins for their tools, in the sandbox, as the server does."""
+    sandbox = sandbox_setup.sandbox
+    housing = PluginRuntime(sandbox, Egress(), settings.data_dir) if sandbox else None
+    toolbox = built_in_tools(None, lambda: settings.command_timeout, sandbox)
+    plugins = PluginManager(settings.plugins_folder, toolbox, housing, timeout=lambda: settings.command_timeout)
+    await plugins.enable(settings.plugins)
+    reports = plugins.report()
+    failing = [report for report in reports if report["problems"]]
+    return Diagnosis("plugins", not failing, False, "; ".join(map(_plugin_line, reports)) or "none installed", _WAY_OUT)
+
+
+def _plugin_line(report: Json) -> str:
+    problems = report["problems"]
+    assert isinstance(problems, list)
+    version = f" {report['version']}" if report["version"] else ""
+    if problems:
+        return f"{report['name']}{version} fails: {'. '.join(map(str, problems))}"
+    return (
+        f"{report['name']}{version} ({report['tools']} tools)"
+        if report["on"]
+        else f"{report['name']}{version} (not switched on)"
+    )

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import msgspec
+from pydantic import JsonValue
 
 from anycowork.cli.instructions import ignored
 from anycowork.cli.job_outcome import JobTracker
@@ -16,6 +17,8 @@ from anycowork.client.stdio import abandon_stdout
 from anycowork.domain.chats import Autonomy
 from anycowork.domain.messages import Json
 from anycowork.domain.values import value
+
+_NEWEST_CHATS, _NEWEST_MESSAGES = 50, 10
 
 
 @value
@@ -71,13 +74,17 @@ class HeadlessRun:
     async def _go(self) -> RunOutcome:
         order = self.order
         await self.client.post("/workspaces", {"root": str(order.workspace)})
-        wanted: Json = {"workspace": str(order.workspace), "agent_role": order.role, "model": order.model}
-        chat = await self.client.post("/context", {name: value for name, value in wanted.items() if value is not None})
+        new_chat: Json = {"workspace": str(order.workspace), "agent_role": order.role, "model": order.model}
+        chat = await self.client.post(
+            "/context", {name: value for name, value in new_chat.items() if value is not None}
+        )
         self.chat_id = str(chat["id"])
         if order.autonomy is not Autonomy.ASK:
             await self._choose_autonomy(self.chat_id, order.autonomy)
         await self._note_ignored(self.chat_id)
         watch = await self._start_watching(self.chat_id)
+        if order.plan is not None:
+            await self._set_original_aside(order.plan, str(chat["workspace"]))
         async with aclosing(self.client.events(self.chat_id)) as events:
             async for data in events:
                 event = _read(data)
@@ -99,15 +106,15 @@ class HeadlessRun:
             raise
 
     async def _note_ignored(self, chat_id: str) -> None:
-        found = (await self.client.get(f"/instructions?context_id={chat_id}")).get("instructions")
-        if words := ignored(found if isinstance(found, dict) else None):
-            self.reporter.note(words)
+        instructions = (await self.client.get(f"/instructions?context_id={chat_id}")).get("instructions")
+        if note := ignored(instructions if isinstance(instructions, dict) else None):
+            self.reporter.note(note)
 
     async def _start_watching(self, chat_id: str) -> OutcomeTracker | JobTracker:
         if not self.order.as_job:
             return OutcomeTracker(await self._start(chat_id))
-        wanted: Json = {"request": self.order.request} if self.order.plan is None else {"plan": self.order.plan}
-        job = await self.client.post(f"/context/{chat_id}/jobs", {**wanted, **self.order.job_options})
+        new_job: Json = {"request": self.order.request} if self.order.plan is None else {"plan": self.order.plan}
+        job = await self.client.post(f"/context/{chat_id}/jobs", {**new_job, **self.order.job_options})
         self.job_id = str(job["id"])
         if self.order.plan is not None:  # naming its file is approving it
             await self.client.post(f"/jobs/{self.job_id}/approve")
@@ -117,12 +124,26 @@ class HeadlessRun:
         """Returns the turn's id. Naming a plan's file approves it, so approving starts the turn."""
         if self.order.plan is None:
             return await self._send(chat_id)
-        wanted: Json = {"plan": self.order.plan}
+        new_plan: Json = {"plan": self.order.plan}
         if self.order.request.strip():
-            wanted["request"] = self.order.request
-        proposed = await self.client.post(f"/context/{chat_id}/plans", wanted)
+            new_plan["request"] = self.order.request
+        proposed = await self.client.post(f"/context/{chat_id}/plans", new_plan)
         approved = await self.client.post(f"/context/{chat_id}/plans/{proposed['message_id']}/approve")
         return str(approved["turn_id"])
+
+    async def _set_original_aside(self, plan: Json, workspace: str) -> None:
+        """The chat that planned it waits no longer for its approval: the plan is carried out here."""
+        try:
+            listed = (await self.client.get(f"/context?limit={_NEWEST_CHATS}")).get("contexts")
+            for chat in listed if isinstance(listed, list) else []:
+                if not isinstance(chat, dict) or chat.get("waiting") != "plan" or chat.get("workspace") != workspace:
+                    continue
+                shown = (await self.client.get(f"/context/{chat['id']}/messages?limit={_NEWEST_MESSAGES}"))["messages"]
+                goals = [goal for message in shown if (goal := _goal(message))] if isinstance(shown, list) else []
+                if goals[-1:] == [plan.get("goal")]:
+                    await self.client.post(f"/context/{chat['id']}/dismiss")
+        except (ServerRefused, ServerUnreachable):
+            return  # it only tidies the list of chats
 
     async def _send(self, chat_id: str) -> str:
         try:
@@ -138,14 +159,18 @@ class HeadlessRun:
         if outcome.ending is not RunEnding.PARKED or not outcome.waiting or "question" in outcome.waiting[0]:
             return outcome
         pending = (await self.client.get(f"/context/{self.chat_id}/approvals")).get("approvals")
-        found = [one for one in pending if isinstance(one, dict)] if isinstance(pending, list) else []
-        whole = tuple([{**one, "disclosure": await self._whole_disclosure(one)} for one in found])
-        return replace(outcome, waiting=whole or outcome.waiting)
+        approvals = (
+            [approval for approval in pending if isinstance(approval, dict)] if isinstance(pending, list) else []
+        )
+        complete_approvals = tuple(
+            [{**approval, "disclosure": await self._whole_disclosure(approval)} for approval in approvals]
+        )
+        return replace(outcome, waiting=complete_approvals or outcome.waiting)
 
     async def _whole_disclosure(self, approval: Json) -> Json:
         """Adds the items that were not included: the run prints all of them."""
-        known = approval.get("disclosure")
-        disclosure: Json = known if isinstance(known, dict) else {}
+        stored = approval.get("disclosure")
+        disclosure: Json = stored if isinstance(stored, dict) else {}
         listed, total = disclosure.get("items"), disclosure.get("total")
         items = list(listed) if isinstance(listed, list) else []
         while isinstance(total, int) and len(items) < total:
@@ -163,6 +188,14 @@ def _ending_of(error: ServerRefused) -> RunEnding:
     return RunEnding.USAGE if error.status in (400, 404, 422) else RunEnding.FAILED
 
 
+def _goal(message: JsonValue) -> JsonValue:
+    """Returns the goal of a plan; None for any other message."""
+    match message:
+        case {"message_type": "plan", "payload": {"goal": str(goal)}}:
+            return goal
+    return None
+
+
 def _read(data: bytes) -> Json:
-    found = msgspec.json.decode(data)
-    return found if isinstance(found, dict) else {}
+    event = msgspec.json.decode(data)
+    return event if isinstance(event, dict) else {}

@@ -11,9 +11,12 @@ Examples:
     ANYCOWORK_DATABASE_URL=postgresql://… anycowork serve
 """
 
-WORKER_HELP = """Join a PostgreSQL database and run jobs of its chats, without a web page.
+WORKER_HELP = """Join a server over HTTP and run commands of its jobs' tasks, or join its PostgreSQL database and run whole jobs.
 
-Start it on as many machines as you like. Workspaces must have the same path there as on the servers (a shared file system), and
+With --join the worker needs the server's address and a join token, and nothing else: the workspace travels by content, and models,
+approvals and merges stay on the server. Make a token with `anycowork workers invite`.
+
+With --db or ANYCOWORK_DATABASE_URL it runs whole jobs. Workspaces must have the same path there as on the servers (a shared file system), and
 config.toml and the folder of roles must be the same; jobs that do not fit are left to others. Ctrl-C lets it leave.
 
 Examples:
@@ -21,6 +24,7 @@ Examples:
 \b
     ANYCOWORK_DATABASE_URL=postgresql://… anycowork worker
     anycowork worker --db postgresql://anycowork@db.example/anycowork --jobs 2
+    anycowork worker --join https://team.example --token ac-join-… --labels gpu
     anycowork jobs workers
 """
 
@@ -137,4 +141,24 @@ Examples:
     anycowork instructions --workspace ~/project
     anycowork instructions --trust 3f2a9c1b77d0
     anycowork instructions --distrust
+"""
+
+VERIFY_HELP = """Repeat the check that a receipt stands for.
+
+A turn whose work was checked has a receipt: the command, its exit code, and the hash of every file that it could read. It can be repeated
+on any machine that has the files. The command runs in the sandbox; nothing that it writes is kept.
+
+Exit codes: 0 same, 1 different, 2 usage, 3 cannot be run here.
+
+Examples:
+
+\b
+    anycowork verify receipt.json
+    anycowork verify receipt.json --workspace ../clone
+    anycowork verify 9f86d081884c7d65…
+"""
+
+AGENTS_HELP = """Say which agents jobs can use: their role and their model.
+
+Agents are set up on the page (Settings, Agents) or in config.toml under [agents.NAME]; planner and worker are always there.
 """

@@ -21,7 +21,7 @@ from anycowork.domain.principals import SERVER_PRINCIPAL
 from anycowork.sandbox.workspaces import check_root, home_folder, under_a_root
 from anycowork.server.clock import SystemClock
 from anycowork.server.data_folder import lock_data_folder
-from anycowork.server.database_setup import open_database
+from anycowork.server.setup.database_setup import open_database
 from anycowork.store.sql.import_report import ImportReport
 from anycowork.store.sql.importer import Importer
 from anycowork.store.sql.json_spans import JsonText
@@ -93,8 +93,8 @@ def _may_work_in(folder: str, *, roots: Sequence[str], data_dir: Path) -> bool:
 
 
 def _print_report(path: Path, report: ImportReport) -> None:
-    known = f", {report.already_there} already there" if report.already_there else ""
-    stdout().line(f"{path}: {_count(report.chats, 'chat')} with {_count(report.messages, 'message')}{known}")
+    already_there = f", {report.already_there} already there" if report.already_there else ""
+    stdout().line(f"{path}: {_count(report.chats, 'chat')} with {_count(report.messages, 'message')}{already_there}")
     for problem in (*report.problems, *report.notes):
         stderr().line(strip_controls(f"{path}, {problem.where}: {problem.reason}"))
     if report.not_listed:

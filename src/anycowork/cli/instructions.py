@@ -32,15 +32,15 @@ def instructions(invocation: Invocation, *, trust: str | None, distrust: bool, a
     try:
         settings = invocation.settings()
         _require_hash(trust, distrust)
-        found = asyncio.run(_run(settings, settings.workspace or cwd, trust, distrust=distrust))
+        shown_file = asyncio.run(_run(settings, settings.workspace or cwd, trust, distrust=distrust))
     except AnyCoworkError as error:
         return print_error("instructions", error)
     if as_json:
-        stdout().json(json.dumps({"instructions": found}, ensure_ascii=False))
+        stdout().json(json.dumps({"instructions": shown_file}, ensure_ascii=False))
     else:
         elsewhere = settings.workspace is not None and settings.workspace != cwd
         _print_instructions(
-            found,
+            shown_file,
             stdout(),
             stderr(),
             folder=f" --workspace {shlex.quote(str(settings.workspace))}" if elsewhere else "",
@@ -48,13 +48,16 @@ def instructions(invocation: Invocation, *, trust: str | None, distrust: bool, a
     return EXIT_CODES[RunEnding.DONE]
 
 
-def ignored(found: Json | None) -> str | None:
+def ignored(shown_file: Json | None) -> str | None:
     """Describes instructions that a run ignores; None if there are none, or they are used."""
-    if found is None or found.get("state") == "trusted":
+    if shown_file is None or shown_file.get("state") == "trusted":
         return None
-    why = {"unreadable": f"cannot be used: {found.get('fault')}", "changed": "has changed since it was trusted"}
-    reason = why.get(str(found.get("state")), "is not trusted yet")
-    return f"{found.get('path')} of this folder {reason}; it was ignored. `anycowork instructions` shows it."
+    reasons = {
+        "unreadable": f"cannot be used: {shown_file.get('fault')}",
+        "changed": "has changed since it was trusted",
+    }
+    reason = reasons.get(str(shown_file.get("state")), "is not trusted yet")
+    return f"{shown_file.get('path')} of this folder {reason}; it was ignored. `anycowork instructions` shows it."
 
 
 def _require_hash(trust: str | None, distrust: bool) -> None:
@@ -70,14 +73,14 @@ async def _run(settings: Settings, folder: Path, trust: str | None, *, distrust:
     async def work(client: ServerClient) -> Json | None:
         if settings.workspace is not None or trust is not None:
             await _register(client, folder)
-        found = await _fetch(client, folder)
+        shown_file = await _fetch(client, folder)
         if trust is None and not distrust:
-            return found
-        if found is None:
+            return shown_file
+        if shown_file is None:
             raise NotFound("instruction file in", str(folder))
         await client.post(
             "/workspaces",
-            {"trust": {"workspace": str(folder), "path": found["path"], "sha256": _full_hash(found, trust)}},
+            {"trust": {"workspace": str(folder), "path": shown_file["path"], "sha256": _full_hash(shown_file, trust)}},
         )
         return await _fetch(client, folder)
 
@@ -93,28 +96,30 @@ async def _register(client: ServerClient, folder: Path) -> None:
 
 
 async def _fetch(client: ServerClient, folder: Path) -> Json | None:
-    found = (await client.get(f"/instructions?{urlencode({'workspace': str(folder)})}")).get("instructions")
-    return found if isinstance(found, dict) else None
+    shown_file = (await client.get(f"/instructions?{urlencode({'workspace': str(folder)})}")).get("instructions")
+    return shown_file if isinstance(shown_file, dict) else None
 
 
-def _full_hash(found: Json, trust: str | None) -> str | None:
+def _full_hash(shown_file: Json, trust: str | None) -> str | None:
     """Returns the whole hash of what was read; None revokes the trust."""
-    now = str(found["sha256"] or "")
+    now = str(shown_file["sha256"] or "")
     if trust is not None and not now.startswith(trust):
-        raise ContentChanged(f"'{found['path']}' is not what you have read (its hash is {now} now). Read it again.")
+        raise ContentChanged(
+            f"'{shown_file['path']}' is not what you have read (its hash is {now} now). Read it again."
+        )
     return now if trust is not None else None
 
 
-def _print_instructions(found: Json | None, out: Console, aside: Console, *, folder: str) -> None:
-    if found is None:
+def _print_instructions(shown_file: Json | None, out: Console, aside: Console, *, folder: str) -> None:
+    if shown_file is None:
         aside.line("This folder has no AGENTS.md.")
         return
-    if isinstance(text := found["content"], str):
+    if isinstance(text := shown_file["content"], str):
         out.line(strip_controls(text.rstrip("\n")))
-    state = str(found["state"])
-    why = f" {found['path']}: {found['fault']}." if found["fault"] else ""
-    aside.line(aside.paint(strip_controls(_STATES[state] + why), "green" if state == "trusted" else "yellow"))
+    state = str(shown_file["state"])
+    fault = f" {shown_file['path']}: {shown_file['fault']}." if shown_file["fault"] else ""
+    aside.line(aside.paint(strip_controls(_STATES[state] + fault), "green" if state == "trusted" else "yellow"))
     if state in ("untrusted", "changed"):
         aside.line(
-            f"If you have read it and want it used: anycowork instructions{folder} --trust {str(found['sha256'])[:_SHORTEST]}"
+            f"If you have read it and want it used: anycowork instructions{folder} --trust {str(shown_file['sha256'])[:_SHORTEST]}"
         )

@@ -33,7 +33,7 @@ class JobTracker:
     def outcome(self, job: Json) -> RunOutcome | None:
         """The outcome that this status means; None while the job goes on."""
         error = job.get("error")
-        why = str(error.get("message")) if isinstance(error, dict) else f"The job is {job.get('status')}."
+        message = str(error.get("message")) if isinstance(error, dict) else f"The job is {job.get('status')}."
         match job.get("status"):
             case "completed":
                 return RunOutcome(RunEnding.DONE, text=str(job.get("final_response") or ""))
@@ -46,7 +46,9 @@ class JobTracker:
                 )
             case "failed" | "cancelled":
                 limit = isinstance(error, dict) and error.get("code") == "limit_reached"
-                return RunOutcome(RunEnding.LIMIT if limit else RunEnding.FAILED, error=why, code=str(job["status"]))
+                return RunOutcome(
+                    RunEnding.LIMIT if limit else RunEnding.FAILED, error=message, code=str(job["status"])
+                )
             case "planning":
                 self.approved = False  # a new plan for the rest needs a person again
             case "awaiting_commit":

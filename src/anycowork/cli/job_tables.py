@@ -9,39 +9,45 @@ from anycowork.domain.messages import Json
 _WIDTHS = (16, 12, 9, 7, 9, 9)
 
 
-def job_lines(found: Json) -> Iterator[str]:
+def job_lines(answer: Json) -> Iterator[str]:
     """One row for each job."""
-    jobs = list(_objects(found.get("jobs")))
+    jobs = list(_objects(answer.get("jobs")))
     if not jobs:
         yield 'No jobs yet. `anycowork run --job "…"` plans one.'
     for job in jobs:
         yield f"{job['id']}  {job['status']!s:<18} {str(job['request'])[:80]}"
 
 
-def template_lines(found: Json) -> Iterator[str]:
+def template_lines(answer: Json) -> Iterator[str]:
     """One row for each template, under it its parameters; then the files that give none."""
-    for template in _objects(found.get("templates")):
+    for template in _objects(answer.get("templates")):
         yield f"{template.get('name')}: {template.get('description')}"
         for parameter in _objects(template.get("parameters")):
             default = f" [{parameter['default']}]" if "default" in parameter else ""
             optional = "" if parameter.get("required") or default else " [optional]"
             yield f"  {parameter.get('name')}: {parameter.get('description')}{default}{optional}"
-    for fault in _objects(found.get("faults")):
+    for fault in _objects(answer.get("faults")):
         line = f":{fault['line']}" if fault.get("line") else ""
         yield f"left out: {fault.get('path')}{line}: {fault.get('reason')}"
 
 
-def worker_lines(found: Json) -> Iterator[str]:
+def worker_lines(answer: Json) -> Iterator[str]:
     """One row for each worker, under it the jobs that it refused."""
-    workers = list(_objects(found.get("workers")))
+    workers = list(_objects(answer.get("workers")))
     if not workers:
         yield "No worker has joined. The server runs its jobs itself; `anycowork worker` starts one."
     for worker in workers:
         jobs = ", ".join(map(str, _list(worker.get("jobs")))) or "nothing"
         since = str(worker.get("joined_at")).replace("T", " ").removesuffix("Z")
-        yield f"{worker.get('host')} (pid {worker.get('pid')}, {worker.get('version')}) since {since} UTC runs {jobs}"
+        labels = ", ".join(map(str, _list(worker.get("labels"))))
+        if worker.get("pid") is None:
+            tasks = ", ".join(map(str, _list(worker.get("tasks")))) or "nothing"
+            offers = f", offers {labels}" if labels else ""
+            yield f"{worker.get('host')} (joined, {worker.get('id')}{offers}) since {since} UTC runs {tasks}"
+        else:
+            yield f"{worker.get('host')} (pid {worker.get('pid')}, {worker.get('version')}) since {since} UTC runs {jobs}"
         for refused in _objects(worker.get("refused")):
-            yield f"  refused {refused.get('job_id')}: {refused.get('reason')}"
+            yield f"  refused {refused.get('job_id') or 'every task'}: {refused.get('reason')}"
 
 
 def audit_lines(audit: Json) -> Iterator[str]:
@@ -65,30 +71,30 @@ def audit_lines(audit: Json) -> Iterator[str]:
             yield f"  planned and not changed: {path}"
 
 
-def diff_lines(found: Json) -> Iterator[str]:
+def diff_lines(answer: Json) -> Iterator[str]:
     """The changes that wait; of a race, one part for each agent. Also what an undo did."""
-    for one in _objects(found.get("candidates")):
-        usage = one.get("usage")
+    for candidate in _objects(answer.get("candidates")):
+        usage = candidate.get("usage")
         used = usage if isinstance(usage, dict) else {}
         yield (
-            f"{one.get('agent')}  {one.get('status')}  {one.get('completed')} of {len(_list(one.get('task_ids')))} tasks, "
-            f"{one.get('proved')} proved  {used.get('seconds', '-')} s  {_cost(used.get('cost'))}  "
-            f"{len(_list(one.get('files')))} files"
+            f"{candidate.get('agent')}  {candidate.get('status')}  {candidate.get('completed')} of {len(_list(candidate.get('task_ids')))} tasks, "
+            f"{candidate.get('proved')} proved  {used.get('seconds', '-')} s  {_cost(used.get('cost'))}  "
+            f"{len(_list(candidate.get('files')))} files"
         )
-        if one.get("result"):
-            yield f"  {one['result']}"
-        yield str(one.get("diff") or "")
+        if candidate.get("result"):
+            yield f"  {candidate['result']}"
+        yield str(candidate.get("diff") or "")
     for name, word in (("restored", "restored"), ("deleted", "removed"), ("kept", "kept"), ("unkept", "not kept")):
-        for path in _list(found.get(name)):
+        for path in _list(answer.get(name)):
             yield f"{word}: {path}"
-    if found.get("diff"):
-        yield str(found["diff"])
-    for conflict in _objects(found.get("conflicts")):
+    if answer.get("diff"):
+        yield str(answer["diff"])
+    for conflict in _objects(answer.get("conflicts")):
         yield f"conflict: {conflict.get('path')}: {conflict.get('reason')}"
 
 
-def agent_lines(found: Json) -> Iterator[str]:
-    for agent in _objects(found.get("agents")):
+def agent_lines(answer: Json) -> Iterator[str]:
+    for agent in _objects(answer.get("agents")):
         model = agent.get("model") or "(the model of the chat)"
         yield f"{agent['name']!s:<16} {agent['role']!s:<12} {model}"
 
@@ -102,9 +108,9 @@ def _cost(cost: JsonValue) -> str:
     return f"${cost:.4f}" if isinstance(cost, int | float) else "-"
 
 
-def _list(found: JsonValue) -> list[JsonValue]:
-    return found if isinstance(found, list) else []
+def _list(value: JsonValue) -> list[JsonValue]:
+    return value if isinstance(value, list) else []
 
 
-def _objects(found: JsonValue) -> list[Json]:
-    return [one for one in _list(found) if isinstance(one, dict)]
+def _objects(value: JsonValue) -> list[Json]:
+    return [item for item in _list(value) if isinstance(item, dict)]

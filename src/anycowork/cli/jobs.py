@@ -1,18 +1,23 @@
-"""`anycowork jobs`: asks the server about jobs, prints them, and follows one to its end."""
+"""`anycowork jobs …`: lists, approves, follows and reviews jobs of a running server."""
 
 import asyncio
 import json
 from collections.abc import Iterator, Mapping
 from contextlib import aclosing
 from functools import partial
+from pathlib import Path
+from typing import Annotated
+from urllib.parse import quote
 
 import msgspec
+import typer
 from pydantic import JsonValue
 
 from anycowork.cli.command_errors import print_error
+from anycowork.cli.command_groups import CommandGroup
 from anycowork.cli.job_outcome import JobTracker
 from anycowork.cli.job_tables import agent_lines, audit_lines, diff_lines, job_lines, template_lines, worker_lines
-from anycowork.cli.options import Invocation
+from anycowork.cli.options import AsJson, DataDir, Invocation, invoked
 from anycowork.cli.run_advice import advice_for, next_job_commands
 from anycowork.cli.run_outcome import EXIT_CODES, RunEnding, RunOutcome
 from anycowork.cli.run_progress import TextReporter
@@ -22,6 +27,182 @@ from anycowork.client.http import ServerClient, ServerRefused, ServerUnreachable
 from anycowork.config.settings import Settings
 from anycowork.domain.errors import AnyCoworkError
 from anycowork.domain.messages import Json
+
+JOBS_HELP = """Say which jobs there are, look at one, approve its plan, pause, resume, cancel it, retry or undo a task, keep or drop its
+changes.
+
+Examples:
+
+\b
+    anycowork jobs list
+    anycowork jobs templates
+    anycowork jobs workers
+    anycowork jobs show JOB
+    anycowork jobs approve JOB
+    anycowork jobs retry JOB --task TASK
+"""
+
+app = CommandGroup(
+    help=JOBS_HELP,
+    short_help="List, approve, follow, stop and review jobs.",
+    no_args_is_help=True,
+)
+TaskId = Annotated[str, typer.Option("--task", help="The task's id.", metavar="TASK")]
+JobId = Annotated[str, typer.Argument(help="The job's id.", metavar="JOB")]
+
+
+@app.command("list", short_help="Say which jobs there are, newest first.")
+def list_jobs(context: typer.Context, as_json: AsJson = False, data_dir: DataDir = None) -> None:
+    """Say which jobs there are, newest first."""
+    raise _job_summary(context, data_dir, "GET", "/jobs", as_json=as_json)
+
+
+@app.command("templates", short_help="List the templates that a job can be made of.")
+def list_templates(context: typer.Context, as_json: AsJson = False, data_dir: DataDir = None) -> None:
+    """List the templates that a job can be made of, with their parameters, and files that are no valid template."""
+    raise _job_summary(context, data_dir, "GET", "/job-templates", as_json=as_json)
+
+
+@app.command("workers", short_help="List the workers on the database, and what they do.")
+def list_workers(context: typer.Context, as_json: AsJson = False, data_dir: DataDir = None) -> None:
+    """List the workers on the server's database: where they run, since when, their jobs, and jobs that they refused."""
+    raise _job_summary(context, data_dir, "GET", "/workers", as_json=as_json)
+
+
+@app.command("show", short_help="Show one job and its tasks.")
+def show_job(context: typer.Context, job: JobId, as_json: AsJson = False, data_dir: DataDir = None) -> None:
+    """Show one job and its tasks."""
+    raise _job_summary(context, data_dir, "GET", f"/jobs/{job}", as_json=as_json)
+
+
+@app.command("approve", short_help="Approve a job's plan as it stands and carry it out.")
+def approve_job(context: typer.Context, job: JobId, as_json: AsJson = False, data_dir: DataDir = None) -> None:
+    """Approve a job's plan as it stands, carry it out and follow it. Broken off, it goes on with the next server."""
+    raise _job_summary(context, data_dir, "POST", f"/jobs/{job}/approve", as_json=as_json, follow=True)
+
+
+@app.command("follow", short_help="Follow a job to its end.")
+def follow_job(context: typer.Context, job: JobId, as_json: AsJson = False, data_dir: DataDir = None) -> None:
+    """Follow a job to its end, or to where it needs you. Breaking off does not stop it."""
+    raise _job_summary(context, data_dir, "GET", f"/jobs/{job}", as_json=as_json, follow=True)
+
+
+@app.command("pause", short_help="Let the task at work finish and start no other.")
+def pause_job(context: typer.Context, job: JobId, as_json: AsJson = False, data_dir: DataDir = None) -> None:
+    """Let the task at work finish and start no other."""
+    raise _job_summary(context, data_dir, "POST", f"/jobs/{job}/pause", as_json=as_json)
+
+
+@app.command("resume", short_help="Go on with a paused job.")
+def resume_job(context: typer.Context, job: JobId, as_json: AsJson = False, data_dir: DataDir = None) -> None:
+    """Go on with a paused job, and follow it."""
+    raise _job_summary(context, data_dir, "POST", f"/jobs/{job}/resume", as_json=as_json, follow=True)
+
+
+@app.command("cancel", short_help="Stop a job for good.")
+def cancel_job(context: typer.Context, job: JobId, as_json: AsJson = False, data_dir: DataDir = None) -> None:
+    """Stop a job for good."""
+    raise _job_summary(context, data_dir, "POST", f"/jobs/{job}/cancel", as_json=as_json)
+
+
+@app.command("retry", short_help="Try a failed task again.")
+def retry_task(
+    context: typer.Context,
+    job: JobId,
+    task: TaskId,
+    as_json: AsJson = False,
+    data_dir: DataDir = None,
+) -> None:
+    """Try a failed task again, and go on with the job."""
+    path = f"/jobs/{job}/retry"
+    raise _job_summary(context, data_dir, "POST", path, as_json=as_json, follow=True, body={"task_id": task})
+
+
+@app.command("replan", short_help="Plan the rest of a failed or paused job anew.")
+def replan_job(context: typer.Context, job: JobId, as_json: AsJson = False, data_dir: DataDir = None) -> None:
+    """Plan the rest of a failed or paused job anew; it waits for your approval."""
+    raise _job_summary(context, data_dir, "POST", f"/jobs/{job}/replan", as_json=as_json)
+
+
+@app.command("audit", short_help="Compare the plan with what was done, task by task.")
+def audit_job(context: typer.Context, job: JobId, as_json: AsJson = False, data_dir: DataDir = None) -> None:
+    """Compare the plan with what was done: per task its files, commands, time and cost."""
+    raise _job_summary(context, data_dir, "GET", f"/jobs/{job}/audit", as_json=as_json)
+
+
+@app.command("diff", short_help="Show the changes that wait to be kept or dropped.")
+def diff_job(context: typer.Context, job: JobId, as_json: AsJson = False, data_dir: DataDir = None) -> None:
+    """Show the changes of a job that wait to be kept or dropped; of a race, those of each agent."""
+    raise _job_summary(context, data_dir, "GET", f"/jobs/{job}/diff", as_json=as_json)
+
+
+@app.command("commit", short_help="Keep a job's changes.")
+def commit_job(
+    context: typer.Context,
+    job: JobId,
+    task: Annotated[str | None, typer.Option("--task", help="Of a race: the task to keep.", metavar="TASK")] = None,
+    agent: Annotated[
+        str | None, typer.Option("--agent", help="Of a race: whose work to keep.", metavar="AGENT")
+    ] = None,
+    path: Annotated[
+        list[str] | None, typer.Option("--path", help="Keep only this path. Repeatable.", metavar="PATH")
+    ] = None,
+    overwrite: Annotated[
+        list[str] | None,
+        typer.Option("--overwrite", help="A path that may be overwritten. Repeatable.", metavar="PATH"),
+    ] = None,
+    as_json: AsJson = False,
+    data_dir: DataDir = None,
+) -> None:
+    """Keep a job's changes: all, those at some paths, or the work of one agent of a race."""
+    body: Mapping[str, JsonValue] = {
+        "task_id": task,
+        "agent": agent,
+        "paths": [*path] if path else None,
+        "overwrite": [*(overwrite or ())],
+    }
+    raise _job_summary(context, data_dir, "POST", f"/jobs/{job}/commit", as_json=as_json, body=body)
+
+
+@app.command("drop", short_help="Drop a job's changes; the workspace stays as it is.")
+def drop_job(context: typer.Context, job: JobId, as_json: AsJson = False, data_dir: DataDir = None) -> None:
+    """Drop a job's changes; the workspace stays as it is."""
+    raise _job_summary(context, data_dir, "POST", f"/jobs/{job}/drop", as_json=as_json)
+
+
+@app.command("undo", short_help="Undo what one task changed.")
+def undo_task(
+    context: typer.Context,
+    job: JobId,
+    task: TaskId,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what would be undone.")] = False,
+    overwrite: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--overwrite", help="A path where a later change of the same lines may be lost. Repeatable.", metavar="PATH"
+        ),
+    ] = None,
+    as_json: AsJson = False,
+    data_dir: DataDir = None,
+) -> None:
+    """Undo what one task changed, and keep later, independent work."""
+    body: Mapping[str, JsonValue] = {"dry_run": dry_run, "overwrite": [*(overwrite or ())]}
+    path = f"/jobs/{job}/tasks/{quote(task, safe='')}/undo"
+    raise _job_summary(context, data_dir, "POST", path, as_json=as_json, body=body)
+
+
+def _job_summary(
+    context: typer.Context,
+    data_dir: Path | None,
+    method: str,
+    path: str,
+    *,
+    as_json: bool,
+    follow: bool = False,
+    body: Mapping[str, JsonValue] | None = None,
+) -> typer.Exit:
+    invocation = invoked(context, data_dir=data_dir)
+    return typer.Exit(ask_server(invocation, method, path, as_json=as_json, follow=follow, body=body))
 
 
 def ask_server(
@@ -38,18 +219,19 @@ def ask_server(
     async def work(settings: Settings, address: ServerAddress) -> int:
         async with ServerClient(address.url, address.token) as client:
             before = await _last_number(client, path) if follow else 0
-            found = (
+            answer = (
                 await client.get(path) if method == "GET" else await client.post(path, msgspec.to_builtins(body or {}))
             )
             if not follow:
-                _print(found, as_json=as_json)
+                _print(answer, as_json=as_json)
                 return EXIT_CODES[RunEnding.DONE]
-            outcome = await _follow(client, found, after=before)
+            outcome = await _follow(client, answer, after=before)
+            job = await read_job(client, str(answer["id"]))
             if as_json:
-                _print(await client.get(f"/jobs/{found['id']}"), as_json=True)
+                _print(job, as_json=True)
                 return outcome.exit_code
-            chat_id, job_id = str(found["context_id"]), str(found["id"])
-            advice = advice_for(outcome, chat_id, address, settings, job_id=job_id)
+            chat_id, job_id = str(answer["context_id"]), str(answer["id"])
+            advice = advice_for(outcome, chat_id, address, settings, job=job)
             TextReporter(stdout(), stderr()).finish(outcome, chat_id=chat_id, advice=advice)
             await print_audit(client, job_id, outcome)
             return outcome.exit_code
@@ -95,6 +277,14 @@ async def _outcome_now(client: ServerClient, job: Json, tracker: JobTracker) -> 
     return None
 
 
+async def read_job(client: ServerClient, job_id: str) -> Json:
+    """Returns the job as it is; only its id where the server is gone."""
+    try:
+        return await client.get(f"/jobs/{job_id}")
+    except (ServerRefused, ServerUnreachable):
+        return {"id": job_id}
+
+
 async def print_audit(client: ServerClient, job_id: str, outcome: RunOutcome) -> None:
     """Prints the plan against what was done, if the work is over; a server that is gone cannot tell."""
     if outcome.ending not in (RunEnding.DONE, RunEnding.FAILED) and outcome.code != "awaiting_commit":
@@ -107,37 +297,37 @@ async def print_audit(client: ServerClient, job_id: str, outcome: RunOutcome) ->
         stderr().line(strip_controls(line))
 
 
-def _print(found: Json, *, as_json: bool) -> None:
+def _print(answer: Json, *, as_json: bool) -> None:
     if as_json:
-        stdout().json(json.dumps(found, ensure_ascii=False))
+        stdout().json(json.dumps(answer, ensure_ascii=False))
         return
-    for line in _lines(found):
+    for line in _lines(answer):
         stdout().line(strip_controls(line))
 
 
 _TABLES = {"templates": template_lines, "workers": worker_lines, "agents": agent_lines, "jobs": job_lines}
 
 
-def _lines(found: Json) -> Iterator[str]:
+def _lines(answer: Json) -> Iterator[str]:
     for name, lines in _TABLES.items():
-        if name in found:
-            yield from lines(found)
+        if name in answer:
+            yield from lines(answer)
             return
-    if "steps" in found and "request" not in found:
-        yield from audit_lines(found)
+    if "steps" in answer and "request" not in answer:
+        yield from audit_lines(answer)
         return
-    if "diff" in found and "request" not in found:
-        yield from diff_lines(found)
+    if "diff" in answer and "request" not in answer:
+        yield from diff_lines(answer)
         return
-    yield f"{found['id']}  {found['status']}: {found['request']}"
-    tasks = found.get("tasks")
+    yield f"{answer['id']}  {answer['status']}: {answer['request']}"
+    tasks = answer.get("tasks")
     for task in tasks if isinstance(tasks, list) else []:
         if isinstance(task, dict):
             claimed = " (claimed)" if task.get("claimed") else ""
             yield f"  {task['id']!s:<14} {task['status']}{claimed}: {task.get('result') or task.get('description')}"
-    error = found.get("error")
+    error = answer.get("error")
     if isinstance(error, dict):
         yield f"  {error.get('message')}"
-    yield from next_job_commands(str(found["status"]), str(found["id"]))
-    if found.get("final_response"):
-        yield str(found["final_response"])
+    yield from next_job_commands(answer)
+    if answer.get("final_response"):
+        yield str(answer["final_response"])

@@ -46,7 +46,7 @@ def list_models(invocation: Invocation) -> int:
         return _print_error("list", error)
     for line in connected:
         stdout().line(line)
-    ready = {one.model.name for one in folder.ready()}
+    ready = {downloaded.model.name for downloaded in folder.ready()}
     for model in folder.all():
         stdout().line(f"{model.name:<22}{_state(folder, model, ready):<16}{_needs(model)}")
     if not engine_installed():

@@ -10,20 +10,10 @@ from typing import Annotated
 import typer
 
 from anycowork import __version__
-from anycowork.cli import (
-    agents_group,
-    audit_group,
-    database_group,
-    jobs_group,
-    mcp_group,
-    model_group,
-    people_group,
-    role_group,
-    workflow_group,
-)
-from anycowork.cli.command_order import OrderedCommands
+from anycowork.cli.command_groups import CommandGroup, MainGroup
 from anycowork.cli.help_texts import (
     ACP_HELP,
+    AGENTS_HELP,
     CHAT_HELP,
     CHATS_HELP,
     EXPORT_HELP,
@@ -33,19 +23,26 @@ from anycowork.cli.help_texts import (
     SEARCH_HELP,
     SERVE_HELP,
     USAGE_HELP,
+    VERIFY_HELP,
     WORKER_HELP,
 )
 from anycowork.cli.options import (
     Allow,
+    AsJson,
+    CacheFolder,
     DatabaseUrl,
     DatabaseWithoutPassword,
     DataDir,
     Events,
     Host,
+    Insecure,
     Invocation,
-    Json,
+    JoinToken,
+    JoinUrl,
+    Labels,
     MaxCost,
     Model,
+    MostJobs,
     NoOpen,
     Port,
     Role,
@@ -56,27 +53,14 @@ from anycowork.cli.options import (
     folder,
     invoked,
 )
-from anycowork.cli.plain_help import CommandGroup
 from anycowork.cli.run_options import JsonErrorCommand, RunOptions, run_headless
 from anycowork.client.stdio import OutputLost, abandon_stdout, make_stdio_usable
 
 app = CommandGroup(
-    cls=OrderedCommands,
+    cls=MainGroup,
     no_args_is_help=False,
     pretty_exceptions_enable=False,
-    rich_markup_mode=None,  # it would cost 0.4 CPU seconds at every --help
     context_settings={"help_option_names": ["-h", "--help"]},
-)
-app.add_typer(workflow_group.app, name="workflow")
-app.add_typer(role_group.app, name="role")
-app.add_typer(people_group.app, name="people")
-app.add_typer(model_group.app, name="model")
-app.add_typer(mcp_group.app, name="mcp")
-app.add_typer(audit_group.app, name="audit")
-app.add_typer(database_group.app, name="database")
-app.add_typer(jobs_group.app, name="jobs")
-app.command("agents", help=agents_group.AGENTS_HELP, short_help="Say which agents jobs can use.")(
-    agents_group.list_agents
 )
 
 
@@ -139,18 +123,23 @@ def serve(
 def worker(
     context: typer.Context,
     database: DatabaseWithoutPassword = None,
-    jobs: Annotated[
-        int, typer.Option("--jobs", min=1, max=100, help="How many jobs run at the same time.", metavar="N")
-    ] = 4,
+    jobs: MostJobs = 4,
+    join: JoinUrl = None,
+    token: JoinToken = None,
+    labels: Labels = None,
+    cache: CacheFolder = None,
+    insecure: Insecure = False,
     data_dir: DataDir = None,
 ) -> None:
+    from anycowork.cli.joined_worker import run_joined_worker
+    from anycowork.cli.worker import run_worker
     from anycowork.domain.errors import AnyCoworkError, Invalid
 
     try:
-        settings = invoked(context, database_url=database, data_dir=data_dir).settings()
-        from anycowork.cli.worker import run_worker
-
-        raise typer.Exit(run_worker(settings, most_jobs=jobs))
+        if join is not None:
+            raise typer.Exit(run_joined_worker(join, token, labels, cache=cache, insecure=insecure, runs=jobs))
+        invocation = invoked(context, database_url=database, data_dir=data_dir)
+        raise typer.Exit(run_worker(invocation.settings(), most_jobs=jobs))
     except AnyCoworkError as error:
         typer.echo(f"anycowork worker: {error.message}", err=True)
         raise typer.Exit(2 if isinstance(error, Invalid) else 1) from None
@@ -189,7 +178,7 @@ def run(
     ] = None,
     data_dir: DataDir = None,
 ) -> None:
-    places: dict[str, object] = {"workspace": workspace, "model": model, "data_dir": data_dir}
+    options: dict[str, object] = {"workspace": workspace, "model": model, "data_dir": data_dir}
     how: RunOptions = {
         "role": role,
         "plan_file": approved_plan,
@@ -202,7 +191,7 @@ def run(
         "review": review,
         "race": race,
     }
-    raise run_headless(context, request or [], places, **how)
+    raise run_headless(context, request or [], options, **how)
 
 
 @app.command(help=CHAT_HELP, short_help="Chat in the terminal.")
@@ -252,13 +241,15 @@ def import_chats(
 def export_chat(
     context: typer.Context,
     chat_id: Annotated[str, typer.Argument(help="The chat's id; `anycowork chats` lists them.", metavar="CHAT_ID")],
-    wanted: Annotated[ExportChoice, typer.Option("--format", "-f", help="How it is written.")] = ExportChoice.markdown,
+    export_format: Annotated[
+        ExportChoice, typer.Option("--format", "-f", help="How it is written.")
+    ] = ExportChoice.markdown,
     output: Annotated[Path | None, typer.Option("--output", "-o", help="The file. [stdout]", metavar="FILE")] = None,
     data_dir: DataDir = None,
 ) -> None:
-    from anycowork.cli.export import export
+    from anycowork.cli.chats import export
 
-    code = export(invoked(context, data_dir=data_dir), chat_id, wanted=wanted.value, output=output)
+    code = export(invoked(context, data_dir=data_dir), chat_id, export_format=export_format.value, output=output)
     raise typer.Exit(code)
 
 
@@ -267,7 +258,7 @@ def list_chats(
     context: typer.Context,
     limit: Annotated[int, typer.Option("--limit", min=1, max=500, help="At most so many chats.", metavar="N")] = 20,
     archived: Annotated[bool, typer.Option("--archived", help="The archived ones instead.")] = False,
-    as_json: Json = False,
+    as_json: AsJson = False,
     data_dir: DataDir = None,
 ) -> None:
     from anycowork.cli.chats import list_chats
@@ -279,15 +270,15 @@ def list_chats(
 @app.command("search", help=SEARCH_HELP, short_help="Search in all chats.")
 def search_chats(
     context: typer.Context,
-    words: Annotated[list[str], typer.Argument(help="The words to find.", metavar="WORDS")],
+    query_words: Annotated[list[str], typer.Argument(help="The words to find.", metavar="WORDS")],
     limit: Annotated[int, typer.Option("--limit", min=1, max=100, help="At most so many messages.", metavar="N")] = 20,
-    as_json: Json = False,
+    as_json: AsJson = False,
     data_dir: DataDir = None,
 ) -> None:
-    from anycowork.cli.search import search
+    from anycowork.cli.chats import search
 
     invocation = invoked(context, data_dir=data_dir)
-    raise typer.Exit(search(invocation, " ".join(words), limit=limit, as_json=as_json))
+    raise typer.Exit(search(invocation, " ".join(query_words), limit=limit, as_json=as_json))
 
 
 @app.command(
@@ -300,7 +291,7 @@ def show_instructions(
         str | None, typer.Option("--trust", help="Trust them: the hash that was shown.", metavar="HASH")
     ] = None,
     distrust: Annotated[bool, typer.Option("--distrust", help="Stop using them.")] = False,
-    as_json: Json = False,
+    as_json: AsJson = False,
     data_dir: DataDir = None,
 ) -> None:
     from anycowork.cli.instructions import instructions
@@ -328,7 +319,7 @@ def show_usage(
     since: Annotated[str | None, typer.Option(help="The first day, as 2026-11-01.", metavar="DAY")] = None,
     until: Annotated[str | None, typer.Option(help="The last day.", metavar="DAY")] = None,
     limit: Annotated[int, typer.Option(help="How many lines at most.", min=1, max=1000, metavar="N")] = 100,
-    as_json: Json = False,
+    as_json: AsJson = False,
     data_dir: DataDir = None,
 ) -> None:
     from anycowork.cli.usage import show_usage as command
@@ -337,8 +328,29 @@ def show_usage(
     raise typer.Exit(command(invocation, by=by.value, since=since, until=until, limit=limit, as_json=as_json))
 
 
+@app.command("agents", help=AGENTS_HELP, short_help="Say which agents jobs can use.")
+def list_agents(context: typer.Context, as_json: AsJson = False, data_dir: DataDir = None) -> None:
+    from anycowork.cli.jobs import ask_server
+
+    raise typer.Exit(ask_server(invoked(context, data_dir=data_dir), "GET", "/agents", as_json=as_json))
+
+
+@app.command("verify", help=VERIFY_HELP)
+def verify_receipt(
+    context: typer.Context,
+    receipt: Annotated[str, typer.Argument(help="A receipt's file, or its id.", metavar="FILE|ID")],
+    workspace: Annotated[
+        Path | None, typer.Option("--workspace", help="The folder with the files; this one without it.", metavar="DIR")
+    ] = None,
+    data_dir: DataDir = None,
+) -> None:
+    from anycowork.cli.verify import verify
+
+    raise typer.Exit(verify(invoked(context, data_dir=data_dir), receipt, workspace=workspace))
+
+
 @app.command()
-def doctor(context: typer.Context, as_json: Json = False, data_dir: DataDir = None) -> None:
+def doctor(context: typer.Context, as_json: AsJson = False, data_dir: DataDir = None) -> None:
     """Check this machine, and say how to get what is missing. Exit code 1 if something needed is missing."""
     from anycowork.cli import doctor as command
 
@@ -353,10 +365,10 @@ def version() -> None:
 
 @app.command("help")
 def show_help(
-    words: Annotated[list[str] | None, typer.Argument(help="Which command.", metavar="COMMAND")] = None,
+    command_words: Annotated[list[str] | None, typer.Argument(help="Which command.", metavar="COMMAND")] = None,
 ) -> None:
     """Show help, for everything or for one command."""
-    app([*(words or []), "--help"], prog_name="anycowork")
+    app([*(command_words or []), "--help"], prog_name="anycowork")
 
 
 def main() -> None:

@@ -1,6 +1,8 @@
-"""`anycowork mcp add | list | test | sign-in | remove`: the MCP servers of the running server, or of one of our own."""
+"""`anycowork mcp add | edit | list | test | sign-in | remove | clean`: the MCP servers of the running server, or of one of our own."""
 
 import asyncio
+import os
+import sys
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from urllib.parse import quote
 
@@ -13,8 +15,10 @@ from anycowork.client.console import stderr, stdout, strip_controls
 from anycowork.client.http import ServerClient
 from anycowork.domain.errors import AnyCoworkError, Invalid
 from anycowork.domain.messages import Json
+from anycowork.server.disk_usage import human_size
 
 TEST_SECONDS = 120.0  # the server itself gives up after 90
+_LOOK_SECONDS = 1.0
 SIGN_IN_SECONDS = 660  # the server itself gives up after 600
 
 
@@ -31,13 +35,8 @@ def add(invocation: Invocation, *, wanted: Mapping[str, JsonValue], env: Sequenc
             raise Invalid(
                 "Name its program and arguments, or its address with --url. `anycowork mcp add -h` has examples."
             )
-        missing = [name for name in env if name not in environ]
-        if missing:
-            raise Invalid(
-                f"The variable {missing[0]} is not set here, so it cannot be passed on. Set it, and try again."
-            )
         given = {key: value for key, value in wanted.items() if value is not None}
-        await client.post("/mcp/servers", {**given, "env": {name: environ[name] for name in env}})
+        await client.post("/mcp/servers", {**given, "env": _values(environ, env)})
         name = str(wanted["name"])
         try:
             code = await _test(client, name)
@@ -51,6 +50,35 @@ def add(invocation: Invocation, *, wanted: Mapping[str, JsonValue], env: Sequenc
     return run_with_client("add", invocation, work)
 
 
+def edit(
+    invocation: Invocation, *, name: str, changes: Mapping[str, JsonValue], hosts: Sequence[str], env: Sequence[str]
+) -> int:
+    """Changes the server, then tests it. `hosts` are added to those that it may reach. 0 if it is ready, else 1."""
+
+    async def work(client: ServerClient) -> int:
+        path = f"/mcp/servers/{quote(name, safe='')}"
+        body: Json = {key: value for key, value in changes.items() if value is not None}
+        if env:
+            body["env"] = _values(invocation.environ, env)
+        if hosts:
+            known = (await client.get(path))["network"]
+            body["network"] = [*(known if isinstance(known, list) else []), *hosts]
+        if not body:
+            raise Invalid("Say what is to change. `anycowork mcp edit -h` lists it.")
+        await client.patch(path, body)
+        return await _test(client, name)
+
+    return run_with_client("edit", invocation, work)
+
+
+def _values(environ: Mapping[str, str], names: Sequence[str]) -> Json:
+    """Raises: Invalid."""
+    missing = [name for name in names if name not in environ]
+    if missing:
+        raise Invalid(f"The variable {missing[0]} is not set here, so it cannot be passed on. Set it, and try again.")
+    return {name: environ[name] for name in names}
+
+
 def list_servers(invocation: Invocation) -> int:
     async def work(client: ServerClient) -> int:
         servers = (await client.get("/mcp/servers"))["servers"]
@@ -60,6 +88,11 @@ def list_servers(invocation: Invocation) -> int:
                 _print_server(server)
         if not servers:
             stdout().line("No MCP servers. `anycowork mcp add` adds one.")
+        folders = (await client.get("/mcp/data_folders"))["data_folders"]
+        for folder in folders if isinstance(folders, list) else []:
+            if isinstance(folder, dict) and not folder["has_server"]:
+                line = f"{folder['name']}: removed; it has left {_size(folder['bytes'])} (`anycowork mcp clean {folder['name']}` deletes it)"
+                stdout().line(strip_controls(line))
         return EXIT_CODES[RunEnding.DONE]
 
     return run_with_client("list", invocation, work)
@@ -86,13 +119,40 @@ def sign_in(invocation: Invocation, *, name: str) -> int:
     return run_with_client("sign-in", invocation, work)
 
 
-def remove(invocation: Invocation, *, name: str) -> int:
+def remove(invocation: Invocation, *, name: str, with_data: bool | None = None) -> int:
+    """`with_data` None: a person at the terminal is asked; where nobody is, its data folder stays."""
+
     async def work(client: ServerClient) -> int:
-        await client.delete(f"/mcp/servers/{quote(name, safe='')}")
+        path = f"/mcp/servers/{quote(name, safe='')}"
+        size = (await client.get(path)).get("data_bytes")
+        deletes = with_data if with_data is not None or size == 0 else _person_deletes(name, _size(size))
+        await client.delete(f"{path}?with_data={'true' if deletes else 'false'}")
         stdout().line(f"{name} is removed.")
+        if size != 0 and not deletes:
+            stdout().line(f"Its data folder is kept ({_size(size)}); `anycowork mcp clean {name}` deletes it.")
         return EXIT_CODES[RunEnding.DONE]
 
     return run_with_client("remove", invocation, work)
+
+
+def clean(invocation: Invocation, *, name: str) -> int:
+    async def work(client: ServerClient) -> int:
+        await client.delete(f"/mcp/data_folders/{quote(name, safe='')}")
+        stdout().line(f"The data folder of {name} is empty now.")
+        return EXIT_CODES[RunEnding.DONE]
+
+    return run_with_client("clean", invocation, work)
+
+
+def _person_deletes(name: str, size: str) -> bool:
+    if not (sys.stdin.isatty() and os.isatty(2)):
+        return False
+    stderr().line(f"Delete the data folder of {name} as well ({size})? [y/N]")
+    return sys.stdin.readline().strip().lower() in ("y", "yes")
+
+
+def _size(bytes_: JsonValue) -> str:
+    return human_size(bytes_) if isinstance(bytes_, int) else "an unknown size"
 
 
 async def _sign_in_state(client: ServerClient, name: str) -> JsonValue:
@@ -102,9 +162,26 @@ async def _sign_in_state(client: ServerClient, name: str) -> JsonValue:
 
 
 async def _test(client: ServerClient, name: str) -> int:
-    shown = await client.post(f"/mcp/servers/{quote(name, safe='')}/connect")
+    path = f"/mcp/servers/{quote(name, safe='')}"
+    printed = await _log_of(client, path)
+    connecting = asyncio.ensure_future(client.post(f"{path}/connect"))
+    try:
+        while not (await asyncio.wait([connecting], timeout=_LOOK_SECONDS))[0]:
+            lines = await _log_of(client, path)
+            for line in lines[len(printed) :]:
+                stderr().line(strip_controls(f"  {line}"))
+            printed = lines
+    finally:
+        connecting.cancel()
+        await asyncio.wait([connecting])
+    shown = connecting.result()
     _print_server(shown)
     return EXIT_CODES[RunEnding.DONE if shown.get("status") == "ready" else RunEnding.FAILED]
+
+
+async def _log_of(client: ServerClient, path: str) -> list[JsonValue]:
+    lines = (await client.get(path))["log"]
+    return lines if isinstance(lines, list) else []
 
 
 def _print_kept(name: str) -> None:
@@ -122,9 +199,25 @@ def _print_server(server: Json) -> None:
         if isinstance(tool, dict) and tool.get("enabled"):
             marked = ", read-only" if tool.get("read_only") else ""
             stdout().line(strip_controls(f"  {name}__{tool['name']}{marked}: {tool['description']}"))
+    for text in _folders_of(server):
+        stdout().line(strip_controls(f"  {text}"))
+    refused = server["refused_hosts"]
+    for host in refused if isinstance(refused, list) else []:
+        stdout().line(
+            strip_controls(f"  it wanted to reach {host}; to allow that: `anycowork mcp edit {name} --network {host}`")
+        )
     problems = server["problems"]
     for problem in problems if isinstance(problems, list) else []:
         stdout().line(strip_controls(f"  not offered: {problem}"))
+
+
+def _folders_of(server: Json) -> list[str]:
+    """What it sees and keeps, where that is not the usual."""
+    access = {"none": "it sees no workspace", "layer": "it may change files of the workspace, each call in a layer"}
+    texts = [access[key] for key in [str(server["workspace_access"])] if key in access]
+    if server["data_folder"] or server["data_bytes"] != 0:
+        texts.append(f"its data folder (/home/sandbox) holds {_size(server['data_bytes'])}")
+    return texts
 
 
 def run_with_client(word: str, invocation: Invocation, work: Callable[[ServerClient], Awaitable[int]]) -> int:

@@ -63,6 +63,26 @@ def without_password(url: str) -> str:
     return url
 
 
+MostJobs = Annotated[
+    int,
+    typer.Option("--jobs", min=1, max=100, help="How many jobs, or commands of a server, run at once.", metavar="N"),
+]
+JoinUrl = Annotated[
+    str | None, typer.Option("--join", help="Join this server over HTTP instead of a database.", metavar="URL")
+]
+JoinToken = Annotated[
+    str | None,
+    typer.Option("--token", help="The join token, good once.", envvar="ANYCOWORK_JOIN_TOKEN", metavar="TOKEN"),
+]
+Labels = Annotated[
+    str | None, typer.Option("--labels", help="What the worker offers, such as gpu,node20.", metavar="LABELS")
+]
+CacheFolder = Annotated[
+    Path | None, typer.Option("--cache", help="Where a joined worker keeps contents.", metavar="DIR")
+]
+Insecure = Annotated[
+    bool, typer.Option("--insecure", help="Allow plain HTTP to another machine, such as through a tunnel.")
+]
 DatabaseWithoutPassword = Annotated[
     str | None,
     typer.Option(
@@ -76,7 +96,7 @@ Model = Annotated[
     str | None, typer.Option("--model", "-m", help="The model to use, as provider/model.", metavar="MODEL")
 ]
 NoOpen = Annotated[bool, typer.Option("--no-open", help="Do not open the browser.")]
-Json = Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")]
 Role = Annotated[
     str | None,
     typer.Option(

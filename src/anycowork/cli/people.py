@@ -1,9 +1,13 @@
-"""`anycowork people`: lists, adds, changes and removes the people of the server."""
+"""`anycowork people …`: lists, adds and removes the people of the server."""
 
 import json
 from collections.abc import Awaitable, Callable
+from typing import Annotated
 
-from anycowork.cli.options import Invocation
+import typer
+
+from anycowork.cli.command_groups import CommandGroup
+from anycowork.cli.options import AsJson, DataDir, Invocation, invoked
 from anycowork.cli.run_outcome import EXIT_CODES, RunEnding
 from anycowork.cli.server_command import run_with_server
 from anycowork.client.console import stderr, stdout, strip_controls
@@ -13,11 +17,74 @@ from anycowork.domain.messages import Json
 from anycowork.domain.people import name_key
 from anycowork.domain.people_changes import PeopleChangeType
 
+PEOPLE_HELP = """List, add and remove the people of the server.
+
+Each person has a name, a token of their own and an access: admin (everything), member (works and approves) or viewer (reads).
+Alone you need none of this.
+
+Examples:
+
+\b
+    anycowork people
+    anycowork people add Ada
+    anycowork people add Bob --access viewer
+    anycowork people access Bob member
+    anycowork people token Ada
+    anycowork people remove Bob
+    anycowork people log
+"""
+
+app = CommandGroup(help=PEOPLE_HELP, short_help="List, add and remove people.", invoke_without_command=True)
+Name = Annotated[str, typer.Argument(help="Who; upper and lower case do not matter.", metavar="NAME")]
+Level = Annotated[str, typer.Argument(help="What they may do: admin, member or viewer.", metavar="LEVEL")]
+
+
+@app.callback()
+def list_people(context: typer.Context, as_json: AsJson = False, data_dir: DataDir = None) -> None:
+    if context.invoked_subcommand is not None:
+        return
+    raise typer.Exit(_list_people(invoked(context, data_dir=data_dir), as_json=as_json))
+
+
+@app.command("add", help="Add a person and print their token, this once.")
+def add_person(
+    context: typer.Context,
+    name: Annotated[str, typer.Argument(help="Their name.", metavar="NAME")],
+    access: Annotated[
+        str, typer.Option("--access", help="What they may do: admin, member or viewer.", metavar="LEVEL")
+    ] = "member",
+    data_dir: DataDir = None,
+) -> None:
+    raise typer.Exit(_add_person(invoked(context, data_dir=data_dir), name, access))
+
+
+@app.command("access", help="Change what a person may do, at once.")
+def change_access(context: typer.Context, name: Name, level: Level, data_dir: DataDir = None) -> None:
+    raise typer.Exit(_change_access(invoked(context, data_dir=data_dir), name, level))
+
+
+@app.command("token", help="Print a new token for a person, this once. The old one ends, and so do their browsers.")
+def new_token(context: typer.Context, name: Name, data_dir: DataDir = None) -> None:
+    raise typer.Exit(_new_token(invoked(context, data_dir=data_dir), name))
+
+
+@app.command("remove", help="Remove a person. Their token, browsers and streams end at once; records keep their name.")
+def remove_person(context: typer.Context, name: Name, data_dir: DataDir = None) -> None:
+    raise typer.Exit(_remove_person(invoked(context, data_dir=data_dir), name))
+
+
+@app.command(
+    "log", help="Show who added, changed or removed whom, newest first. 'anycowork audit verify' checks this log."
+)
+def list_changes(context: typer.Context, as_json: AsJson = False, data_dir: DataDir = None) -> None:
+    raise typer.Exit(_list_changes(invoked(context, data_dir=data_dir), as_json=as_json))
+
+
 _NOBODY = "Only you, the owner. Add someone with 'anycowork people add NAME'."
 _ONCE = "This token is shown only now. It signs in on the page; programs send it as a bearer token."
 
 
-def list_people(invocation: Invocation, *, as_json: bool) -> int:
+def _list_people(invocation: Invocation, *, as_json: bool) -> int:
     """Prints the people and their access; returns the exit code."""
 
     async def work(client: ServerClient) -> None:
@@ -25,15 +92,15 @@ def list_people(invocation: Invocation, *, as_json: bool) -> int:
         if as_json:
             stdout().json(json.dumps({"people": people}, ensure_ascii=False))
             return
-        for one in people:
-            stdout().line(strip_controls(f"{one['access']!s:<8} {one['name']}"))
+        for person in people:
+            stdout().line(strip_controls(f"{person['access']!s:<8} {person['name']}"))
         if len(people) == 1:
             stderr().line(_NOBODY)
 
     return _run("", invocation, work)
 
 
-def list_changes(invocation: Invocation, *, as_json: bool) -> int:
+def _list_changes(invocation: Invocation, *, as_json: bool) -> int:
     """Prints who changed what about whom, newest first; returns the exit code."""
 
     async def work(client: ServerClient) -> None:
@@ -41,15 +108,15 @@ def list_changes(invocation: Invocation, *, as_json: bool) -> int:
         if as_json:
             stdout().json(json.dumps({"changes": changes}, ensure_ascii=False))
             return
-        for one in changes:
-            stdout().line(strip_controls(f"{one['at']} {_sentence(one)}"))
+        for change in changes:
+            stdout().line(strip_controls(f"{change['at']} {_sentence(change)}"))
         if not changes:
             stderr().line("Nobody was added yet.")
 
     return _run("log", invocation, work)
 
 
-def add_person(invocation: Invocation, name: str, access: str) -> int:
+def _add_person(invocation: Invocation, name: str, access: str) -> int:
     """Prints the token of the new person; returns the exit code."""
 
     async def work(client: ServerClient) -> None:
@@ -58,7 +125,7 @@ def add_person(invocation: Invocation, name: str, access: str) -> int:
     return _run("add", invocation, work)
 
 
-def change_access(invocation: Invocation, name: str, level: str) -> int:
+def _change_access(invocation: Invocation, name: str, level: str) -> int:
     async def work(client: ServerClient) -> None:
         changed = await client.patch(f"/people/{await _id_of(client, name)}", {"access": level})
         stdout().line(strip_controls(f"{changed['name']} is {_with_article(changed['access'])} now."))
@@ -66,7 +133,7 @@ def change_access(invocation: Invocation, name: str, level: str) -> int:
     return _run("access", invocation, work)
 
 
-def new_token(invocation: Invocation, name: str) -> int:
+def _new_token(invocation: Invocation, name: str) -> int:
     """Prints the new token; returns the exit code."""
 
     async def work(client: ServerClient) -> None:
@@ -75,7 +142,7 @@ def new_token(invocation: Invocation, name: str) -> int:
     return _run("token", invocation, work)
 
 
-def remove_person(invocation: Invocation, name: str) -> int:
+def _remove_person(invocation: Invocation, name: str) -> int:
     async def work(client: ServerClient) -> None:
         await client.delete(f"/people/{await _id_of(client, name)}")
         stdout().line(strip_controls(f"{name} was removed."))
@@ -98,18 +165,18 @@ def _show_token(person: Json) -> None:
 
 
 async def _people(client: ServerClient) -> list[Json]:
-    found = (await client.get("/people")).get("people")
-    return [one for one in found if isinstance(one, dict)] if isinstance(found, list) else []
+    people = (await client.get("/people")).get("people")
+    return [person for person in people if isinstance(person, dict)] if isinstance(people, list) else []
 
 
 async def _changes(client: ServerClient) -> list[Json]:
-    found: list[Json] = []
+    all_changes: list[Json] = []
     page = await client.get("/people/changes?limit=500")
     while True:
         changes = page.get("changes")
-        found += [one for one in changes if isinstance(one, dict)] if isinstance(changes, list) else []
+        all_changes += [change for change in changes if isinstance(change, dict)] if isinstance(changes, list) else []
         if page.get("next") is None:
-            return found
+            return all_changes
         page = await client.get(f"/people/changes?limit=500&before={page['next']}")
 
 
@@ -118,18 +185,18 @@ def _sentence(change: Json) -> str:
     name, old = person["name"], before.get("name")
     match change["type"]:
         case PeopleChangeType.ADDED:
-            what = f"added {name} as {_with_article(person['access'])}"
+            action = f"added {name} as {_with_article(person['access'])}"
         case PeopleChangeType.TOKEN_RENEWED:
-            what = f"made a new token for {name}"
+            action = f"made a new token for {name}"
         case PeopleChangeType.REMOVED:
-            what = f"removed {name}"
+            action = f"removed {name}"
         case _:
             renamed = f"renamed {old} to {name}" if old != name else ""
             changed = f"made {name} {_with_article(person['access'])} (was {_with_article(before.get('access'))})"
-            what = " and ".join(
+            action = " and ".join(
                 part for part in (renamed, changed if person["access"] != before.get("access") else "") if part
             )
-    return f"{change['by'] or 'The owner'} {what}"
+    return f"{change['by'] or 'The owner'} {action}"
 
 
 def _object(value: object) -> Json:
@@ -138,9 +205,9 @@ def _object(value: object) -> Json:
 
 async def _id_of(client: ServerClient, name: str) -> str:
     """Raises: Invalid."""
-    for one in await _people(client):
-        if one["id"] == name or name_key(str(one["name"])) == name_key(name):
-            return str(one["id"])
+    for person in await _people(client):
+        if person["id"] == name or name_key(str(person["name"])) == name_key(name):
+            return str(person["id"])
     raise Invalid(f"There is nobody called '{name}' here. 'anycowork people' lists who is.")
 
 

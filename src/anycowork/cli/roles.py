@@ -1,13 +1,17 @@
-"""`anycowork role`: lists and shows the roles of the server, and checks role files before a server reads them."""
+"""`anycowork role …`: lists, shows and checks roles."""
 
 import json
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from typing import Annotated
 from urllib.parse import quote
 
+import typer
 from pydantic import JsonValue
 
-from anycowork.cli.options import Invocation
+from anycowork.cli.command_groups import CommandGroup
+from anycowork.cli.completion import role_names
+from anycowork.cli.options import AsJson, DataDir, Invocation, invoked
 from anycowork.cli.run_outcome import EXIT_CODES, RunEnding
 from anycowork.cli.server_command import run_with_server
 from anycowork.client.console import stderr, stdout, strip_controls
@@ -15,27 +19,84 @@ from anycowork.client.http import ServerClient
 from anycowork.domain.messages import Json
 from anycowork.permissions.roles import BadRoleFile, read_role_file
 
+LIST_HELP = """List the roles, and what each may do.
+
+Examples:
+
+\b
+    anycowork role list
+    anycowork role list --json
+"""
+
+SHOW_HELP = """Show one role: what it may do, what it answers in, and its prompt.
+
+Example:
+
+\b
+    anycowork role show planner
+"""
+
+CHECK_HELP = """Check role files, and say what is wrong with each. Needs no server.
+
+Without a file, it checks those in the folder `roles` of the data folder, which a server reads when it starts.
+
+Exit codes: 0 all are good, 1 at least one is not.
+
+Examples:
+
+\b
+    anycowork role check
+    anycowork role check translator.toml
+"""
+
+app = CommandGroup(help="List, show and check roles.", no_args_is_help=True)
+
+
+@app.command("list", help=LIST_HELP, short_help="List the roles.")
+def list_roles(context: typer.Context, as_json: AsJson = False, data_dir: DataDir = None) -> None:
+    raise typer.Exit(_list_roles(invoked(context, data_dir=data_dir), as_json=as_json))
+
+
+@app.command("show", help=SHOW_HELP, short_help="Show one role and its prompt.")
+def show_role(
+    context: typer.Context,
+    name: Annotated[str, typer.Argument(help="Which role.", metavar="NAME", autocompletion=role_names)],
+    as_json: AsJson = False,
+    data_dir: DataDir = None,
+) -> None:
+    raise typer.Exit(_show_role(invoked(context, data_dir=data_dir), name, as_json=as_json))
+
+
+@app.command("check", help=CHECK_HELP, short_help="Check role files.")
+def check_roles(
+    context: typer.Context,
+    files: Annotated[list[Path] | None, typer.Argument(help="Which files.", metavar="FILE")] = None,
+    data_dir: DataDir = None,
+) -> None:
+    raise typer.Exit(_check_roles(invoked(context, data_dir=data_dir), files or []))
+
+
 _LARGEST_FILE = 1_000_000  # bytes
 
 
-def list_roles(invocation: Invocation, *, as_json: bool) -> int:
+def _list_roles(invocation: Invocation, *, as_json: bool) -> int:
     """Prints the roles; returns the exit code."""
     return _show("list", "/roles", invocation, _list_lines, as_json=as_json)
 
 
-def show_role(invocation: Invocation, name: str, *, as_json: bool) -> int:
+def _show_role(invocation: Invocation, name: str, *, as_json: bool) -> int:
     """Prints one role with its prompt; returns the exit code."""
     return _show("show", f"/roles/{quote(name, safe='')}", invocation, _role_lines, as_json=as_json)
 
 
-def check_roles(invocation: Invocation, files: Sequence[Path]) -> int:
+def _check_roles(invocation: Invocation, files: Sequence[Path]) -> int:
     """Prints what is wrong with each role file, by default those of the data folder; returns the exit code. Needs no server."""
     folder = invocation.settings().data_dir / "roles"
-    found = [invocation.cwd / file for file in files] or (sorted(folder.glob("*.toml")) if folder.is_dir() else [])
-    if not found:
+    role_files = [invocation.cwd / file for file in files] or (sorted(folder.glob("*.toml")) if folder.is_dir() else [])
+    if not role_files:
         stderr().line(f"There is no role file in {folder}.")
-    faults = [_fault_of(file) for file in found]
-    for file, fault in zip(found, faults, strict=True):
+    faults = [_fault_of(file) for file in role_files]
+    for file, fault in zip(role_files, faults, strict=True):
         (stdout() if fault is None else stderr()).line(strip_controls(fault or f"{file}: ok"))
     return EXIT_CODES[RunEnding.FAILED if any(faults) else RunEnding.DONE]
 
@@ -44,19 +105,19 @@ def _show(
     word: str, path: str, invocation: Invocation, lines: Callable[[Json], Iterator[str]], *, as_json: bool
 ) -> int:
     async def work(client: ServerClient) -> int:
-        found = await client.get(path)
+        answer = await client.get(path)
         if as_json:
-            stdout().json(json.dumps(found, ensure_ascii=False))
+            stdout().json(json.dumps(answer, ensure_ascii=False))
         else:
-            for line in lines(found):
+            for line in lines(answer):
                 stdout().line(strip_controls(line))
         return EXIT_CODES[RunEnding.DONE]
 
     return run_with_server(f"role {word}", invocation, work, usage_statuses=(404, 422))
 
 
-def _list_lines(found: Json) -> Iterator[str]:
-    roles = found.get("roles")
+def _list_lines(answer: Json) -> Iterator[str]:
+    roles = answer.get("roles")
     for role in roles if isinstance(roles, list) else []:
         if isinstance(role, dict):
             yield f"{role['name']!s:<14} {_words(role.get('permissions'))}"
@@ -74,8 +135,8 @@ def _role_lines(role: Json) -> Iterator[str]:
     yield str(role.get("prompt"))
 
 
-def _words(found: JsonValue) -> str:
-    return ", ".join(map(str, found)) if isinstance(found, list) and found else "nothing"
+def _words(value: JsonValue) -> str:
+    return ", ".join(map(str, value)) if isinstance(value, list) and value else "nothing"
 
 
 def _fault_of(file: Path) -> str | None:

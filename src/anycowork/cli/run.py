@@ -7,10 +7,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-import msgspec
-
 from anycowork.cli.headless_run import HeadlessRun, RunRequest
-from anycowork.cli.jobs import print_audit
+from anycowork.cli.jobs import print_audit, read_job
 from anycowork.cli.run_advice import advice_for
 from anycowork.cli.run_cost import RunCost, listed_prices
 from anycowork.cli.run_outcome import RunEnding, RunOutcome
@@ -20,6 +18,7 @@ from anycowork.client.console import stderr, stdout
 from anycowork.client.http import ServerClient
 from anycowork.config.known_models import known_models
 from anycowork.config.settings import Settings
+from anycowork.domain.bounded_json import read_json
 from anycowork.domain.errors import AnyCoworkError, Invalid
 from anycowork.domain.messages import Json
 from anycowork.domain.plan import read_plan
@@ -43,12 +42,12 @@ def run(settings: Settings, request: RunRequest, *, as_json: bool) -> int:
 def read_plan_file(path: Path) -> Json:
     """Reads the plan in this file. Raises: Invalid if there is none."""
     try:
-        found = msgspec.json.decode(path.read_bytes())
+        parsed = read_json(path.read_bytes())
     except OSError as error:
         raise Invalid(f"The plan {path} cannot be read ({error.strerror}).", param="approved-plan") from error
-    except msgspec.DecodeError as error:
-        raise Invalid(f"The plan {path} is not JSON: {error}.", param="approved-plan") from error
-    plan = read_plan(found) if isinstance(found, dict) else None
+    except ValueError as error:
+        raise Invalid(f"The plan {path} is not JSON that can be read: {error}.", param="approved-plan") from error
+    plan = read_plan(parsed) if isinstance(parsed, dict) else None
     if plan is None:
         raise Invalid(
             f"{path} contains no valid plan: it needs a 'goal' and 'steps', each with an 'action'. "
@@ -68,7 +67,8 @@ async def _run(settings: Settings, request: RunRequest, reporter: Reporter) -> R
         async with ServerClient(address.url, address.token) as client:
             headless_run = HeadlessRun(client, request, _spending(request, settings), reporter)
             outcome = await _bounded(headless_run, _time_limit(request, settings))
-            advice = advice_for(outcome, headless_run.chat_id, address, settings, job_id=headless_run.job_id)
+            job = await read_job(client, headless_run.job_id) if headless_run.job_id else None
+            advice = advice_for(outcome, headless_run.chat_id, address, settings, job=job)
             reporter.finish(outcome, chat_id=headless_run.chat_id, advice=advice)
             if headless_run.job_id and isinstance(reporter, TextReporter):
                 await print_audit(client, headless_run.job_id, outcome)

@@ -5,6 +5,7 @@ The output may be pasted into a shell: every part of a command line is quoted, a
 
 import json
 import shlex
+from collections.abc import Iterator
 
 from anycowork.cli.run_outcome import RunEnding, RunOutcome
 from anycowork.client.chat_client import chat_page
@@ -16,67 +17,84 @@ from anycowork.domain.messages import Json
 
 
 def advice_for(
-    outcome: RunOutcome, chat_id: str | None, address: ServerAddress, settings: Settings, *, job_id: str | None = None
+    outcome: RunOutcome, chat_id: str | None, address: ServerAddress, settings: Settings, *, job: Json | None = None
 ) -> list[str]:
-    """Returns an empty list unless a person is needed."""
-    if outcome.ending is RunEnding.LIMIT and chat_id is not None and job_id is None:
+    """Returns an empty list unless a person is needed. `job` is the job that the run started."""
+    if outcome.ending is RunEnding.LIMIT and chat_id is not None and job is None:
         return _continue_lines(outcome, chat_id, address, settings)
-    if job_id is not None and not outcome.waiting:
-        return next_job_commands(outcome.code or "", job_id, settings)
+    if job is not None and not outcome.waiting:
+        return next_job_commands({**job, "status": outcome.code}, settings)
     if outcome.ending is not RunEnding.PARKED or chat_id is None:
         return []
     url, start = _server(address, settings)
-    then = [] if job_id is None else [_job_line("Then follow the job", ("follow", job_id), settings)]
+    then = [] if job is None else [_job_line("Then follow the job", ("follow", str(job["id"])), settings)]
     return [
-        *(line for one in outcome.waiting for line in _asked(one)),
+        *(line for waiting in outcome.waiting for line in _asked(waiting)),
         *start,
         *_places("Decide", url, chat_id, settings),
-        *(_curl(one, f"{url}/context/{chat_id}", settings) for one in outcome.waiting),
+        *(_curl(waiting, f"{url}/context/{chat_id}", settings) for waiting in outcome.waiting),
         *then,
     ]
 
 
-_JOB_COMMANDS: dict[str, tuple[tuple[str, tuple[str, ...]], ...]] = {
-    "awaiting_approval": (("Approve the plan and carry it out", ("approve",)),),
-    "awaiting_commit": (("See the changes", ("diff",)), ("Keep them", ("commit",)), ("Or drop them", ("drop",))),
-    "paused": (("Go on", ("resume",)),),
-    "failed": (
-        ("Try a failed task again", ("retry", "--task", "TASK")),
-        ("Or plan what is left anew", ("replan",)),
-    ),
-}
-
-
-def next_job_commands(status: str, job_id: str, settings: Settings | None = None) -> list[str]:
+def next_job_commands(job: Json, settings: Settings | None = None) -> list[str]:
     """Returns what a person can do with a job of this status, a line each; with settings, for their data folder."""
+    job_id = str(job.get("id"))
+    return [_job_line(title, (command, job_id, *flags), settings) for title, (command, *flags) in _job_commands(job)]
+
+
+def _job_commands(job: Json) -> Iterator[tuple[str, tuple[str, ...]]]:
+    match job.get("status"):
+        case "awaiting_approval":
+            yield "Approve the plan and carry it out", ("approve",)
+        case "awaiting_commit":
+            race = job.get("race")
+            agents = [str(agent) for agent in race] if isinstance(race, list) else []
+            yield "See the changes", ("diff",)
+            for agent in agents:
+                yield f"Keep those of {agent}", ("commit", "--agent", agent)
+            if not agents:
+                yield "Keep them", ("commit",)
+            yield "Or drop them" if not agents else "Or drop all", ("drop",)
+        case "paused":
+            yield "Go on", ("resume",)
+        case "failed":
+            for task_id in _failed_tasks(job):
+                yield f"Try task {task_id} again", ("retry", "--task", task_id)
+            yield "Or plan what is left anew", ("replan",)
+
+
+def _failed_tasks(job: Json) -> list[str]:
+    tasks = job.get("tasks")
     return [
-        _job_line(what, (command, job_id, *flags), settings)
-        for what, (command, *flags) in _JOB_COMMANDS.get(status, ())
+        str(task["id"])
+        for task in (tasks if isinstance(tasks, list) else [])
+        if isinstance(task, dict) and task.get("status") == "failed"
     ]
 
 
-def _job_line(what: str, words: tuple[str, ...], settings: Settings | None) -> str:
+def _job_line(title: str, arguments: tuple[str, ...], settings: Settings | None) -> str:
     data_dir = ["--data-dir", str(settings.data_dir)] if settings else []
-    return f"{what}: {strip_controls(shlex.join(['anycowork', 'jobs', *words, *data_dir]))}"
+    return f"{title}: {strip_controls(shlex.join(['anycowork', 'jobs', *arguments, *data_dir]))}"
 
 
 def _continue_lines(outcome: RunOutcome, chat_id: str, address: ServerAddress, settings: Settings) -> list[str]:
     """Says how to go on after a limit: nothing is sent again. A full context can be compacted first."""
     url, start = _server(address, settings)
     acts = ["compact", "continue"] if outcome.code == ContextFull.code else ["continue"]
-    words = "Compact and continue it" if len(acts) > 1 else "Continue it"
+    title = "Compact and continue it" if len(acts) > 1 else "Continue it"
     return [
         *start,
-        *_places(words, url, chat_id, settings),
+        *_places(title, url, chat_id, settings),
         *(_curl_line(f"{url}/context/{chat_id}/{act}", {}, settings) for act in acts),
     ]
 
 
-def _places(words: str, url: str, chat_id: str, settings: Settings) -> list[str]:
+def _places(title: str, url: str, chat_id: str, settings: Settings) -> list[str]:
     """Says where a person can do it: on the page, in a terminal, or with the lines that follow."""
     chat = shlex.join(["anycowork", "chat", chat_id, "--data-dir", str(settings.data_dir)])
     return [
-        strip_controls(f"{words} on the page: {chat_page(url, chat_id)}"),
+        strip_controls(f"{title} on the page: {chat_page(url, chat_id)}"),
         strip_controls(f"Or in a terminal: {chat}"),
         "Or in a script:",
     ]
@@ -103,24 +121,24 @@ def _asked(waiting: Json) -> list[str]:
         lines += _lines(f"  {reason}")
     for item in items if isinstance(items, list) else []:
         if isinstance(item, dict) and item.get("kind") != "tool":
-            named = [str(item[name]) for name in ("kind", "detail") if item.get(name)]
+            labels = [str(item[name]) for name in ("kind", "detail") if item.get(name)]
             control = " (control file)" if item.get("control") else ""
-            lines += _lines(f"  {' '.join(named)}{control}: {item.get('text')}")
+            lines += _lines(f"  {' '.join(labels)}{control}: {item.get('text')}")
     diff = waiting.get("diff")
     return [*lines, *(_lines(f"  diff:\n{diff}") if isinstance(diff, str) else [])]
 
 
 def _lines(text: str) -> list[str]:
     """Indents lines after the first, so that none of them looks like one of ours."""
-    first, *rest = strip_controls(text).rstrip("\n").split("\n")
-    return [first, *(f"    {line}" for line in rest)]
+    first, *following = strip_controls(text).rstrip("\n").split("\n")
+    return [first, *(f"    {line}" for line in following)]
 
 
 def _options(waiting: Json) -> list[str]:
     """Returns the values that this question accepts, its proposal first."""
     options = waiting.get("options")
     values = (
-        [str(one["value"]) for one in options if isinstance(one, dict) and "value" in one]
+        [str(option["value"]) for option in options if isinstance(option, dict) and "value" in option]
         if isinstance(options, list)
         else []
     )
@@ -133,8 +151,12 @@ def _curl(waiting: Json, chat: str, settings: Settings) -> str:
         path, body = f"questions/{waiting.get('message_id')}/answer", answer
     else:
         disclosure = waiting.get("disclosure")
-        shown = disclosure.get("hash") if isinstance(disclosure, dict) else None
-        decision: Json = {"id": waiting.get("id"), "decision": "allow_once", **({"disclosure": shown} if shown else {})}
+        disclosure_hash = disclosure.get("hash") if isinstance(disclosure, dict) else None
+        decision: Json = {
+            "id": waiting.get("id"),
+            "decision": "allow_once",
+            **({"disclosure": disclosure_hash} if disclosure_hash else {}),
+        }
         path, body = "approvals", {"decisions": [decision]}
     return _curl_line(f"{chat}/{path}", body, settings)
 
@@ -142,5 +164,5 @@ def _curl(waiting: Json, chat: str, settings: Settings) -> str:
 def _curl_line(address: str, body: Json, settings: Settings) -> str:
     token = f'-H "Authorization: Bearer $(cat {shlex.quote(str(settings.data_dir / "token"))})"'
     # In ASCII, so that no character of the body is hidden or changed by making it visible.
-    rest = shlex.join(["-H", "Content-Type: application/json", "-d", json.dumps(body), address])
-    return strip_controls(f"  curl {token} {rest}")
+    arguments = shlex.join(["-H", "Content-Type: application/json", "-d", json.dumps(body), address])
+    return strip_controls(f"  curl {token} {arguments}")

@@ -47,7 +47,7 @@ class RunCost:
 
 
 def listed_prices(
-    known: KnownModels, providers: Iterable[ProviderEntry], environment: Mapping[str, str]
+    known_models: KnownModels, providers: Iterable[ProviderEntry], environment: Mapping[str, str]
 ) -> Callable[[str], PriceEntry | None]:
     """Return the function that finds a model's price in the list of well-known models, by its provider's address."""
     entries = {entry.name: entry for entry in providers}
@@ -55,9 +55,9 @@ def listed_prices(
     def price(model: str) -> PriceEntry | None:
         provider, _, name = model.partition("/")
         entry = entries.get(provider)
-        named = entry.base_url if entry else environment.get(f"{provider.upper()}_BASE_URL")
-        address = named or _USUAL_ADDRESSES.get(entry.kind if entry else provider)
-        return entry_of(known.facts(address, name).price)
+        base_url = entry.base_url if entry else environment.get(f"{provider.upper()}_BASE_URL")
+        address = base_url or _USUAL_ADDRESSES.get(entry.kind if entry else provider)
+        return entry_of(known_models.facts(address, name).price)
 
     return price
 

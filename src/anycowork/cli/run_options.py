@@ -6,8 +6,8 @@ from typing import Any, TypedDict, Unpack
 
 import typer
 
+from anycowork.cli.command_groups import PlainHelpCommand
 from anycowork.cli.options import invoked
-from anycowork.cli.plain_help import PlainHelpCommand
 
 # The base of all usage errors; typer exports only this child of it.
 _Unreadable: type[typer.BadParameter] = typer.BadParameter.__mro__[1]
@@ -44,9 +44,9 @@ class RunOptions(TypedDict, total=False):
 
 
 def run_headless(
-    context: typer.Context, words: Sequence[str], places: dict[str, object], **how: Unpack[RunOptions]
+    context: typer.Context, request_words: Sequence[str], options: dict[str, object], **how: Unpack[RunOptions]
 ) -> typer.Exit:
-    """Runs it; returns the exit to raise. `places` are flags of the settings."""
+    """Runs it; returns the exit to raise. `options` are flags of the settings."""
     from anycowork.cli.run_request import read_run_request
 
-    return typer.Exit(read_run_request(invoked(context, **places), words=words, **how))
+    return typer.Exit(read_run_request(invoked(context, **options), request_words=request_words, **how))

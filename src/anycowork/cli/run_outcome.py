@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from anycowork.domain.evidence import evidence_line
 from anycowork.domain.messages import Json
 from anycowork.domain.values import value
 
@@ -51,6 +52,7 @@ class RunOutcome:
     plan: Json | None = field(default=None, hash=False)
     waiting: tuple[Json, ...] = field(default=(), hash=False)
     code: str | None = None  # of the error
+    evidence: Json | None = field(default=None, hash=False)
 
     @property
     def exit_code(self) -> int:
@@ -99,11 +101,16 @@ class OutcomeTracker:
         ending = _BY_REASON.get(reason, RunEnding.FAILED)
         if ending is RunEnding.FAILED and is_provider_fault(str(error.get("code", ""))):
             ending = RunEnding.PROVIDER
+        evidence = _object(event.get("evidence")) or None
+        if ending is RunEnding.DONE and evidence is not None and evidence.get("status") == "failed":
+            summary = evidence_line(evidence)
+            return RunOutcome(RunEnding.FAILED, text=self._text, error=summary, code="not_verified", evidence=evidence)
         if ending is RunEnding.DONE:
-            return RunOutcome(ending, text=self._text, plan=self._plan)
+            return RunOutcome(ending, text=self._text, plan=self._plan, evidence=evidence)
         problem = str(error.get("message") or f"The turn ended: {reason}.")
         code = error.get("code")
-        return RunOutcome(ending, text=self._text, error=problem, code=code if isinstance(code, str) else None)
+        code = code if isinstance(code, str) else None
+        return RunOutcome(ending, text=self._text, error=problem, code=code, evidence=evidence)
 
 
 def is_provider_fault(code: str) -> bool:

@@ -7,6 +7,7 @@ from typing import Protocol
 from anycowork.cli.run_outcome import RunEnding, RunOutcome
 from anycowork.client.console import Console, shortened, strip_controls
 from anycowork.client.progress_lines import progress_line
+from anycowork.domain.evidence import evidence_line
 from anycowork.domain.messages import Json
 from anycowork.domain.text_lines import bare_lines
 
@@ -18,7 +19,7 @@ class Reporter(Protocol):
     def show(self, data: bytes, event: Json) -> None:
         """Shows one event: as it was sent, and parsed."""
 
-    def note(self, words: str) -> None:
+    def note(self, text: str) -> None:
         """Shows something that a person should know before the run starts."""
 
     def finish(self, outcome: RunOutcome, *, chat_id: str | None, advice: list[str]) -> None:
@@ -35,8 +36,8 @@ class JsonReporter:
     def show(self, data: bytes, event: Json) -> None:
         self.out.json(data.decode())
 
-    def note(self, words: str) -> None:
-        self._notes.append(words)
+    def note(self, text: str) -> None:
+        self._notes.append(text)
 
     def finish(self, outcome: RunOutcome, *, chat_id: str | None, advice: list[str]) -> None:
         result: Json = {
@@ -47,6 +48,7 @@ class JsonReporter:
             "text": outcome.text,
             "error": outcome.error,
             "plan": outcome.plan,
+            "evidence": outcome.evidence,
             "waiting_for": list(outcome.waiting),
             "advice": list(advice),
             "notes": list(self._notes),
@@ -78,13 +80,15 @@ class TextReporter:
         elif event.get("type") in ("task-started", "task-completed") and isinstance(task := event.get("task"), dict):
             self._show_task(task)
 
-    def note(self, words: str) -> None:
-        self.progress.line(self.progress.paint(strip_controls(words), "yellow"))
+    def note(self, text: str) -> None:
+        self.progress.line(self.progress.paint(strip_controls(text), "yellow"))
 
     def finish(self, outcome: RunOutcome, *, chat_id: str | None, advice: list[str]) -> None:
         if outcome.ending is not RunEnding.DONE:
             cause = "anycowork" if outcome.ending is RunEnding.USAGE else outcome.ending.value
             self.progress.line(self.progress.paint(f"{cause}: ", "red") + strip_controls(outcome.error or ""))
+        elif outcome.evidence is not None:
+            self.progress.line(self.progress.paint(strip_controls(evidence_line(outcome.evidence)), "dim"))
         for line in advice:
             self.progress.line(line)
         if outcome.plan is not None:
@@ -96,12 +100,12 @@ class TextReporter:
         self._task = f"[{task}] " if (task := message.get("task_id")) else ""
         self._show_role(str(message.get("agent_role") or ""))
         payload = message.get("payload")
-        known = payload if isinstance(payload, dict) else {}
+        fields = payload if isinstance(payload, dict) else {}
         match message.get("message_type"):
             case "tool_call":
-                self._show_call(known)
+                self._show_call(fields)
             case "tool_result":
-                self._show_result(known, str(message.get("content") or ""))
+                self._show_result(fields, str(message.get("content") or ""))
             case "role_change":
                 self.progress.line(shortened(strip_controls(str(message.get("content"))), LINE_WIDTH))
             case _:
@@ -118,8 +122,8 @@ class TextReporter:
         self.progress.line(self.progress.paint(line, "yellow"))
 
     def _show_task(self, task: Json) -> None:
-        words = f"Task {task.get('id')} ({task.get('status')}): {task.get('result') or task.get('description')}"
-        self.progress.line(self.progress.paint(shortened(strip_controls(words), LINE_WIDTH), "bold"))
+        line = f"Task {task.get('id')} ({task.get('status')}): {task.get('result') or task.get('description')}"
+        self.progress.line(self.progress.paint(shortened(strip_controls(line), LINE_WIDTH), "bold"))
 
     def _show_role(self, role: str) -> None:
         if role and role != self._role:
@@ -128,10 +132,10 @@ class TextReporter:
 
     def _show_call(self, call: Json) -> None:
         parameters = call.get("parameters")
-        words = (
+        subject = (
             ", ".join(f"{name}={value!s}" for name, value in parameters.items()) if isinstance(parameters, dict) else ""
         )
-        self._line(shortened(strip_controls(f"→ {call.get('tool')} {words}"), LINE_WIDTH))
+        self._line(shortened(strip_controls(f"→ {call.get('tool')} {subject}"), LINE_WIDTH))
 
     def _show_result(self, result: Json, content: str) -> None:
         fine = result.get("status") == "ok"

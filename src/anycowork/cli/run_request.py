@@ -23,7 +23,7 @@ MOST_READ = 1_000_000  # bytes of a request
 def read_run_request(
     invocation: Invocation,
     *,
-    words: Sequence[str],
+    request_words: Sequence[str],
     role: str | None,
     plan_file: Path | None = None,
     allow: str | None = None,
@@ -35,14 +35,14 @@ def read_run_request(
     review: bool = False,
     race: Sequence[str] | None = None,
 ) -> int:
-    """Runs the typed request; returns the exit code. `words` are the shell's arguments: one, if the request was quoted."""
+    """Runs the typed request; returns the exit code. `request_words` are the shell's arguments: one, if the request was quoted."""
     try:
         settings = invocation.settings()
-        _check_arguments(words, role, plan_file)
+        _check_arguments(request_words, role, plan_file)
         workspace = settings.workspace or invocation.cwd
         require_folder(workspace)
         order = RunRequest(
-            request=_request(words),
+            request=_request(request_words),
             workspace=workspace,
             role=role,
             model=settings.model,
@@ -58,10 +58,10 @@ def read_run_request(
     return run(settings.model_copy(update={"workspace": workspace}), order, as_json=as_json)
 
 
-def _check_arguments(words: Sequence[str], role: str | None, plan_file: Path | None) -> None:
-    if len(words) > 1:
-        raise Invalid(f"Put the request in quotes: anycowork run {' '.join(words)!r}.")
-    if plan_file is None and not "".join(words).strip():
+def _check_arguments(request_words: Sequence[str], role: str | None, plan_file: Path | None) -> None:
+    if len(request_words) > 1:
+        raise Invalid(f"Put the request in quotes: anycowork run {' '.join(request_words)!r}.")
+    if plan_file is None and not "".join(request_words).strip():
         raise Invalid(
             'Say what to do: anycowork run "…" (or - to read it from standard input), or name a plan with --approved-plan FILE.'
         )
@@ -71,26 +71,26 @@ def _check_arguments(words: Sequence[str], role: str | None, plan_file: Path | N
 
 def _job_options(parallel: int | None, race: Sequence[str], *, as_job: bool, review: bool) -> Json:
     """Those that were given, as the API names them. Raises: Invalid without a job."""
-    given: Json = {
+    options: Json = {
         **({} if parallel is None else {"parallel": parallel}),
         **({"commit": "job"} if review else {}),
         **({"race": [*race]} if race else {}),
     }
-    if given and not as_job:
+    if options and not as_job:
         raise Invalid("--parallel, --review and --race are options of a job. Add --job.")
-    return given
+    return options
 
 
 def _autonomy(allow: str | None) -> Autonomy:
-    found = next((level for level in Autonomy if level.value == allow), None)
-    if allow is not None and found is None:
+    autonomy = next((level for level in Autonomy if level.value == allow), None)
+    if allow is not None and autonomy is None:
         raise Invalid(f"--allow does not know '{allow}'. Choose one of: {', '.join(Autonomy)}.")
-    return found or Autonomy.ASK
+    return autonomy or Autonomy.ASK
 
 
-def _request(words: Sequence[str]) -> str:
-    if list(words) != [FROM_STDIN]:
-        return "".join(words)
+def _request(request_words: Sequence[str]) -> str:
+    if list(request_words) != [FROM_STDIN]:
+        return "".join(request_words)
     if sys.stdin is None:
         raise Invalid("Standard input is closed, so there is no request to read from it.")
     if sys.stdin.isatty():
@@ -107,11 +107,11 @@ def _request(words: Sequence[str]) -> str:
         raise Invalid("The request on standard input is not text in UTF-8.") from None
 
 
-def usage_error(why: str, *, as_json: bool) -> int:
+def usage_error(problem: str, *, as_json: bool) -> int:
     """Reports why nothing was run, to a person or to a program; returns the exit code."""
-    outcome = RunOutcome(RunEnding.USAGE, error=why)
+    outcome = RunOutcome(RunEnding.USAGE, error=problem)
     if as_json:
         JsonReporter(stdout()).finish(outcome, chat_id=None, advice=[])
     else:
-        stderr().line(f"anycowork run: {why}")
+        stderr().line(f"anycowork run: {problem}")
     return outcome.exit_code

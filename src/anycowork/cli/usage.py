@@ -23,8 +23,8 @@ def show_usage(
     """Prints a line for each chat, job, role, model or day, and the total."""
 
     async def work(client: ServerClient) -> int:
-        asked = {"by": by, "since": since, "until": until, "limit": str(limit)}
-        report = await client.get(f"/usage?{urlencode({name: word for name, word in asked.items() if word})}")
+        query = {"by": by, "since": since, "until": until, "limit": str(limit)}
+        report = await client.get(f"/usage?{urlencode({name: word for name, word in query.items() if word})}")
         if as_json:
             stdout().json(json.dumps(report, ensure_ascii=False))
             return 0
@@ -83,5 +83,5 @@ def _cost(row: Json) -> str:
     return f"${cost:.4f}{'+' if row.get('unpriced_requests') else ''}"
 
 
-def _list(found: JsonValue) -> list[JsonValue]:
-    return found if isinstance(found, list) else []
+def _list(value: JsonValue) -> list[JsonValue]:
+    return value if isinstance(value, list) else []

@@ -9,8 +9,8 @@ from anycowork.client.connect import first_error
 from anycowork.client.console import stdout
 from anycowork.config.settings import BadSettings, Settings
 from anycowork.domain.errors import DatabaseUnreachable
-from anycowork.server.database_setup import shown_address
-from anycowork.server.sandbox_setup import DiskBudgets, try_sandbox
+from anycowork.server.setup.database_setup import shown_address
+from anycowork.server.setup.sandbox_setup import DiskBudgets, try_sandbox
 
 
 def run_worker(settings: Settings, *, most_jobs: int) -> int:

@@ -1,15 +1,32 @@
-"""`anycowork workflow`: lists, shows and creates workflows. Running one is `run` with the text that a chat accepts."""
+"""`anycowork workflow …`: lists, shows, runs and creates workflows."""
 
 import json
 import shlex
 from collections.abc import Callable, Iterator, Sequence
 from importlib.resources import files
 from pathlib import Path
+from typing import Annotated
 from urllib.parse import quote, urlencode
 
+import typer
 from pydantic import JsonValue
 
-from anycowork.cli.options import Invocation
+from anycowork.cli.command_groups import CommandGroup
+from anycowork.cli.completion import workflow_names, workflow_parameters
+from anycowork.cli.options import (
+    Allow,
+    AsJson,
+    DataDir,
+    Events,
+    Invocation,
+    MaxCost,
+    Model,
+    Role,
+    Timeout,
+    WorkspaceOrHere,
+    invoked,
+)
+from anycowork.cli.run_options import JsonErrorCommand, RunOptions, run_headless
 from anycowork.cli.run_outcome import EXIT_CODES, RunEnding
 from anycowork.cli.server_command import run_with_server
 from anycowork.client.console import stderr, stdout, strip_controls
@@ -20,6 +37,99 @@ from anycowork.workflows.definition import read_definition
 from anycowork.workflows.sections import BadDefinition
 from anycowork.workflows.workflow_service import built_in_files
 
+LIST_HELP = """List the workflows by category, and the files that could not be read and why.
+
+Examples:
+
+\b
+    anycowork workflow list
+    anycowork workflow list --workspace ~/project --json
+"""
+
+SHOW_HELP = """Show one workflow: its parameters, its steps, what it needs and where it comes from.
+
+Example:
+
+\b
+    anycowork workflow show explain_code
+"""
+
+RUN_HELP = """Run a workflow headless.
+
+The same as `anycowork run "/NAME KEY=VALUE"`: the answer goes to stdout, progress to stderr, and nothing is approved for you.
+
+Exit codes: 0 done, 1 failed, 2 usage, 3 parked (needs a person), 4 limit, 5 provider, 130 stopped.
+
+Examples:
+
+\b
+    anycowork workflow run explain_code path=src/app.py
+    anycowork workflow run create_project name=demo purpose="A clock for the terminal" --workspace ~/projects
+"""
+
+NEW_HELP = """Create a commented workflow file in the data folder, ready to edit.
+
+Example:
+
+\b
+    anycowork workflow new release_notes
+"""
+
+app = CommandGroup(help="Run, list and create workflows.", no_args_is_help=True)
+
+
+@app.command("list", help=LIST_HELP, short_help="List the workflows.")
+def list_workflows(
+    context: typer.Context,
+    workspace: WorkspaceOrHere = None,
+    as_json: AsJson = False,
+    data_dir: DataDir = None,
+) -> None:
+    raise typer.Exit(_list_workflows(invoked(context, workspace=workspace, data_dir=data_dir), as_json=as_json))
+
+
+@app.command("show", help=SHOW_HELP, short_help="Show one workflow and its parameters.")
+def show_workflow(
+    context: typer.Context,
+    name: Annotated[str, typer.Argument(help="Which workflow.", metavar="NAME", autocompletion=workflow_names)],
+    workspace: WorkspaceOrHere = None,
+    as_json: AsJson = False,
+    data_dir: DataDir = None,
+) -> None:
+    raise typer.Exit(_show_workflow(invoked(context, workspace=workspace, data_dir=data_dir), name, as_json=as_json))
+
+
+@app.command("run", help=RUN_HELP, cls=JsonErrorCommand)
+def run_workflow(
+    context: typer.Context,
+    name: Annotated[str, typer.Argument(help="Which workflow.", metavar="NAME", autocompletion=workflow_names)],
+    parameters: Annotated[
+        list[str] | None,
+        typer.Argument(help="Its parameters.", metavar="KEY=VALUE", autocompletion=workflow_parameters),
+    ] = None,
+    workspace: WorkspaceOrHere = None,
+    role: Role = None,
+    as_json: Events = False,
+    model: Model = None,
+    max_cost: MaxCost = None,
+    timeout: Timeout = None,
+    allow: Allow = None,
+    data_dir: DataDir = None,
+) -> None:
+    request_words = [typed_workflow(name, parameters or [])]
+    options: dict[str, object] = {"workspace": workspace, "model": model, "data_dir": data_dir}
+    how: RunOptions = {"role": role, "allow": allow, "max_cost": max_cost, "seconds": timeout, "as_json": as_json}
+    raise run_headless(context, request_words, options, **how)
+
+
+@app.command("new", help=NEW_HELP, short_help="Create your own workflow file.")
+def new_workflow(
+    context: typer.Context,
+    name: Annotated[str, typer.Argument(help="Its name, as you will type it.", metavar="NAME")],
+    data_dir: DataDir = None,
+) -> None:
+    raise typer.Exit(_new_workflow(invoked(context, data_dir=data_dir), name))
+
 
 def typed_workflow(name: str, parameters: Sequence[str]) -> str:
     """Returns the text that runs this workflow in a chat."""
@@ -29,12 +139,12 @@ def typed_workflow(name: str, parameters: Sequence[str]) -> str:
 # --- list and show
 
 
-def list_workflows(invocation: Invocation, *, as_json: bool) -> int:
+def _list_workflows(invocation: Invocation, *, as_json: bool) -> int:
     """Prints them; returns the exit code."""
     return _show("list", "/workflows", invocation, _print_workflows, as_json=as_json)
 
 
-def show_workflow(invocation: Invocation, name: str, *, as_json: bool) -> int:
+def _show_workflow(invocation: Invocation, name: str, *, as_json: bool) -> int:
     """Prints one workflow and its parameters; returns the exit code."""
     path = f"/workflows/{quote(name.removeprefix('/'), safe='')}"
     return _show("show", path, invocation, _print_workflow, as_json=as_json)
@@ -42,11 +152,11 @@ def show_workflow(invocation: Invocation, name: str, *, as_json: bool) -> int:
 
 def _show(word: str, path: str, invocation: Invocation, show: Callable[[Json], None], *, as_json: bool) -> int:
     async def work(client: ServerClient) -> int:
-        found = await _fetch(path, client, invocation)
+        answer = await _fetch(path, client, invocation)
         if as_json:
-            stdout().json(json.dumps(found, ensure_ascii=False))
+            stdout().json(json.dumps(answer, ensure_ascii=False))
         else:
-            show(found)
+            show(answer)
         return EXIT_CODES[RunEnding.DONE]
 
     return run_with_server(f"workflow {word}", invocation, work, usage_statuses=(404,))
@@ -64,41 +174,43 @@ async def _fetch(path: str, client: ServerClient, invocation: Invocation) -> Jso
         return await client.get(path)  # there is no workspace here: use the server's own folder
 
 
-def _print_workflows(found: Json) -> None:
+def _print_workflows(answer: Json) -> None:
     out, category = stdout(), None
-    for one in _objects(found.get("workflows")):
-        if one["category"] != category:
-            category = one["category"]
+    for workflow in _objects(answer.get("workflows")):
+        if workflow["category"] != category:
+            category = workflow["category"]
             out.line(out.paint(strip_controls(str(category)), "bold"))
-        out.line(strip_controls(f"  {one['name']!s:<22} {one['description']}"))
-        out.line(out.paint(strip_controls(f"  {'':<22} {one['usage']}"), "dim"))
-        if one["trusted"] is not True:
+        out.line(strip_controls(f"  {workflow['name']!s:<22} {workflow['description']}"))
+        out.line(out.paint(strip_controls(f"  {'':<22} {workflow['usage']}"), "dim"))
+        if workflow["trusted"] is not True:
             out.line(
-                out.paint(strip_controls(f"  {'':<22} not trusted yet, so it cannot be run: {one['path']}"), "yellow")
+                out.paint(
+                    strip_controls(f"  {'':<22} not trusted yet, so it cannot be run: {workflow['path']}"), "yellow"
+                )
             )
-    for fault in _objects(found.get("faults")):
+    for fault in _objects(answer.get("faults")):
         line = f":{fault['line']}" if fault.get("line") else ""
         stderr().line(strip_controls(f"left out: {fault['path']}{line}: {fault['reason']}"))
 
 
-def _print_workflow(found: Json) -> None:
-    for line in _page(found):
+def _print_workflow(workflow: Json) -> None:
+    for line in _page(workflow):
         stdout().line(strip_controls(line))
 
 
-def _page(one: Json) -> Iterator[str]:
-    yield f"{one['name']}: {one['description']}"
-    yield f"  {one['usage']}"
-    for parameter in _objects(one.get("parameters")):
+def _page(workflow: Json) -> Iterator[str]:
+    yield f"{workflow['name']}: {workflow['description']}"
+    yield f"  {workflow['usage']}"
+    for parameter in _objects(workflow.get("parameters")):
         yield f"  {parameter['name']!s:<14} {_about(parameter)}"
-    if one.get("about"):
+    if workflow.get("about"):
         yield ""
-        yield str(one["about"])
+        yield str(workflow["about"])
     yield ""
-    yield from (f"  {number}. {step['title']}" for number, step in enumerate(_objects(one.get("steps")), 1))
-    needs = one.get("needs")
-    yield f"Needs: {', '.join(map(str, needs)) if isinstance(needs, list) and needs else 'nothing'}. From: {one['path']}"
-    if one["trusted"] is not True:
+    yield from (f"  {number}. {step['title']}" for number, step in enumerate(_objects(workflow.get("steps")), 1))
+    needs = workflow.get("needs")
+    yield f"Needs: {', '.join(map(str, needs)) if isinstance(needs, list) and needs else 'nothing'}. From: {workflow['path']}"
+    if workflow["trusted"] is not True:
         yield "Not trusted yet, so it cannot be run."
 
 
@@ -111,13 +223,13 @@ def _about(parameter: Json) -> str:
 
 
 def _objects(value: JsonValue) -> list[Json]:
-    return [one for one in value if isinstance(one, dict)] if isinstance(value, list) else []
+    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
 
 
 # --- new
 
 
-def new_workflow(invocation: Invocation, name: str) -> int:
+def _new_workflow(invocation: Invocation, name: str) -> int:
     """Writes the file and prints where it is; returns the exit code."""
     try:
         path = _write_new(invocation.settings().data_dir / "workflows", name)

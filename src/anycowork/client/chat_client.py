@@ -68,14 +68,14 @@ class ChatClient:
     async def history(self) -> tuple[list[Json], int]:
         """Every message from the first, and the number after which events follow them."""
         page = await self._client.get(f"/context/{self.chat_id}/messages?limit={MOST_IN_PAGE}")
-        found, last = objects(page, "messages"), page.get("last_seq")
+        messages, last = objects(page, "messages"), page.get("last_seq")
         while isinstance(before := page.get("next"), str):
             page = await self._client.get(f"/context/{self.chat_id}/messages?limit={MOST_IN_PAGE}&before={before}")
-            found = [*objects(page, "messages"), *found]
-        return found, last if isinstance(last, int) else 0
+            messages = [*objects(page, "messages"), *messages]
+        return messages, last if isinstance(last, int) else 0
 
     async def send(
-        self, words: str, *, images: Sequence[Json] = (), files: Sequence[AttachedFile] = (), queue: bool = False
+        self, text: str, *, images: Sequence[Json] = (), files: Sequence[AttachedFile] = (), queue: bool = False
     ) -> Json:
         """The ids of the message and of its turn. `queue`: while the agent works, the message waits until it has finished."""
         more: Json = {"images": [*images]} if images else {}
@@ -83,7 +83,7 @@ class ChatClient:
             more["attachments"] = [file.to_json() for file in files]
         if queue:
             more["when"] = "idle"
-        return await self._post("messages", {"content": words, **more})
+        return await self._post("messages", {"content": text, **more})
 
     async def stop(self) -> None:
         await self._post("stop", {})
@@ -102,6 +102,18 @@ class ChatClient:
     async def continue_turn(self) -> None:
         await self._post("continue", {})
 
+    async def dismiss(self) -> None:
+        """Drop the plan or the stopped turn that waits. Raises: ServerRefused if nothing does."""
+        await self._post("dismiss", {})
+
+    async def memory_change(self, note: str) -> Json:
+        """Return how remembering this would change the folder's instruction file."""
+        return await self._post("memory", {"text": note})
+
+    async def remember(self, note: str, sha256: str | None) -> None:
+        """Make the change that was shown. Raises: ServerRefused if the file changed since."""
+        await self._client.put(f"/context/{self.chat_id}/memory", {"text": note, "sha256": sha256})
+
     async def compact(self) -> None:
         await self._post("compact", {})
 
@@ -110,33 +122,33 @@ class ChatClient:
 
     async def models(self) -> list[str]:
         """Return what each model server lists now; of one that does not answer, what is known of it."""
-        found: list[str] = []
+        names: list[str] = []
         for provider in objects(await self._client.get("/providers"), "providers"):
-            name, named = str(provider.get("name")), provider.get("models")
-            listed: list[JsonValue] = [*named] if isinstance(named, list) else []
+            name, configured = str(provider.get("name")), provider.get("models")
+            listed: list[JsonValue] = [*configured] if isinstance(configured, list) else []
             if provider.get("kind") in ("openai", "anthropic"):
                 try:
-                    own = (await self._client.get(f"/providers/{name}/models")).get("models")
+                    served = (await self._client.get(f"/providers/{name}/models")).get("models")
                 except (ServerRefused, ServerUnreachable):
-                    own = None
-                listed += own if isinstance(own, list) else []
-            found += [f"{name}/{model}" for model in dict.fromkeys(listed)] or [name]
-        return found
+                    served = None
+                listed += served if isinstance(served, list) else []
+            names += [f"{name}/{model}" for model in dict.fromkeys(listed)] or [name]
+        return names
 
     async def chats(self) -> tuple[list[Json], bool]:
         """Return the newest chats that are not archived, and whether these are all."""
         page = await self._client.get(f"/context?limit={MOST_IN_PAGE}&archived=false")
         return objects(page, "contexts"), page.get("next") is None
 
-    async def search(self, words: str) -> list[Json]:
+    async def search(self, text: str) -> list[Json]:
         """Return the messages of all chats that contain these words, newest first."""
-        query = urlencode({"q": words[:LONGEST_QUERY], "limit": 50})
+        query = urlencode({"q": text[:LONGEST_QUERY], "limit": 50})
         return objects(await self._client.get(f"/search?{query}"), "results")
 
     async def find_files(self, query: str, *, limit: int) -> list[Json]:
         """Return the files and folders of the workspace that fit best."""
-        asked = urlencode({"q": query, "limit": limit})
-        return objects(await self._client.get(f"/context/{self.chat_id}/files/search?{asked}"), "results")
+        parameters = urlencode({"q": query, "limit": limit})
+        return objects(await self._client.get(f"/context/{self.chat_id}/files/search?{parameters}"), "results")
 
     async def workflows(self) -> list[Json]:
         return objects(await self._client.get(f"/workflows?context_id={self.chat_id}"), "workflows")
@@ -145,15 +157,11 @@ class ChatClient:
         return ChatClient(self._client, await self._client.get(f"/context/{chat_id}"))
 
     async def open_new(self) -> "ChatClient":
-        """Open a chat with the folder, the role and the model of this one."""
+        """Open a chat with the folder and the model of this one; as every new chat it starts as actor."""
         config = self.chat.get("config")
-        kept: Json = config if isinstance(config, dict) else {}
-        wanted = {
-            "workspace": self.chat.get("workspace"),
-            "agent_role": kept.get("agent_role"),
-            "model": kept.get("model_id"),
-        }
-        body = {name: value for name, value in wanted.items() if value}
+        same: Json = config if isinstance(config, dict) else {}
+        settings = {"workspace": self.chat.get("workspace"), "model": same.get("model_id")}
+        body = {name: value for name, value in settings.items() if value}
         return ChatClient(self._client, await self._client.post("/context", body))
 
     async def choose_autonomy(self, autonomy: str) -> None:
@@ -165,8 +173,8 @@ class ChatClient:
 
     async def whole_disclosure(self, approval: Json) -> Json:
         """Returns what allowing it grants; reads further pages if not everything was included."""
-        known = approval.get("disclosure")
-        disclosure: Json = known if isinstance(known, dict) else {}
+        included = approval.get("disclosure")
+        disclosure: Json = included if isinstance(included, dict) else {}
         return await self._whole(disclosure, f"/context/{self.chat_id}/approvals/{approval['id']}/disclosure")
 
     async def plan_disclosure(self, message_id: str) -> Json:
@@ -184,25 +192,35 @@ class ChatClient:
         return {**disclosure, "items": [*items]}
 
     async def decide(
-        self, approvals: Sequence[str], decision: str, note: str | None, shown: Mapping[str, str] | None = None
+        self, approvals: Sequence[str], decision: str, note: str | None, shown_hashes: Mapping[str, str] | None = None
     ) -> None:
-        """`shown` maps approval ids to the hashes of what the person was shown."""
+        """`shown_hashes` maps approval ids to the hashes of what the person was shown."""
         more: Json = {"note": note} if note else {}
-        hashes = shown if shown and not decision.startswith("deny") else {}
+        hashes = shown_hashes if shown_hashes and not decision.startswith("deny") else {}
         decisions: list[JsonValue] = [
-            {"id": one, "decision": decision, **more, **({"disclosure": hashes[one]} if one in hashes else {})}
-            for one in approvals
+            {
+                "id": approval_id,
+                "decision": decision,
+                **more,
+                **({"disclosure": hashes[approval_id]} if approval_id in hashes else {}),
+            }
+            for approval_id in approvals
         ]
         await self._post("approvals", {"decisions": decisions})
 
-    async def answer(self, message_id: str, *, value: str | None = None, custom: str | None = None) -> None:
+    async def answer(
+        self, message_id: str, *, value: str | None = None, custom: str | None = None, content: str | None = None
+    ) -> None:
+        """`content` is a file that the person merged by hand."""
         answer: Json = {"value": value} if value is not None else {"custom": custom}
+        if content is not None:
+            answer["content"] = content
         await self._post(f"questions/{message_id}/answer", answer)
 
-    async def approve(self, message_id: str, steps: JsonValue = None, *, shown: JsonValue = None) -> Json:
+    async def approve(self, message_id: str, steps: JsonValue = None, *, disclosure_hash: JsonValue = None) -> Json:
         """The id of the turn that carries it out."""
-        wanted: Json = {"steps": steps, "disclosure": shown}
-        body: Json = {name: value for name, value in wanted.items() if value is not None}
+        fields: Json = {"steps": steps, "disclosure": disclosure_hash}
+        body: Json = {name: value for name, value in fields.items() if value is not None}
         return await self._post(f"plans/{message_id}/approve", body)
 
     async def switch(self, role: str, *, confirm: bool) -> None:
@@ -213,17 +231,23 @@ class ChatClient:
 
     async def answerer(self) -> Json:
         """Returns the provider that answers this chat."""
-        found = objects(await self._client.get("/providers"), "providers")
+        providers = objects(await self._client.get("/providers"), "providers")
         config = self.chat.get("config")
         model = config.get("model_id") if isinstance(config, dict) else None
-        named = str(model).partition("/")[0] if model else None
-        chosen = [one for one in found if one.get("name") == named] or [one for one in found if one.get("default")]
+        provider_name = str(model).partition("/")[0] if model else None
+        chosen = [provider for provider in providers if provider.get("name") == provider_name] or [
+            provider for provider in providers if provider.get("default")
+        ]
         return chosen[0] if chosen else {}
 
     async def changes(self) -> list[Json]:
         """Returns the snapshots that can be restored, newest first."""
-        found = objects(await self._client.get(f"/context/{self.chat_id}/snapshots"), "snapshots")
-        return [one for one in reversed(found) if one.get("moment") == "before" and not one.get("pruned")]
+        snapshots = objects(await self._client.get(f"/context/{self.chat_id}/snapshots"), "snapshots")
+        return [
+            snapshot
+            for snapshot in reversed(snapshots)
+            if snapshot.get("moment") == "before" and not snapshot.get("pruned")
+        ]
 
     async def restore(self, snapshot_id: str, *, dry_run: bool) -> Json:
         return await self._client.post(f"/context/{self.chat_id}/snapshots/{snapshot_id}/restore", {"dry_run": dry_run})
@@ -240,19 +264,21 @@ async def open_chat_client(
     if chat_id is not None:
         return ChatClient(client, await client.get(f"/context/{chat_id}"))
     if newest:
-        here = [one for one in objects(await client.get("/context?limit=200"), "contexts") if _is_in(one, workspace)]
-        if not here:
+        chats = [
+            chat for chat in objects(await client.get("/context?limit=200"), "contexts") if _is_in(chat, workspace)
+        ]
+        if not chats:
             raise Invalid(f"There is no chat in {workspace} to continue. Omit --continue to start one.")
-        return ChatClient(client, here[0])
-    wanted: Json = {"workspace": str(workspace), "agent_role": role, "model": model}
+        return ChatClient(client, chats[0])
+    fields: Json = {"workspace": str(workspace), "agent_role": role, "model": model}
     return ChatClient(
-        client, await client.post("/context", {name: value for name, value in wanted.items() if value is not None})
+        client, await client.post("/context", {name: value for name, value in fields.items() if value is not None})
     )
 
 
-def objects(of: Json, name: str) -> list[Json]:
-    found = of.get(name)
-    return [one for one in found if isinstance(one, dict)] if isinstance(found, list) else []
+def objects(document: Json, name: str) -> list[Json]:
+    value = document.get(name)
+    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
 
 
 def _is_in(chat: Json, workspace: Path) -> bool:

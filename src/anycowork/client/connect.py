@@ -75,11 +75,11 @@ async def _in_temporary_server(settings: Settings, work: Callable[[ServerAddress
     from anycowork.app import serve
 
     quiet = "error" if settings.log_level == "auto" else settings.log_level  # stderr is for the run's own progress
-    here = settings.model_copy(update={"host": "127.0.0.1", "port": 0, "log_level": quiet})
+    local_settings = settings.model_copy(update={"host": "127.0.0.1", "port": 0, "log_level": quiet})
     ready: asyncio.Future[ServerInfo] = asyncio.get_running_loop().create_future()
 
     async def serve_here() -> None:
-        await serve(here, ready=lambda info, _: ready.set_result(info))
+        await serve(local_settings, ready=lambda info, _: ready.set_result(info))
         if not ready.done():
             raise StorageFault("The server ended before it was ready; its output above says why.")
 

@@ -38,10 +38,12 @@ class Console:
     def json(self, text: str) -> None:
         """Writes JSON for programs: hidden characters as JSON escapes, and everything but ASCII if the stream is not UTF-8."""
         speaks_unicode = (self.stream.encoding or "").lower() in ("utf-8", "utf8")
-        kept = (lambda one: not is_hidden(one)) if speaks_unicode else str.isascii
+        is_safe = (lambda char: not is_hidden(char)) if speaks_unicode else str.isascii
         plain = text.isascii() or (speaks_unicode and text.isprintable())
         self.line(
-            text if plain else "".join(one if one == "\n" or kept(one) else json.dumps(one)[1:-1] for one in text)
+            text
+            if plain
+            else "".join(char if char == "\n" or is_safe(char) else json.dumps(char)[1:-1] for char in text)
         )
 
     def paint(self, text: str, style: str) -> str:

@@ -5,11 +5,11 @@ from types import TracebackType
 from typing import Self
 
 import aiohttp
-import msgspec
 from pydantic import JsonValue, SecretStr
 
 from anycowork.client.errors import ServerRefused as ServerRefused
 from anycowork.client.errors import ServerUnreachable as ServerUnreachable
+from anycowork.domain.bounded_json import STORED_DEPTH, read_json
 from anycowork.domain.messages import Json
 from anycowork.domain.principals import EDITOR_HEADER, MCP_HOST_HEADER, program_id
 
@@ -66,6 +66,9 @@ class ServerClient:
     async def post(self, path: str, body: Mapping[str, JsonValue] | None = None) -> Json:
         return await self._ask("POST", path, body or {})
 
+    async def put(self, path: str, body: Mapping[str, JsonValue]) -> Json:
+        return await self._ask("PUT", path, body)
+
     async def patch(self, path: str, body: Mapping[str, JsonValue]) -> Json:
         return await self._ask("PATCH", path, body)
 
@@ -96,10 +99,10 @@ class ServerClient:
         async with self._session.get(address, params=numbered, timeout=limits) as response:
             if response.status != 200:
                 raise _answered(response.status, await response.read())
-            rest = b""
+            remainder = b""
             # Not aiohttp's lines: it limits their length, and an event may carry whole files.
             async for piece in response.content.iter_any():
-                *events, rest = (rest + piece).replace(b"\r\n", b"\n").split(b"\n\n")
+                *events, remainder = (remainder + piece).replace(b"\r\n", b"\n").split(b"\n\n")
                 for event in events:
                     if data := _data_of(event):
                         yield data
@@ -141,7 +144,7 @@ def _answered(status: int, content: bytes) -> ServerRefused:
 
 def _object(content: bytes) -> Json:
     try:
-        found = msgspec.json.decode(content)
-    except msgspec.DecodeError:
+        value = read_json(content, max_depth=STORED_DEPTH, max_values=len(content))
+    except ValueError:
         return {}
-    return found if isinstance(found, dict) else {}
+    return value if isinstance(value, dict) else {}

@@ -35,8 +35,8 @@ def _seconds_left(event: Json, retry: Json) -> float:
 
     Both times are the server's, so the clock of this machine does not matter.
     """
-    whole = seconds if isinstance(seconds := retry.get("seconds"), int | float) else 0.0
+    total = seconds if isinstance(seconds := retry.get("seconds"), int | float) else 0.0
     try:
-        return min(whole, seconds_between(str(event["at"]), str(retry["until"])))
+        return min(total, seconds_between(str(event["at"]), str(retry["until"])))
     except (KeyError, ValueError, TypeError):
-        return whole
+        return total

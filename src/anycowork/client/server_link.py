@@ -57,8 +57,8 @@ class ServerLink:
             await with_server(self._for_own_server(), work)
         except (AnyCoworkError, OSError) as error:
             if not ready.done():
-                known = isinstance(error, AnyCoworkError)
-                ready.set_exception(error if known else ServerUnreachable(os_reason(error, with_path=True)))
+                is_ours = isinstance(error, AnyCoworkError)
+                ready.set_exception(error if is_ours else ServerUnreachable(os_reason(error, with_path=True)))
         finally:
             if not ending.is_set():
                 self._client = None

@@ -19,35 +19,35 @@ def describe_problem(
     """Returns one sentence for each error. `sources` says where a setting came from; those from `file` are located in its `text`."""
     sentences = []
     for fault in error.errors(include_url=False, include_input=False):
-        place, reason = fault["loc"], fault["msg"].removeprefix("Value error, ")
-        if not place:
+        location, reason = fault["loc"], fault["msg"].removeprefix("Value error, ")
+        if not location:
             sentences.append(f"These settings do not fit together: {reason}.")
             continue
-        name = str(place[0])
+        name = str(location[0])
         source = sources.get(name)
-        line = line_of(text, place) if source == file else None
+        line = line_of(text, location) if source == file else None
         origin = f" (from {source}{f', line {line}' if line else ''})" if source else ""
-        unit = f" Expected: {units[name]}." if units.get(name) and len(place) == 1 else ""
+        unit = f" Expected: {units[name]}." if units.get(name) and len(location) == 1 else ""
         if fault["type"] == "extra_forbidden":
             reason = "there is no such setting"
         reason = re.sub(r"^Input should", "it should", reason)
-        sentences.append(f"The setting '{'.'.join(map(str, place))}'{origin} does not fit: {reason}.{unit}")
+        sentences.append(f"The setting '{'.'.join(map(str, location))}'{origin} does not fit: {reason}.{unit}")
     return sentences
 
 
-def line_of(text: str, place: Sequence[str | int]) -> int | None:
+def line_of(text: str, location: Sequence[str | int]) -> int | None:
     """Returns the line of this key in a TOML text, or of what encloses it; None if neither is there."""
-    wanted, best, found = tuple(place), 0, None
-    for number, here in _places(text):
-        depth = len(here)
-        if best < depth <= len(wanted) and wanted[:depth] == here:
-            best, found = depth, number
-    return found
+    key_path, best, line = tuple(location), 0, None
+    for number, path in _places(text):
+        depth = len(path)
+        if best < depth <= len(key_path) and key_path[:depth] == path:
+            best, line = depth, number
+    return line
 
 
-def closest_name(name: str, known: Iterable[str]) -> str | None:
+def closest_name(name: str, names: Iterable[str]) -> str | None:
     """Returns the known name that this one may be a typo of."""
-    return next(iter(difflib.get_close_matches(name, sorted(known), n=1, cutoff=0.75)), None)
+    return next(iter(difflib.get_close_matches(name, sorted(names), n=1, cutoff=0.75)), None)
 
 
 def _places(text: str) -> Iterable[tuple[int, Place]]:

@@ -42,7 +42,7 @@ class KnownModelFile(BaseModel):
 
 
 class KnownModels:
-    """Implements the `ModelCatalog` port. Later files come before earlier ones."""
+    """Knows prices and context sizes of models. Later files come before earlier ones."""
 
     def __init__(self, files: Iterable[KnownModelFile]) -> None:
         self._makers = [maker for file in reversed(list(files)) for maker in file.makers.values()]
@@ -54,10 +54,18 @@ class KnownModels:
         name = model.strip().lower()
         plain = name.rpartition("/")[2]
         price = next(
-            (one.price for maker in self._makers if host in maker.hosts for one in _named(maker, name) if one.price),
+            (
+                listed.price
+                for maker in self._makers
+                if host in maker.hosts
+                for listed in _named(maker, name)
+                if listed.price
+            ),
             None,
         )
-        sizes = (one.context_tokens for maker in self._makers for one in _named(maker, plain) if one.context_tokens)
+        sizes = (
+            listed.context_tokens for maker in self._makers for listed in _named(maker, plain) if listed.context_tokens
+        )
         size = next(sizes, None)
         if price is None and size is None:
             return UNKNOWN_MODEL
@@ -65,23 +73,29 @@ class KnownModels:
 
 
 def _named(maker: ModelVendor, name: str) -> list[KnownModel]:
-    return [maker.models[one] for one in dict.fromkeys((name, _DATED.sub("", name))) if one in maker.models]
+    return [
+        maker.models[model_name]
+        for model_name in dict.fromkeys((name, _DATED.sub("", name)))
+        if model_name in maker.models
+    ]
 
 
 def known_models(data_dir: Path) -> KnownModels:
     """Read the package's list and, if there is one, the `models.toml` of the data folder. Raises: BadSettings."""
-    own = data_dir / OWN_FILE
+    own_file = data_dir / OWN_FILE
     try:
-        text = own.read_text("utf-8")
+        text = own_file.read_text("utf-8")
     except FileNotFoundError:
         return KnownModels([_packaged()])
     except (OSError, UnicodeDecodeError) as error:
-        raise BadSettings(f"{own} cannot be read: {os_reason(error)}. Correct or remove it.", param=OWN_FILE) from error
+        raise BadSettings(
+            f"{own_file} cannot be read: {os_reason(error)}. Correct or remove it.", param=OWN_FILE
+        ) from error
     try:
         return KnownModels([_packaged(), KnownModelFile.model_validate(tomllib.loads(text))])
     except (tomllib.TOMLDecodeError, ValidationError) as error:
         reason = str(error).splitlines()[0] if isinstance(error, tomllib.TOMLDecodeError) else _first_problem(error)
-        raise BadSettings(f"{own} is not usable: {reason}. Correct or remove it.", param=OWN_FILE) from error
+        raise BadSettings(f"{own_file} is not usable: {reason}. Correct or remove it.", param=OWN_FILE) from error
 
 
 @cache
@@ -90,5 +104,5 @@ def _packaged() -> KnownModelFile:
 
 
 def _first_problem(error: ValidationError) -> str:
-    found = error.errors()[0]
-    return f"{'.'.join(map(str, found['loc']))}: {found['msg']}"
+    problem = error.errors()[0]
+    return f"{'.'.join(map(str, problem['loc']))}: {problem['msg']}"

@@ -33,18 +33,18 @@ _NOT_IN_THE_FILE = ("data_dir",)  # the file is inside it
 
 def load_settings(flags: Mapping[str, object], environ: Mapping[str, str], *, cwd: Path) -> Settings:
     """Returns the settings in force. A flag that is None was not given. Raises: BadSettings."""
-    given = {name: value for name, value in flags.items() if value is not None}
-    named = _from_environment(environ)
-    data_dir = _absolute(given.get("data_dir") or named.get("data_dir") or default_data_dir(), cwd)
+    from_flags = {name: value for name, value in flags.items() if value is not None}
+    from_environment = _from_environment(environ)
+    data_dir = _absolute(from_flags.get("data_dir") or from_environment.get("data_dir") or default_data_dir(), cwd)
     filed = {name: value for name, value in read_config(data_dir).items() if name in KNOBS}
-    chosen = {**_with_paths(filed, data_dir), **_with_paths(named, cwd), **_with_paths(given, cwd)}
+    chosen = {**_with_paths(filed, data_dir), **_with_paths(from_environment, cwd), **_with_paths(from_flags, cwd)}
     try:
         return Settings.model_validate({**chosen, "data_dir": data_dir})
     except ValidationError as error:
         sources = {
             **dict.fromkeys(filed, str(data_dir / CONFIG_FILE)),
-            **_environment_names(named),
-            **_flag_names(given),
+            **_environment_names(from_environment),
+            **_flag_names(from_flags),
         }
         raise describe_fault(error, sources, data_dir / CONFIG_FILE) from None
 
@@ -55,15 +55,15 @@ def save_settings(data_dir: Path, changes: Mapping[str, JsonValue]) -> None:
     Raises: BadSettings for a setting that may not be changed or has an invalid value; StorageFault.
     """
     require_changeable(changes)
-    kept = {name: value for name, value in read_config(data_dir).items() if name not in changes}
-    write_private_file(data_dir / CONFIG_FILE, tomli_w.dumps({**kept, **_fitting(changes)}).encode())
+    remaining = {name: value for name, value in read_config(data_dir).items() if name not in changes}
+    write_private_file(data_dir / CONFIG_FILE, tomli_w.dumps({**remaining, **_fitting(changes)}).encode())
 
 
 def read_config(data_dir: Path) -> dict[str, object]:
     """Returns the content of config.toml, unchecked; empty if there is none. Raises: BadSettings if it cannot be read."""
     path = data_dir / CONFIG_FILE
     try:
-        found: dict[str, object] = tomllib.loads(path.read_text(encoding="utf-8"))
+        config: dict[str, object] = tomllib.loads(path.read_text(encoding="utf-8"))
     except (FileNotFoundError, NotADirectoryError):
         return {}
     except UnicodeDecodeError as error:
@@ -77,9 +77,9 @@ def read_config(data_dir: Path) -> dict[str, object]:
         raise BadSettings(
             f"{path} cannot be read ({error.strerror}). Change its owner, or choose another --data-dir."
         ) from error
-    if misplaced := [name for name in _NOT_IN_THE_FILE if name in found]:
+    if misplaced := [name for name in _NOT_IN_THE_FILE if name in config]:
         raise BadSettings(f"{path}: '{misplaced[0]}' cannot be set in this file; use --data-dir or ANYCOWORK_DATA_DIR.")
-    return found
+    return config
 
 
 def unknown_keys(data_dir: Path) -> list[str]:
@@ -95,29 +95,29 @@ def unused_variables(data_dir: Path, environ: Mapping[str, str]) -> list[str]:
         line, near = line_of(path.read_text(encoding="utf-8"), (key,)), closest_name(key, KNOBS)
         hint = f" Did you mean '{near}'?" if near else ""
         sentences.append(f"{path}, line {line}: '{key}' is not a setting, so it has no effect.{hint}")
-    known = [ENVIRONMENT_PREFIX + name.upper() for name in KNOBS]
-    for name in sorted(environ.keys() - set(known)):
-        if name.startswith(ENVIRONMENT_PREFIX) and (near := closest_name(name, known)):
+    variables = [ENVIRONMENT_PREFIX + name.upper() for name in KNOBS]
+    for name in sorted(environ.keys() - set(variables)):
+        if name.startswith(ENVIRONMENT_PREFIX) and (near := closest_name(name, variables)):
             sentences.append(f"The variable {name} is not a setting, so it has no effect. Did you mean {near}?")
     return sentences
 
 
 def _fitting(changes: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
-    given = {name: value for name, value in changes.items() if value is not None}
+    values = {name: value for name, value in changes.items() if value is not None}
     try:
-        checked = Settings.model_validate(given)
+        checked = Settings.model_validate(values)
     except ValidationError as error:
         raise describe_fault(error, {}) from None
-    return checked.model_dump(mode="json", include=set(given), exclude_none=True)
+    return checked.model_dump(mode="json", include=set(values), exclude_none=True)
 
 
 def _from_environment(environ: Mapping[str, str]) -> dict[str, object]:
     # An empty variable counts as unset, as people expect of `ANYCOWORK_MODEL= anycowork`.
-    found: dict[str, object] = {}
+    values: dict[str, object] = {}
     for name in KNOBS.keys() - set(_ONLY_IN_THE_FILE):
         if text := environ.get(ENVIRONMENT_PREFIX + name.upper(), "").strip():
-            found[name] = _words(text) if name in WORD_LISTS else _folders(text) if name in FOLDER_LISTS else text
-    return found
+            values[name] = _words(text) if name in WORD_LISTS else _folders(text) if name in FOLDER_LISTS else text
+    return values
 
 
 def _words(text: str) -> list[str]:

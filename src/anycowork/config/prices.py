@@ -13,7 +13,11 @@ def price_of(providers: Iterable[ProviderEntry], model: str) -> PriceEntry | Non
     provider, _, name = model.partition("/")
     if provider in FREE_PROVIDERS:
         return PriceEntry(input=0, output=0)
-    return next((entry.prices[name] for entry in providers if entry.name == provider and name in entry.prices), None)
+    for entry in providers:
+        if entry.name == provider:
+            settings = entry.model_settings.get(name)
+            return settings.price if settings and settings.price else entry.prices.get(name)
+    return None
 
 
 def entry_of(price: metering.Price | None) -> PriceEntry | None:

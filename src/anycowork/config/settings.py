@@ -47,6 +47,17 @@ class PriceEntry(BaseModel):
     cached: Annotated[float, Field(ge=0, allow_inf_nan=False)] | None = None
 
 
+class ModelEntry(BaseModel):
+    """What a person says of one model of a provider; what is left out is taken from what is known of it."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    images: bool | None = None
+    calling: Literal["text", "schema", "native"] | None = None
+    context_tokens: Annotated[int, Field(gt=0)] | None = None
+    price: PriceEntry | None = None
+
+
 class ProviderEntry(BaseModel):
     """One provider from config.toml. It never holds the key: `api_key_env` names the variable that does.
 
@@ -68,6 +79,17 @@ class ProviderEntry(BaseModel):
     images: tuple[str, ...] | None = None
     ca_file: Path | None = None
     prices: Mapping[str, PriceEntry] = Field(default_factory=dict)
+    model_settings: Mapping[str, ModelEntry] = Field(default_factory=dict)
+
+
+class SearchEngineEntry(BaseModel):
+    """The engine that `search_web` asks. It never holds the key: a pasted one is stored apart, or `api_key_env` names the variable."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    kind: Literal["searxng", "brave", "tavily"]
+    base_url: Annotated[str, Field(pattern=r"^https?://\S+$", max_length=2_000)] | None = None
+    api_key_env: Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")] | None = None
 
 
 Seconds = Annotated[float, Field(gt=0, le=86_400, allow_inf_nan=False)]
@@ -77,22 +99,25 @@ FolderText = Annotated[str, Field(min_length=1, max_length=4_096)]
 
 
 class AgentLimits(BaseModel):
-    """What one turn of the agent may use, instead of `max_steps` and `turn_seconds`."""
+    """What one turn of the agent may use, instead of `max_steps` and `turn_seconds`, and a task that another agent gives it."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     steps: Count | None = None
     seconds: Seconds | None = None
+    tokens: Count | None = None
+    cost: Annotated[float, Field(gt=0, allow_inf_nan=False)] | None = None
 
 
 class AgentEntry(DelegateFields):
-    """One agent from config.toml, `[agents.NAME]`. Without a `model` it uses the chat's."""
+    """One agent from config.toml, `[agents.NAME]`. Without a `model` it uses the chat's. `description` tells others what it is for."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     role: Word = "actor"
     model: Word | None = None
     prompt: Annotated[str, Field(max_length=50_000)] = ""
+    description: Annotated[str, Field(max_length=1_000)] = ""
     limits: AgentLimits = AgentLimits()
 
 
@@ -132,6 +157,9 @@ class Settings(BaseModel):
     kept_changes_bytes: Annotated[
         Count, SettingSpec("bytes of kept command changes that could not be committed; the oldest are removed first")
     ] = 1024**3
+    mcp_data_bytes: Annotated[
+        Count, SettingSpec("bytes that the data folder of one MCP server may take; a server with more is stopped")
+    ] = 4 * 1024**3
     database_url: Annotated[SecretStr | None, SettingSpec("postgresql://…; none = SQLite in the data folder")] = None
 
     # models
@@ -147,7 +175,7 @@ class Settings(BaseModel):
     agents: Annotated[
         Mapping[Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_-]*$", max_length=64)], AgentEntry],
         SettingSpec(
-            "agents by name: role, model, prompt, limits; or a program (command, env, network, seconds)",
+            "agents by name: role, model, prompt, description, limits; or a program (command, env, network, seconds)",
             changeable=True,
         ),
     ] = Field(default_factory=dict)
@@ -187,6 +215,14 @@ class Settings(BaseModel):
             changeable=True,
         ),
     ] = "before"
+
+    search_engine: Annotated[
+        SearchEngineEntry | None,
+        SettingSpec(
+            "the search engine of search_web: kind (searxng, brave or tavily), base_url, api_key_env; none by default",
+            changeable=True,
+        ),
+    ] = None
 
     plugins: Annotated[
         tuple[Word, ...], SettingSpec("names of installed plugins whose tools may be used", changeable=True)
@@ -229,10 +265,10 @@ class Settings(BaseModel):
     def changed(self, changes: Mapping[str, JsonValue]) -> Self:
         """Returns these settings with the changes; None resets one to its default. Raises: BadSettings."""
         require_changeable(changes)
-        kept = {name: getattr(self, name) for name in self.model_fields_set if name not in changes}
-        given = {name: value for name, value in changes.items() if value is not None}
+        unchanged = {name: getattr(self, name) for name in self.model_fields_set if name not in changes}
+        new_values = {name: value for name, value in changes.items() if value is not None}
         try:
-            return type(self).model_validate({**kept, **given})
+            return type(self).model_validate({**unchanged, **new_values})
         except ValidationError as error:
             raise describe_fault(error, {}) from None
 
@@ -243,6 +279,11 @@ class Settings(BaseModel):
     @property
     def snapshots_folder(self) -> Path:
         return self.data_dir / "snapshots"
+
+    @property
+    def mcp_data_folder(self) -> Path:
+        """Where MCP servers keep their data, a folder for each one."""
+        return self.data_dir / "mcp-data"
 
     @property
     def plugins_folder(self) -> Path:
@@ -300,8 +341,8 @@ def describe_fault(error: ValidationError, sources: Mapping[str, str], config: P
     units = {name: knob.unit for name, knob in KNOBS.items()}
     text = config.read_text(encoding="utf-8") if config is not None and config.is_file() else ""
     sentences = describe_problem(error, sources, units=units, file=str(config), text=text)
-    place = error.errors()[0]["loc"]
-    return BadSettings(" ".join(sentences), param=str(place[0]) if place else None)
+    location = error.errors()[0]["loc"]
+    return BadSettings(" ".join(sentences), param=str(location[0]) if location else None)
 
 
 def _fits_a_header(token: str) -> bool:

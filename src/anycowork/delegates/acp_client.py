@@ -1,6 +1,7 @@
 """Our side of the Agent Client Protocol: what a delegate tells and asks. Its text is data; its requests are held to the chat's permissions."""
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from enum import StrEnum
 from pathlib import PurePosixPath
 from typing import Any  # what the delegate sends beside the parameters
 
@@ -18,21 +19,67 @@ from acp.schema import (
     WaitForTerminalExitResponse,
 )
 
-from anycowork.delegates.permission_policy import PermissionDecision, WantedPermission, decide_permission, option_for
-from anycowork.delegates.sandbox_requests import RequestFailed, SandboxRequests
+from anycowork.delegates.sandbox_requests import MissingFile, RequestFailed, SandboxRequests
 from anycowork.domain.question import Option, Question
 from anycowork.domain.rules import Effect
 from anycowork.domain.tool_ports import ToolContext
 from anycowork.domain.tools import PathIntent
+from anycowork.domain.values import value
 from anycowork.mcp.schemas import plain_text
-from anycowork.sandbox.delta_check import may_change_nothing
+from anycowork.sandbox.commit.delta_check import may_change_nothing
 from anycowork.workspace.text import lines_of
+
+_IN_THE_COPY = frozenset({"read", "edit", "delete", "move", "search", "execute", "think"})
+_CHANGING = frozenset({"edit", "delete", "move"})
+
+
+class PermissionDecision(StrEnum):
+    ALLOW = "allow"
+    REFUSE = "refuse"
+    ASK = "ask"
+
+
+@value
+class WantedPermission:
+    """`kind` as the protocol names it; None if the delegate did not say. `outside` are paths beyond the workspace that it named."""
+
+    kind: str | None
+    paths: tuple[str, ...] = ()
+    outside: tuple[str, ...] = ()
+
+    @property
+    def length(self) -> int:
+        """The letters of its paths."""
+        return sum(map(len, (*self.paths, *self.outside)))
+
+
+def decide_permission(
+    permission: WantedPermission, *, may_change: bool, denied: str | None
+) -> tuple[PermissionDecision, str]:
+    """Return the decision, and why. `denied` is what a deny rule says of the paths."""
+    if permission.outside:
+        return PermissionDecision.REFUSE, f"'{permission.outside[0]}' lies outside the workspace."
+    if denied is not None:
+        return PermissionDecision.REFUSE, denied
+    if permission.kind in _CHANGING and not may_change:
+        return PermissionDecision.REFUSE, "This role may not change files."
+    if permission.kind in _IN_THE_COPY:
+        return PermissionDecision.ALLOW, "It happens in a private copy."
+    return PermissionDecision.ASK, "Only a person can allow this."
+
+
+def option_for(options: Sequence[tuple[str, str]], *, allow: bool) -> str | None:
+    """The id of the option that allows or rejects once; of `options` given as (id, kind). A standing answer is never given."""
+    answer = "allow_once" if allow else "reject_once"
+    return next((option_id for option_id, kind in options if kind == answer), None)
+
 
 MOST_TEXT = 1_000_000
 MOST_KEPT_FROM = 100
 MOST_TOLD = 1_000  # lines of progress in one task
 LONGEST_PATH = 4_096
 MOST_REMEMBERED = 2_000_000  # letters of ids and paths
+_NOT_FOUND = -32002  # the protocol's code
 _ALLOW, _REFUSE = "allow", "refuse"
 
 
@@ -71,16 +118,20 @@ class DelegateClient:
     async def request_permission(
         self, session_id: str, tool_call: ToolCallUpdate, options: list[PermissionOption], **kwargs: Any
     ) -> RequestPermissionResponse:
-        """The gate's word. A person is asked only for what a private copy does not hold."""
-        wanted = self._wanted(tool_call)
+        """Returns the gate's decision. A person is asked only for what a private copy does not hold."""
+        permission = self._wanted(tool_call)
         may_change = not may_change_nothing(self._context.permissions)
-        decision, why = decide_permission(wanted, may_change=may_change, denied=await self._denied(wanted.paths))
-        title = plain_text(tool_call.title or wanted.kind or "something", 200)
+        decision, reason = decide_permission(
+            permission, may_change=may_change, denied=await self._denied(permission.paths)
+        )
+        title = plain_text(tool_call.title or permission.kind or "something", 200)
         if decision is PermissionDecision.ASK:
             decision = PermissionDecision.ALLOW if await self._person_allows(title) else PermissionDecision.REFUSE
         if decision is PermissionDecision.REFUSE:
-            self._keep_from(f"{title}: {why}")
-        chosen = option_for([(one.option_id, one.kind) for one in options], allow=decision is PermissionDecision.ALLOW)
+            self._keep_from(f"{title}: {reason}")
+        chosen = option_for(
+            [(option.option_id, option.kind) for option in options], allow=decision is PermissionDecision.ALLOW
+        )
         if chosen is None:
             return RequestPermissionResponse(outcome=DeniedOutcome(outcome="cancelled"))
         return RequestPermissionResponse(outcome=AllowedOutcome(outcome="selected", option_id=chosen))
@@ -91,7 +142,10 @@ class DelegateClient:
         self, session_id: str, path: str, line: int | None = None, limit: int | None = None, **kwargs: Any
     ) -> ReadTextFileResponse:
         await self._require_inside(path)
-        text = await self._fulfilled(self._requests.read(path))
+        try:
+            text = await self._fulfilled(self._requests.read(path))
+        except MissingFile:
+            raise _missing_file(path) from None
         if line is not None or limit is not None:
             first = max(0, (line or 1) - 1)
             lines = lines_of(text)[first:]
@@ -118,21 +172,23 @@ class DelegateClient:
     ) -> CreateTerminalResponse:
         if cwd is not None:
             await self._require_inside(cwd)
-        given: Mapping[str, str] = {one.name: one.value for one in env or ()}
-        words = [command, *args] if args else ["bash", "-c", command]
+        environment: Mapping[str, str] = {variable.name: variable.value for variable in env or ()}
+        argv = [command, *args] if args else ["bash", "-c", command]
         try:
-            terminal = self._requests.start_terminal(words, environment=given, cwd=cwd, most_output=output_byte_limit)
+            terminal = self._requests.start_terminal(
+                argv, environment=environment, cwd=cwd, most_output=output_byte_limit
+            )
         except RequestFailed as error:
             raise RequestError.invalid_params({"details": str(error)}) from None
         return CreateTerminalResponse(terminal_id=terminal)
 
     async def terminal_output(self, session_id: str, terminal_id: str, **kwargs: Any) -> TerminalOutputResponse:
         try:
-            found = self._requests.output(terminal_id)
+            terminal = self._requests.output(terminal_id)
         except RequestFailed as error:
             raise RequestError.invalid_params({"details": str(error)}) from None
-        status = None if found.exit_code is None else TerminalExitStatus(exit_code=max(0, found.exit_code))
-        return TerminalOutputResponse(output=found.text, truncated=found.truncated, exit_status=status)
+        status = None if terminal.exit_code is None else TerminalExitStatus(exit_code=max(0, terminal.exit_code))
+        return TerminalOutputResponse(output=terminal.text, truncated=terminal.truncated, exit_status=status)
 
     async def wait_for_terminal_exit(
         self, session_id: str, terminal_id: str, **kwargs: Any
@@ -154,30 +210,32 @@ class DelegateClient:
 
     def _merged(self, call: Any) -> WantedPermission:
         """A later update names only what changed."""
-        known = self._kinds.get(call.tool_call_id, WantedPermission(None))
-        named = [str(one.path) for one in call.locations or ()]
-        named += [str(one.path) for one in call.content or () if getattr(one, "type", "") == "diff"]
-        places = [(path, relative_to_root(path, self._root)) for path in named[:100]]
-        inside = tuple(place for _, place in places if place is not None)
-        outside = tuple(plain_text(path, 200) for path, place in places if place is None)
-        kind = str(call.kind) if call.kind else known.kind
-        return WantedPermission(kind, inside or known.paths, outside or known.outside)
+        earlier = self._kinds.get(call.tool_call_id, WantedPermission(None))
+        paths = [str(item.path) for item in call.locations or ()]
+        paths += [str(item.path) for item in call.content or () if getattr(item, "type", "") == "diff"]
+        pairs = [(path, relative_to_root(path, self._root)) for path in paths[:100]]
+        inside = tuple(relative for _, relative in pairs if relative is not None)
+        outside = tuple(plain_text(path, 200) for path, relative in pairs if relative is None)
+        kind = str(call.kind) if call.kind else earlier.kind
+        return WantedPermission(kind, inside or earlier.paths, outside or earlier.outside)
 
     def _remember(self, call: Any) -> None:
         """As long as there is room: a delegate may name calls and paths without end."""
-        wanted, known = self._merged(call), self._kinds.get(call.tool_call_id)
+        permission, earlier = self._merged(call), self._kinds.get(call.tool_call_id)
         size = (
-            wanted.length + (0 if known is None else -known.length) + (len(call.tool_call_id) if known is None else 0)
+            permission.length
+            + (0 if earlier is None else -earlier.length)
+            + (len(call.tool_call_id) if earlier is None else 0)
         )
         if len(self._kinds) < 10_000 and self._remembered + size <= MOST_REMEMBERED:
-            self._kinds[call.tool_call_id] = wanted
+            self._kinds[call.tool_call_id] = permission
             self._remembered += size
 
     async def _denied(self, paths: Sequence[str]) -> str | None:
-        check = self._context.check_changes
-        if check is None or not paths:
+        if not paths:
             return None
-        decision = await check([PathIntent(path, None, "written by the agent") for path in paths])
+        changes = [PathIntent(path, None, "written by the agent") for path in paths]
+        decision = await self._context.commit.check_changes(changes)
         return decision.why or "A rule denies it." if decision.effect is Effect.DENY else None
 
     async def _person_allows(self, title: str) -> bool:
@@ -198,21 +256,23 @@ class DelegateClient:
         assert relative is not None
         return relative
 
-    def _refuse(self, path: str, why: str) -> None:
+    def _refuse(self, path: str, reason: str) -> None:
         """Raises: RequestError."""
-        self._keep_from(f"{plain_text(path, 200)}: {why}")
-        raise RequestError.invalid_params({"details": f"'{path[:200]}' is refused: {why}."})
+        self._keep_from(f"{plain_text(path, 200)}: {reason}")
+        raise RequestError.invalid_params({"details": f"'{path[:200]}' is refused: {reason}."})
 
-    async def _fulfilled(self, asked: Awaitable[Any]) -> Any:
+    async def _fulfilled(self, request: Awaitable[Any]) -> Any:
         try:
-            return await asked
+            return await request
+        except MissingFile:
+            raise
         except RequestFailed as error:
             raise RequestError.invalid_params({"details": str(error)}) from None
 
-    def _keep_from(self, what: str) -> None:
+    def _keep_from(self, refusal: str) -> None:
         if len(self.kept_from) < MOST_KEPT_FROM:
-            self.kept_from.append(what)
-        self._tell(f"[{self._name}] refused: {what}\n")
+            self.kept_from.append(refusal)
+        self._tell(f"[{self._name}] refused: {refusal}\n")
 
     def _take(self, text: str) -> None:
         if text and self._length < MOST_TEXT:
@@ -227,14 +287,19 @@ class DelegateClient:
             progress(line)
 
 
+def _missing_file(path: str) -> RequestError:
+    """Agents that look before they create a file go by the code, or by words in the message: each of these is some agent's."""
+    return RequestError(_NOT_FOUND, f"Resource not found: ENOENT: No such file: '{path[:200]}'", {"uri": path[:200]})
+
+
 def relative_to_root(path: str, root: str) -> str | None:
     """The path from the workspace's root; None if it leads out, or is too long for any path. Links are the sandbox's business: it has
     nothing else to lead to."""
     if len(path) > LONGEST_PATH:
         return None
-    given = PurePosixPath(path)
+    pure_path = PurePosixPath(path)
     parts: list[str] = []
-    for part in (given if given.is_absolute() else PurePosixPath(root, path)).parts[1:]:
+    for part in (pure_path if pure_path.is_absolute() else PurePosixPath(root, path)).parts[1:]:
         if part == "..":
             if parts:
                 parts.pop()

@@ -12,12 +12,13 @@ from anycowork.domain.mcp_servers import McpServerConfig
 from anycowork.domain.network import wanted_destinations
 from anycowork.domain.values import value
 from anycowork.mcp.program import find_program, start_words
-from anycowork.mcp.stdio_transport import LineLog, ServerLauncher, open_pipes, started_process
+from anycowork.mcp.server_launcher import ServerLauncher
+from anycowork.mcp.stdio_transport import LineLog, open_pipes, started_process
 from anycowork.sandbox.bubblewrap import VisiblePaths
-from anycowork.sandbox.egress import proxy_environment
-from anycowork.sandbox.proxy import NetworkReach
+from anycowork.sandbox.commit.transaction import Transaction
+from anycowork.sandbox.network.dialer import NetworkReach
+from anycowork.sandbox.network.egress import proxy_environment
 from anycowork.sandbox.sandbox import Sandbox
-from anycowork.sandbox.transaction import Transaction
 
 LONGEST_LINE = 20_000_000
 
@@ -35,16 +36,16 @@ class DelegatePipes:
 async def delegate_process(
     config: DelegateConfig, launcher: ServerLauncher, sandbox: Sandbox, transaction: Transaction, log: LineLog
 ) -> AsyncIterator[DelegatePipes]:
-    """While the block runs, the program does; afterwards it and its children are gone. Raises: ToolFault, OSError."""
+    """Runs the program for the duration of the block, then ends it and its children. Raises: ToolFault, OSError."""
     values = {name: SecretStr(os.environ[name]) for name in config.environment if name in os.environ}
     described = McpServerConfig(name="agent", command=config.command, args=list(config.args), env=values)
     program = await asyncio.to_thread(find_program, described, launcher.data_dir)
-    wanted = wanted_destinations(config.network)
-    reach = NetworkReach(wanted, wanted) if wanted else None
+    destinations = wanted_destinations(config.network)
+    reach = NetworkReach(destinations, destinations) if destinations else None
     async with AsyncExitStack() as things:
         launch = things.enter_context(
             sandbox.launch(
-                start_words(held=False),
+                start_words(is_confined=False),
                 transaction.jail.origin,
                 transaction.stage,
                 source=transaction.jail.layers,
@@ -68,10 +69,10 @@ async def delegate_process(
 @contextmanager
 def _end_of(pid: int) -> Iterator[asyncio.Event]:
     """Set when the process ends: the protocol's connection does not notice a closed pipe while it waits for an answer."""
-    ended, loop, watched = asyncio.Event(), asyncio.get_running_loop(), os.pidfd_open(pid)
-    loop.add_reader(watched, ended.set)
+    end_event, loop, watched = asyncio.Event(), asyncio.get_running_loop(), os.pidfd_open(pid)
+    loop.add_reader(watched, end_event.set)
     try:
-        yield ended
+        yield end_event
     finally:
         loop.remove_reader(watched)
         os.close(watched)

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 
 from anycowork.domain.errors import ToolFault
 from anycowork.domain.values import value
+from anycowork.sandbox.commit.transaction import Transaction
 from anycowork.sandbox.sandbox import Sandbox
-from anycowork.sandbox.transaction import Transaction
 from anycowork.tools.child_process import ChildEnding, ChildLimits, ChildResult
 from anycowork.tools.sandboxed_program import SandboxedProgram
 
@@ -16,10 +16,15 @@ MOST_TERMINALS = 16
 _MOST_AT_ONCE = 4  # files that are read or written at the same time, each by a process
 LARGEST_FILE = 10_000_000
 _FILE_SECONDS = 30.0
+_MISSING = 66  # exit code
 
 
 class RequestFailed(Exception):
     """A file or terminal request that cannot be fulfilled; the delegate is told why."""
+
+
+class MissingFile(RequestFailed):
+    """A file that an agent wants to read and that is not there."""
 
 
 @value
@@ -53,13 +58,17 @@ class SandboxRequests:
         self._files = asyncio.Semaphore(_MOST_AT_ONCE)
 
     async def read(self, path: str) -> str:
-        """Raises: RequestFailed."""
+        """Raises: MissingFile, RequestFailed."""
+        quoted = shlex.quote(path)
+        command = f"[ -e {quoted} ] || [ -L {quoted} ] || exit {_MISSING}; exec cat -- {quoted}"
         async with self._files:
-            ended = await self._run(f"exec cat -- {shlex.quote(path)}", limits=ChildLimits(_FILE_SECONDS, LARGEST_FILE))
-        if ended.how is not ChildEnding.ITSELF or ended.exit_code != 0:
+            result = await self._run(command, limits=ChildLimits(_FILE_SECONDS, LARGEST_FILE))
+        if result.how is ChildEnding.ITSELF and result.exit_code == _MISSING:
+            raise MissingFile(path)
+        if result.how is not ChildEnding.ITSELF or result.exit_code != 0:
             raise RequestFailed(f"'{path[:200]}' cannot be read here.")
         try:
-            return ended.output.decode()
+            return result.output.decode()
         except UnicodeDecodeError:
             raise RequestFailed(f"'{path[:200]}' is not UTF-8 text.") from None
 
@@ -69,20 +78,22 @@ class SandboxRequests:
         command = f'mkdir -p -- "$(dirname -- {quoted})" && cat > {quoted}'
         limits = ChildLimits(_FILE_SECONDS, 10_000)
         async with self._files:
-            ended = await self._run(command, limits=limits, stdin=content.encode())
-        if ended.how is not ChildEnding.ITSELF or ended.exit_code != 0:
+            result = await self._run(command, limits=limits, stdin=content.encode())
+        if result.how is not ChildEnding.ITSELF or result.exit_code != 0:
             raise RequestFailed(f"'{path[:200]}' cannot be written here.")
 
     def start_terminal(
-        self, words: Sequence[str], *, environment: Mapping[str, str], cwd: str | None, most_output: int | None
+        self, argv: Sequence[str], *, environment: Mapping[str, str], cwd: str | None, most_output: int | None
     ) -> str:
         """Raises: RequestFailed."""
         if len(self._terminals) >= MOST_TERMINALS:
             raise RequestFailed(f"There are {MOST_TERMINALS} terminals already. Release one first.")
         self._made += 1
         terminal_id = f"terminal-{self._made}"
-        given = "".join(f"{shlex.quote(f'{name}={text}')} " for name, text in environment.items())
-        command = f"cd -- {shlex.quote(cwd or self._transaction.jail.origin)} && exec env {given}{shlex.join(words)}"
+        assignments = "".join(f"{shlex.quote(f'{name}={text}')} " for name, text in environment.items())
+        command = (
+            f"cd -- {shlex.quote(cwd or self._transaction.jail.origin)} && exec env {assignments}{shlex.join(argv)}"
+        )
         limit = max(0, min(most_output or 1_000_000, 1_000_000))
         terminal: _Terminal
         limits = ChildLimits(self._seconds, 10_000_000)
@@ -123,10 +134,10 @@ class SandboxRequests:
             await asyncio.wait([terminal.task for terminal in self._terminals.values()])
 
     def _require(self, terminal_id: str) -> _Terminal:
-        found = self._terminals.get(terminal_id)
-        if found is None:
+        terminal = self._terminals.get(terminal_id)
+        if terminal is None:
             raise RequestFailed(f"There is no terminal '{terminal_id[:80]}'.")
-        return found
+        return terminal
 
     async def _run(
         self, command: str, *, limits: ChildLimits, stdin: bytes = b"", on_output: object = None
@@ -134,20 +145,20 @@ class SandboxRequests:
         """Raises: RequestFailed if it cannot be started."""
         program = SandboxedProgram(self._sandbox, command, limits, on_output, stdin=stdin)  # type: ignore[arg-type]  # narrowed by callers
         try:
-            ended, _ = await program.run(
+            result, _ = await program.run(
                 self._transaction.jail.origin,
                 self._transaction.stage,
                 source=self._transaction.jail.layers,
-                masks=self._transaction.covered.masks,
+                covered=self._transaction.covered,
             )
         except (ToolFault, OSError, ValueError):  # such as a null byte among its words
             raise RequestFailed("This cannot be run here.") from None
-        return ended
+        return result
 
 
 def _exit_code(task: "asyncio.Task[ChildResult]") -> int:
     """Of a program that was killed or could not run, as a shell would say it."""
     if task.cancelled() or task.exception() is not None:
         return 137
-    ended = task.result()
-    return ended.exit_code if ended.how is ChildEnding.ITSELF and ended.exit_code is not None else 137
+    result = task.result()
+    return result.exit_code if result.how is ChildEnding.ITSELF and result.exit_code is not None else 137

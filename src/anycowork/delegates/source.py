@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from anycowork.delegates.tool import DelegateTool
 from anycowork.domain.delegates import DelegateConfig
-from anycowork.mcp.stdio_transport import ServerLauncher
+from anycowork.mcp.server_launcher import ServerLauncher
 
 
 class DelegateSource:

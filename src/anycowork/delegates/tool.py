@@ -18,11 +18,12 @@ from anycowork.domain.tool_ports import Prepared, ToolContext
 from anycowork.domain.tools import CallError, CallStatus, Intent, Parameters, ToolResult, ToolSpec
 from anycowork.domain.values import replace
 from anycowork.mcp.schemas import plain_text
-from anycowork.mcp.stdio_transport import LineLog, ServerLauncher
-from anycowork.sandbox.delta import UnusableDelta
+from anycowork.mcp.server_launcher import ServerLauncher
+from anycowork.mcp.stdio_transport import LineLog
+from anycowork.sandbox.commit.delta import UnusableDelta
+from anycowork.sandbox.commit.transaction import Transaction
+from anycowork.sandbox.layers.stage import Layer
 from anycowork.sandbox.sandbox import Sandbox
-from anycowork.sandbox.stage import Layer
-from anycowork.sandbox.transaction import Transaction
 from anycowork.tools.built_in_tool import folder_of
 from anycowork.tools.command_changes import commit_now, settle_changes
 from anycowork.tools.command_summary import without_key_files
@@ -32,6 +33,8 @@ START_SECONDS = 60.0
 CANCEL_SECONDS = 3.0
 LONGEST_TASK = 200_000
 MOST_DROPPED_FILES = 100
+UNSANDBOXED_MODES = ("full-access", "agent-full-access")
+"""Codex's modes without a sandbox of its own. That one cannot start inside ours, which holds the agent in any mode."""
 
 
 class DelegateFailed(ToolFault):
@@ -83,8 +86,8 @@ class DelegateTool:
     async def run(self, prepared: Prepared, tool_context: ToolContext) -> ToolResult:
         """Raises: ToolFault. What it changed is dropped if it fails, is stopped or runs out of time."""
         jail = folder_of(tool_context).jail
-        if tool_context.held is not None:
-            return await commit_now(self._sandbox.staging, jail, tool_context.held, tool_context)
+        if tool_context.commit.held is not None:
+            return await commit_now(self._sandbox.staging, jail, tool_context.commit.held, tool_context)
         task = str(prepared.parameters["task"])
         async with self._sandbox.begin(jail, Layer.COPY) as transaction:
             await asyncio.to_thread(transaction.hide, tool_context.hidden)
@@ -113,7 +116,7 @@ class DelegateTool:
         self,
         task: str,
         transport: DelegateTransport,
-        ended: asyncio.Event,
+        program_end: asyncio.Event,
         requests: SandboxRequests,
         tool_context: ToolContext,
         root: str,
@@ -131,9 +134,9 @@ class DelegateTool:
         client: Any = DelegateClient(name, root, requests, tool_context)
         connection = ClientSideConnection(client, transport)
         try:
-            session = await _unless_ended(ended, self._open(connection, root))
+            session = await _unless_ended(program_end, self._open(connection, root))
             async with asyncio.timeout(self._config.seconds):
-                reason = await _unless_ended(ended, self._prompt(connection, session, task))
+                reason = await _unless_ended(program_end, self._prompt(connection, session, task))
         except TimeoutError:
             raise ToolTimedOut(
                 f"The agent '{name}' was not done within {self._config.seconds:g} seconds. Nothing it changed was kept."
@@ -163,6 +166,8 @@ class DelegateTool:
                     protocol_version=PROTOCOL_VERSION, client_capabilities=can, client_info=info
                 )
                 session = await connection.new_session(cwd=root, mcp_servers=[])
+                if (mode := _unsandboxed_mode(session.modes)) is not None:
+                    await connection.set_session_mode(session_id=session.session_id, mode_id=mode)
         except TimeoutError:
             raise DelegateFailed(
                 f"The agent '{self._config.name}' did not answer within {START_SECONDS:g} seconds."
@@ -185,18 +190,26 @@ class DelegateTool:
         return str(answer.stop_reason)
 
 
-async def _unless_ended(ended: asyncio.Event, work: Coroutine[Any, Any, str]) -> str:
+async def _unless_ended(program_end: asyncio.Event, work: Coroutine[Any, Any, str]) -> str:
     """What the work brings. Raises: ConnectionError if the program ends first."""
-    working, over = asyncio.ensure_future(work), asyncio.ensure_future(ended.wait())
+    working, end_wait = asyncio.ensure_future(work), asyncio.ensure_future(program_end.wait())
     try:
-        await asyncio.wait([working, over], return_when=asyncio.FIRST_COMPLETED)
+        await asyncio.wait([working, end_wait], return_when=asyncio.FIRST_COMPLETED)
         if not working.done() or working.cancelled():  # the SDK cancels what waits when the pipe closes
             raise ConnectionError("the program ended")
         return working.result()
     finally:
-        for one in (working, over):
-            one.cancel()
-        await asyncio.gather(working, over, return_exceptions=True)
+        for task in (working, end_wait):
+            task.cancel()
+        await asyncio.gather(working, end_wait, return_exceptions=True)
+
+
+def _unsandboxed_mode(modes: Any) -> str | None:
+    """Return the mode to switch to, so that the agent starts no sandbox inside ours; None if it has none of these modes."""
+    if modes is None or modes.current_mode_id in UNSANDBOXED_MODES:
+        return None
+    offered = [str(mode.id) for mode in modes.available_modes]
+    return next((mode for mode in offered if mode in UNSANDBOXED_MODES), None)
 
 
 def _with_dropped_files(result: ToolResult, transaction: Transaction) -> ToolResult:
@@ -204,7 +217,7 @@ def _with_dropped_files(result: ToolResult, transaction: Transaction) -> ToolRes
     if "dropped" not in result.facts:
         return result
     try:
-        paths = [place.path for place in transaction.look().paths()]
+        paths = [change.path for change in transaction.look().paths()]
     except UnusableDelta:
         return result  # the result names the reason
     return replace(result, facts={**result.facts, "dropped_files": [*paths[:MOST_DROPPED_FILES]]})

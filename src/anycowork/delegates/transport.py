@@ -69,19 +69,19 @@ class DelegateTransport:
 def parsed_message(line: bytes) -> Message | None:
     """The message in this line; None if the SDK could not take it. Halves of surrogate pairs, which cannot be stored, are replaced. Pure."""
     try:
-        found = json.loads(line)
+        message = json.loads(line)  # noqa: TID251  # bounded by its line, and a depth that is too large is caught
         if b"\\ud" in line.lower():
-            found = json.loads(json.dumps(found, ensure_ascii=False).encode(errors="replace"))
+            message = json.loads(json.dumps(message, ensure_ascii=False).encode(errors="replace"))  # noqa: TID251  # bounded by its line, and a depth that is too large is caught
     except (ValueError, RecursionError):
         return None
-    if not isinstance(found, dict):
+    if not isinstance(message, dict):
         return None
-    if "method" not in found:
-        is_answer = type(found.get("id")) is int and ("result" in found or isinstance(found.get("error"), dict))
-        return found if is_answer else None
-    if "id" in found:
-        return found if isinstance(found["method"], str) and isinstance(found["id"], str | int) else None
-    return found if found["method"] == _UPDATE and _is_update(found.get("params")) else None
+    if "method" not in message:
+        is_answer = type(message.get("id")) is int and ("result" in message or isinstance(message.get("error"), dict))
+        return message if is_answer else None
+    if "id" in message:
+        return message if isinstance(message["method"], str) and isinstance(message["id"], str | int) else None
+    return message if message["method"] == _UPDATE and _is_update(message.get("params")) else None
 
 
 def _is_update(params: object) -> bool:

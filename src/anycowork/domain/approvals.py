@@ -5,6 +5,7 @@ from enum import StrEnum
 
 from anycowork.domain.disclosure import DisclosedItem, Disclosure, call_items
 from anycowork.domain.messages import Json
+from anycowork.domain.origins import Endorsement
 from anycowork.domain.values import value
 from anycowork.domain.visible_text import UntrustedText, visible
 
@@ -41,7 +42,8 @@ class ApprovalState(StrEnum):
 class Approval:
     """A request to a person to allow one call. `binding` is the hash of exactly what was shown: call, resource, role, principal, state
     of the file. `network` lists the allowed destinations as `host:port`; `held`: the call has run, and its changes (`diff`) wait for
-    the decision. `items` lists what it grants; approvals of earlier releases have none, so the items are derived from the rest."""
+    the decision. `items` lists what it grants; approvals of earlier releases have none, so the items are derived from the rest.
+    `endorsement` is what the person vouches for by allowing it, if anything."""
 
     id: str
     chat_id: str
@@ -66,6 +68,7 @@ class Approval:
     items: tuple[DisclosedItem, ...] = ()
     job_id: str | None = None
     task_id: str | None = None
+    endorsement: Endorsement | None = None
 
     @property
     def disclosure(self) -> Disclosure:
@@ -107,6 +110,7 @@ class Approval:
             "job_id": self.job_id,
             "task_id": self.task_id,
             "created_at": self.created_at,
+            "endorsement": self.endorsement.to_json() if self.endorsement is not None else None,
         }
 
 

@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Sequence
-from typing import Protocol
 
 from pydantic import JsonValue
 
@@ -30,11 +29,6 @@ class PdfText:
 
     content: str
     pages: int
-
-
-class PdfTexts(Protocol):
-    async def read(self, name: str, data: bytes) -> PdfText:
-        """Return the text that a PDF holds. Raises: Invalid if it has none, is damaged, locked or too costly."""
 
 
 @value
@@ -66,8 +60,8 @@ def attached_files_of(message: Message) -> tuple[AttachedFile, ...]:
     if message.role is not Speaker.USER or not message.payload:
         return ()
     stored = message.payload.get(_FIELD)
-    found = map(_read, stored) if isinstance(stored, list) else ()
-    return tuple(file for file in found if file is not None)
+    files = map(_read, stored) if isinstance(stored, list) else ()
+    return tuple(file for file in files if file is not None)
 
 
 def with_quoted_files(message: Message) -> Message:
@@ -75,7 +69,7 @@ def with_quoted_files(message: Message) -> Message:
     files = attached_files_of(message)
     if not files:
         return message
-    payload = {key: kept for key, kept in (message.payload or {}).items() if key != _FIELD}
+    payload = {key: field_value for key, field_value in (message.payload or {}).items() if key != _FIELD}
     content = "\n\n".join((message.content, *(file.quoted() for file in files)))
     return replace(message, content=content, payload=payload or None)
 
@@ -97,8 +91,8 @@ def check_files(files: Sequence[AttachedFile]) -> list[AttachedFile]:
 
 
 def _check(file: AttachedFile) -> AttachedFile:
-    shown = "".join(char if char.isprintable() else " " for char in file.name).translate(_NAME_SIGNS)
-    name = " ".join(shown.split())[:LONGEST_NAME].strip()
+    printable = "".join(char if char.isprintable() else " " for char in file.name).translate(_NAME_SIGNS)
+    name = " ".join(printable.split())[:LONGEST_NAME].strip()
     if not name:
         raise Invalid("An attached file needs a name.", param=_FIELD)
     try:

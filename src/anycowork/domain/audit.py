@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from enum import StrEnum
 from hashlib import sha256
 
+from anycowork.domain.bounded_json import STORED_DEPTH, read_json
 from anycowork.domain.values import value
 
 START = ""
@@ -53,26 +54,26 @@ def link(previous: str, body: bytes) -> str:
 def verify(links: Iterable[ChainLink], *, end: str, after: ChainEnd | None = None) -> BrokenChain | None:
     """Verify the links, in ascending order. `end` is the last hash as stored elsewhere; `after` is the record before the first link."""
     previous, last_seq = (START, 0) if after is None else (after.hash, after.seq)
-    for each in links:
-        if link(previous, each.body) != each.hash:
-            return BrokenChain(each.seq, "this record was changed, or one before it is missing")
-        if (beside := _changed_beside(each)) is not None:
-            return BrokenChain(each.seq, f"the record's {beside} differs from its signed text")
-        previous, last_seq = each.hash, each.seq
+    for entry in links:
+        if link(previous, entry.body) != entry.hash:
+            return BrokenChain(entry.seq, "this record was changed, or one before it is missing")
+        if (beside := _changed_beside(entry)) is not None:
+            return BrokenChain(entry.seq, f"the record's {beside} differs from its signed text")
+        previous, last_seq = entry.hash, entry.seq
     if previous != end:
         return BrokenChain(last_seq, "records after this one are missing")
     return None
 
 
-def _changed_beside(each: ChainLink) -> str | None:
+def _changed_beside(entry: ChainLink) -> str | None:
     """Return the name of a database column that differs from the record's bytes."""
     try:
-        body = json.loads(each.body)
+        body = read_json(entry.body, strict=False, max_depth=STORED_DEPTH, max_values=len(entry.body))
     except ValueError:
         return "text"
-    if not isinstance(body, dict) or body.get("seq") != each.seq:
+    if not isinstance(body, dict) or body.get("seq") != entry.seq:
         return "number"
-    return "type" if each.type is not None and body.get("type") != each.type else None
+    return "type" if entry.type is not None and body.get("type") != entry.type else None
 
 
 # --- heads
@@ -99,11 +100,11 @@ class ChainHead:
     head: str = START
 
 
-def next_head(previous: ChainHead | None, at: str, event: HeadEvent, chat_id: str, end: ChainEnd) -> ChainHead:
+def next_head(previous: ChainHead | None, recorded_at: str, event: HeadEvent, chat_id: str, end: ChainEnd) -> ChainHead:
     count = previous.count + 1 if previous is not None else 1
-    plain = ChainHead(count, at, event, chat_id, end.seq, end.hash)
+    plain = ChainHead(count, recorded_at, event, chat_id, end.seq, end.hash)
     head = link(previous.head if previous is not None else START, _covered(plain))
-    return ChainHead(count, at, event, chat_id, end.seq, end.hash, head)
+    return ChainHead(count, recorded_at, event, chat_id, end.seq, end.hash, head)
 
 
 def verify_heads(heads: Iterable[ChainHead], *, after: ChainHead | None = None) -> BrokenChain | None:
@@ -112,12 +113,12 @@ def verify_heads(heads: Iterable[ChainHead], *, after: ChainHead | None = None) 
     `after` is the head before the first one.
     """
     previous, first = (START, 1) if after is None else (after.head, after.count + 1)
-    for count, each in enumerate(heads, first):
-        if each.count != count or link(previous, _covered(each)) != each.head:
+    for count, head in enumerate(heads, first):
+        if head.count != count or link(previous, _covered(head)) != head.head:
             return BrokenChain(count, "this head was changed, or one before it is missing")
-        if each.event is HeadEvent.RESTARTED:
-            return BrokenChain(count, f"the file of heads was missing and was started anew at {each.at}")
-        previous = each.head
+        if head.event is HeadEvent.RESTARTED:
+            return BrokenChain(count, f"the file of heads was missing and was started anew at {head.at}")
+        previous = head.head
     return None
 
 

@@ -26,9 +26,9 @@ W = TypeVar("W", bound=ModelDocument)
 Text = Annotated[str, Field(min_length=1)]
 
 
-def read_written(kind: type[W], found: dict[str, JsonValue], *, most_bytes: int | None = None) -> W:
+def read_written(kind: type[W], document: dict[str, JsonValue], *, most_bytes: int | None = None) -> W:
     """Validate the document in this object. Raises: ValueError, also as pydantic's ValidationError or for text that cannot be encoded."""
-    encoded = msgspec.json.encode(found)
+    encoded = msgspec.json.encode(document)
     if most_bytes is not None and len(encoded) > most_bytes:
         raise ValueError(f"it has {len(encoded)} bytes; at most {most_bytes} are allowed.")
     return kind.model_validate_json(encoded)
@@ -36,7 +36,7 @@ def read_written(kind: type[W], found: dict[str, JsonValue], *, most_bytes: int 
 
 def reason_of(message: str) -> str:
     """Turn pydantic's message about a field into the end of a sentence that begins with the field: "should be a valid string"."""
-    words = _SUBJECT.sub("", message).partition(" after validation")[0]
-    if words == r"should match pattern '\S'":
+    reason = _SUBJECT.sub("", message).partition(" after validation")[0]
+    if reason == r"should match pattern '\S'":
         return "must not be empty"
-    return words[:1].lower() + words[1:]
+    return reason[:1].lower() + reason[1:]

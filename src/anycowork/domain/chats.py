@@ -145,6 +145,9 @@ class Turn:
     works in if that is a private copy of the chat's.
     Limits count from `steps_before` and `seconds_before`: what `steps` and `seconds` were when the plan's current step began, or when
     a person continued the turn.
+    `data_folder` is the id of the data folder that holds a command's changes while a person decides about them, where several processes
+    share a database: only the process on it can make them.
+    `origins` are those of what its model was shown, as of the last time that it paused or ended.
     """
 
     id: str
@@ -165,6 +168,9 @@ class Turn:
     job_id: str | None = None
     task_id: str | None = None
     workspace: str | None = None
+    data_folder: str | None = None
+    evidence: Json | None = field(default=None, hash=False)
+    origins: tuple[str, ...] = ()
 
     def to_json(self) -> Json:
         return {
@@ -184,6 +190,7 @@ class Turn:
             state=TurnState.DUE,
             reason=None,
             error=None,
+            evidence=None,
             faults=0,
             steps_before=self.steps,
             seconds_before=self.seconds,

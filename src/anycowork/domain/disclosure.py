@@ -11,9 +11,9 @@ from hashlib import sha256
 import msgspec
 from pydantic import JsonValue
 
-from anycowork.domain.control_files import is_control_file
 from anycowork.domain.errors import NotAsShown
 from anycowork.domain.messages import Json
+from anycowork.domain.path_class import is_control_file
 from anycowork.domain.plan import Budget, Plan, PlanStep
 from anycowork.domain.tools import PathIntent
 from anycowork.domain.values import value
@@ -51,14 +51,14 @@ class DisclosedItem:
     control: bool = False
 
     def to_json(self) -> Json:
-        found: Json = {"kind": self.kind.value, "text": self.text}
+        body: Json = {"kind": self.kind.value, "text": self.text}
         if self.detail:
-            found["detail"] = self.detail
+            body["detail"] = self.detail
         if self.step:
-            found["step"] = self.step
+            body["step"] = self.step
         if self.control:
-            found["control"] = True
-        return found
+            body["control"] = True
+        return body
 
 
 @value
@@ -70,8 +70,8 @@ class Disclosure:
 
     @property
     def hash(self) -> str:
-        shown = [[item.to_json() for item in self.items], self.content]
-        return sha256(msgspec.json.encode(shown, order="sorted")).hexdigest()
+        disclosed = [[item.to_json() for item in self.items], self.content]
+        return sha256(msgspec.json.encode(disclosed, order="sorted")).hexdigest()
 
     def require(self, claimed: str | None) -> None:
         """Raises: NotAsShown if the client reports a different hash. A client that sends no hash passes."""
@@ -103,11 +103,11 @@ def call_items(
     if isinstance(command, str):
         items.append(DisclosedItem(ItemKind.COMMAND, _text(command)))
     items += [DisclosedItem(ItemKind.HOST, _line(host)) for host in network]
-    for name, given in parameters.items():
+    for name, argument in parameters.items():
         if name != "command" and not (drawn and name in _DRAWN_IN_DIFF):
-            items.append(DisclosedItem(ItemKind.PARAMETER, _text(_as_text(given)), _line(name)))
+            items.append(DisclosedItem(ItemKind.PARAMETER, _text(_as_text(argument)), _line(name)))
     listed = [(change.path, _change(change)) for change in changes] or [(path, "") for path in paths]
-    items += [_path(path, detail) for path, detail in sorted(listed, key=lambda each: not is_control_file(each[0]))]
+    items += [_path(path, detail) for path, detail in sorted(listed, key=lambda entry: not is_control_file(entry[0]))]
     return tuple(items)
 
 
@@ -115,30 +115,33 @@ def disclose_plan(plan: Plan) -> Disclosure:
     """Return everything that approving this plan allows, step by step, and the budget of its run."""
     items = [item for step in plan.steps for item in _step_items(step)]
     limits = [(name, getattr(plan.budget, name)) for name in Budget.model_fields] if plan.budget else []
-    named = [(name, limit) for name, limit in limits if limit is not None]
-    items += [DisclosedItem(ItemKind.BUDGET, VisibleText(f"{limit:,}"), _line(name)) for name, limit in named]
-    if not named:
+    set_limits = [(name, limit) for name, limit in limits if limit is not None]
+    items += [DisclosedItem(ItemKind.BUDGET, VisibleText(f"{limit:,}"), _line(name)) for name, limit in set_limits]
+    if not set_limits:
         items.append(DisclosedItem(ItemKind.BUDGET, _NO_BUDGET))
     return Disclosure(tuple(items))
 
 
 def _step_items(step: PlanStep) -> list[DisclosedItem]:
-    of = _line(step.id)
+    step_id = _line(step.id)
     tools = [_line(tool) for tool in step.tools_needed] or ([_NO_TOOLS_NAMED] if step.paths else [])
     control_first = sorted(step.paths, key=lambda path: not is_control_file(path))
     return [
-        DisclosedItem(ItemKind.STEP, _text(step.action), _worker(step), step=of),
-        *(DisclosedItem(ItemKind.TOOL, tool, step=of) for tool in tools),
-        *(DisclosedItem(ItemKind.PATH, _line(path), step=of, control=is_control_file(path)) for path in control_first),
-        *(DisclosedItem(ItemKind.COMMAND, _text(command), step=of) for command in step.commands),
-        *([DisclosedItem(ItemKind.CHECK, _text(step.check), step=of)] if step.check else []),
+        DisclosedItem(ItemKind.STEP, _text(step.action), _worker(step), step=step_id),
+        *(DisclosedItem(ItemKind.TOOL, tool, step=step_id) for tool in tools),
+        *(
+            DisclosedItem(ItemKind.PATH, _line(path), step=step_id, control=is_control_file(path))
+            for path in control_first
+        ),
+        *(DisclosedItem(ItemKind.COMMAND, _text(command), step=step_id) for command in step.commands),
+        *([DisclosedItem(ItemKind.CHECK, _text(step.check), step=step_id)] if step.check else []),
     ]
 
 
 def _worker(step: PlanStep) -> VisibleText:
     """Who carries the step out as a task of a job, where the plan says so."""
-    named = [f"agent {step.agent}"] if step.agent else []
-    return _line(", ".join([*named, *([f"role {step.role}"] if step.role else [])]))
+    agent = [f"agent {step.agent}"] if step.agent else []
+    return _line(", ".join([*agent, *([f"role {step.role}"] if step.role else [])]))
 
 
 def _path(path: str, detail: str) -> DisclosedItem:
@@ -150,8 +153,8 @@ def _change(change: PathIntent) -> str:
     return verb if change.kind == "file" else f"{verb} {change.kind}"
 
 
-def _as_text(given: JsonValue) -> str:
-    return given if isinstance(given, str) else json.dumps(given, ensure_ascii=False, indent=1)
+def _as_text(argument: JsonValue) -> str:
+    return argument if isinstance(argument, str) else json.dumps(argument, ensure_ascii=False, indent=1)
 
 
 def _text(raw: str) -> VisibleText:

@@ -2,9 +2,9 @@
 
 from collections.abc import Iterator, Mapping
 
-import msgspec
 from pydantic import JsonValue
 
+from anycowork.domain.bounded_json import read_json
 from anycowork.domain.messages import Json, Message, Speaker
 
 _FENCE = "```json"
@@ -30,8 +30,8 @@ def _document_words(message: Message) -> str:
     document = _document(message)
     if document is None:
         return ""
-    named = (document.get(field) for field in _FIELDS[str(document["type"])])
-    return "\n".join((*_introduction(message), *(line for found in named for line in _lines(found))))
+    values = (document.get(field) for field in _FIELDS[str(document["type"])])
+    return "\n".join((*_introduction(message), *(line for value in values for line in _lines(value))))
 
 
 def _introduction(message: Message) -> tuple[str, ...]:
@@ -51,22 +51,22 @@ def _document(message: Message) -> Json | None:
     if not text.startswith("{") or len(text) > _LARGEST:
         return None
     try:
-        found = msgspec.json.decode(text)
-    except (msgspec.DecodeError, UnicodeEncodeError):
+        document = read_json(text)
+    except ValueError:
         return None
-    return found if isinstance(found, dict) and _is_document(found) else None
+    return document if isinstance(document, dict) and _is_document(document) else None
 
 
-def _is_document(found: Json) -> bool:
-    return str(found.get("type")) in _FIELDS
+def _is_document(document: Json) -> bool:
+    return str(document.get("type")) in _FIELDS
 
 
-def _lines(found: JsonValue) -> Iterator[str]:
-    if isinstance(found, str) and found:
-        yield found
-    elif isinstance(found, list):
-        for part in found:
+def _lines(value: JsonValue) -> Iterator[str]:
+    if isinstance(value, str) and value:
+        yield value
+    elif isinstance(value, list):
+        for part in value:
             yield from _lines(part)
-    elif isinstance(found, dict):
+    elif isinstance(value, dict):
         for field in _PART_FIELDS:
-            yield from _lines(found.get(field))
+            yield from _lines(value.get(field))

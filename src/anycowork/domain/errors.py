@@ -2,7 +2,7 @@
 
 AnyCoworkError
 ├── Refusal        refused by policy; final, never retried    Forbidden · DeniedByRule · RejectedByUser · OutsideWorkspace
-├── ModelFault     the model may try again, and is counted    MalformedReply · UnknownTool · BadParameters · StepsOpen · Runaway
+├── ModelFault     the model may try again, and is counted    MalformedReply · UnknownTool · BadParameters · StepsOpen · RunawayReply
 ├── ToolFault      the tool ran and failed; the model sees it FileMissing · FileExists · NotRead · CommandFailed · …
 ├── LimitReached   the turn ends, the user is informed            TooManySteps · OutOfTime · TooManyFaults
 ├── ProviderFault  upstream; retried with backoff             in provider_errors.py
@@ -86,9 +86,11 @@ class BadParameters(ModelFault):
 
 
 class StepsOpen(ModelFault):
-    """The model stopped while steps of the approved plan are open."""
-
     code = "steps_open"
+
+
+class NotVerified(ModelFault):
+    code = "not_verified"
 
 
 class RunawayReply(ModelFault):
@@ -166,6 +168,7 @@ class NotKept(ToolFault):
 
 class LimitReached(AnyCoworkError):
     code = "limit_reached"
+    limit: str | None = None  # whose it is: the `job`'s, or that of each `task`
 
 
 class TooManySteps(LimitReached):
@@ -303,8 +306,8 @@ class ChatHeld(Conflict):
     code = "chat_held"
 
 
-class HeldByWorker(ChatHeld):
-    """A worker has the chat. The request can be forwarded to it: nothing was done yet."""
+class HeldElsewhere(ChatHeld):
+    """Another process works in the chat, or has what the chat needs to go on. The request can be forwarded to it: nothing was done yet."""
 
     def __init__(self, message: str, *, chat_id: str) -> None:
         super().__init__(message)

@@ -7,7 +7,7 @@ from pydantic import JsonValue
 
 from anycowork.domain.approvals import Approval, ApprovalState
 from anycowork.domain.chats import ChatState, Turn
-from anycowork.domain.errors import AnyCoworkError
+from anycowork.domain.errors import AnyCoworkError, LimitReached
 from anycowork.domain.events import EventType, NewEvent
 from anycowork.domain.jobs import Job, JobTask, step_statuses
 from anycowork.domain.message_queue import QueuedMessage
@@ -34,7 +34,7 @@ def turn_ended(turn: Turn, state: ChatState = ChatState.IDLE) -> NewEvent:
     reason = turn.reason.value if turn.reason else None
     return NewEvent(
         EventType.TURN_ENDED,
-        {"turn": turn.to_json(), "reason": reason, "state": state.value},
+        {"turn": turn.to_json(), "reason": reason, "state": state.value, "evidence": turn.evidence},
         turn_id=turn.id,
     )
 
@@ -73,8 +73,8 @@ def tool_result(call: Call, result: ToolResult) -> NewEvent:
     )
 
 
-def snapshot(taken: Snapshot) -> NewEvent:
-    return NewEvent(EventType.SNAPSHOT, {"snapshot": taken.to_json()}, turn_id=taken.turn_id, call_id=taken.call_id)
+def snapshot(saved: Snapshot) -> NewEvent:
+    return NewEvent(EventType.SNAPSHOT, {"snapshot": saved.to_json()}, turn_id=saved.turn_id, call_id=saved.call_id)
 
 
 def permission_request(approval: Approval) -> NewEvent:
@@ -124,8 +124,8 @@ def question_answered(message_id: str, turn_id: str, answer: Json | None, state:
 
 def plan_update(message_id: str, turn_id: str | None, plan: Plan, status: PlanStatus) -> NewEvent:
     """A proposed or approved plan as a whole, with every step open. `state` is the older name of `status`."""
-    whole: Json = {"message_id": message_id, "status": status.value, "state": status.value, **with_open_steps(plan)}
-    return NewEvent(EventType.PLAN_UPDATE, {"plan": whole}, turn_id=turn_id)
+    body: Json = {"message_id": message_id, "status": status.value, "state": status.value, **with_open_steps(plan)}
+    return NewEvent(EventType.PLAN_UPDATE, {"plan": body}, turn_id=turn_id)
 
 
 def plan_progress(message_id: str, turn_id: str, status: PlanStatus, steps: StepStatuses) -> NewEvent:
@@ -190,7 +190,8 @@ def error(turn_id: str | None, problem: AnyCoworkError) -> NewEvent:
 
 
 def error_json(problem: AnyCoworkError) -> Json:
-    return {"code": problem.code, "message": problem.message, "retryable": problem.retryable}
+    limit = {"limit": problem.limit} if isinstance(problem, LimitReached) and problem.limit else {}
+    return {"code": problem.code, "message": problem.message, "retryable": problem.retryable, **limit}
 
 
 def call_json(call: Call) -> Json:
@@ -198,15 +199,16 @@ def call_json(call: Call) -> Json:
 
 
 def result_json(call: Call, result: ToolResult) -> Json:
-    found: Json = {"tool_call_id": call.id, "tool": call.tool, "status": result.status.value}
+    body: Json = {"tool_call_id": call.id, "tool": call.tool, "status": result.status.value}
     if result.error:
-        found["error"] = {
+        body["error"] = {
             "code": result.error.code,
             "message": result.error.message,
             "retryable": result.error.retryable,
         }
     if result.diff is not None:
-        found["diff"] = result.diff
+        body["diff"] = result.diff
     if result.facts:
-        found["facts"] = result.facts
-    return found
+        body["facts"] = result.facts
+    body["origins"] = [*sorted(result.origins)]
+    return body

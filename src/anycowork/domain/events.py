@@ -78,7 +78,7 @@ class NewEvent:
         seq: int,
         record_id: str,
         chat_id: str,
-        at: str,
+        recorded_at: str,
         principal: str = SERVER_LABEL,
         cause: str | None = None,
     ) -> Json:
@@ -95,7 +95,7 @@ class NewEvent:
             "step_id": self.step_id,
             "call_id": self.call_id,
             "attempt": self.attempt,
-            "at": at,
+            "at": recorded_at,
             "principal": principal if self.principal == SERVER_LABEL else self.principal,
             "cause": cause if self.cause is None else self.cause,
             **self.body,

@@ -2,12 +2,27 @@
 
 from collections.abc import Sequence
 from enum import StrEnum
-from typing import Protocol
 
 from anycowork.domain.messages import Json
-from anycowork.domain.ports import HiddenPathRules, Workspace
 from anycowork.domain.values import value
 from anycowork.domain.visible_text import UntrustedText, VisibleText, visible_line
+
+INTERNAL_NAMES = frozenset(
+    {
+        ".git",
+        ".hg",
+        ".svn",
+        "node_modules",
+        ".venv",
+        "venv",
+        "__pycache__",
+        ".mypy_cache",
+        ".pytest_cache",
+        ".ruff_cache",
+    }
+    | {".tox", ".idea", ".next", ".cache"}
+)
+"""Folders of version control and of generated files."""
 
 
 class Protection(StrEnum):
@@ -110,22 +125,3 @@ class FoundPaths:
 
     paths: Sequence[FoundPath]
     complete: bool = True
-
-
-class FileBrowser(Protocol):
-    """Reads the files of a workspace for a person."""
-
-    async def search(self, workspace: Workspace, query: str, *, limit: int, hidden: HiddenPathRules) -> FoundPaths:
-        """Return the paths that match best, without those that git ignores and those that rules hide."""
-
-    async def folder(self, workspace: Workspace, path: str, *, cursor: str | None, limit: int) -> FolderPage:
-        """Return one page of a folder. Raises: FileMissing, WrongKind, OutsideWorkspace."""
-
-    async def file(self, workspace: Workspace, path: str) -> FileContent:
-        """Return what is in a regular file, bounded. Raises: FileMissing, WrongKind, OutsideWorkspace."""
-
-    async def prepare_edit(self, workspace: Workspace, path: str, text: str, *, expected: str | None) -> PreparedEdit:
-        """Return what saving would write. `expected` is the hash of the content that the person edited, None for a new file.
-
-        Raises: StateChanged if the file has another content now; FileMissing, FileExists, WrongKind, NotText, OutsideWorkspace.
-        """

@@ -1,6 +1,6 @@
 """Requests about a chat that another process works in: it answers them, because the turns that they are about run there."""
 
-from typing import Protocol
+from collections.abc import Awaitable, Callable
 
 from anycowork.domain.principals import Principal
 from anycowork.domain.values import value
@@ -24,9 +24,8 @@ class ForwardedAnswer:
     body: bytes
 
 
-class RequestForwarder(Protocol):
-    async def forward(self, request: ForwardedRequest) -> ForwardedAnswer | None:
-        """Returns what the process that has the chat answered; None if nobody took the request: nothing was done.
+ForwardRequest = Callable[[ForwardedRequest], Awaitable[ForwardedAnswer | None]]
+"""Returns what the process that has the chat answered; None if nobody took the request, so that nothing was done.
 
-        Raises: ChatHeld if it was taken and not answered in time: then it may have been done. StorageFault.
-        """
+Raises: ChatHeld if it was taken and not answered in time: then it may have been done. StorageFault.
+"""

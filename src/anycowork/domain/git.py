@@ -1,9 +1,7 @@
 """The git repository of a workspace, as a person sees and changes it; the port that reads and changes it."""
 
-from collections.abc import Collection, Sequence
-from typing import Protocol
+from collections.abc import Sequence
 
-from anycowork.domain.ports import Workspace
 from anycowork.domain.values import value
 
 
@@ -23,10 +21,18 @@ class GitFile:
 
 
 @value
+class GitIdentity:
+    """Who commits; what git does not know is empty."""
+
+    name: str = ""
+    email: str = ""
+
+
+@value
 class GitState:
     """`reason` says why there is no repository that can be shown; `branch` is None for a detached HEAD, `head` before the first commit.
 
-    `complete` is False if more files changed than are listed.
+    `complete` is False if more files changed than are listed. `hooks_not_run` are the hooks that git itself would run at a commit.
     """
 
     branch: str | None = None
@@ -34,6 +40,8 @@ class GitState:
     files: Sequence[GitFile] = ()
     complete: bool = True
     reason: str | None = None
+    identity: GitIdentity = GitIdentity()
+    hooks_not_run: Sequence[str] = ()
 
 
 @value
@@ -81,6 +89,7 @@ class PreparedCommit:
     commit: str
     files: int
     complete: bool = True
+    hooks_not_run: Sequence[str] = ()
 
 
 @value
@@ -94,51 +103,3 @@ class CommitIntent:
     paths: tuple[str, ...]
     by: str
     what: str
-
-
-class CommitIntents(Protocol):
-    """Keeps intents across a crash."""
-
-    async def put(self, intent: CommitIntent) -> None:
-        """Durable on return. Raises: StorageFault."""
-
-    async def remove(self, intent: CommitIntent) -> None: ...
-    async def all(self) -> list[CommitIntent]: ...
-
-
-class GitRepositories(Protocol):
-    """Runs git without the repository's configuration, hooks and attributes programs. `commit` and `branch` need the workspace's lease."""
-
-    async def state(self, workspace: Workspace, opened: Collection[str] = ()) -> GitState:
-        """Return branch and changed files. Untracked folders named in `opened` are listed file by file. Raises: ToolFault if git fails."""
-
-    async def difference(self, workspace: Workspace, path: str) -> str:
-        """Return how one file differs from the last commit. Raises: ToolFault, OutsideWorkspace."""
-
-    async def prepare_commit(
-        self, workspace: Workspace, message: str, paths: Sequence[str], *, head: str | None
-    ) -> PreparedCommit:
-        """Store a commit of these paths on top of `head`, on no branch yet. Raises: StateChanged, ToolFault."""
-
-    async def finish_commit(self, workspace: Workspace, commit: str, paths: Sequence[str], *, head: str | None) -> None:
-        """Make the prepared commit the newest of the current branch. Raises: StateChanged if the branch moved; ToolFault."""
-
-    async def settle_commit(self, workspace: Workspace, commit: str, paths: Sequence[str]) -> bool:
-        """Return whether the current branch has the prepared commit, after a crash; if it is the newest, the index has its files too.
-
-        Raises: ToolFault.
-        """
-
-    async def create_branch(self, workspace: Workspace, name: str) -> None:
-        """Create a branch at the last commit and switch to it; no file changes. Raises: FileExists, ToolFault, Invalid."""
-
-    async def create_worktree(self, workspace: Workspace, branch: str) -> str:
-        """Create a branch at the last commit and a folder where it is checked out; return the folder. Needs the workspace's lease.
-
-        Raises: FileExists, ToolFault, Invalid; then nothing was changed."""
-
-    async def push_offer(self, workspace: Workspace) -> PushOffer:
-        """Return where the current branch could be pushed, without asking a remote. Raises: ToolFault."""
-
-    async def push(self, workspace: Workspace, wanted: PushRequest) -> None:
-        """Push as the person, never by force. Raises: StateChanged if something is not as shown; ToolFault."""

@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from hashlib import sha256
-from typing import Protocol
 
 from pydantic import JsonValue
 
@@ -50,22 +49,13 @@ class Image:
         }
 
 
-class ImageBytes(Protocol):
-    """The bytes of images, by their hash."""
-
-    async def put(self, data: bytes) -> str:
-        """Store the bytes; return their SHA-256 when they are durable."""
-
-    async def get(self, hash_: str) -> bytes | None: ...
-
-
 def images_of(message: Message) -> tuple[Image, ...]:
     """Return the images of a message. Lenient: entries that cannot be read are skipped."""
     if message.role is not Speaker.USER or not message.payload:
         return ()
     stored = message.payload.get("images")
-    found = map(_read, stored) if isinstance(stored, list) else ()
-    return tuple(image for image in found if image is not None)
+    images = map(_read, stored) if isinstance(stored, list) else ()
+    return tuple(image for image in images if image is not None)
 
 
 def _read(stored: JsonValue) -> Image | None:
@@ -96,23 +86,25 @@ def recognise(images: Sequence[GivenImage]) -> list[Image]:
     """Validate and describe each image. Raises: TooLarge, Invalid."""
     if len(images) > MAX_IMAGES:
         raise Invalid(f"A message can have at most {MAX_IMAGES} images; these are {len(images)}.", param="images")
-    found: list[Image] = []
-    for given in images:
-        width, height = image_size(given.data, claimed=given.media_type)
-        name = " ".join("".join(char if char.isprintable() else " " for char in given.name).split())[:LONGEST_NAME]
-        found.append(Image(sha256(given.data).hexdigest(), given.media_type, width, height, len(given.data), name))
-    return found
+    recognised: list[Image] = []
+    for upload in images:
+        width, height = image_size(upload.data, claimed=upload.media_type)
+        name = " ".join("".join(char if char.isprintable() else " " for char in upload.name).split())[:LONGEST_NAME]
+        recognised.append(
+            Image(sha256(upload.data).hexdigest(), upload.media_type, width, height, len(upload.data), name)
+        )
+    return recognised
 
 
 def image_size(data: bytes, *, claimed: str) -> tuple[int, int]:
     """Return width and height if the bytes begin like an image of the claimed type. Raises: TooLarge, Invalid."""
     if len(data) > MAX_BYTES:
         raise TooLarge(f"An image may have at most {MAX_BYTES // 1024**2} MB; this one has {len(data) / 1024**2:.1f}.")
-    found = _png(data) or _gif(data) or _webp(data) or _jpeg(data)
-    if found is None or found[0] != claimed:
-        seen = f"It begins like {found[0]}." if found else f"Images can be {', '.join(MEDIA_TYPES)}."
+    header = _png(data) or _gif(data) or _webp(data) or _jpeg(data)
+    if header is None or header[0] != claimed:
+        seen = f"It begins like {header[0]}." if header else f"Images can be {', '.join(MEDIA_TYPES)}."
         raise Invalid(f"This is not {claimed}. {seen}", param="images")
-    _, width, height = found
+    _, width, height = header
     if not (0 < width <= MAX_SIDE and 0 < height <= MAX_SIDE) or width * height > MAX_PIXELS:
         raise Invalid(
             f"This image is {width}×{height} pixels. At most {MAX_SIDE} per side and "
@@ -159,14 +151,14 @@ def _jpeg(data: bytes) -> _Found:
     """Read the size from the first frame header; segments before it are skipped by their length."""
     if data[:3] != b"\xff\xd8\xff":
         return None
-    at = 2
-    while at + 9 <= len(data) and data[at] == 0xFF:
-        if data[at + 1] == 0xFF:  # padding
-            at += 1
-        elif data[at + 1] in _FRAMES:
-            return "image/jpeg", _big(data[at + 7 : at + 9]), _big(data[at + 5 : at + 7])
+    offset = 2
+    while offset + 9 <= len(data) and data[offset] == 0xFF:
+        if data[offset + 1] == 0xFF:  # padding
+            offset += 1
+        elif data[offset + 1] in _FRAMES:
+            return "image/jpeg", _big(data[offset + 7 : offset + 9]), _big(data[offset + 5 : offset + 7])
         else:
-            at += 2 + max(2, _big(data[at + 2 : at + 4]))
+            offset += 2 + max(2, _big(data[offset + 2 : offset + 4]))
     return None
 
 

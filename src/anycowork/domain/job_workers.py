@@ -1,4 +1,5 @@
-"""Workers: processes without a web face that join a database and run jobs of its chats."""
+"""Workers: processes without a web face. Some join a database and run jobs of its chats, others join a server over HTTP and run the
+commands of tasks."""
 
 from anycowork.domain.messages import Json
 from anycowork.domain.values import value
@@ -18,6 +19,12 @@ class JobWorker:
 
     def to_json(self) -> Json:
         return {
+            "labels": [],
+            "level": "full",
+            "processor": "",
+            "tasks": [],
+            "cache_bytes": 0,
+            "since": self.joined_at,
             "id": self.id,
             "host": self.host,
             "pid": self.pid,
@@ -26,3 +33,24 @@ class JobWorker:
             "jobs": [*self.jobs],
             "refused": [{"job_id": job_id, "reason": reason} for job_id, reason in self.refused],
         }
+
+
+@value
+class JoinedWorker:
+    """A worker that joined over HTTP. `level` is that of its sandbox: one without a full one gets no task."""
+
+    id: str
+    host: str
+    labels: tuple[str, ...]
+    level: str
+    processor: str
+    version: str
+    joined_at: str
+
+    @property
+    def refusals(self) -> list[str]:
+        """Why it gets no task."""
+        return [] if self.level == FULL else ["It has no sandbox, so it runs no command of a task."]
+
+
+FULL = "full"

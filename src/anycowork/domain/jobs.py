@@ -65,7 +65,9 @@ class Job:
     `parallel` is how many tasks may write at the same time. `workspace` is the private copy that the tasks' changes are collected in
     before a person keeps them. `race` are the agents or models that each do the same plan in a copy of their own. `replan_id` is the
     message that asked for a new plan.
-    `forgotten`: the plan is not offered again for similar requests.
+    `forgotten`: the plan is not offered again for similar requests. `data_folder` is the id of the data folder that holds the copies of its
+    tasks, where several processes share a database: only the process on it runs the job.
+    `asked_by` is the turn that waits for its result: it ends with that turn.
     """
 
     id: str
@@ -88,6 +90,8 @@ class Job:
     created_at: str = ""
     completed_at: str | None = None
     forgotten: bool = False
+    data_folder: str | None = None
+    asked_by: str | None = None
 
     @property
     def isolates(self) -> bool:
@@ -117,7 +121,8 @@ class Job:
 class JobTask:
     """One task of a job; its id is its plan step's. `failures` are the attempts that failed, `interruptions` those that a crash or a stop
     ended. `claimed`: only the worker says that it is done. `workspace` is the private copy that it works in, until its changes are
-    committed; `conflicts` are a person's answers about paths that somebody else changed too."""
+    committed; `conflicts` are a person's answers about paths that somebody else changed too.
+    `worker` is the joined worker that its commands run on; `waiting_for` names labels that no worker offers."""
 
     job_id: str
     chat_id: str
@@ -139,16 +144,22 @@ class JobTask:
     created_at: str = ""
     started_at: str | None = None
     completed_at: str | None = None
+    evidence: Json | None = field(default=None, hash=False)
+    worker: str | None = None
+    waiting_for: str | None = None
 
     def to_json(self, usage: Json | None = None) -> Json:
         return {
             "id": self.id,
             "agent": self.agent,
+            "worker": self.worker,
+            "waiting_for": self.waiting_for,
             "turn_id": self.turn_id,
             "description": self.description,
             "dependencies": list(self.dependencies),
             "status": str(self.status),
             "claimed": self.claimed,
+            "evidence": self.evidence,
             "result": self.result,
             "error": self.error,
             "attempt": self.attempt,
@@ -159,10 +170,10 @@ class JobTask:
         }
 
 
-def tasks_of(plan: Plan, *, job_id: str, chat_id: str, at: str) -> list[JobTask]:
+def tasks_of(plan: Plan, *, job_id: str, chat_id: str, created_at: str) -> list[JobTask]:
     """One task for each step, in the order of the plan."""
     return [
-        JobTask(job_id, chat_id, step.id, number, step.action, step.dependencies, created_at=at)
+        JobTask(job_id, chat_id, step.id, number, step.action, step.dependencies, created_at=created_at)
         for number, step in enumerate(plan.steps)
     ]
 
@@ -177,7 +188,7 @@ def raced(plan: Plan, agents: Sequence[str]) -> Plan:
                 "agent": agent,
                 "role": None,
                 "step_number": number,
-                "dependencies": tuple(f"{one}@{agent}" for one in step.dependencies),
+                "dependencies": tuple(f"{dependency}@{agent}" for dependency in step.dependencies),
             }
         )
         for number, (step, agent) in enumerate(steps, 1)
@@ -193,20 +204,31 @@ def of_candidate(tasks: Iterable[JobTask], agent: str) -> list[JobTask]:
 def continued(plan: Plan, earlier: Plan | None, tasks: Sequence[JobTask]) -> Plan:
     """A new plan for the rest of a job: the completed steps of the earlier one, then the new steps, renamed where an id is taken."""
     done = {task.id for task in tasks if task.status is TaskStatus.COMPLETED}
-    kept = [step for step in (earlier.steps if earlier else ()) if step.id in done]
-    taken = done | {step.id for step in plan.steps}
-    names = {step.id: _free(step.id, taken) if step.id in done else step.id for step in plan.steps}
+    completed_steps = [step for step in (earlier.steps if earlier else ()) if step.id in done]
+    used_ids = done | {step.id for step in plan.steps}
+    names = {step.id: _free(step.id, used_ids) if step.id in done else step.id for step in plan.steps}
     new = [
-        step.model_copy(update={"id": names[step.id], "dependencies": tuple(names[one] for one in step.dependencies)})
+        step.model_copy(
+            update={
+                "id": names[step.id],
+                "dependencies": (
+                    *(dependency for dependency in step.builds_on or () if dependency in done),
+                    *(names[dependency] for dependency in step.dependencies),
+                ),
+                "builds_on": None,
+            }
+        )
         for step in plan.steps
     ]
-    numbered = [step.model_copy(update={"step_number": at}) for at, step in enumerate([*kept, *new], 1)]
+    numbered = [
+        step.model_copy(update={"step_number": number}) for number, step in enumerate([*completed_steps, *new], 1)
+    ]
     return plan.model_copy(update={"steps": tuple(numbered)})
 
 
-def _free(name: str, taken: set[str]) -> str:
-    number = next(n for n in count(2) if f"{name}-{n}" not in taken)
-    taken.add(f"{name}-{number}")
+def _free(name: str, used_ids: set[str]) -> str:
+    number = next(n for n in count(2) if f"{name}-{n}" not in used_ids)
+    used_ids.add(f"{name}-{number}")
     return f"{name}-{number}"
 
 
@@ -215,11 +237,11 @@ def plan_of(tasks: Sequence[JobTask], approved: Json) -> Plan | None:
     plan = read_plan(approved)
     if plan is None:
         return None
-    known = {task.id: task for task in tasks}
+    tasks_by_id = {task.id: task for task in tasks}
     steps = tuple(
         step.model_copy(update={"action": task.description, "dependencies": task.dependencies})
         for step in plan.steps
-        if (task := known.get(step.id)) is not None
+        if (task := tasks_by_id.get(step.id)) is not None
     )
     return plan.model_copy(update={"steps": steps})
 
@@ -261,7 +283,7 @@ def job_json(
     """The whole job. `tasks` are its first ones; `counts` are of all, by status. `usage` is by task id, the job's own under None.
     `current_step_index` counts the finished steps in plan order."""
     statuses = step_statuses(tasks)
-    shown: list[JsonValue] = [task.to_json(usage.get(task.id)) for task in tasks]
+    task_list: list[JsonValue] = [task.to_json(usage.get(task.id)) for task in tasks]
     steps: list[JsonValue] = [
         {"id": task.id, "action": task.description, "status": statuses[task.id].value} for task in tasks
     ]
@@ -269,7 +291,7 @@ def job_json(
         **job.summary(),
         "plan": job.plan,
         "plan_id": job.plan_id,
-        "tasks": shown,
+        "tasks": task_list,
         "task_count": sum(counts.values()),
         "steps": steps,
         "current_step_index": sum(count for status, count in counts.items() if status.over),

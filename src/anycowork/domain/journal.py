@@ -9,6 +9,8 @@ from anycowork.domain.events import SERVER_LABEL, NewEvent
 from anycowork.domain.jobs import Job, JobTask
 from anycowork.domain.message_queue import QueuedMessage
 from anycowork.domain.messages import Json, Message
+from anycowork.domain.origins import Origins
+from anycowork.domain.receipts import Receipt
 from anycowork.domain.rules import Rule
 from anycowork.domain.snapshots import Snapshot
 from anycowork.domain.tools import Call
@@ -128,6 +130,23 @@ class RequireNoDenial:
     call_id: str
 
 
+@value
+class AddFileOrigins:
+    """Adds these origins to those of the files, in the workspace that people know."""
+
+    workspace: str
+    paths: tuple[str, ...]
+    origins: Origins
+
+
+@value
+class CopyFileOrigins:
+    """Gives the files of a copied workspace the origins of those that they were copied from."""
+
+    source: str
+    target: str
+
+
 Write = (
     AddChat
     | SetChat
@@ -146,6 +165,9 @@ Write = (
     | Spend
     | Compact
     | Snapshot  # inserted
+    | AddFileOrigins
+    | CopyFileOrigins
+    | Receipt  # inserted
     | Run  # replaced
     | Job  # replaced
     | JobTask  # replaced

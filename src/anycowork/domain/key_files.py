@@ -2,7 +2,25 @@
 
 from functools import lru_cache
 
-_EXAMPLES = frozenset({".env.example", ".env.sample", ".env.template"})
+# `prod.env`, `.env.local` and `app.env.production` hold values; `.env.example` and `sample.env` show which ones there are.
+_ENVIRONMENT, _EXAMPLES = ".env", frozenset({"example", "sample", "template", "dist"})
+_ENVIRONMENTS = frozenset(
+    {
+        "local",
+        "dev",
+        "development",
+        "test",
+        "stage",
+        "staging",
+        "prod",
+        "production",
+        "live",
+        "bak",
+        "backup",
+        "old",
+        "orig",
+    }
+)
 # fmt: off
 _FILES = frozenset({
     ".netrc", ".pgpass", ".git-credentials", ".pypirc", ".htpasswd",
@@ -14,7 +32,13 @@ _FOLDERS = frozenset({".ssh", ".aws", ".gnupg"})
 _WORDS = ("secret", "credential", "token", ".pem", ".key")
 
 # The same names as patterns with `*`, to check whether a pattern could match one of them.
-KEY_FILE_PATTERNS = (".env*", *sorted(_FILES), *(f"*{ending}" for ending in _ENDINGS))
+KEY_FILE_PATTERNS = (
+    ".env*",
+    "*.env",
+    *(f"*.env.{name}" for name in sorted(_ENVIRONMENTS)),
+    *sorted(_FILES),
+    *(f"*{ending}" for ending in _ENDINGS),
+)
 KEY_FOLDERS = tuple(sorted(_FOLDERS))
 
 
@@ -27,9 +51,18 @@ def is_key_file(path: str) -> bool:
 def name_is_key_file(name: str) -> bool:
     """The same for a file's own name, which holds no slash: a command's start asks for every name in the workspace."""
     name = name.casefold()
-    if name.startswith(".env"):
-        return name not in _EXAMPLES
+    if _ENVIRONMENT in name:
+        return _is_environment(name)
     return name in _FILES or (name.endswith(_ENDINGS) and not name.startswith(_ENDINGS))
+
+
+def _is_environment(name: str) -> bool:
+    first, *others = name.split(".")
+    if first in _EXAMPLES or others[-1] in _EXAMPLES:
+        return False
+    if name.startswith(_ENVIRONMENT) or others[-1] == "env":
+        return True
+    return others[-2:-1] == ["env"] and others[-1] in _ENVIRONMENTS
 
 
 def looks_secret(path: str) -> bool:
@@ -51,7 +84,9 @@ def folder_looks_secret(folder: str) -> bool:
 
 
 def _part_looks_secret(part: str) -> bool:
-    if part in _FILES or part in _FOLDERS or part.startswith(".env"):
+    if part in _FILES or part in _FOLDERS or part.startswith(_ENVIRONMENT):
+        return True
+    if _ENVIRONMENT in part and _is_environment(part):
         return True
     if part.startswith("id_") and len(part) > 3 and part[3:].isalnum():
         return True

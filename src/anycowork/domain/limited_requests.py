@@ -4,18 +4,20 @@ Every field that an API can bill for is listed here. Unknown fields are refused,
 """
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from math import isfinite
 from typing import NoReturn
 
 from pydantic import JsonValue
 
+from anycowork.domain.bounded_json import has_more_values
 from anycowork.domain.errors import Invalid
 from anycowork.domain.messages import Json
 from anycowork.domain.metering import ExpectedUse
 from anycowork.domain.values import value
 
-BYTES_PER_TOKEN = 4
+BYTES_PER_TOKEN = 4  # of plain words; every other byte may be a token of its own
+MAX_VALUES = 300_000  # providers take no more numbers in one request for embeddings
 UNNAMED_COMPLETION = 8192  # for a request without a bound
 LOW_DETAIL_TOKENS, IMAGE_TOKENS = 3_000, 50_000  # the most that an expensive model bills for one image
 MAX_ANSWERS = 128
@@ -49,6 +51,7 @@ _TEXT_PARTS = frozenset({
     "thinking",
 })
 # fmt: on
+_PLAIN = b"abcdefghijklmnopqrstuvwxyz "
 _BOUNDS = ("max_tokens", "max_completion_tokens", "max_output_tokens")
 _STORED = frozenset({"previous_response_id", "conversation", "prompt"})
 _IMAGE_PARTS = frozenset({"image_url", "input_image"})
@@ -81,20 +84,23 @@ def read_limited(path: str, body: bytes) -> LimitedRequest:
     """Raises: CannotBeLimited, with the field as its `param`."""
     fields = _read_object(body)
     _require_known(path, fields)
+    parts = [*_parts(fields, "messages"), *_parts(fields, "input")]
     _require_plain_answer(fields)
+    images = [part for part in parts if not _is_text(part)]
     answers = _count(fields, "n") or 1
     if answers > MAX_ANSWERS:
         raise CannotBeLimited(f"'n' asks for {answers} answers; the maximum is {MAX_ANSWERS}.", param="n")
-    prompt = max(-(-len(body) // BYTES_PER_TOKEN), _numbers_in(fields.get("input"))) + _image_tokens(fields)
+    text = _most_tokens(fields, apart_from=_image_data(images))
+    prompt = max(fewest_tokens(len(body)), text, _numbers_in(fields.get("input"))) + _image_tokens(images)
     if path == EMBEDDINGS:
         return LimitedRequest(fields, ExpectedUse(prompt, 0, bounded=True), 1, names_bound=True, wants_usage=True)
-    named = [bound for name in _BOUNDS if (bound := _count(fields, name))]
-    completion = (max(named, default=UNNAMED_COMPLETION) + _extra_completion(fields)) * answers
+    bounds = [bound for name in _BOUNDS if (bound := _count(fields, name))]
+    completion = (max(bounds, default=UNNAMED_COMPLETION) + _extra_completion(fields)) * answers
     return LimitedRequest(
         fields,
-        ExpectedUse(prompt, completion, bounded=bool(named)),
+        ExpectedUse(prompt, completion, bounded=bool(bounds)),
         answers,
-        names_bound=bool(named),
+        names_bound=bool(bounds),
         wants_usage=path == RESPONSES or _asks_for_usage(fields),
     )
 
@@ -120,21 +126,24 @@ def with_bounds(request: LimitedRequest, path: str, *, granted: int, bound_field
 
 def _read_object(body: bytes) -> Json:
     """Parse the body. Raises: CannotBeLimited if servers could read it differently."""
+    if has_more_values(body, MAX_VALUES):
+        raise CannotBeLimited(f"The body has more than {MAX_VALUES:,} values. Send them in several requests.")
     try:
-        found = json.loads(
-            body.decode("utf-8"), object_pairs_hook=_unambiguous, parse_constant=_no_constant, parse_float=_finite
-        )
+        fields = _STRICT_JSON.decode(body.decode("utf-8"))
     except CannotBeLimited:
         raise
     except (ValueError, RecursionError):
         raise CannotBeLimited("The body is not plain JSON, so what it asks for cannot be limited.") from None
-    if not isinstance(found, dict):
+    if not isinstance(fields, dict):
         raise CannotBeLimited("The body is not a JSON object, so what it asks for cannot be limited.")
-    return found
+    return fields
 
 
 def _unambiguous(pairs: list[tuple[str, JsonValue]]) -> Json:
     """Refuse duplicate keys: some servers take the first, some the last, and some ignore their case."""
+    fields = dict(pairs)
+    if len(set(map(str.casefold, fields))) == len(pairs):
+        return fields
     spellings: set[str] = set()
     for name, _ in pairs:
         if name.casefold() in spellings:
@@ -143,7 +152,7 @@ def _unambiguous(pairs: list[tuple[str, JsonValue]]) -> Json:
                 param=name[:60],
             )
         spellings.add(name.casefold())
-    return dict(pairs)
+    return fields
 
 
 def _finite(digits: str) -> float:
@@ -155,12 +164,15 @@ def _no_constant(word: str) -> NoReturn:
     raise CannotBeLimited(f"{word[:60]} is not a number that every server reads the same way.")
 
 
+_STRICT_JSON = json.JSONDecoder(object_pairs_hook=_unambiguous, parse_constant=_no_constant, parse_float=_finite)
+
+
 # --- fields that cannot be bounded
 
 
 def _require_known(path: str, fields: Json) -> None:
-    for name, given in fields.items():
-        if given is None:
+    for name, content in fields.items():
+        if content is None:
             continue
         if name in _STORED:
             raise CannotBeLimited(
@@ -195,17 +207,19 @@ def _require_plain_answer(fields: Json) -> None:
                 f"The provider's own tool '{str(kind)[:60]}' is billed by use, which cannot be predicted. Use tools of type 'function'.",
                 param="tools",
             )
-    for name in ("messages", "input"):
-        for part in _parts(fields.get(name)):
-            _require_countable(part, name)
+
+
+def _is_text(part: Json) -> bool:
+    kind = part.get("type")
+    return kind is None or kind in _TEXT_PARTS
 
 
 def _require_countable(part: Json, param: str) -> None:
     if part.get("audio") is not None:
         raise CannotBeLimited("Audio stored at the provider cannot be counted. Leave 'audio' out.", param=param)
-    kind = part.get("type")
-    if kind is None or kind in _TEXT_PARTS:
+    if _is_text(part):
         return
+    kind = part.get("type")
     if kind not in _IMAGE_PARTS:
         raise CannotBeLimited(
             f"A part of type '{str(kind)[:60]}' (audio, a file, stored content) cannot be counted before it is sent. Send text or images.",
@@ -218,15 +232,52 @@ def _require_countable(part: Json, param: str) -> None:
 # --- the maximum use
 
 
-def _image_tokens(fields: Json) -> int:
+def fewest_tokens(size: int) -> int:
+    """Return what a body of this many bytes is counted as at least."""
+    return -(-size // BYTES_PER_TOKEN)
+
+
+def _most_tokens(document: JsonValue, *, apart_from: Iterable[str] = ()) -> int:
+    """Count digits, signs, capitals and what is not ASCII byte by byte, as some tokenizers do, but for images, which are no text."""
+    text = "".join(_texts(document)).encode("utf-8", "surrogatepass")
+    dense = _dense_bytes(text) - sum(_dense_bytes(data.encode()) for data in apart_from)
+    return fewest_tokens(len(text) - dense) + dense
+
+
+def _dense_bytes(text: bytes) -> int:
+    return len(text.translate(None, _PLAIN))
+
+
+def _texts(document: JsonValue) -> Iterator[str]:
+    """Yield every text and every name of a field."""
+    pending = [document]
+    while pending:
+        outer = pending.pop()
+        if isinstance(outer, str):
+            yield outer
+        elif isinstance(outer, list):
+            pending.extend(outer)
+        elif isinstance(outer, dict):
+            yield from outer
+            pending.extend(outer.values())
+
+
+def _image_data(images: Iterable[Json]) -> Iterator[str]:
+    for part in images:
+        source = part.get("image_url")
+        url = source.get("url") if isinstance(source, dict) else source
+        if isinstance(url, str) and url.startswith("data:image/") and url.isascii():
+            yield url
+
+
+def _image_tokens(images: Iterable[Json]) -> int:
     """Count images separately: neither the length of the URL nor the file size shows how many tokens an image has."""
-    parts = (part for name in ("messages", "input") for part in _parts(fields.get(name)))
-    return sum(_image_floor(part) for part in parts if part.get("type") in _IMAGE_PARTS)
+    return sum(map(_image_floor, images))
 
 
 def _image_floor(part: Json) -> int:
-    shown = part.get("image_url")
-    detail = shown.get("detail") if isinstance(shown, dict) else part.get("detail")
+    image = part.get("image_url")
+    detail = image.get("detail") if isinstance(image, dict) else part.get("detail")
     return LOW_DETAIL_TOKENS if detail == "low" else IMAGE_TOKENS
 
 
@@ -240,17 +291,19 @@ def _extra_completion(fields: Json) -> int:
         for name in ("max_tokens", "budget_tokens")
     )
     prediction = fields.get("prediction")
-    return reasoning + (0 if prediction is None else -(-len(json.dumps(prediction)) // BYTES_PER_TOKEN))
+    return reasoning + (
+        0 if prediction is None else max(fewest_tokens(len(json.dumps(prediction))), _most_tokens(prediction))
+    )
 
 
 def _count(fields: Json, name: str) -> int | None:
     """Return the number in this field. Raises: CannotBeLimited for any other value, which servers interpret differently."""
-    given = fields.get(name)
-    if given is None:
+    number = fields.get(name)
+    if number is None:
         return None
-    if isinstance(given, bool) or not isinstance(given, int) or not 0 < given < 2**31:
+    if isinstance(number, bool) or not isinstance(number, int) or not 0 < number < 2**31:
         raise CannotBeLimited(f"'{name}' must be a whole number above zero.", param=name)
-    return given
+    return number
 
 
 def _asks_for_usage(fields: Json) -> bool:
@@ -258,25 +311,31 @@ def _asks_for_usage(fields: Json) -> bool:
     return isinstance(options, dict) and options.get("include_usage") is True
 
 
-def _numbers_in(given: JsonValue) -> int:
+def _numbers_in(content: JsonValue) -> int:
     """Count the numbers: embeddings accept tokens as numbers, and two bytes may be one token."""
-    if isinstance(given, list):
-        return sum(_numbers_in(each) for each in given)
-    return int(isinstance(given, int | float))
+    if isinstance(content, list):
+        return sum(_numbers_in(item) for item in content)
+    return int(isinstance(content, int | float))
 
 
-def _parts(given: JsonValue, depth: int = 0) -> Iterator[Json]:
-    """Yield every message, item and content part. Raises: CannotBeLimited if they are nested too deeply."""
-    if depth > MAX_DEPTH:
-        raise CannotBeLimited(f"Contents are nested more than {MAX_DEPTH} levels deep.")
-    if isinstance(given, list):
-        for each in given:
-            yield from _parts(each, depth + 1)
-    elif isinstance(given, dict):
-        yield given
-        for name in ("content", "output", "summary"):
-            yield from _parts(given.get(name), depth + 1)
+def _parts(fields: Json, name: str) -> list[Json]:
+    """Return every message, item and content part of this field. Raises: CannotBeLimited if one cannot be counted or is nested too deeply."""
+    parts: list[Json] = []
+    pending: list[tuple[JsonValue, int]] = [(fields.get(name), 0)]
+    while pending:
+        outer, depth = pending.pop()
+        if isinstance(outer, list):
+            pending.extend([(inner, depth + 1) for inner in outer if isinstance(inner, list | dict)])
+        elif isinstance(outer, dict):
+            _require_countable(outer, name)
+            parts.append(outer)
+            for inner in (outer.get("content"), outer.get("output"), outer.get("summary")):
+                if isinstance(inner, list | dict):
+                    pending.append((inner, depth + 1))
+        if depth > MAX_DEPTH:
+            raise CannotBeLimited(f"Contents are nested more than {MAX_DEPTH} levels deep.")
+    return parts
 
 
-def _items(given: JsonValue) -> list[JsonValue]:
-    return given if isinstance(given, list) else []
+def _items(content: JsonValue) -> list[JsonValue]:
+    return content if isinstance(content, list) else []

@@ -36,7 +36,7 @@ def servers_in(text: str, *, is_toml: bool = False) -> list[FoundServer]:
     if len(text) > LARGEST_FILE:
         raise Invalid(f"The file has more than {LARGEST_FILE:,} letters. It is not a list of MCP servers.")
     try:
-        read: Any = tomllib.loads(text) if is_toml else json.loads(without_comments(text))
+        read: Any = tomllib.loads(text) if is_toml else json.loads(without_comments(text))  # noqa: TID251  # bounded by LARGEST_FILE, and a depth that is too large is caught
     except (ValueError, RecursionError) as error:
         raise Invalid(f"The file is not valid {'TOML' if is_toml else 'JSON'}: {str(error)[:200]}.") from None
     listed = next((read[key] for key in _KEYS if isinstance(read.get(key), dict)), None) if _is_map(read) else None
@@ -47,9 +47,9 @@ def servers_in(text: str, *, is_toml: bool = False) -> list[FoundServer]:
     return [_server(str(name), entry) for name, entry in listed.items()]
 
 
-def with_values(found: FoundServer, values: Mapping[str, str]) -> Json:
+def with_values(server: FoundServer, values: Mapping[str, str]) -> Json:
     """Its configuration with these values for the variables it refers to."""
-    filled = _fill(found.config, values)
+    filled = _fill(server.config, values)
     assert isinstance(filled, dict)
     return filled
 
@@ -57,42 +57,44 @@ def with_values(found: FoundServer, values: Mapping[str, str]) -> Json:
 def without_comments(text: str) -> str:
     """JSON as editors take it, made plain: comments and commas before a closing bracket become spaces. One pass."""
     out = list(text)
-    at, comma, end = 0, -1, len(text)
-    while at < end:
-        sign = text[at]
+    position, comma, end = 0, -1, len(text)
+    while position < end:
+        sign = text[position]
         if sign == '"':
-            at = _end_of_string(text, at)
+            position = _end_of_string(text, position)
             comma = -1
-        elif text.startswith(("//", "/*"), at):
-            closing = text.find("\n", at) if text[at + 1] == "/" else text.find("*/", at + 2) + 2
+        elif text.startswith(("//", "/*"), position):
+            closing = text.find("\n", position) if text[position + 1] == "/" else text.find("*/", position + 2) + 2
             stop = end if closing in (-1, 1) else closing
-            out[at:stop] = " " * (stop - at)
-            at = stop
+            out[position:stop] = " " * (stop - position)
+            position = stop
             continue
         elif sign == ",":
-            comma = at
+            comma = position
         elif sign in "]}" and comma >= 0:
             out[comma] = " "
             comma = -1
         elif not sign.isspace():
             comma = -1
-        at += 1
+        position += 1
     return "".join(out)
 
 
-def server_name(given: str) -> str:
+def server_name(text: str) -> str:
     """The name as ours are written: small letters and digits, joined by single dashes."""
-    parts = "".join(c if c.isascii() and c.isalnum() else " " for c in given.lower()).split()
+    parts = "".join(c if c.isascii() and c.isalnum() else " " for c in text.lower()).split()
     return "-".join(parts)[:32].strip("-")
 
 
-def _server(given: str, entry: Any) -> FoundServer:
-    name = server_name(given)
+def _server(raw_name: str, entry: Any) -> FoundServer:
+    name = server_name(raw_name)
     if not name or not _is_map(entry):
-        return FoundServer(given[:80], {}, problem="its name or its entry cannot be read")
+        return FoundServer(raw_name[:80], {}, problem="its name or its entry cannot be read")
     program = entry.get("command")
     inner = program if _is_map(program) else entry  # older files of Zed nest the command
-    words = program if isinstance(program, list) else [inner.get("path", program) if _is_map(program) else program]
+    command_line = (
+        program if isinstance(program, list) else [inner.get("path", program) if _is_map(program) else program]
+    )
     args = inner.get("args") if isinstance(inner.get("args"), list) else []
     env = inner.get("env") or entry.get("environment") or {}
     url = entry.get("url") or entry.get("serverUrl") or entry.get("httpUrl")
@@ -101,18 +103,18 @@ def _server(given: str, entry: Any) -> FoundServer:
         config: Json = {"name": name, "url": url, "headers": _texts(entry.get("headers"))}
         if kind in ("sse", "http"):
             config["transport"] = kind
-    elif words and isinstance(words[0], str):
-        arguments: list[JsonValue] = [str(one) for one in [*words[1:], *args]]
-        config = {"name": name, "command": words[0], "args": arguments, "env": _texts(env)}
+    elif command_line and isinstance(command_line[0], str):
+        arguments: list[JsonValue] = [str(argument) for argument in [*command_line[1:], *args]]
+        config = {"name": name, "command": command_line[0], "args": arguments, "env": _texts(env)}
     else:
-        return FoundServer(given[:80], {}, problem="it names neither a program nor an address")
+        return FoundServer(raw_name[:80], {}, problem="it names neither a program nor an address")
     if entry.get("disabled") is True or entry.get("enabled") is False:
         config["enabled"] = False
     return FoundServer(name, config, tuple(sorted(set(_variables(config)))))
 
 
-def _texts(given: Any) -> dict[str, JsonValue]:
-    return {str(name): str(text) for name, text in given.items()} if _is_map(given) else {}
+def _texts(entries: Any) -> dict[str, JsonValue]:
+    return {str(name): str(text) for name, text in entries.items()} if _is_map(entries) else {}
 
 
 def _variables(part: JsonValue) -> Iterator[str]:
@@ -138,20 +140,20 @@ def _fill(part: JsonValue, values: Mapping[str, str]) -> JsonValue:
     first, *pieces = part.split("${")
     filled = [first]
     for piece in pieces:
-        name, closed, rest = piece.partition("}")
-        filled.append(f"{values[name]}{rest}" if closed and name in values else f"${{{piece}")
+        name, closed, suffix = piece.partition("}")
+        filled.append(f"{values[name]}{suffix}" if closed and name in values else f"${{{piece}")
     return "".join(filled)
 
 
 def _end_of_string(text: str, start: int) -> int:
-    at = start + 1
-    while at < len(text) and text[at] != '"':
-        at += 2 if text[at] == "\\" else 1
-    return at
+    position = start + 1
+    while position < len(text) and text[position] != '"':
+        position += 2 if text[position] == "\\" else 1
+    return position
 
 
-def _is_map(found: Any) -> bool:
-    return isinstance(found, dict)
+def _is_map(entry: Any) -> bool:
+    return isinstance(entry, dict)
 
 
 KNOWN_FILES: Mapping[str, Sequence[str]] = {

@@ -7,6 +7,7 @@ from enum import StrEnum
 import msgspec
 from pydantic import JsonValue
 
+from anycowork.domain.origins import IMPORT, MODEL, NO_ORIGINS, PERSON, Origins, read_origins
 from anycowork.domain.times import stored_time
 from anycowork.domain.values import leaf_value
 
@@ -35,7 +36,9 @@ class Speaker(StrEnum):
 
 @leaf_value
 class Message:
-    """`role` is the author in the conversation (user, assistant, …); `agent_role` is the role that the agent had."""
+    """`role` is the author in the conversation (user, assistant, …); `agent_role` is the role that the agent had.
+
+    `origins` say where its text came from; empty: from its author alone."""
 
     id: str
     chat_id: str
@@ -50,6 +53,12 @@ class Message:
     reasoning: str | None = None
     created_at: str = ""
     extra: Json = field(default_factory=dict, hash=False)
+    origins: Origins = NO_ORIGINS
+
+    @property
+    def came_from(self) -> Origins:
+        """Its origins; those of its author if it names none. A result that says nothing of them is of an earlier release."""
+        return self.origins or _OF_AUTHOR[self.role]
 
     def to_json(self) -> Json:
         """Return the wire form; unknown fields of stored data are kept."""
@@ -66,12 +75,13 @@ class Message:
             "task_id": self.task_id,
             "reasoning": self.reasoning,
             "created_at": self.created_at,
+            "origins": [*sorted(self.came_from)],
         }
 
     @classmethod
     def from_stored(cls, chat_id: str, stored: Json) -> "Message":
         """Read a stored message leniently: a missing or unknown type and `normal` are text, content parts are joined, unknown fields are kept."""
-        known = {k: stored.get(k) for k in _TEXT_FIELDS}
+        texts = {k: stored.get(k) for k in _TEXT_FIELDS}
         payload = stored.get("payload")
         return cls(
             id=str(stored.get("id") or ""),
@@ -82,12 +92,25 @@ class Message:
             payload=payload if isinstance(payload, dict) else None,
             created_at=stored_time(stored.get("created_at")),
             extra={k: v for k, v in stored.items() if k not in _KNOWN},
-            **{k: v if isinstance(v, str) else None for k, v in known.items()},
+            origins=stored_origins(_speaker(stored.get("role")), stored.get("origins")),
+            **{k: v if isinstance(v, str) else None for k, v in texts.items()},
         )
 
 
 _TEXT_FIELDS = ("agent_role", "turn_id", "job_id", "task_id", "reasoning")
-_KNOWN = {"id", "role", "message_type", "content", "payload", "created_at", "chat_id", "seq", *_TEXT_FIELDS}
+_KNOWN = {"id", "role", "message_type", "content", "payload", "created_at", "chat_id", "seq", "origins", *_TEXT_FIELDS}
+_OF_AUTHOR = {
+    Speaker.USER: frozenset({PERSON}),
+    Speaker.ASSISTANT: frozenset({MODEL}),
+    Speaker.TOOL: frozenset({IMPORT}),
+    Speaker.SYSTEM: NO_ORIGINS,
+}
+
+
+def stored_origins(author: Speaker, stored: JsonValue) -> Origins:
+    """Return the origins of a stored message; none if they are those of its author alone."""
+    origins = read_origins(stored)
+    return NO_ORIGINS if origins == _OF_AUTHOR[author] else origins
 
 
 def text_of(content: JsonValue) -> str:
@@ -96,8 +119,8 @@ def text_of(content: JsonValue) -> str:
         return ""
     if isinstance(content, list):
         return "".join(_part_text(part) or "" for part in content)
-    words = _part_text(content)
-    return msgspec.json.encode(content).decode() if words is None else words
+    text = _part_text(content)
+    return msgspec.json.encode(content).decode() if text is None else text
 
 
 def _part_text(part: JsonValue) -> str | None:
@@ -129,8 +152,8 @@ QUOTED_REPORTS = "quoted_reports"
 
 def quoted_reports(message: Message) -> str:
     """Return the reports of other agents that this message quotes; empty if it quotes none."""
-    found = (message.payload or {}).get(QUOTED_REPORTS)
-    return found if isinstance(found, str) else ""
+    reports = (message.payload or {}).get(QUOTED_REPORTS)
+    return reports if isinstance(reports, str) else ""
 
 
 CHECKPOINT_NOTE = "checkpoint"

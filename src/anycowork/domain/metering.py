@@ -84,8 +84,10 @@ class Price:
     def of(self, used: TokenUsage) -> int:
         """Return the cost in billionths of a dollar, rounded up."""
         cached = min(used.cached, used.prompt)
-        kept = self.input if self.cached is None else self.cached
-        return ceil(((used.prompt - cached) * self.input + cached * kept + used.completion * self.output) * 1000)
+        cached_price = self.input if self.cached is None else self.cached
+        return ceil(
+            ((used.prompt - cached) * self.input + cached * cached_price + used.completion * self.output) * 1000
+        )
 
 
 def price_of(model: str | None, prices: Mapping[str, Price]) -> Price | None:
@@ -96,9 +98,9 @@ def price_of(model: str | None, prices: Mapping[str, Price]) -> Price | None:
     """
     if not prices:
         return None
-    wanted = (model or "").strip().casefold()
+    folded_model = (model or "").strip().casefold()
     for name, price in prices.items():
-        if name.casefold() == wanted:
+        if name.casefold() == folded_model:
             return price
     highest = max(price.input for price in prices.values()), max(price.output for price in prices.values())
     return Price(*highest, exact=False)
@@ -185,18 +187,16 @@ class Account:
     _recent: deque[float] = field(default_factory=deque)
 
     def reserve(
-        self, expected: ExpectedUse, price: Price | None, *, date: str, at: float, now: str
+        self, expected: ExpectedUse, price: Price | None, *, date: str, clock: float, now: str
     ) -> Reservation | ExceededLimit:
-        """Reserve the maximum use of the request, or return the limit that forbids it. `at` is a monotonic time in seconds."""
-        if self.today.date != date:
-            self.today = DailyUsage(self.today.key_id, date)
-        granted = self._granted(expected, price)
-        cost = price.of(granted) if price else 0
-        exceeded = self._too_often(at) or self._too_much(granted.tokens, cost if price else None)
+        """Reserve the maximum use of the request, or return the limit that forbids it. `clock` is a monotonic time in seconds."""
+        granted = self._granted(expected, price, date)
+        exceeded = self.forbids(granted, price, date=date, clock=clock)
         if exceeded is not None:
             return exceeded
+        cost = price.of(granted) if price else 0
         if self.limits.requests_per_minute is not None:
-            self._recent.append(at)
+            self._recent.append(clock)
         day = self.today
         day.requests += 1
         day.last_used_at = now
@@ -205,27 +205,37 @@ class Account:
         day.reserved_spend += cost
         return Reservation(day, granted, price, cost)
 
-    def _granted(self, expected: ExpectedUse, price: Price | None) -> TokenUsage:
+    def forbids(self, use: TokenUsage, price: Price | None, *, date: str, clock: float) -> ExceededLimit | None:
+        """Return the limit that a request of this use would exceed now; reserve nothing."""
+        self._begin_day(date)
+        return self._too_often(clock) or self._too_much(use.tokens, price.of(use) if price else None)
+
+    def _begin_day(self, date: str) -> None:
+        if self.today.date != date:
+            self.today = DailyUsage(self.today.key_id, date)
+
+    def _granted(self, expected: ExpectedUse, price: Price | None, date: str) -> TokenUsage:
         """Return what to reserve. A request without a bound gets the guess, or the rest of the day if that is less, but at least one token."""
+        self._begin_day(date)
         if expected.bounded:
             return TokenUsage(expected.prompt, expected.completion, estimated=True)
         day, limits, completion = self.today, self.limits, expected.completion
         if limits.tokens_per_day is not None:
             completion = min(completion, limits.tokens_per_day - day.tokens - day.reserved - expected.prompt)
         if limits.spend_per_day is not None and price is not None and price.output > 0:
-            left = limits.spend_per_day - day.spend - day.reserved_spend - price.of(TokenUsage(expected.prompt))
-            completion = min(completion, int(left / (price.output * 1000)))
+            remaining = limits.spend_per_day - day.spend - day.reserved_spend - price.of(TokenUsage(expected.prompt))
+            completion = min(completion, int(remaining / (price.output * 1000)))
         return TokenUsage(expected.prompt, max(1, completion), estimated=True)
 
-    def _too_often(self, at: float) -> ExceededLimit | None:
+    def _too_often(self, clock: float) -> ExceededLimit | None:
         allowed, recent = self.limits.requests_per_minute, self._recent
         if allowed is None:
             return None
-        while recent and recent[0] <= at - MINUTE:
+        while recent and recent[0] <= clock - MINUTE:
             recent.popleft()
         if len(recent) < allowed:
             return None
-        wait = max(1, ceil(recent[0] + MINUTE - at))
+        wait = max(1, ceil(recent[0] + MINUTE - clock))
         return ExceededLimit(KeyLimit.REQUESTS_PER_MINUTE, allowed, needed=1, left=0, seconds=wait)
 
     def _too_much(self, tokens: int, cost: int | None) -> ExceededLimit | None:
@@ -240,8 +250,8 @@ class Account:
 
 
 def _over(limit: KeyLimit, allowed: int, needed: int, spent: int, reserved: int) -> ExceededLimit | None:
-    left = allowed - spent - reserved
-    if needed <= max(0, left):
+    remaining = allowed - spent - reserved
+    if needed <= max(0, remaining):
         return None
     soon = SOON if reserved > 0 and needed <= allowed - spent else None
-    return ExceededLimit(limit, allowed, needed=needed, left=max(0, left), seconds=soon)
+    return ExceededLimit(limit, allowed, needed=needed, left=max(0, remaining), seconds=soon)

@@ -1,6 +1,6 @@
 """Requests to models and their replies, and the Protocols of providers."""
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Protocol
@@ -52,7 +52,7 @@ LEAST_NATIVE_CONTEXT = (
 class ModelOptions:
     """Options of a model. `brief`: it is small and slow, so it gets a short prompt with examples, and short results.
 
-    `images`: it accepts images.
+    `images`: it accepts images. `tries_images`: whether it does is not known, so they are sent, and left out if its server refuses them.
     """
 
     calling: ToolCallStyle = ToolCallStyle.TEXT
@@ -60,6 +60,7 @@ class ModelOptions:
     temperature: float | None = None
     max_tokens: int | None = None
     images: bool = False
+    tries_images: bool = False
 
 
 LONGEST_REPLY = 400_000  # characters of answer and thinking together, and of native calls
@@ -78,7 +79,8 @@ class ToolDefinition:
 class ModelRequest:
     """A request to a model. `offers` are the tools that it may call natively; its calls then arrive as `CallChunk`s.
 
-    `image_bytes` are the bytes of the parts' images, by hash; an image that is not among them is not shown.
+    `image_bytes` are the bytes of the parts' images, by hash; an image that is not among them is not shown. With `tries_images` they are
+    left out if the server refuses them.
     With a `schema` the model can only produce matching JSON; a text answer is then the schema's `{"answer": …}`, and is returned as plain text.
     """
 
@@ -90,6 +92,7 @@ class ModelRequest:
     schema: Json | None = field(default=None, hash=False)
     offers: tuple[ToolDefinition, ...] = ()
     image_bytes: Mapping[str, bytes] = field(default_factory=dict, hash=False)
+    tries_images: bool = False
 
 
 @value
@@ -171,11 +174,15 @@ class ModelFacts:
 
     context_tokens: int | None = None
     price: Price | None = None
+    images: bool | None = None
+    native_calls: bool | None = None
 
     def to_json(self) -> Json:
         price = self.price
         return {
             "context_tokens": self.context_tokens,
+            "images": self.images,
+            "native_calls": self.native_calls,
             "price": None if price is None else {"input": price.input, "output": price.output, "cached": price.cached},
         }
 
@@ -183,9 +190,8 @@ class ModelFacts:
 UNKNOWN_MODEL = ModelFacts()
 
 
-class ModelCatalog(Protocol):
-    def facts(self, address: str | None, model: str) -> ModelFacts:
-        """Return what is known of the model at this address; its price holds there alone."""
+FindModelFacts = Callable[[str | None, str], ModelFacts]
+"""Returns what is known of the model at this address; its price holds there alone."""
 
 
 @value
@@ -202,17 +208,3 @@ class Provider(Protocol):
     def answer(self, request: ModelRequest) -> AsyncIterator[Chunk]:
         """Stream the reply. Raises: ProviderFault. The provider may retry before the first chunk, and yields a `RetryChunk`
         before each wait; after another chunk nothing is retried."""
-
-
-class Providers(Protocol):
-    def find(self, model_id: str | None) -> tuple[Provider, str]:
-        """Return the provider and its name for the model; None means the default model. Raises: NoSuchModel."""
-
-    def lasting_id(self) -> str | None:
-        """Return the full name of the default model, to store in a chat; None while no model is connected."""
-
-    def context_tokens(self, model_id: str | None) -> int:
-        """Return the size of the model's context window in tokens."""
-
-    def options(self, model_id: str | None) -> ModelOptions:
-        """Return the options of this model. Raises: NoSuchModel."""

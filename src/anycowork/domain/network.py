@@ -1,6 +1,6 @@
 """Parses network destinations (hosts and ports) into one canonical spelling for people, rules and the proxy. Pure.
 
-`sandbox/addresses.py` resolves names and refuses private addresses.
+`sandbox/network/addresses.py` resolves names and refuses private addresses.
 """
 
 import ipaddress
@@ -62,15 +62,15 @@ def read_destination(text: str) -> Destination:
 
 def wanted_destinations(texts: Iterable[str]) -> tuple[Destination, ...]:
     """Return the destinations of a call, each with a port: a host without a port means 443 and 80. Raises: ValueError."""
-    found: list[Destination] = []
+    destinations: list[Destination] = []
     for text in texts:
         read = read_destination(text)
         if read.host == _ANYWHERE:
             raise ValueError(f"'{text[:80]}' includes every host; name the hosts that are needed")
-        found += [read] if read.port else [Destination(read.host, port) for port in WEB_PORTS]
-    if len(found) > MOST_DESTINATIONS:
+        destinations += [read] if read.port else [Destination(read.host, port) for port in WEB_PORTS]
+    if len(destinations) > MOST_DESTINATIONS:
         raise ValueError(f"names more than {MOST_DESTINATIONS} destinations; request fewer at a time")
-    return tuple(dict.fromkeys(found))
+    return tuple(dict.fromkeys(destinations))
 
 
 def is_loopback(host: str) -> bool:
@@ -87,10 +87,10 @@ def _parted(text: str) -> tuple[str, int | None]:
     if "/" in text or "@" in text:
         raise ValueError(f"'{text[:80]}' is more than a host; write it like 'example.org' or 'example.org:8443'")
     if text.startswith("["):
-        host, closed, rest = text[1:].partition("]")
-        if not closed or (rest and not rest.startswith(":")):
+        host, closed, suffix = text[1:].partition("]")
+        if not closed or (suffix and not suffix.startswith(":")):
             raise ValueError(f"'{text[:80]}' is not an address with a port; write it like '[2001:db8::1]:443'")
-        return f"[{host}", _read_port(rest[1:], text) if rest else None
+        return f"[{host}", _read_port(suffix[1:], text) if suffix else None
     if text.count(":") > 1:
         return f"[{text}", None
     host, colon, port = text.partition(":")

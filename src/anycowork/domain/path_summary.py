@@ -52,13 +52,13 @@ def counts_of_folders(
     by_folder: dict[tuple[str, ...], list[int]] = {}
     for (parts, verb), count in counted.items():
         by_folder.setdefault(parts, [0, 0, 0])[_VERBS[verb]] += count
-    found = _grouped(by_folder, 1)
+    grouped = _grouped(by_folder, 1)
     for depth in range(2, _DEEPEST):
         deeper = _grouped(by_folder, depth)
-        if len(deeper) > most or deeper == found:
+        if len(deeper) > most or deeper == grouped:
             break
-        found = deeper
-    counts = [FolderCount(folder, *numbers) for folder, numbers in found.items()]
+        grouped = deeper
+    counts = [FolderCount(folder, *numbers) for folder, numbers in grouped.items()]
     counts.sort(key=lambda count: (-count.total, count.folder))
     if len(counts) <= most:
         return sorted(counts, key=lambda count: count.folder)
@@ -66,12 +66,12 @@ def counts_of_folders(
 
 
 def _grouped(by_folder: Mapping[tuple[str, ...], Sequence[int]], depth: int) -> dict[str, tuple[int, int, int]]:
-    found: dict[str, tuple[int, int, int]] = {}
+    grouped: dict[str, tuple[int, int, int]] = {}
     for parts, (created, modified, deleted) in by_folder.items():
         folder = "/".join(parts[:depth])
-        more = found.get(folder, _NONE)
-        found[folder] = more[0] + created, more[1] + modified, more[2] + deleted
-    return found
+        more = grouped.get(folder, _NONE)
+        grouped[folder] = more[0] + created, more[1] + modified, more[2] + deleted
+    return grouped
 
 
 def _sum_of(counts: Sequence[FolderCount]) -> FolderCount:

@@ -70,9 +70,9 @@ class Person:
         return PersonName(self.id, self.name)
 
 
-def read_person_name(given: str) -> str:
+def read_person_name(text: str) -> str:
     """Return the name as it is stored. Raises: Invalid for one that a reader could take for something else."""
-    name = unicodedata.normalize("NFC", " ".join(given.split(" ")).strip())
+    name = unicodedata.normalize("NFC", " ".join(text.split(" ")).strip())
     if not 1 <= len(name) <= LONGEST_PERSON_NAME:
         raise _invalid(name, f"has no length from 1 to {LONGEST_PERSON_NAME}")
     letters = [sign for sign in name if not sign.isdecimal() and sign not in _SIGNS]
@@ -122,8 +122,9 @@ def _script(letter: str) -> str:
     return "EAST ASIAN" if word in _EAST_ASIAN else word
 
 
-def _invalid(name: str, why: str) -> Invalid:
-    shown = visible_line(UntrustedText(name[:LONGEST_PERSON_NAME]))
+def _invalid(name: str, reason: str) -> Invalid:
+    visible_name = visible_line(UntrustedText(name[:LONGEST_PERSON_NAME]))
     return Invalid(
-        f"'{shown}' cannot be a person's name: it {why}. Choose another, such as 'Ada' or 'Ada L.'.", param="name"
+        f"'{visible_name}' cannot be a person's name: it {reason}. Choose another, such as 'Ada' or 'Ada L.'.",
+        param="name",
     )

@@ -6,7 +6,7 @@ from enum import StrEnum
 from hashlib import sha256
 
 from anycowork.domain.audit import BrokenChain
-from anycowork.domain.messages import Json
+from anycowork.domain.bounded_json import read_json
 from anycowork.domain.people import AccessLevel, Person
 from anycowork.domain.values import value
 
@@ -58,11 +58,11 @@ class PeopleChange:
         ).encode()
 
 
-def people_change(seq: int, by: str, at: str, before: Person | None, after: Person) -> PeopleChange:
+def people_change(seq: int, by: str, recorded_at: str, before: Person | None, after: Person) -> PeopleChange:
     return PeopleChange(
         seq,
         _type_of(before, after),
-        at,
+        recorded_at,
         by,
         after.id,
         after.name,
@@ -75,21 +75,23 @@ def people_change(seq: int, by: str, at: str, before: Person | None, after: Pers
 
 def read_people_change(body: bytes) -> PeopleChange:
     """Raises: ValueError, KeyError, TypeError for what is no such record."""
-    found: Json = json.loads(body)
-    person, before = found["person"], found["before"]
+    record = read_json(body, strict=False)
+    if not isinstance(record, dict):
+        raise TypeError("not a change of a person")
+    person, before = record["person"], record["before"]
     if not isinstance(person, dict) or not isinstance(before, dict | None):
         raise TypeError("not a change of a person")
     return PeopleChange(
-        int(str(found["seq"])),
-        PeopleChangeType(str(found["type"])),
-        str(found["at"]),
-        str(found["principal"]),
+        int(str(record["seq"])),
+        PeopleChangeType(str(record["type"])),
+        str(record["at"]),
+        str(record["principal"]),
         str(person["id"]),
         str(person["name"]),
         AccessLevel(str(person["access"])),
         str(before["name"]) if before else None,
         AccessLevel(str(before["access"])) if before else None,
-        None if found["token_mark"] is None else str(found["token_mark"]),
+        None if record["token_mark"] is None else str(record["token_mark"]),
     )
 
 
@@ -108,13 +110,13 @@ def _difference(last: Mapping[str, PeopleChange], person: Person) -> str | None:
     change = last.get(person.id)
     if change is None:
         return f"'{person.name}' is here without a recorded change"
-    wanted = {
+    pairs = {
         "name": (change.name, person.name),
         "access": (change.access, person.access),
         "token": (change.token_mark, _token_mark(person)),
         "removal": (change.type is PeopleChangeType.REMOVED, person.removed_at is not None),
     }
-    different = [what for what, (recorded, stored) in wanted.items() if recorded != stored]
+    different = [aspect for aspect, (recorded, stored) in pairs.items() if recorded != stored]
     return f"the {different[0]} of '{change.name}' is not the recorded one" if different else None
 
 

@@ -1,11 +1,8 @@
 """Commands that a person types for themselves in a chat's workspace. No model can start one, and no role, rule or plan limits it."""
 
-from collections.abc import Callable
 from enum import StrEnum
-from typing import Protocol
 
 from anycowork.domain.messages import Json, Message, Speaker
-from anycowork.domain.ports import Workspace
 from anycowork.domain.values import value
 from anycowork.domain.visible_text import UntrustedText, visible_line
 
@@ -32,32 +29,26 @@ class CommandResult:
     seconds: float
 
 
-class PersonShell(Protocol):
-    async def run(
-        self, workspace: Workspace, command: str, *, on_output: Callable[[str], None], is_stopped: Callable[[], bool]
-    ) -> CommandResult:
-        """Run the command as the server's user, without the server's secrets, until it ends. Then none of its processes is left.
-
-        `is_stopped` is asked while it runs. Raises: ToolFault if it cannot be started.
-        """
-
-
 def command_note(message: Message) -> str | None:
     """Return what a model is told of a command that a person ran: its words and how it ended, never what it printed."""
-    found = ended_command(message)
-    if found is None:
+    payload = ended_command(message)
+    if payload is None:
         return None
-    command = visible_line(UntrustedText(str(found.get("command") or "")))
-    shown = command if len(command) <= _MOST_NOTED else f"{command[:_MOST_NOTED]}…"
-    return f"[The person ran a command of their own in the workspace, which asks nothing of you: {shown} ({_how(found)}). Files may have changed.]"
+    command = visible_line(UntrustedText(str(payload.get("command") or "")))
+    text = command if len(command) <= _MOST_NOTED else f"{command[:_MOST_NOTED]}…"
+    return f"[The person ran a command of their own in the workspace, which asks nothing of you: {text} ({_how(payload)}). Files may have changed.]"
 
 
 def ended_command(message: Message) -> Json | None:
     """Return the payload of a person's command that has ended; None for any other message."""
-    found = (message.payload or {}).get(PERSON_COMMAND)
-    is_end = message.role is Speaker.SYSTEM and isinstance(found, dict) and "ended" in found
-    return found if is_end and isinstance(found, dict) else None
+    command = (message.payload or {}).get(PERSON_COMMAND)
+    is_end = message.role is Speaker.SYSTEM and isinstance(command, dict) and "ended" in command
+    return command if is_end and isinstance(command, dict) else None
 
 
-def _how(found: Json) -> str:
-    return f"exit code {found.get('exit_code')}" if found.get("ended") == CommandEnd.EXITED else f"{found.get('ended')}"
+def _how(command: Json) -> str:
+    return (
+        f"exit code {command.get('exit_code')}"
+        if command.get("ended") == CommandEnd.EXITED
+        else f"{command.get('ended')}"
+    )

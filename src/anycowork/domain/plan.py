@@ -1,6 +1,8 @@
 """Plans that a person approves. One schema for the role system's `steps` and the coordinator's `tasks`."""
 
+import operator
 from collections import Counter
+from collections.abc import Collection
 from typing import Annotated, Literal
 
 from pydantic import Field, JsonValue, ValidationError, model_validator
@@ -36,6 +38,8 @@ class PlanStep(ModelDocument):
     check: str | None = None
     agent: str | None = None
     role: str | None = None
+    needs: tuple[str, ...] = Field(default=(), exclude_if=operator.not_)  # labels that a worker must offer
+    builds_on: tuple[str, ...] | None = None  # tasks that a job had completed before this plan
 
 
 class Plan(ModelDocument):
@@ -63,62 +67,87 @@ class Plan(ModelDocument):
         return self.model_dump(mode="json", exclude_none=True)
 
 
-def looks_like_plan(found: Json) -> bool:
+def looks_like_plan(document: Json) -> bool:
     """Whether the object has `goal` and `steps`, or the coordinator's `tasks`, with or without a type."""
-    if found.get("type") not in (None, "plan"):
+    if document.get("type") not in (None, "plan"):
         return False
-    return isinstance(found.get("tasks"), list) or ("goal" in found and isinstance(found.get("steps"), list))
+    return isinstance(document.get("tasks"), list) or ("goal" in document and isinstance(document.get("steps"), list))
 
 
-def read_plan(found: Json) -> Plan | None:
-    """Return the plan in this object, with missing type, version, numbers and ids filled in; None if it is not valid."""
-    if not looks_like_plan(found):
+def read_plan(document: Json, completed: Collection[str] = ()) -> Plan | None:
+    """Return the plan in this object, with missing type, version, numbers and ids filled in; None if it is not valid.
+
+    Its steps may depend on tasks that a job has `completed` already.
+    """
+    if not looks_like_plan(document):
         return None
     try:
-        return _validated(found)
+        return _validated(document, completed)
     except ValueError:
         return None
 
 
-def explain_plan(found: Json) -> str:
+def explain_plan(document: Json, completed: Collection[str] = ()) -> str:
     """Explain why this object is not a valid plan."""
-    if not looks_like_plan(found):
+    if not looks_like_plan(document):
         return "a plan has a 'goal' and a list of 'steps'."
     try:
-        _validated(found)
+        _validated(document, completed)
     except ValidationError as error:
         faults = [(".".join(map(str, item["loc"])) or "steps", reason_of(item["msg"])) for item in error.errors()[:5]]
-        return "; ".join(f"'{place}' {words}" if words.startswith("should") else words for place, words in faults) + "."
+        return (
+            "; ".join(
+                f"'{location}' {reason}" if reason.startswith("should") else reason for location, reason in faults
+            )
+            + "."
+        )
     except ValueError as error:
         return str(error)
     return "it is valid."
 
 
-def unusable_plan(found: Json, *, alone: bool = False) -> str | None:
+def unusable_plan(document: Json, *, alone: bool = False) -> str | None:
     """Explain to the person why an object that looks like a plan is not valid; None if it is valid, or not a plan at all.
 
     One that does not call itself a plan is meant as one only if it is the whole reply (`alone`).
     """
-    if not (alone or found.get("type") == "plan") or not looks_like_plan(found) or read_plan(found) is not None:
+    if (
+        not (alone or document.get("type") == "plan")
+        or not looks_like_plan(document)
+        or read_plan(document) is not None
+    ):
         return None
-    return f"This plan cannot be used, so it is shown as text: {explain_plan(found)}"
+    return f"This plan cannot be used, so it is shown as text: {explain_plan(document)}"
 
 
-def _validated(found: Json) -> Plan:
-    return read_written(Plan, _filled_in(found), most_bytes=MOST_BYTES)
+def _validated(document: Json, completed: Collection[str] = ()) -> Plan:
+    return read_written(Plan, _building_on(_filled_in(document), completed), most_bytes=MOST_BYTES)
 
 
-def _filled_in(found: Json) -> Json:
-    steps = found["steps"] if isinstance(found.get("steps"), list) else found["tasks"]
+def _building_on(document: Json, completed: Collection[str]) -> Json:
+    """Return the plan with dependencies on completed tasks apart from those on its own steps."""
+    steps = [step for step in _list(document["steps"]) if isinstance(step, dict)]
+    completed_ids = set(completed) - {str(step.get("id")) for step in steps}
+    for step in steps if completed_ids else ():
+        needs = _list(step.get("dependencies"))
+        earlier = [need for need in needs if isinstance(need, str) and need in completed_ids]
+        if earlier:
+            step["dependencies"] = [need for need in needs if need not in earlier]
+            step["builds_on"] = [*earlier]
+    return document
+
+
+def _filled_in(document: Json) -> Json:
+    steps = document["steps"] if isinstance(document.get("steps"), list) else document["tasks"]
     assert isinstance(steps, list)
     if len(steps) > MOST_STEPS:
         raise ValueError(f"a plan has at most {MOST_STEPS} steps, this one has {len(steps)}.")
-    rest = {k: v for k, v in found.items() if k not in ("steps", "tasks")}
+    other_fields = {k: v for k, v in document.items() if k not in ("steps", "tasks")}
     return {
-        **rest,
+        **other_fields,
         "type": "plan",
-        "format_version": found.get("format_version", FORMAT_VERSION),
-        "goal": found.get("goal", ""),
+        "format_version": document.get("format_version", FORMAT_VERSION),
+        "goal": document.get("goal", ""),
         "steps": [_step(step, number) for number, step in enumerate(steps, 1)],
     }
 

@@ -33,16 +33,16 @@ class PlanStatus(StrEnum):
 StepStatuses = Mapping[str, StepStatus]
 
 
-def plan_status(statuses: StepStatuses, *, over: bool) -> PlanStatus:
+def plan_status(statuses: StepStatuses, *, finished: bool) -> PlanStatus:
     """Return the status of an approved plan from the statuses of its steps."""
     if all(status.finished for status in statuses.values()):
         return PlanStatus.DONE
-    return PlanStatus.BLOCKED if over else PlanStatus.APPROVED
+    return PlanStatus.BLOCKED if finished else PlanStatus.APPROVED
 
 
 def with_open_steps(plan: Plan) -> Json:
     """Return the plan as JSON with every step open."""
-    shown = plan.to_json()
-    steps = shown["steps"]
+    body = plan.to_json()
+    steps = body["steps"]
     assert isinstance(steps, list)
-    return {**shown, "steps": [{**step, "status": StepStatus.OPEN.value} for step in steps if isinstance(step, dict)]}
+    return {**body, "steps": [{**step, "status": StepStatus.OPEN.value} for step in steps if isinstance(step, dict)]}

@@ -8,12 +8,19 @@ from anycowork.domain.people import AccessLevel, Person, PersonName
 from anycowork.domain.values import value
 
 
+class NotConfirmed(NotAllowed):
+    """The browser's session was begun with a code, and nobody has confirmed it."""
+
+    code = "not_confirmed"
+
+
 class PrincipalKind(StrEnum):
     PERSON = "person"
     CLIENT_KEY = "client_key"
     MCP_HOST = "mcp_host"
     ACP_CLIENT = "acp_client"
     WORKER = "worker"
+    JOINED_WORKER = "joined_worker"
 
 
 class Scope(StrEnum):
@@ -30,6 +37,7 @@ SCOPES: dict[PrincipalKind, frozenset[Scope]] = {
     PrincipalKind.MCP_HOST: frozenset({Scope.READ, Scope.SEND}),
     PrincipalKind.ACP_CLIENT: frozenset({Scope.READ, Scope.SEND, Scope.DECIDE}),
     PrincipalKind.WORKER: frozenset({Scope.READ}),
+    PrincipalKind.JOINED_WORKER: frozenset(),
 }
 
 
@@ -63,10 +71,12 @@ class Principal:
     name: str
     access: AccessLevel = AccessLevel.VIEWER
     person: PersonName | None = None
+    is_confirmed: bool = True
+    """Not after a sign-in by a code that others may have seen: it manages nothing."""
 
     @property
     def scopes(self) -> frozenset[Scope]:
-        granted = SCOPES[self.kind]
+        granted = SCOPES[self.kind] if self.is_confirmed else SCOPES[self.kind] - {Scope.MANAGE}
         return granted & ACCESS_SCOPES[self.access] if self.kind in _OF_PEOPLE else granted
 
     def label(self) -> str:
@@ -85,19 +95,24 @@ class Principal:
         """Raises: NotAllowed."""
         if scope in self.scopes:
             return
+        if not self.is_confirmed and scope in ACCESS_SCOPES[self.access]:
+            raise NotConfirmed(
+                "This browser signed in with a link that others may have seen, so it changes no settings, keys or people yet. Enter the "
+                "six digits that the terminal shows beside the link, or sign in with your token."
+            )
         if scope in SCOPES[self.kind] and self.person is not None:
             raise NotAllowed(_access_missing(self.person.name, self.access, scope))
         raise NotAllowed(f"{self.name} may not do this (needs '{scope}'). Only a person with the server's token may.")
 
 
 def _access_missing(name: str, access: AccessLevel, scope: Scope) -> str:
-    level = next(one for one in (AccessLevel.MEMBER, AccessLevel.ADMIN) if scope in ACCESS_SCOPES[one])
-    what = (
+    level = next(
+        candidate for candidate in (AccessLevel.MEMBER, AccessLevel.ADMIN) if scope in ACCESS_SCOPES[candidate]
+    )
+    refusal = (
         "may only read here" if access is AccessLevel.VIEWER else f"may not do this (needs '{scope}'): it is for admins"
     )
-    return (
-        f"{name} {what}. An admin can change that with 'anycowork people access {shlex.quote(name.lower())} {level}'."
-    )
+    return f"{name} {refusal}. An admin can change that with 'anycowork people access {shlex.quote(name.lower())} {level}'."
 
 
 OWNER = Principal(
@@ -122,13 +137,13 @@ class LabelParts:
 
 def read_label(label: str) -> LabelParts:
     """Raises: ValueError for a kind that there is not."""
-    kind, _, rest = label.partition(":")
-    found = PrincipalKind(kind)
-    id_, _, rest = rest.partition(":")
-    if found is PrincipalKind.PERSON:
-        return LabelParts(found, id_, PersonName(id_, rest) if rest else None)
-    person_id, _, name = rest.partition(":")
-    return LabelParts(found, id_, PersonName(person_id, name) if person_id else None)
+    kind, _, suffix = label.partition(":")
+    principal_kind = PrincipalKind(kind)
+    id_, _, suffix = suffix.partition(":")
+    if principal_kind is PrincipalKind.PERSON:
+        return LabelParts(principal_kind, id_, PersonName(id_, suffix) if suffix else None)
+    person_id, _, name = suffix.partition(":")
+    return LabelParts(principal_kind, id_, PersonName(person_id, name) if person_id else None)
 
 
 def person_name_in(label: str | None) -> str | None:
@@ -145,16 +160,16 @@ _PROGRAM_SIGNS = frozenset("abcdefghijklmnopqrstuvwxyz0123456789._-")
 _LONGEST_PROGRAM_NAME = 64
 
 
-def acp_client(name: str, of: Principal) -> Principal:
+def acp_client(name: str, owner: Principal) -> Principal:
     """The editor of this name. It can do less than the person whose token it has: it decides and answers, but manages nothing."""
-    found = program_id(name, "editor")
-    return Principal(found, PrincipalKind.ACP_CLIENT, f"The editor '{found}'", of.access, of.person)
+    client_id = program_id(name, "editor")
+    return Principal(client_id, PrincipalKind.ACP_CLIENT, f"The editor '{client_id}'", owner.access, owner.person)
 
 
-def mcp_host(name: str, of: Principal) -> Principal:
+def mcp_host(name: str, owner: Principal) -> Principal:
     """The MCP host of this name. It reads and sends; it decides nothing, because nobody knows whether a person answers there."""
-    found = program_id(name, "host")
-    return Principal(found, PrincipalKind.MCP_HOST, f"The MCP host '{found}'", of.access, of.person)
+    host_id = program_id(name, "host")
+    return Principal(host_id, PrincipalKind.MCP_HOST, f"The MCP host '{host_id}'", owner.access, owner.person)
 
 
 def program_id(name: str, otherwise: str) -> str:
@@ -163,4 +178,5 @@ def program_id(name: str, otherwise: str) -> str:
     return "".join(signs).strip("-") or otherwise
 
 
+JOINED_WORKER = Principal(id="joined", kind=PrincipalKind.JOINED_WORKER, name="A worker that joined")
 SERVER_PRINCIPAL = Principal(id="house", kind=PrincipalKind.WORKER, name="AnyCowork itself")

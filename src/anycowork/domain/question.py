@@ -69,11 +69,11 @@ class Question(ModelDocument):
         return custom
 
 
-def read_question(found: Json) -> Question | None:
+def read_question(document: Json) -> Question | None:
     """Return the question in this object; None if it is not valid."""
-    if found.get("type") != "question":
+    if document.get("type") != "question":
         return None
     try:
-        return read_written(Question, found)
+        return read_written(Question, document)
     except ValueError:
         return None

@@ -25,11 +25,11 @@ class Review(ModelDocument):
         return self.model_dump(mode="json", exclude_none=True)
 
 
-def read_review(found: Json) -> Review | None:
+def read_review(document: Json) -> Review | None:
     """Return the review in this object; None if it is not valid."""
-    if found.get("type") != "review":
+    if document.get("type") != "review":
         return None
     try:
-        return read_written(Review, found)
+        return read_written(Review, document)
     except ValueError:
         return None

@@ -12,6 +12,7 @@ from pydantic import Field
 from anycowork.domain.boundary import Boundary
 from anycowork.domain.errors import Invalid
 from anycowork.domain.messages import Json
+from anycowork.domain.origins import Sink
 from anycowork.domain.times import written_time
 from anycowork.domain.values import value
 
@@ -46,7 +47,9 @@ class ChangesDecision:
 @value
 class Rule:
     """A standing rule. `tool` is a name, a prefix with `*`, or `*`; `resource` is a path pattern from the workspace root, a command
-    pattern, or, for the tool `network`, a destination."""
+    pattern, or, for the tool `network`, a destination.
+
+    With an `origin` it is an endorsement as well: calls may reach this `sink` although the turn has read this origin."""
 
     id: str
     tool: str
@@ -58,6 +61,8 @@ class Rule:
     expires_at: str | None = None
     created_by: str = ""
     created_at: str = ""
+    origin: str | None = None
+    sink: Sink | None = None
 
     def holds_in(self, chat_id: str, workspace: str, *, now: str) -> bool:
         if self.expires_at is not None and self.expires_at <= now:
@@ -77,7 +82,8 @@ class Rule:
 
     def title(self) -> str:
         """The name of the rule in messages."""
-        return f"{self.effect.value} {self.tool} on {self.resource[:200]}"
+        endorsed = f" after reading {self.origin}" if self.origin is not None else ""
+        return f"{self.effect.value} {self.tool} on {self.resource[:200]}{endorsed}"
 
     def to_json(self) -> Json:
         return {
@@ -91,6 +97,8 @@ class Rule:
             "expires_at": self.expires_at,
             "created_by": self.created_by,
             "created_at": self.created_at,
+            "origin": self.origin,
+            "sink": self.sink.to_json() if self.sink is not None else None,
         }
 
 
@@ -137,7 +145,7 @@ class RuleChange(Boundary):
     expires_at: TimeText | None = None
 
 
-def new_rule(new: NewRule, *, rule_id: str, created_by: str, at: str) -> Rule:
+def new_rule(new: NewRule, *, rule_id: str, created_by: str, created_at: str) -> Rule:
     """Build a rule from a request. Raises: Invalid, with the invalid field."""
     rule = Rule(
         id=rule_id,
@@ -147,14 +155,14 @@ def new_rule(new: NewRule, *, rule_id: str, created_by: str, at: str) -> Rule:
         scope=new.scope,
         chat_id=new.context_id,
         workspace=new.workspace,
-        expires_at=_expiry(new.expires_at, after=at),
+        expires_at=_expiry(new.expires_at, after=created_at),
         created_by=created_by,
-        created_at=at,
+        created_at=created_at,
     )
     return _checked(rule)
 
 
-def changed_rule(rule: Rule, change: RuleChange, *, at: str) -> Rule:
+def changed_rule(rule: Rule, change: RuleChange, *, now: str) -> Rule:
     """Return the rule with these fields changed; its scope stays. Raises: Invalid."""
     sent = change.model_fields_set
     return _checked(
@@ -163,7 +171,7 @@ def changed_rule(rule: Rule, change: RuleChange, *, at: str) -> Rule:
             tool=change.tool or rule.tool,
             resource=(change.resource or rule.resource).strip(),
             effect=change.effect or rule.effect,
-            expires_at=_expiry(change.expires_at, after=at) if "expires_at" in sent else rule.expires_at,
+            expires_at=_expiry(change.expires_at, after=now) if "expires_at" in sent else rule.expires_at,
         )
     )
 
@@ -194,17 +202,17 @@ def _require_readable(resource: str) -> None:
 
 
 def _require_scope(rule: Rule) -> None:
-    wanted = {
+    required = {
         RuleScope.SESSION: (True, False),
         RuleScope.WORKSPACE: (False, True),
         RuleScope.GLOBAL: (False, False),
     }[rule.scope]
-    for (field, given), needed in zip(
-        (("context_id", rule.chat_id), ("workspace", rule.workspace)), wanted, strict=True
+    for (field, target), needed in zip(
+        (("context_id", rule.chat_id), ("workspace", rule.workspace)), required, strict=True
     ):
-        if needed and given is None:
+        if needed and target is None:
             raise Invalid(f"A rule of scope '{rule.scope}' needs '{field}': say where it applies.", param=field)
-        if not needed and given is not None:
+        if not needed and target is not None:
             raise Invalid(
                 f"A rule of scope '{rule.scope}' has no '{field}'; remove it, or choose its scope.", param=field
             )

@@ -103,7 +103,7 @@ class PersonChange:
 class Snapshot:
     """The paths of one change (a call or a restore) at one point in time. `diff` is the hash of the difference's text in the pack.
 
-    `position` orders all snapshots; the store assigns it. A pruned snapshot has no images any more.
+    `origins` are those of what the change wrote. `position` orders all snapshots; the store assigns it. A pruned snapshot has no images any more.
     """
 
     id: str
@@ -123,6 +123,7 @@ class Snapshot:
     pruned: bool = False
     position: int = 0
     created_at: str = ""
+    origins: tuple[str, ...] = ()
 
     def unkept(self) -> list[str]:
         """Return the files and links whose content was not kept."""
@@ -152,6 +153,7 @@ class Snapshot:
             "restores": self.restores,
             "by_person": self.by_person,
             "pruned": self.pruned,
+            "origins": [*self.origins],
         }
 
 
@@ -203,7 +205,7 @@ def undoing(changes: Iterable[RecordedChange], *, for_chat: str | None = None) -
 
     Paths changed by another chat than `for_chat` get a reason: a person must name such a path before that work is lost.
     """
-    found: dict[str, Undo] = {}
+    undos: dict[str, Undo] = {}
     for change in changes:
         before = {image.path: image for image in change.before.images}
         after = None if change.after is None else {image.path: image for image in change.after.images}
@@ -212,15 +214,15 @@ def undoing(changes: Iterable[RecordedChange], *, for_chat: str | None = None) -
             expected = None if after is None else after.get(path) or absent(path)
             same = expected is not None and was.same_as(expected)
             theirs = for_chat is not None and change.before.chat_id != for_chat and not same
-            found[path] = _extended(found.get(path), was, expected, OTHER_CHAT if theirs else None)
-    return [found[path] for path in sorted(found)]
+            undos[path] = _extended(undos.get(path), was, expected, OTHER_CHAT if theirs else None)
+    return [undos[path] for path in sorted(undos)]
 
 
-def _extended(known: Undo | None, was: PathImage, expected: PathImage | None, reason: str | None) -> Undo:
-    if known is None:
+def _extended(undo: Undo | None, was: PathImage, expected: PathImage | None, reason: str | None) -> Undo:
+    if undo is None:
         return Undo(was, expected, reason)
-    broken = known.expected is not None and not known.expected.same_as(was)
-    return Undo(known.target, expected, NOT_OURS if broken else known.reason or reason)
+    broken = undo.expected is not None and not undo.expected.same_as(was)
+    return Undo(undo.target, expected, NOT_OURS if broken else undo.reason or reason)
 
 
 @leaf_value
@@ -289,14 +291,14 @@ def removed_paths(undos: Iterable[Undo]) -> list[str]:
 
 def in_paths(undos: Sequence[Undo], paths: Iterable[str]) -> list[Undo]:
     """Return the undos at these paths or below them."""
-    wanted = {path.strip("/") for path in paths} - {""}
-    return [undo for undo in undos if not wanted.isdisjoint(_path_and_folders(shown_path(undo.path)))]
+    prefixes = {path.strip("/") for path in paths} - {""}
+    return [undo for undo in undos if not prefixes.isdisjoint(_path_and_folders(shown_path(undo.path)))]
 
 
 def paths_without_undo(undos: Iterable[Undo], paths: Sequence[str]) -> list[str]:
     """Return those of the paths at which, and below which, nothing would be undone."""
-    found = {path for undo in undos for path in _path_and_folders(shown_path(undo.path))}
-    return [path for path in paths if path.strip("/") not in found]
+    undone_paths = {path for undo in undos for path in _path_and_folders(shown_path(undo.path))}
+    return [path for path in paths if path.strip("/") not in undone_paths]
 
 
 def _path_and_folders(path: str) -> Iterator[str]:

@@ -45,7 +45,7 @@ class TaskProgress:
         self._waits_for = {task: len(needs) for task, needs in self._needs.items()}
         rank = self._critical_path()
         self._tasks = sorted(graph.dependencies, key=rank.__getitem__, reverse=True)
-        self._order = {task: place for place, task in enumerate(self._tasks)}
+        self._order = {task: position for position, task in enumerate(self._tasks)}
         self._ready: set[str] = set()
         self._queues: dict[Hashable, list[int]] = {}  # places in `_tasks`
         self._left = len(self._status)
@@ -103,8 +103,8 @@ class TaskProgress:
     def _release_dependants(self, task: str) -> None:
         waits_for = self._waits_for
         for dependant in self._needed_by[task]:
-            left = waits_for[dependant] = waits_for[dependant] - 1
-            if left == 0 and self._status[dependant] is _PENDING:
+            remaining = waits_for[dependant] = waits_for[dependant] - 1
+            if remaining == 0 and self._status[dependant] is _PENDING:
                 self._add_ready(dependant)
 
     def _add_ready(self, task: str) -> None:
@@ -126,12 +126,12 @@ class TaskProgress:
         skipped: list[str] = []
         ahead = list(self._needed_by[task])
         while ahead:
-            one = ahead.pop()
-            if self._status[one] is _PENDING:
-                self._status[one] = TaskStatus.SKIPPED
+            dependant = ahead.pop()
+            if self._status[dependant] is _PENDING:
+                self._status[dependant] = TaskStatus.SKIPPED
                 self._left -= 1
-                skipped.append(one)
-                ahead += self._needed_by[one]
+                skipped.append(dependant)
+                ahead += self._needed_by[dependant]
         return skipped
 
     def _critical_path(self) -> dict[str, int]:
@@ -145,8 +145,8 @@ class TaskProgress:
             for need in self._needs[task]:
                 if rank[need] < above:
                     rank[need] = above
-                left = counts[need] = counts[need] - 1
-                if left == 0:
+                remaining = counts[need] = counts[need] - 1
+                if remaining == 0:
                     ends.append(need)
         return rank
 

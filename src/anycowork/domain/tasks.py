@@ -13,7 +13,7 @@ class BadGraph(ValueError):
     def __init__(self, reason: str, ids: Iterable[str]) -> None:
         self.ids = tuple(ids)
         more = f" and {len(self.ids) - _MOST_NAMED} more" if len(self.ids) > _MOST_NAMED else ""
-        super().__init__(f"{reason}: {', '.join(each[:80] for each in self.ids[:_MOST_NAMED])}{more}")
+        super().__init__(f"{reason}: {', '.join(task_id[:80] for task_id in self.ids[:_MOST_NAMED])}{more}")
 
 
 @value
@@ -54,16 +54,16 @@ class TaskGraph:
                 waits[task].discard(done)
                 if not waits[task]:
                     ready.append(task)
-        left = {task: needs for task, needs in waits.items() if needs}
-        return _find_cycle(left) if left else []
+        blocked = {task: needs for task, needs in waits.items() if needs}
+        return _find_cycle(blocked) if blocked else []
 
 
-def _find_cycle(left: Mapping[str, Collection[str]]) -> list[str]:
-    """Return one cycle. Every task in `left` depends on another one in it, so following dependencies must end in a cycle."""
+def _find_cycle(blocked: Mapping[str, Collection[str]]) -> list[str]:
+    """Return one cycle. Every task in `blocked` depends on another one in it, so following dependencies must end in a cycle."""
     walked: dict[str, int] = {}
-    task = next(iter(left))
+    task = next(iter(blocked))
     while task not in walked:
         walked[task] = len(walked)
-        task = min(left[task])
-    cycle = {one for one, place in walked.items() if place >= walked[task]}
-    return [one for one in left if one in cycle]
+        task = min(blocked[task])
+    cycle = {walked_task for walked_task, position in walked.items() if position >= walked[task]}
+    return [task_id for task_id in blocked if task_id in cycle]

@@ -58,9 +58,9 @@ def read_query(query: str) -> tuple[SearchTerm, ...]:
     terms: list[SearchTerm] = []
     for number, piece in enumerate(query.split('"')):
         quoted = number % 2 == 1
-        for one in [piece] if quoted else piece.split():
-            if words := tuple(_words(one)):
-                terms.append(SearchTerm(words))
+        for part in [piece] if quoted else piece.split():
+            if term_words := tuple(_words(part)):
+                terms.append(SearchTerm(term_words))
     del terms[MOST_TERMS:]
     if terms and query[-1:].isalnum() and len(terms[-1].words[-1]) > 1:
         terms[-1] = SearchTerm(terms[-1].words, prefix=True)
@@ -72,12 +72,12 @@ def snippet(text: str, terms: Sequence[SearchTerm]) -> tuple[SnippetPart, ...]:
     ranges = _matches(fold(text[:_LOOKED_THROUGH]), terms)
     start = max(0, ranges[0][0] - _BEFORE) if ranges else 0
     end = min(len(text), start + _LENGTH)
-    parts, at = [SnippetPart("…")] if start else [], start
+    parts, position = [SnippetPart("…")] if start else [], start
     for first, last in ranges:
-        if first >= at and last <= end:
-            parts += [SnippetPart(text[at:first]), SnippetPart(text[first:last], match=True)]
-            at = last
-    parts.append(SnippetPart(text[at:end] + ("…" if end < len(text) else "")))
+        if first >= position and last <= end:
+            parts += [SnippetPart(text[position:first]), SnippetPart(text[first:last], match=True)]
+            position = last
+    parts.append(SnippetPart(text[position:end] + ("…" if end < len(text) else "")))
     on_one_line = [SnippetPart(_one_line(part.text), part.match) for part in parts]
     return tuple(part for part in on_one_line if part.text)
 
@@ -97,33 +97,37 @@ def index_words(text: str) -> Iterator[str]:
     """Yield the words of a text as an index holds them: without case and accents."""
     for word in _words(text):
         plain = fold(word)
-        yield plain if plain.isascii() else "".join(one for one in plain if not unicodedata.combining(one))
+        yield plain if plain.isascii() else "".join(char for char in plain if not unicodedata.combining(char))
 
 
 def _words(text: str) -> Iterator[str]:
     """Yield each run of letters and digits."""
-    spaced = "".join(one if one.isalnum() or unicodedata.combining(one) else " " for one in text)
+    spaced = "".join(char if char.isalnum() or unicodedata.combining(char) else " " for char in text)
     return (word for word in spaced.split() if any(map(str.isalnum, word)))
 
 
 def _matches(folded: str, terms: Sequence[SearchTerm]) -> list[tuple[int, int]]:
     """Return where words of the terms begin and end, ascending: the first of all, and those that fit beside it."""
-    words = {(fold(word), term.prefix and word == term.words[-1]) for term in terms for word in term.words}
-    first = min((found[0] for word, prefix in words for found in _occurrences(folded, word, 0, prefix)), default=None)
+    search_words = {(fold(word), term.prefix and word == term.words[-1]) for term in terms for word in term.words}
+    first = min(
+        (span[0] for word, prefix in search_words for span in _occurrences(folded, word, 0, prefix)), default=None
+    )
     if first is None:
         return []
     near = folded[: first + _LENGTH]
-    return sorted({found for word, prefix in words for found in _occurrences(near, word, first, prefix, most=_LENGTH)})
+    return sorted(
+        {span for word, prefix in search_words for span in _occurrences(near, word, first, prefix, most=_LENGTH)}
+    )
 
 
 def _occurrences(folded: str, word: str, start: int, prefix: bool, *, most: int = 1) -> Iterator[tuple[int, int]]:
-    while most and (at := folded.find(word, start)) >= 0:
-        start = end = at + len(word)
+    while most and (start_of_match := folded.find(word, start)) >= 0:
+        start = end = start_of_match + len(word)
         while prefix and end < len(folded) and folded[end].isalnum():
             end += 1
-        whole = at == 0 or not folded[at - 1].isalnum()
-        if whole and (end == len(folded) or not folded[end].isalnum()):
-            yield at, end
+        is_word_start = start_of_match == 0 or not folded[start_of_match - 1].isalnum()
+        if is_word_start and (end == len(folded) or not folded[end].isalnum()):
+            yield start_of_match, end
             most -= 1
 
 

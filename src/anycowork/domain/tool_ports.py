@@ -2,11 +2,13 @@
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import field
+from enum import Enum, auto
 from typing import Protocol
 
+from anycowork.domain.agents import AgentSpec, AgentTask
 from anycowork.domain.model import SampledReply, SamplingPrompt
 from anycowork.domain.network import Destination
-from anycowork.domain.ports import NOTHING_HIDDEN, HiddenPathRules, Workspace, names_nothing
+from anycowork.domain.ports import NOTHING_HIDDEN, HiddenPathRules, Workspace
 from anycowork.domain.question import Question
 from anycowork.domain.roles import Permission
 from anycowork.domain.rules import ChangesDecision
@@ -14,8 +16,58 @@ from anycowork.domain.snapshots import ReplacedFile
 from anycowork.domain.tools import Intent, Parameters, PathIntent, ToolResult, ToolSpec
 from anycowork.domain.values import value
 
-Intend = Callable[[Intent, Mapping[str, ReplacedFile]], Awaitable[None]]
-"""Makes an intent durable before its effect. The files are known contents of paths that it replaces, by path."""
+
+class CheckPrograms(Enum):
+    """`PROJECT`: those of the project's own environment, such as `.venv` and `node_modules`, come first."""
+
+    PROJECT = auto()
+    USUAL = auto()
+
+
+@value
+class CheckSetup:
+    """What a check needs to see the files as they are. `stale_bytecode` are folders that the run does not see: Python takes bytecode for
+    new if a file was changed twice within a second. None: it sees no bytecode at all, and starts more slowly."""
+
+    programs: CheckPrograms = CheckPrograms.PROJECT
+    stale_bytecode: tuple[str, ...] | None = None
+
+
+class CommitSession:
+    """Makes the changes of a call durable whose tool learns only while running what it will change: `keep`, then `intend`, the effect,
+    `finish`. This one records nothing, for tools that run outside a turn.
+
+    `asks_at_commit` means that nobody was asked before the command ran. `held` are changes of this call that were now approved: the
+    command is not run again.
+    """
+
+    held: Intent | None = None
+    asks_at_commit: bool = False
+    can_hold: bool = False
+
+    def is_named(self, path: str) -> bool:
+        """Whether the approved step of this call names the path."""
+        return False
+
+    async def check_changes(self, changes: Sequence[PathIntent]) -> ChangesDecision:
+        """Apply the rules to the changed paths."""
+        return ChangesDecision()
+
+    async def keep(self, intent: Intent, replaced: Mapping[str, ReplacedFile]) -> None:
+        """Save, for undo, what the effect will replace: a stop during it leaves nothing to be finished. `replaced` are known contents of
+        paths."""
+
+    async def intend(self, intent: Intent) -> None:
+        """Make the intent durable before its effect."""
+
+    def finish(self, left_alone: Sequence[str]) -> None:
+        """All of it is done, but for the paths that were left alone because somebody else had changed them."""
+
+    def hold(self, intent: Intent) -> None:
+        """Leave the changes waiting for an approval; only if `can_hold`."""
+
+
+NO_COMMIT = CommitSession()
 
 
 @value
@@ -23,19 +75,15 @@ class ToolContext:
     """What a tool may access, and what it needs from the turn: the files read in it (path → hash when read), the user's text, and
     whether to be `wary` of what a small model writes.
 
-    `intend` makes an intent durable before its effect, for tools that learn only while running what they will change; `keep` saves
-    before that, for undo, what the effect will replace: a stop during it leaves nothing to be finished; `committed` is told when all of
-    it is done, with the paths that were left alone because somebody else had changed them;
-    `named` returns whether the approved step of this call names a path; `named_network` are the destinations of the call that a
-    standing rule names literally; `hidden` is what rules forbid to read.
-
-    For a command whose changes may need an approval: `check_changes` applies the rules to the changed paths, `hold` leaves the changes
-    waiting, `asks_at_commit` means that nobody was asked before, and `held` are changes of this call that were now approved: the
-    command is not run again.
+    `commit` makes changes durable. `named_network` are the destinations of the call that a standing rule names literally; `hidden` is
+    what rules forbid to read.
     `history` returns a page of the chat for a worker that does not see it; the number is that of the message before which it ends.
 
     `ask` asks the person of the chat and waits for the answer; it returns None without one. It is None where nobody can be asked.
     `sample` has the chat's model answer a prompt of an MCP server, which the person has seen.
+    `agents` are those that the turn may give tasks to, and `ask_agent` runs such a task to its end.
+    `check` is set if the server runs a check.
+    `worker` is the joined worker that the commands of this task run on, `worker_needs` the labels that it must offer.
     """
 
     workspace: Workspace
@@ -44,19 +92,17 @@ class ToolContext:
     user_text: str = ""
     wary: bool = False
     progress: Callable[[str], None] | None = None
-    keep: Intend | None = None
-    intend: Intend | None = None
-    committed: Callable[[Sequence[str]], None] | None = None
-    named: Callable[[str], bool] = names_nothing
+    commit: CommitSession = NO_COMMIT
     named_network: tuple[Destination, ...] = ()
-    check_changes: Callable[[Sequence[PathIntent]], Awaitable[ChangesDecision]] | None = None
-    hold: Callable[[Intent], None] | None = None
-    asks_at_commit: bool = False
-    held: Intent | None = None
     hidden: HiddenPathRules = NOTHING_HIDDEN
     history: Callable[[int | None], Awaitable[str]] | None = None
     ask: Callable[[Question], Awaitable[str | None]] | None = None
     sample: Callable[[SamplingPrompt], Awaitable[SampledReply]] | None = None
+    agents: tuple[AgentSpec, ...] = ()
+    ask_agent: Callable[[AgentTask], Awaitable[ToolResult]] | None = None
+    check: CheckSetup | None = None
+    worker: str | None = None
+    worker_needs: tuple[str, ...] = ()
 
 
 @value

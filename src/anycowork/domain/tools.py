@@ -7,6 +7,7 @@ from pydantic import JsonValue, StrictBool
 
 from anycowork.domain.boundary import Boundary
 from anycowork.domain.errors import AnyCoworkError, BadParameters, UnknownTool
+from anycowork.domain.origins import NO_ORIGINS, Origins
 from anycowork.domain.roles import Permission
 from anycowork.domain.values import leaf_value, value
 
@@ -28,6 +29,9 @@ class ToolKind(StrEnum):
     MOVE = "move"
     DELETE = "delete"
     RUN = "run"
+    FETCH = "fetch"
+    SEARCH_WEB = "search_web"
+    ASK = "ask"
     OTHER = "other"
 
 
@@ -67,10 +71,11 @@ class ToolSpec:
     plugin: str | None = (
         None  # the plugin it belongs to; None if built in. Third-party code may read everything that it is given
     )
-    server: str | None = (
-        None  # the MCP server that offers it. Its effect lies outside, so no file of the workspace changes
-    )
+    server: str | None = None  # the MCP server that offers it. Unless it is `layered`, no file of the workspace changes
+    layered: bool = False  # a server's tool that works in a layer over the workspace, which is committed after it
     delegate: str | None = None  # the agent of another vendor that it runs, on a private copy of the workspace
+    asks_agents: bool = False  # it gives tasks to other agents, whose own calls pass the gate
+    web: bool = False  # it reads the web: what it is asked for leaves this machine
     only_chat: str | None = None  # the chat that it is there for: no other one knows it
     display: ToolDisplay = ToolDisplay()
 
@@ -79,12 +84,12 @@ class ToolSpec:
 
     @property
     def read_only(self) -> bool:
-        return self.permissions <= _READING
+        return self.permissions <= _READING and not self.asks_agents
 
     @property
     def needs_lease(self) -> bool:
         """Whether a file of the workspace may change: by the tool itself, or by what is committed after it."""
-        return not self.read_only and self.server is None
+        return not self.read_only and (self.server is None or self.layered) and not self.asks_agents
 
     @property
     def foreign(self) -> bool:
@@ -131,13 +136,16 @@ class CallError:
 
 @leaf_value
 class ToolResult:
-    """`content` is stored whole; it is truncated for the model elsewhere. `facts` are small machine-readable details (exit code, hash)."""
+    """`content` is stored whole; it is truncated for the model elsewhere. `facts` are small machine-readable details (exit code, hash).
+
+    `origins` say where the content came from; none if the server wrote it."""
 
     status: CallStatus
     content: str
     error: CallError | None = None
     diff: str | None = None
     facts: dict[str, JsonValue] = field(default_factory=dict, hash=False)
+    origins: Origins = NO_ORIGINS
 
     @classmethod
     def failed(cls, error: AnyCoworkError, *, status: CallStatus = CallStatus.ERROR) -> "ToolResult":
@@ -164,6 +172,9 @@ class Provenance:
     `reference` in the person's message.
 
     `workflow` is the workflow that the call is a step of: then it comes from a person's file, not from a model.
+    `repeats`: the same call took effect in an earlier attempt at the task. `baseline`: a check that ran before the turn's first change,
+    to tell what it is worth afterwards.
+    `origins` are those of everything that the model had been shown when it made the call; None: it was made for the turn as a whole.
     """
 
     whole_reply: bool = True
@@ -171,10 +182,14 @@ class Provenance:
     check: bool = False
     reference: bool = False
     workflow: str | None = None
+    repeats: bool = False
+    baseline: bool = False
+    origins: tuple[str, ...] | None = None
 
     @property
     def suspicious(self) -> bool:
-        return not self.whole_reply or self.in_tool_result
+        """Whether a person is asked about the call, whatever a plan or a rule grants, unless it only reads."""
+        return not self.whole_reply or self.in_tool_result or self.repeats
 
 
 @leaf_value

@@ -34,32 +34,37 @@ def leaf_value(cls: type[T]) -> type[T]:
 
 
 def _made(cls: type[T], *, collected: bool) -> type[T]:
-    given = dict(vars(cls))
+    attributes = dict(vars(cls))
     cls.__doc__ = (
         cls.__doc__ or cls.__name__
     )  # otherwise dataclass would build one from a signature that does not exist yet
-    leaves_out = any(isinstance(it, Field) and _stays_out(it) for it in given.values())
-    known = _fields_of(dataclass(frozen=True)(cls) if leaves_out else dataclass(init=False, repr=False, eq=False)(cls))
-    replaced = _OF_A_PLAIN_CLASS | {one.name for one in known}
-    own = {name: it for name, it in given.items() if name not in replaced}
-    own |= {"__doc__": cls.__doc__, "__dataclass_fields__": {one.name: one for one in known}}
+    leaves_out = any(isinstance(it, Field) and _stays_out(it) for it in attributes.values())
+    class_fields = _fields_of(
+        dataclass(frozen=True)(cls) if leaves_out else dataclass(init=False, repr=False, eq=False)(cls)
+    )
+    replaced = _OF_A_PLAIN_CLASS | {class_field.name for class_field in class_fields}
+    namespace = {name: it for name, it in attributes.items() if name not in replaced}
+    namespace |= {
+        "__doc__": cls.__doc__,
+        "__dataclass_fields__": {class_field.name: class_field for class_field in class_fields},
+    }
     if leaves_out:  # a struct would compare, hash and show all of its fields
-        own |= {"__eq__": cls.__eq__, "__hash__": cls.__hash__, "__repr__": cls.__repr__}
-    kinds = [_described(one) for one in known]
-    return msgspec.defstruct(cls.__name__, kinds, frozen=True, namespace=own, gc=collected)  # type: ignore[return-value]  # the same fields, methods and name
+        namespace |= {"__eq__": cls.__eq__, "__hash__": cls.__hash__, "__repr__": cls.__repr__}
+    kinds = [_described(class_field) for class_field in class_fields]
+    return msgspec.defstruct(cls.__name__, kinds, frozen=True, namespace=namespace, gc=collected)  # type: ignore[return-value]  # the same fields, methods and name
 
 
-def _stays_out(one: "Field[Any]") -> bool:  # Any, as dataclasses has it
-    return one.hash is False or not (one.compare and one.repr)
+def _stays_out(class_field: "Field[Any]") -> bool:  # Any, as dataclasses has it
+    return class_field.hash is False or not (class_field.compare and class_field.repr)
 
 
-def _fields_of(made: type[T]) -> "tuple[Field[Any], ...]":
-    return fields(made)  # type: ignore[arg-type]  # a dataclass, which its type does not tell
+def _fields_of(cls: type[T]) -> "tuple[Field[Any], ...]":
+    return fields(cls)  # type: ignore[arg-type]  # a dataclass, which its type does not tell
 
 
-def _described(one: "Field[Any]") -> tuple[str, Any] | tuple[str, Any, Any]:
-    if one.default is not MISSING:
-        return one.name, one.type, one.default
-    if one.default_factory is not MISSING:
-        return one.name, one.type, msgspec.field(default_factory=one.default_factory)
-    return one.name, one.type
+def _described(class_field: "Field[Any]") -> tuple[str, Any] | tuple[str, Any, Any]:
+    if class_field.default is not MISSING:
+        return class_field.name, class_field.type, class_field.default
+    if class_field.default_factory is not MISSING:
+        return class_field.name, class_field.type, msgspec.field(default_factory=class_field.default_factory)
+    return class_field.name, class_field.type

@@ -34,8 +34,8 @@ def visible(text: UntrustedText) -> VisibleText:
     raw = text.raw
     if raw.isascii() and raw.isprintable():
         return VisibleText(raw)
-    shown = raw.translate(_ESCAPES)
-    return VisibleText(shown if shown.isascii() else _without_piled_marks(shown))
+    escaped = raw.translate(_ESCAPES)
+    return VisibleText(escaped if escaped.isascii() else _without_piled_marks(escaped))
 
 
 def visible_line(text: UntrustedText) -> VisibleText:
@@ -66,13 +66,13 @@ _ESCAPES = _Escapes({code: _number(code) if is_hidden(chr(code)) else code for c
 
 
 def _without_piled_marks(text: str) -> str:
-    kept: list[str] = []
+    pieces: list[str] = []
     marks = 0
     for character in text:
         is_mark = not character.isascii() and unicodedata.category(character)[0] == "M"
         marks = marks + 1 if is_mark else 0
         if marks <= _MOST_MARKS:
-            kept.append(character)
+            pieces.append(character)
         elif marks == _MOST_MARKS + 1:
-            kept.append("⟨…⟩")
-    return "".join(kept)
+            pieces.append("⟨…⟩")
+    return "".join(pieces)

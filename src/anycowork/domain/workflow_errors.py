@@ -41,7 +41,7 @@ class NoSuchWorkflow(NotFound):
             self.message = f"The workflow '{name[:80]}' is not available until its file is fixed: {left_out}."
             return
         hint = (
-            f"Did you mean {' or '.join(repr(one) for one in near)}?"
+            f"Did you mean {' or '.join(repr(name_nearby) for name_nearby in near)}?"
             if near
             else "`anycowork workflow list` or GET /workflows lists them."
         )

@@ -8,6 +8,7 @@ from typing import assert_never
 from pydantic import JsonValue
 
 from anycowork.domain.chats import EndReason
+from anycowork.domain.evidence import StatedExpectation
 from anycowork.domain.messages import Json
 from anycowork.domain.roles import Permission
 from anycowork.domain.tools import Parameters
@@ -36,17 +37,17 @@ class WorkflowParameter:
     choices: tuple[Value, ...] = ()
 
     def to_json(self) -> Json:
-        shown: Json = {
+        body: Json = {
             "name": self.name,
             "type": self.type.value,
             "description": self.description,
             "required": self.required,
         }
         if self.default is not None:
-            shown["default"] = self.default
+            body["default"] = self.default
         if self.choices:
-            shown["choices"] = list(self.choices)
-        return shown
+            body["choices"] = list(self.choices)
+        return body
 
 
 # --- what a step does
@@ -110,7 +111,8 @@ class Source(StrEnum):
 
 @value
 class Workflow:
-    """A workflow definition. `declared` are the permissions that the file requests; None if it requests none: then its steps decide."""
+    """A workflow definition. `declared` are the permissions that the file requests; None if it requests none: then its steps decide.
+    `expect` are expectations that the server checks at the end of its turn, such as `check make test`."""
 
     name: str
     description: str
@@ -119,6 +121,7 @@ class Workflow:
     steps: tuple[WorkflowStep, ...]
     declared: frozenset[Permission] | None = None
     about: str = ""
+    expect: tuple[str, ...] = ()
 
 
 # --- a run
@@ -140,16 +143,16 @@ class RunStep:
     def to_json(self) -> Json:
         match self.does:
             case PromptStep(text):
-                rest: Json = {"kind": "prompt", "text": text}
+                body: Json = {"kind": "prompt", "text": text}
             case ToolUse(tool, parameters, may_fail):
-                rest = {"kind": "tool", "tool": tool, "parameters": parameters, "may_fail": may_fail}
+                body = {"kind": "tool", "tool": tool, "parameters": parameters, "may_fail": may_fail}
             case AskStep(question, stop_on):
-                rest = {"kind": "ask", "question": question, "stop_on": list(stop_on)}
+                body = {"kind": "ask", "question": question, "stop_on": list(stop_on)}
             case ShowChanges():
-                rest = {"kind": "changes"}
+                body = {"kind": "changes"}
             case _:
                 assert_never(self.does)
-        return {"title": self.title, **rest}
+        return {"title": self.title, **body}
 
     @classmethod
     def from_stored(cls, stored: Mapping[str, JsonValue]) -> "RunStep":
@@ -210,7 +213,7 @@ class Run:
 
     def to_json(self) -> Json:
         """Return the run as `workflow-progress` shows it."""
-        shown: Json = {
+        body: Json = {
             "run_id": self.id,
             "name": self.workflow,
             "step": self.at + 1,
@@ -218,4 +221,16 @@ class Run:
             "status": self.status.value,
             "title": self.current.title,
         }
-        return shown if self.error is None else {**shown, "error": self.error}
+        return body if self.error is None else {**body, "error": self.error}
+
+
+@value
+class RunOrder:
+    """Everything about a run that is fixed at its start. `typed` is the text that would start it again."""
+
+    workflow: str
+    typed: str
+    steps: tuple[RunStep, ...]
+    needs: frozenset[Permission]
+    content_hash: str
+    expect: tuple[StatedExpectation, ...] = ()

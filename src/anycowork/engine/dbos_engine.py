@@ -11,10 +11,12 @@ from collections.abc import Awaitable, Callable
 from concurrent.futures import CancelledError as ThreadCancelled
 from contextlib import suppress
 
-from anycowork.domain.engine import (
+from anycowork.domain.errors import AnyCoworkError, Invalid, NotFound, StorageFault
+from anycowork.domain.messages import Json
+from anycowork.engine.dbos_runtime import QUEUE, DbosRuntime, LostSegment, workflow_id
+from anycowork.engine.run_table import DatabaseSession, RunTable
+from anycowork.engine.runs import (
     ParkUntil,
-    RunCancelled,
-    RunFailed,
     RunOver,
     RunPosition,
     RunSegment,
@@ -22,10 +24,6 @@ from anycowork.domain.engine import (
     SegmentHandler,
     require_json,
 )
-from anycowork.domain.errors import AnyCoworkError, Invalid, NotFound, StorageFault
-from anycowork.domain.messages import Json
-from anycowork.engine.dbos_runtime import QUEUE, DbosRuntime, LostSegment, workflow_id
-from anycowork.engine.run_table import DatabaseSession, RunTable
 
 log = logging.getLogger(__name__)
 POLL_SECONDS = 0.5
@@ -34,7 +32,7 @@ _TIDY_EVERY = 7_200  # in polls: an hour
 
 
 class DbosEngine:
-    """Implements the `Engine` port. `most_runs` is how many runs this process takes at the same time; without it, it only submits and
+    """Runs each segment on one worker at a time. `most_runs` is how many runs this process takes at the same time; without it, it only submits and
     waits, and never loads DBOS: what it submits is queued by the processes that do. `schema` is the database's current one. `announce`
     puts this process among the living."""
 
@@ -77,9 +75,11 @@ class DbosEngine:
         self.started = asyncio.Event()
 
     def register(self, kind: str, handler: SegmentHandler) -> None:
+        """Handles runs of this kind in this process. Call it before `start`."""
         self._handlers[kind] = handler
 
     async def start(self) -> None:
+        """Begins to take runs. Raises: StorageFault."""
         self._loop = asyncio.get_running_loop()
         if self._runtime is None:
             await self._announce()
@@ -102,6 +102,7 @@ class DbosEngine:
             self._runtime.most_runs = 0
 
     async def submit(self, kind: str, payload: Json, *, key: str) -> None:
+        """Starts a run; again with the same key is harmless. Raises: Invalid if the payload is not JSON, StorageFault."""
         text = require_json(payload)
         if kind not in self._handlers:
             raise Invalid(f"No handler is registered for runs of kind '{kind}'.", param="kind")
@@ -109,23 +110,32 @@ class DbosEngine:
         await self._enqueue(key, 0)
 
     async def signal(self, key: str, name: str, payload: Json, *, dedup: str) -> None:
+        """Starts the next segment of a run that waits for this signal, now or once it does; again with the same `dedup` is harmless.
+
+        Raises: NotFound, RunOver, Invalid, StorageFault.
+        """
         text = require_json(payload)
-        outcome = await self._runs.outcome(key)
-        if outcome is None:
+        position = await self.find(key)
+        if position is None:
             raise NotFound("run", key)
-        if outcome.state.over:
+        if position.state.over:
             raise RunOver(f"Run '{key}' has ended.")
         await self._runs.add_signal(key, name, text, dedup)
         await self._go_on(key)
 
     async def restart(self, key: str) -> None:
+        """Begins the next segment of a run that is over; harmless while it is not. Raises: NotFound, StorageFault."""
         number = await self._runs.restart(key)
         if number is not None:
             await self._enqueue(key, number)
-        elif await self._runs.outcome(key) is None:
+        elif await self.find(key) is None:
             raise NotFound("run", key)
 
     async def cancel(self, key: str, *, timeout: float) -> None:
+        """Ends the run: its handler is cancelled, wherever it runs. Returns when it has ended, or its worker is gone; harmless when over.
+
+        Raises: TimeoutError, StorageFault.
+        """
         await self._runs.cancel(key)
         async with asyncio.timeout(timeout):
             while (row := (await self._runs.rows([key])).get(key)) and row.owner is not None:
@@ -133,34 +143,13 @@ class DbosEngine:
                     self._active[key][1].cancel()
                 await self._changed(key)
 
-    async def rest(self, key: str, *, after: int = 0) -> RunState:
-        while True:
-            row = (await self._runs.rows([key])).get(key)
-            if row is None:
-                raise NotFound("run", key)
-            if row.state.over or (row.state is RunState.PARKED and row.segment >= after):
-                return row.state
-            await self._changed(key)
-
-    async def result(self, key: str) -> Json:
-        while True:
-            outcome = await self._runs.outcome(key)
-            if outcome is None:
-                raise NotFound("run", key)
-            if outcome.state is RunState.CANCELLED:
-                raise RunCancelled(f"Run '{key}' was cancelled.")
-            if outcome.error is not None:
-                cause, message = outcome.error
-                raise RunFailed(message, cause=cause)
-            if outcome.state is RunState.COMPLETED:
-                return outcome.result or {}
-            await self._changed(key)
-
     async def find(self, key: str) -> RunPosition | None:
+        """Returns where the run is; None if there is no such run. Raises: StorageFault."""
         return await self._runs.position(key)
 
     async def aclose(self, *, grace: float = 0.0) -> None:
-        """What was in progress is queued again by the others, as soon as this process's session has ended."""
+        """Takes no more runs; gives those in progress `grace` seconds, then cancels their handlers. The others queue them again, as soon as
+        this process's session has ended."""
         self._closing = True
         self.take_no_more()
         if grace > 0 and self._active:
@@ -186,13 +175,13 @@ class DbosEngine:
     async def _segment(self, run_id: str, number: int) -> None:
         if self._closing:
             raise asyncio.CancelledError
-        self._taken.add(taken := workflow_id(run_id, number))
+        self._taken.add(segment_id := workflow_id(run_id, number))
         try:
             segment = await self._runs.pick_up(run_id, number, self.worker_id)
             if segment is not None:
                 await self._run(segment)
         finally:
-            self._taken.discard(taken)
+            self._taken.discard(segment_id)
 
     async def _run(self, segment: RunSegment) -> None:
         task = self._loop.create_task(self._handle(segment))
@@ -285,9 +274,9 @@ class DbosEngine:
                 log.exception("the job engine's watch failed once")
 
     async def _end_lost_handlers(self) -> None:
-        asked = dict(self._active)  # what begins while the rows are read is not among them
-        rows = await self._runs.rows(list(asked)) if asked else {}
-        for run_id, (segment, task) in asked.items():
+        active = dict(self._active)  # what begins while the rows are read is not among them
+        rows = await self._runs.rows(list(active)) if active else {}
+        for run_id, (segment, task) in active.items():
             row = rows.get(run_id)
             if row is None or row.state is not RunState.ACTIVE or row.epoch != segment.epoch:
                 task.cancel()
@@ -304,8 +293,8 @@ class DbosEngine:
 
     async def _queue_again(self) -> None:
         """Takes over the runs of dead workers, and gives back what the queue counts as ours although we let it go."""
-        for left in await self._runs.queue_again(QUEUE, self.worker_id, tuple(self._taken)):
-            log.warning("segment %s is queued again: nobody works on it", left)
+        for segment_id in await self._runs.queue_again(QUEUE, self.worker_id, tuple(self._taken)):
+            log.warning("segment %s is queued again: nobody works on it", segment_id)
 
     async def _forget_old(self) -> None:
         for run_id, segments in await self._runs.forget_old(KEPT_DAYS):

@@ -122,22 +122,22 @@ def _libpq_url(url: str) -> str:
     """Return the URL without the parameters that only the store's driver takes, as `search_path`."""
     from psycopg import pq
 
-    known = {option.keyword.decode() for option in pq.Conninfo.get_defaults()}
+    keywords = {option.keyword.decode() for option in pq.Conninfo.get_defaults()}
     parts = urlsplit(url)
-    query = urlencode([(name, text) for name, text in parse_qsl(parts.query) if name in known])
+    query = urlencode([(name, text) for name, text in parse_qsl(parts.query) if name in keywords])
     return f"postgresql://{parts.netloc}{parts.path}?{query}"
 
 
 def _connect_options(session_name: str) -> dict[str, Any]:
     """Return libpq's connection options that make both sides probe a silent connection."""
     probes = {f"keepalives_{name}": number for name, number in _KEEPALIVE.items()}
-    asked = " ".join(f"-c tcp_keepalives_{name}={number}" for name, number in _KEEPALIVE.items())
+    server_options = " ".join(f"-c tcp_keepalives_{name}={number}" for name, number in _KEEPALIVE.items())
     return {
         **probes,
         "application_name": session_name,
         "tcp_user_timeout": _USER_TIMEOUT_MS,
         "connect_timeout": CONNECT_SECONDS,
-        "options": f"{asked} -c tcp_user_timeout={_USER_TIMEOUT_MS}",
+        "options": f"{server_options} -c tcp_user_timeout={_USER_TIMEOUT_MS}",
     }
 
 

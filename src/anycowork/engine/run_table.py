@@ -5,9 +5,8 @@ from typing import Any, Protocol  # Any: rows have no types
 
 import msgspec
 
-from anycowork.domain.engine import RunPosition, RunSegment, RunState
-from anycowork.domain.messages import Json
 from anycowork.domain.values import value
+from anycowork.engine.runs import RunPosition, RunSegment, RunState
 
 _ADVANCE = """
 WITH found AS (
@@ -61,13 +60,6 @@ class RunRow:
     owner: str | None
 
 
-@value
-class RunEnd:
-    state: RunState
-    result: Json | None
-    error: tuple[str, str] | None
-
-
 class RunTable:
     """`dbos_schema` is where DBOS keeps its queue."""
 
@@ -97,26 +89,26 @@ class RunTable:
 
     async def advance(self, run_id: str) -> int | None:
         """Take the signal that the parked run waits for; return the number of the segment that is due, or None."""
-        found = await self._fetch(_ADVANCE, run_id)
-        return int(found[0][0]) if found else None
+        rows = await self._fetch(_ADVANCE, run_id)
+        return int(rows[0][0]) if rows else None
 
     async def restart(self, run_id: str) -> int | None:
         """Return the number of the segment that is due; None if the run is not over."""
-        found = await self._fetch(_RESTART, run_id)
-        return int(found[0][0]) if found else None
+        rows = await self._fetch(_RESTART, run_id)
+        return int(rows[0][0]) if rows else None
 
     async def pick_up(self, run_id: str, number: int, owner: str) -> RunSegment | None:
         """Make the owner the only writer of the run; None if this segment is over."""
-        found = await self._fetch(
+        rows = await self._fetch(
             "UPDATE engine_runs SET epoch = epoch + 1, attempts = attempts + 1, owner = $1, changed_at = now()"
             " WHERE run_id = $2 AND segment = $3 AND state = 'active' RETURNING kind, payload, signal, attempts, epoch",
             owner,
             run_id,
             number,
         )
-        if not found:
+        if not rows:
             return None
-        kind, payload, signal, attempts, epoch = found[0]
+        kind, payload, signal, attempts, epoch = rows[0]
         decoded = msgspec.json.decode(signal) if signal is not None else None
         return RunSegment(run_id, kind, msgspec.json.decode(payload), number, decoded, attempts, epoch)
 
@@ -130,7 +122,7 @@ class RunTable:
         error: tuple[str, str] | None = None,
     ) -> bool:
         """End the segment; False if another worker has the run by now, or it was cancelled."""
-        found = await self._fetch(
+        rows = await self._fetch(
             "UPDATE engine_runs SET state = $1, waits_for = $2, result = $3, error = $4, owner = NULL, changed_at = now()"
             " WHERE run_id = $5 AND segment = $6 AND epoch = $7 AND state = 'active' RETURNING 1",
             state.value,
@@ -141,7 +133,7 @@ class RunTable:
             segment.number,
             segment.epoch,
         )
-        return bool(found)
+        return bool(rows)
 
     async def let_go(self, segment: RunSegment) -> None:
         """Tell who cancelled the run that its handler has ended."""
@@ -167,26 +159,16 @@ class RunTable:
         )
 
     async def rows(self, run_ids: Collection[str]) -> Mapping[str, RunRow]:
-        found = await self._fetch(
+        rows = await self._fetch(
             f"SELECT run_id, state, segment, epoch, CASE WHEN owner IN ({self._living}) THEN owner END"
             " FROM engine_runs WHERE run_id = ANY($1::text[])",
             list(run_ids),
         )
-        return {
-            run_id: RunRow(RunState(state), segment, epoch, owner) for run_id, state, segment, epoch, owner in found
-        }
+        return {run_id: RunRow(RunState(state), segment, epoch, owner) for run_id, state, segment, epoch, owner in rows}
 
     async def position(self, run_id: str) -> RunPosition | None:
         row = (await self.rows([run_id])).get(run_id)
         return RunPosition(row.state, row.segment, row.owner) if row is not None else None
-
-    async def outcome(self, run_id: str) -> RunEnd | None:
-        found = await self._fetch("SELECT state, result, error FROM engine_runs WHERE run_id = $1", run_id)
-        if not found:
-            return None
-        state, result, error = found[0]
-        decoded = tuple(msgspec.json.decode(error)) if error is not None else None
-        return RunEnd(RunState(state), msgspec.json.decode(result) if result is not None else None, decoded)
 
     async def unqueued(self) -> list[tuple[str, int, str | None]]:
         """Return active runs that no queue knows, with what the queue says of them: a server submitted them, or a crash came between
@@ -199,9 +181,9 @@ class RunTable:
 
     async def forget_old(self, days: int) -> list[tuple[str, int]]:
         """Remove runs that were over, or waited, for so long; return each with its number of segments."""
-        found = await self._fetch(
+        rows = await self._fetch(
             "DELETE FROM engine_runs WHERE state <> 'active' AND changed_at < now() - make_interval(days => $1)"
             " RETURNING run_id, segment + 1",
             days,
         )
-        return [(run_id, int(count)) for run_id, count in found]
+        return [(run_id, int(count)) for run_id, count in rows]

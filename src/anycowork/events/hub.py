@@ -23,7 +23,10 @@ class Hub:
         records_kept: int = RECORDS_KEPT,
         bytes_kept: int = BYTES_KEPT,
         heartbeat_seconds: float = HEARTBEAT_SECONDS,
+        shared: bool = False,
     ) -> None:
+        """`shared`: other servers write too, so that only the store knows the order of the records of all chats."""
+        self._shared = shared
         self._records_kept = records_kept
         self._bytes_kept = bytes_kept
         self._heartbeat_seconds = heartbeat_seconds
@@ -35,12 +38,19 @@ class Hub:
         if log is not None:
             log.append(record)
         if self._sidebar is not None and record.type in SIDEBAR:
-            self._sidebar.append(record)
+            if self._shared:
+                self._sidebar.invalidate()
+            else:
+                self._sidebar.append(record)
 
     def reread(self, chat_id: str | None) -> None:
         """Make the readers of a chat, or of all, read the store again: another server has written there."""
         for log in [*self._logs.values()] if chat_id is None else filter(None, [self._logs.get(chat_id)]):
             log.invalidate()
+        self.reread_sidebar()
+
+    def reread_sidebar(self) -> None:
+        """Make the readers of the sidebar read the store again."""
         if self._sidebar is not None:
             self._sidebar.invalidate()
 

@@ -1,37 +1,26 @@
 """Streams records: missed ones first, then live ones, without gaps and duplicates. Knows no protocol."""
 
+import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import aclosing
 from operator import attrgetter
-from typing import Protocol
 
 from anycowork.domain.events import Record, StreamItem
 from anycowork.events.hub import Hub, Reader
+from anycowork.store.sql.journal import Journal
+from anycowork.store.sql.store import Store
 
 PAGE = 1000
+UNSETTLED_SECONDS = 0.05  # until records are looked for again that wait for another writer
 
 Replay = Callable[[int], Awaitable[list[Record]]]
 NumberOf = Callable[[Record], int]
 
 
-class Records(Protocol):
-    """The journal reads that a stream needs."""
-
-    async def records_after(self, chat_id: str, seq: int, limit: int) -> list[Record]: ...
-    async def last_number(self, chat_id: str) -> int: ...
-    async def sidebar_after(self, position: int, limit: int) -> list[Record]: ...
-    async def last_position(self) -> int: ...
-
-
-class Unstored(Protocol):
-    def show_unstored(self, chat_id: str, deliver: Callable[[Record], None]) -> None:
-        """Deliver what is published as it comes and not stored: what running calls have printed so far, and what turns wait for."""
-
-
 class Streams:
     """Combines the journal and the hub into streams of records."""
 
-    def __init__(self, records: Records, hub: Hub, unstored: Unstored | None = None) -> None:
+    def __init__(self, records: Store, hub: Hub, unstored: Journal | None = None) -> None:
         self._records = records
         self._hub = hub
         self._unstored = unstored
@@ -60,7 +49,10 @@ class Streams:
         """Yield the sidebar records of all chats after this position; without one, from now on."""
 
         async def replay(position: int) -> list[Record]:
-            return await self._records.sidebar_after(position, PAGE)
+            records, more_come = await self._records.sidebar_page(position, PAGE)
+            if more_come:
+                asyncio.get_running_loop().call_later(UNSETTLED_SECONDS, self._hub.reread_sidebar)
+            return records
 
         with self._hub.reading_all() as reader:
             newest = await self._records.last_position()

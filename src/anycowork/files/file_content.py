@@ -19,11 +19,11 @@ _MOST_READ = max(MOST_TEXT, MAX_BYTES)
 
 def read_content(folder: Folder, path: str) -> FileContent:
     """Raises: FileMissing, WrongKind, OutsideWorkspace."""
-    place = folder.jail.place(path)
-    with folder.jail.regular_file(place) as (fd, found), translate_os_errors(place.path):
-        data = _up_to(fd, _MOST_READ + 1 if found.st_size <= _MOST_READ else BEGINNING)
-    content = FileContent(place.path, ContentKind.BINARY, found.st_size, found.st_mtime_ns)
-    if found.st_size > _MOST_READ or len(data) > _MOST_READ:
+    workspace_path = folder.jail.place(path)
+    with folder.jail.regular_file(workspace_path) as (fd, status), translate_os_errors(workspace_path.path):
+        data = _up_to(fd, _MOST_READ + 1 if status.st_size <= _MOST_READ else BEGINNING)
+    content = FileContent(workspace_path.path, ContentKind.BINARY, status.st_size, status.st_mtime_ns)
+    if status.st_size > _MOST_READ or len(data) > _MOST_READ:
         return _beginning(content, data)
     content = replace(content, size=len(data), sha256=hashlib.sha256(data).hexdigest())
     if (media_type := _picture(data)) is not None:

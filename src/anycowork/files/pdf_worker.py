@@ -8,6 +8,7 @@ import json
 import os
 import resource
 import sys
+from typing import BinaryIO
 
 from anycowork.workspace.landlock import NOTHING, Ruleset, landlock_abi, read_only_in
 
@@ -23,14 +24,14 @@ def main() -> int:
 
     limit_this_process()
     try:
-        found: dict[str, object] = read_pdf(PdfReader, most_bytes)
+        answer: dict[str, object] = read_pdf(PdfReader, sys.stdin.buffer, most_bytes)
     except MemoryError:
-        found = {"fault": "needs too much memory"}
+        answer = {"fault": "needs too much memory"}
     except RecursionError:
-        found = {"fault": "is nested too deep"}
+        answer = {"fault": "is nested too deep"}
     except Exception as error:  # noqa: BLE001  # a hostile file can make the library raise anything
-        found = {"fault": "is damaged or no PDF", "detail": type(error).__name__}
-    sys.stdout.write(json.dumps(found))
+        answer = {"fault": "is damaged or not a PDF", "detail": type(error).__name__}
+    sys.stdout.write(json.dumps(answer))
     return 0
 
 
@@ -48,20 +49,20 @@ def limit_this_process() -> None:
         except (OSError, ValueError):
             continue  # macOS has no limit of this kind; the parent's time limit holds
     if landlock_abi():
-        here = os.open("/", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-        Ruleset(NOTHING, here).restrict_this_thread()
-        os.close(here)
+        root = os.open("/", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        Ruleset(NOTHING, root).restrict_this_thread()
+        os.close(root)
         read_only_in(_libraries())
 
 
 def _libraries() -> list[str]:
     """Where modules and shared libraries lie that may be loaded late."""
-    own = [place for place in sys.path if place]
-    return [*own, f"{sys.base_prefix}/lib", "/usr/lib", "/usr/lib64", "/lib", "/lib64", "/etc/ld.so.cache"]
+    module_folders = [folder for folder in sys.path if folder]
+    return [*module_folders, f"{sys.base_prefix}/lib", "/usr/lib", "/usr/lib64", "/lib", "/lib64", "/etc/ld.so.cache"]
 
 
-def read_pdf(reader_type: type, most_bytes: int) -> dict[str, object]:
-    reader = reader_type(sys.stdin.buffer, strict=False)
+def read_pdf(reader_type: type, pdf_file: BinaryIO, most_bytes: int) -> dict[str, object]:
+    reader = reader_type(pdf_file, strict=False)
     if reader.is_encrypted and not reader.decrypt(""):
         return {"fault": "is protected by a password"}
     if len(reader.pages) > MOST_PAGES:

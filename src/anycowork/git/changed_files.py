@@ -28,18 +28,22 @@ def list_changed_files(
     Untracked folders named in `opened` are listed file by file, except where a folder has too many files. `generated` are names of folders
     of generated files: each is one line wherever it lies.
     """
-    files, whole = _status(folder, environment, "--untracked-files=normal")
-    wanted = [file.path for file in files if _is_to_open(file, opened, generated)][:_MOST_OPENED]
-    inside, all_inside = _status(folder, environment, "--untracked-files=all", "--", *wanted) if wanted else ([], False)
+    files, complete = _status(folder, environment, "--untracked-files=normal")
+    folders_to_open = [file.path for file in files if _is_to_open(file, opened, generated)][:_MOST_OPENED]
+    inside, all_inside = (
+        _status(folder, environment, "--untracked-files=all", "--", *folders_to_open)
+        if folders_to_open
+        else ([], False)
+    )
     if all_inside and len(files) + len(inside) <= MOST_FILES:
-        closed = [file for file in files if file.path not in wanted]
+        closed = [file for file in files if file.path not in folders_to_open]
         files = sorted([*closed, *_with_generated_joined(inside, generated)], key=_order)
     marked = [replace(file, is_generated=_is_generated(file, generated)) for file in files if file.path != ".git/"]
-    return _with_counts(folder, marked), whole
+    return _with_counts(folder, marked), complete
 
 
-def _status(folder: Folder, environment: Mapping[str, str], *words: str) -> tuple[list[GitFile], bool]:
-    printed = run_git((*_STATUS, *words), folder=folder.root, environment=environment)
+def _status(folder: Folder, environment: Mapping[str, str], *arguments: str) -> tuple[list[GitFile], bool]:
+    printed = run_git((*_STATUS, *arguments), folder=folder.root, environment=environment)
     lines = printed[:MOST_PRINTED].split(b"\0")[:-1]
     return [_file(line) for line in lines[:MOST_FILES]], len(printed) <= MOST_PRINTED and len(lines) <= MOST_FILES
 
@@ -61,13 +65,13 @@ def _is_generated(file: GitFile, generated: frozenset[str]) -> bool:
 
 def _with_generated_joined(files: Iterable[GitFile], generated: frozenset[str]) -> Sequence[GitFile]:
     """Returns one line for each folder of generated files instead of the files in it."""
-    found: dict[str, GitFile] = {}
+    files_by_path: dict[str, GitFile] = {}
     for file in files:
         parts = file.path.split("/")
-        depth = next((at for at, name in enumerate(parts[:-1]) if name in generated), None)
+        depth = next((index for index, name in enumerate(parts[:-1]) if name in generated), None)
         path = file.path if depth is None else "/".join(parts[: depth + 1]) + "/"
-        found.setdefault(path, GitFile(path, file.status))
-    return [*found.values()]
+        files_by_path.setdefault(path, GitFile(path, file.status))
+    return [*files_by_path.values()]
 
 
 def _order(file: GitFile) -> tuple[bool, bytes]:
@@ -81,8 +85,8 @@ def _with_counts(folder: Folder, files: Sequence[GitFile]) -> list[GitFile]:
 
 
 def _counted(folder: Folder, file: GitFile, ends: float) -> GitFile:
-    left = max(0.0, ends - time.monotonic())
-    walk = FolderWalk(folder.jail, most=MOST_COUNTED, seconds=left, leave_out=frozenset({".git"}))
+    remaining_seconds = max(0.0, ends - time.monotonic())
+    walk = FolderWalk(folder.jail, most=MOST_COUNTED, seconds=remaining_seconds, leave_out=frozenset({".git"}))
     try:
         entries = walk.entries(WorkspacePath(tuple(file.path.rstrip("/").split("/"))))
         count = sum(not entry.is_folder for entry in entries)

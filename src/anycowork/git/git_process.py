@@ -31,12 +31,12 @@ _SAFE = (
 
 
 def run_git(
-    words: Sequence[str],
+    arguments: Sequence[str],
     *,
     folder: str,
     environment: Mapping[str, str],
     seconds: float = SECONDS,
-    given: bytes = b"",
+    stdin: bytes = b"",
     good: Collection[int] = (0,),
 ) -> bytes:
     """Returns what git printed, at most the limit and one byte. `good` are the exit codes of success.
@@ -47,10 +47,10 @@ def run_git(
     with tempfile.TemporaryFile() as printed, tempfile.TemporaryFile() as errors:
         try:
             done = subprocess.run(
-                ["git", "--no-pager", "--literal-pathspecs", *options, *words],
+                ["git", "--no-pager", "--literal-pathspecs", *options, *arguments],
                 cwd=folder,
                 env={"PATH": os.environ.get("PATH", os.defpath), **_ENVIRONMENT, **environment},
-                input=given,
+                input=stdin,
                 stdout=printed,
                 stderr=errors,
                 timeout=seconds,

@@ -30,9 +30,9 @@ class GitHead:
         return self.reference.removeprefix("refs/heads/") if self.reference else None
 
 
-def read_head(place: RepositoryPlace) -> GitHead:
+def read_head(repository: RepositoryPlace) -> GitHead:
     """Raises: NoRepository."""
-    text = place.read_own("HEAD")
+    text = repository.read_own("HEAD")
     if text is None:
         raise NoRepository("Here '.git' is not the folder of a repository; one that lies elsewhere is not shown.")
     text = text.strip()
@@ -41,43 +41,45 @@ def read_head(place: RepositoryPlace) -> GitHead:
     reference = text.removeprefix("ref:").strip()
     if not text.startswith("ref:") or not is_branch_reference(reference):
         raise NoRepository("The repository's HEAD cannot be read.")
-    return GitHead(reference, read_reference(place, reference))
+    return GitHead(reference, read_reference(repository, reference))
 
 
 @contextmanager
 def own_git_folder(
-    place: RepositoryPlace, head: GitHead, *, user: str = "", index: Path | None = None
+    repository: RepositoryPlace, head: GitHead, *, user: str = "", index: Path | None = None
 ) -> Iterator[dict[str, str]]:
     """Yields the environment for git. `index` is used in place of the repository's; `user` is a section of configuration."""
     with (
-        place.jail.folder(WorkspacePath((*place.common, "objects"))),
-        tempfile.TemporaryDirectory(prefix="anycowork-git-") as made,
+        repository.jail.folder(WorkspacePath((*repository.common, "objects"))),
+        tempfile.TemporaryDirectory(prefix="anycowork-git-") as temporary_folder,
     ):
-        own = Path(made)
+        git_folder = Path(temporary_folder)
         for name in ("objects", "refs/heads", "info"):
-            (own / name).mkdir(parents=True)
-        (own / "config").write_text(_config(head) + user)
-        (own / "info" / "exclude").write_text(place.read_common("info", "exclude") or "", errors="surrogateescape")
-        (own / "HEAD").write_text(f"ref: {head.reference}\n" if head.reference else f"{head.commit}\n")
+            (git_folder / name).mkdir(parents=True)
+        (git_folder / "config").write_text(_config(head) + user)
+        (git_folder / "info" / "exclude").write_text(
+            repository.read_common("info", "exclude") or "", errors="surrogateescape"
+        )
+        (git_folder / "HEAD").write_text(f"ref: {head.reference}\n" if head.reference else f"{head.commit}\n")
         if head.reference and head.commit:
-            branch = own / head.reference
+            branch = git_folder / head.reference
             branch.parent.mkdir(parents=True, exist_ok=True)
             branch.write_text(f"{head.commit}\n")
         yield {
-            "GIT_DIR": str(own),
-            "GIT_WORK_TREE": place.worktree,
-            "GIT_OBJECT_DIRECTORY": str(Path(place.common_folder, "objects")),
-            "GIT_INDEX_FILE": str(index or Path(place.own_folder, "index")),
+            "GIT_DIR": str(git_folder),
+            "GIT_WORK_TREE": repository.worktree,
+            "GIT_OBJECT_DIRECTORY": str(Path(repository.common_folder, "objects")),
+            "GIT_INDEX_FILE": str(index or Path(repository.own_folder, "index")),
         }
 
 
-def real_git_folder(place: RepositoryPlace) -> dict[str, str]:
+def real_git_folder(repository: RepositoryPlace) -> dict[str, str]:
     """Returns the environment of the repository's own git folder, only to move a reference: that runs no program but a hook, and there
     are none."""
     return {
-        "GIT_DIR": place.own_folder,
-        "GIT_COMMON_DIR": place.common_folder,
-        "GIT_WORK_TREE": place.worktree,
+        "GIT_DIR": repository.own_folder,
+        "GIT_COMMON_DIR": repository.common_folder,
+        "GIT_WORK_TREE": repository.worktree,
         "GIT_COMMITTER_NAME": "AnyCowork",
         "GIT_COMMITTER_EMAIL": "anycowork@localhost",
     }
@@ -108,12 +110,12 @@ def _config(head: GitHead) -> str:
     return "[core]\n\trepositoryformatversion = 0\n\tbare = false\n"
 
 
-def read_reference(place: RepositoryPlace, reference: str) -> str | None:
+def read_reference(repository: RepositoryPlace, reference: str) -> str | None:
     """Returns the commit; None if there is no such reference. `reference` is one that `is_branch_reference` accepts, or alike."""
-    loose = (place.read_common(*reference.split("/")) or "").strip()
+    loose = (repository.read_common(*reference.split("/")) or "").strip()
     if is_commit(loose):
         return loose
-    for line in bare_lines(place.read_common("packed-refs", most=_LARGEST_REFS) or ""):
+    for line in bare_lines(repository.read_common("packed-refs", most=_LARGEST_REFS) or ""):
         commit, _, name = line.partition(" ")
         if name == reference and is_commit(commit):
             return commit

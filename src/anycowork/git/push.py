@@ -59,12 +59,14 @@ _SAFE_RECEIVE = (
 
 def read_push_offer(folder: Folder) -> PushOffer:
     """Returns what could be pushed where. Talks to no remote. Raises: NoRepository, ToolFault."""
-    place = find_repository(folder)
-    head = read_head(place)
+    repository = find_repository(folder)
+    head = read_head(repository)
     if head.branch is None or head.commit is None:
         return PushOffer(head.branch, head.commit, ())
     return PushOffer(
-        head.branch, head.commit, tuple(_target(place, head, remote, head.branch) for remote in read_remotes(place))
+        head.branch,
+        head.commit,
+        tuple(_target(repository, head, remote, head.branch) for remote in read_remotes(repository)),
     )
 
 
@@ -73,31 +75,33 @@ def push(folder: Folder, remote_name: str, address: str, offered: GitHead, envir
 
     Raises: StateChanged if branch or address are not what the person saw; ToolFault, CommandFailed, ToolTimedOut.
     """
-    place = find_repository(folder)
-    head = read_head(place)
-    remote = next((one for one in read_remotes(place) if one.name == remote_name), None)
+    repository = find_repository(folder)
+    head = read_head(repository)
+    remote = next((candidate for candidate in read_remotes(repository) if candidate.name == remote_name), None)
     if head != offered or remote is None or remote.shown != address:
         raise StateChanged("The branch or the remote's address changed meanwhile. Nothing was pushed; look again.")
     if remote.refused is not None:
         raise ToolFault(f"Nothing was pushed. {remote.refused}")
     if head.commit is None or head.reference is None:
         raise ToolFault("There is no branch with a commit that could be pushed.")
-    words = ["push", "--porcelain", "--no-verify", "--no-recurse-submodules", "--no-signed"]
+    arguments = ["push", "--porcelain", "--no-verify", "--no-recurse-submodules", "--no-signed"]
     if remote.is_local:
         options = [word for setting in _SAFE_RECEIVE for word in ("-c", setting)]
-        words.append(f"--receive-pack={shlex.join(['git', *options, 'receive-pack'])}")
-    words += ["--", remote.address, f"{head.commit}:{head.reference}"]
-    with own_git_folder(place, head) as own:
-        folders = {name: own[name] for name in ("GIT_DIR", "GIT_OBJECT_DIRECTORY")}
+        arguments.append(f"--receive-pack={shlex.join(['git', *options, 'receive-pack'])}")
+    arguments += ["--", remote.address, f"{head.commit}:{head.reference}"]
+    with own_git_folder(repository, head) as own_environment:
+        folders = {name: own_environment[name] for name in ("GIT_DIR", "GIT_OBJECT_DIRECTORY")}
         person = {name: environ[name] for name in _OF_PERSON if name in environ}
-        _run_push(words, {**person, **_ENVIRONMENT, **folders}, remote)
-    _remember(place, remote, head)
+        _run_push(arguments, {**person, **_ENVIRONMENT, **folders}, remote)
+    _remember(repository, remote, head)
 
 
-def _target(place: RepositoryPlace, head: GitHead, remote: Remote, branch: str) -> PushTarget:
-    tracked = _tracked(place, remote, branch)
-    known = tracked or next(filter(None, (_tracked(place, remote, usual) for usual in _USUAL_BRANCHES)), None)
-    commits = _commits(place, head, known) if remote.refused is None else []
+def _target(repository: RepositoryPlace, head: GitHead, remote: Remote, branch: str) -> PushTarget:
+    tracked = _tracked(repository, remote, branch)
+    known_commit = tracked or next(
+        filter(None, (_tracked(repository, remote, usual) for usual in _USUAL_BRANCHES)), None
+    )
+    commits = _commits(repository, head, known_commit) if remote.refused is None else []
     return PushTarget(
         remote.name,
         remote.shown,
@@ -108,40 +112,50 @@ def _target(place: RepositoryPlace, head: GitHead, remote: Remote, branch: str) 
     )
 
 
-def _commits(place: RepositoryPlace, head: GitHead, known: str | None) -> list[GitCommit]:
-    words = ["log", "-z", f"--max-count={MOST_COMMITS + 1}", "--no-show-signature", "--format=%H%x09%aI%x09%an%x09%s"]
-    with own_git_folder(place, head) as environment:
+def _commits(repository: RepositoryPlace, head: GitHead, known_commit: str | None) -> list[GitCommit]:
+    arguments = [
+        "log",
+        "-z",
+        f"--max-count={MOST_COMMITS + 1}",
+        "--no-show-signature",
+        "--format=%H%x09%aI%x09%an%x09%s",
+    ]
+    with own_git_folder(repository, head) as environment:
         try:
-            printed = run_git([*words, "HEAD", *([f"^{known}"] if known else [])], folder="/", environment=environment)
+            printed = run_git(
+                [*arguments, "HEAD", *([f"^{known_commit}"] if known_commit else [])],
+                folder="/",
+                environment=environment,
+            )
         except CommandFailed:  # the known commit was pruned
-            printed = run_git([*words, "HEAD"], folder="/", environment=environment)
+            printed = run_git([*arguments, "HEAD"], folder="/", environment=environment)
     lines = (line.split("\t", 3) for line in printed.decode(errors="replace").split("\0") if line)
     return [GitCommit(line[0], line[3], line[2], line[1]) for line in lines if len(line) == 4]
 
 
-def _tracked(place: RepositoryPlace, remote: Remote, branch: str) -> str | None:
+def _tracked(repository: RepositoryPlace, remote: Remote, branch: str) -> str | None:
     if not is_branch_reference(f"refs/heads/{remote.name}/{branch}"):
         return None
-    return read_reference(place, f"refs/remotes/{remote.name}/{branch}")
+    return read_reference(repository, f"refs/remotes/{remote.name}/{branch}")
 
 
-def _remember(place: RepositoryPlace, remote: Remote, head: GitHead) -> None:
+def _remember(repository: RepositoryPlace, remote: Remote, head: GitHead) -> None:
     """Moves our own note of where the remote's branch is. A failure changes nothing of the push."""
     if head.commit is None or not is_branch_reference(f"refs/heads/{remote.name}/{head.branch}"):
         return
-    words = ("update-ref", "-m", "update by push", f"refs/remotes/{remote.name}/{head.branch}", head.commit)
+    arguments = ("update-ref", "-m", "update by push", f"refs/remotes/{remote.name}/{head.branch}", head.commit)
     try:
-        run_git(words, folder="/", environment=real_git_folder(place))
+        run_git(arguments, folder="/", environment=real_git_folder(repository))
     except (CommandFailed, ToolFault):
         return
 
 
-def _run_push(words: list[str], environment: Mapping[str, str], remote: Remote) -> None:
+def _run_push(arguments: list[str], environment: Mapping[str, str], remote: Remote) -> None:
     options = [word for setting in _SAFE for word in ("-c", setting)]
     with tempfile.TemporaryFile() as output:
         try:
             process = subprocess.Popen(
-                ["git", "--no-pager", *options, *words],
+                ["git", "--no-pager", *options, *arguments],
                 cwd="/",
                 env=environment,
                 stdin=subprocess.DEVNULL,

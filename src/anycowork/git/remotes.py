@@ -3,7 +3,7 @@
 import re
 
 from anycowork.domain.values import value
-from anycowork.git.git_process import run_git
+from anycowork.git.configuration import read_configuration
 from anycowork.git.repository_place import RepositoryPlace
 
 MOST_REMOTES = 50
@@ -26,20 +26,16 @@ class Remote:
         return self.address.startswith(("/", "file:"))
 
 
-def read_remotes(place: RepositoryPlace) -> list[Remote]:
+def read_remotes(repository: RepositoryPlace) -> list[Remote]:
     """Returns the remotes in the order of the configuration. Includes of other files are not followed. Raises: ToolFault."""
-    config = place.read_common("config") or ""
-    words = ("config", "--file", "-", "--no-includes", "-z", "--get-regexp", r"^remote\..*\.(url|pushurl)$")
-    printed = run_git(words, folder="/", environment={}, given=config.encode(errors="surrogateescape"), good=(0, 1))
     urls: dict[str, str] = {}
     push_urls: dict[str, str] = {}
-    for entry in printed.decode(errors="replace").split("\0"):
-        key, _, address = entry.partition("\n")
+    for key, address in read_configuration(repository, r"^remote\..*\.(url|pushurl)$"):
         name, _, kind = key.removeprefix("remote.").rpartition(".")
         if name:
             (push_urls if kind == "pushurl" else urls).setdefault(name, address)
-    found = [_remote(name, push_urls.get(name) or urls[name]) for name in {**urls, **push_urls} if name in urls]
-    return found[:MOST_REMOTES]
+    remotes = [_remote(name, push_urls.get(name) or urls[name]) for name in {**urls, **push_urls} if name in urls]
+    return remotes[:MOST_REMOTES]
 
 
 def _remote(name: str, address: str) -> Remote:
@@ -54,12 +50,12 @@ def _refusal(address: str) -> str | None:
         return "The address names a program ('…::'), which is not run."
     if address.startswith("/"):
         return None
-    scheme, separator, rest = address.partition("://")
+    scheme, separator, remainder = address.partition("://")
     if not separator:
         return None if _SCP.fullmatch(address) else "The address is of no kind that is known."
     if scheme not in _SCHEMES:
         return f"Addresses that begin with '{scheme[:20]}:' are not used."
-    host = rest.partition("/")[0].rpartition("@")[2]
+    host = remainder.partition("/")[0].rpartition("@")[2]
     if scheme != "file" and not _HOST.fullmatch(host):
         return "The address has no usable host name."
     return None
@@ -67,10 +63,10 @@ def _refusal(address: str) -> str | None:
 
 def _without_password(address: str) -> str:
     """Leaves out what signs in: a user name with or without a password for the web, a password for the rest."""
-    scheme, separator, rest = address.partition("://")
+    scheme, separator, remainder = address.partition("://")
     if not separator:
         return address
-    netloc, slash, path = rest.partition("/")
-    user, at, host = netloc.rpartition("@")
-    kept = "" if scheme in ("http", "https") else user.partition(":")[0] + at
-    return f"{scheme}://{kept}{host}{slash}{path}"
+    netloc, slash, path = remainder.partition("/")
+    user, at_sign, host = netloc.rpartition("@")
+    kept_user = "" if scheme in ("http", "https") else user.partition(":")[0] + at_sign
+    return f"{scheme}://{kept_user}{host}{slash}{path}"

@@ -1,4 +1,4 @@
-"""Implements the `GitRepositories` port for the repositories of workspaces on this machine."""
+"""The git repositories of workspaces on this machine."""
 
 import asyncio
 import os
@@ -8,19 +8,18 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from anycowork.domain.errors import CommandFailed, StateChanged, ToolFault
-from anycowork.domain.git import GitState, PreparedCommit, PushOffer, PushRequest
-from anycowork.domain.ports import LayerVersions, Workspace
+from anycowork.domain.git import GitIdentity, GitState, PreparedCommit, PushOffer, PushRequest
 from anycowork.git.changed_files import list_changed_files
+from anycowork.git.configuration import hooks_not_run, locked_git_file, read_user, remove_our_lock, write_user
 from anycowork.git.git_process import MOST_PRINTED, run_git
-from anycowork.git.new_branch import plan_branch
 from anycowork.git.own_git_folder import GitHead, is_branch_reference, own_git_folder, read_head, real_git_folder
 from anycowork.git.push import push, read_push_offer
 from anycowork.git.repository_place import WORKTREES, NoRepository, RepositoryPlace, find_repository
-from anycowork.git.unfinished_operation import require_no_conflicts, require_no_operation
-from anycowork.git.worktrees import add_worktree
+from anycowork.git.worktrees import add_worktree, plan_branch
+from anycowork.sandbox.git_identity import gitconfig_of
+from anycowork.sandbox.layers.workspace_layers import WorkspaceLayers
 from anycowork.workspace.folder import Folder
-from anycowork.workspace.jail import give_to_owner_of
-from anycowork.workspace.paths import WorkspacePath
+from anycowork.workspace.paths import WorkspacePath, shown
 from anycowork.workspace.uncancellable import run_uncancellable
 
 _DIFF = ("diff", "--no-color", "--no-ext-diff", "--no-textconv", "--no-renames", "--ignore-submodules=all")
@@ -35,20 +34,19 @@ _CHANGED = (
     "--ignore-submodules=none",
 )
 _EMPTY_TREE = ("hash-object", "-t", "tree", "--stdin")
-_OUR_LOCK = b"anycowork\n"  # in the lock of the index, as long as the index is not written
 
 
-class LocalGitRepositories:
-    """`user` returns the section of git's configuration with the person's name and address; empty if git does not know them. `environ` is
-    the person's environment, for pushing. `elsewhere` holds worktrees that cannot lie beside their repository. `layers` keeps what tasks
-    of jobs see of git's own files. `generated` are names of folders of generated files."""
+class GitRepositories:
+    """`user` returns the person's `name` and `email` as far as their own configuration of git has them. `environ` is the person's
+    environment, for pushing. `elsewhere` holds worktrees that cannot lie beside their repository. `layers` keeps what tasks of jobs see
+    of git's own files. `generated` are names of folders of generated files."""
 
     def __init__(
         self,
-        user: Callable[[], str],
+        user: Callable[[], Mapping[str, str]],
         environ: Mapping[str, str],
         elsewhere: Path,
-        layers: LayerVersions,
+        layers: WorkspaceLayers,
         generated: frozenset[str] = frozenset(),
     ) -> None:
         self._user = user
@@ -57,43 +55,60 @@ class LocalGitRepositories:
         self._elsewhere = elsewhere
         self._generated = generated
 
-    async def state(self, workspace: Workspace, opened: Collection[str] = ()) -> GitState:
-        return await asyncio.to_thread(_state, _folder(workspace), opened, self._generated)
+    async def state(self, workspace: Folder, opened: Collection[str] = ()) -> GitState:
+        """Return branch and changed files. Untracked folders named in `opened` are listed file by file. Raises: ToolFault if git fails."""
+        return await asyncio.to_thread(_state, workspace, opened, self._generated, self._user())
 
-    async def difference(self, workspace: Workspace, path: str) -> str:
-        return await asyncio.to_thread(_difference, _folder(workspace), path)
+    async def difference(self, workspace: Folder, path: str) -> str:
+        """Return how one file differs from the last commit. Raises: ToolFault, OutsideWorkspace."""
+        return await asyncio.to_thread(_difference, workspace, path)
 
     async def prepare_commit(
-        self, workspace: Workspace, message: str, paths: Sequence[str], *, head: str | None
+        self, workspace: Folder, message: str, paths: Sequence[str], *, head: str | None
     ) -> PreparedCommit:
-        return await asyncio.to_thread(_prepared, _folder(workspace), message, paths, head, self._user())
+        """Store a commit of these paths on top of `head`, on no branch yet. Raises: StateChanged, ToolFault."""
+        return await asyncio.to_thread(_prepared, workspace, message, paths, head, self._user())
 
-    async def finish_commit(self, workspace: Workspace, commit: str, paths: Sequence[str], *, head: str | None) -> None:
-        folder = _folder(workspace)
-        await self._hold_git_files(folder)
-        await run_uncancellable(lambda: _finish(folder, commit, paths, head))
+    async def finish_commit(self, workspace: Folder, commit: str, paths: Sequence[str], *, head: str | None) -> None:
+        """Make the prepared commit the newest of the current branch. Raises: StateChanged if the branch moved; ToolFault."""
+        await self._hold_git_files(workspace)
+        await run_uncancellable(lambda: _finish(workspace, commit, paths, head))
 
-    async def settle_commit(self, workspace: Workspace, commit: str, paths: Sequence[str]) -> bool:
-        folder = _folder(workspace)
-        await self._hold_git_files(folder)
-        return await run_uncancellable(lambda: _settled(folder, commit, paths))
+    async def settle_commit(self, workspace: Folder, commit: str, paths: Sequence[str]) -> bool:
+        """Return whether the current branch has the prepared commit, after a crash; if it is the newest, the index has its files too.
 
-    async def create_branch(self, workspace: Workspace, name: str) -> None:
-        folder = _folder(workspace)
-        await self._hold_git_files(folder, f"refs/heads/{name}")
-        await asyncio.to_thread(_branch, folder, name)
+        Raises: ToolFault.
+        """
+        await self._hold_git_files(workspace)
+        return await run_uncancellable(lambda: _settled(workspace, commit, paths))
 
-    async def create_worktree(self, workspace: Workspace, branch: str) -> str:
-        folder = _folder(workspace)
-        await self._hold_git_files(folder, f"refs/heads/{branch}")
-        return await run_uncancellable(lambda: add_worktree(folder, branch, self._elsewhere))
+    async def set_identity(self, workspace: Folder, identity: GitIdentity) -> None:
+        """Write who commits into the repository's own configuration. Needs the workspace's lease. Raises: ToolFault."""
+        repository = await asyncio.to_thread(find_repository, workspace)
+        await self._layers.hold(repository.jail.root, ["/".join((*repository.common, "config"))], ())
+        user = {"name": identity.name, "email": identity.email}
+        await run_uncancellable(lambda: write_user(repository, user))
 
-    async def push_offer(self, workspace: Workspace) -> PushOffer:
-        return await asyncio.to_thread(read_push_offer, _folder(workspace))
+    async def create_branch(self, workspace: Folder, name: str) -> None:
+        """Create a branch at the last commit and switch to it; no file changes. Raises: FileExists, ToolFault, Invalid."""
+        await self._hold_git_files(workspace, f"refs/heads/{name}")
+        await asyncio.to_thread(_branch, workspace, name)
 
-    async def push(self, workspace: Workspace, wanted: PushRequest) -> None:
-        folder, offered = _folder(workspace), GitHead(f"refs/heads/{wanted.branch}", wanted.head)
-        await run_uncancellable(lambda: push(folder, wanted.remote, wanted.address, offered, self._environ))
+    async def create_worktree(self, workspace: Folder, branch: str) -> str:
+        """Create a branch at the last commit and a folder where it is checked out; return the folder. Needs the workspace's lease.
+
+        Raises: FileExists, ToolFault, Invalid; then nothing was changed."""
+        await self._hold_git_files(workspace, f"refs/heads/{branch}")
+        return await run_uncancellable(lambda: add_worktree(workspace, branch, self._elsewhere))
+
+    async def push_offer(self, workspace: Folder) -> PushOffer:
+        """Return where the current branch could be pushed, without asking a remote. Raises: ToolFault."""
+        return await asyncio.to_thread(read_push_offer, workspace)
+
+    async def push(self, workspace: Folder, request: PushRequest) -> None:
+        """Push as the person, never by force. Raises: StateChanged if something is not as shown; ToolFault."""
+        folder, offered = workspace, GitHead(f"refs/heads/{request.branch}", request.head)
+        await run_uncancellable(lambda: push(folder, request.remote, request.address, offered, self._environ))
 
     async def _hold_git_files(self, folder: Folder, new_reference: str | None = None) -> None:
         """Keeps for the tasks of jobs what a commit or a new branch changes of git's own files. Objects are only added."""
@@ -104,160 +119,134 @@ class LocalGitRepositories:
 def _git_files(folder: Folder, new_reference: str | None) -> tuple[str, list[str]]:
     """Returns the folder of the main worktree, and which files in it are written."""
     try:
-        place = find_repository(folder)
-        reference = read_head(place).reference
+        repository = find_repository(folder)
+        reference = read_head(repository).reference
     except ToolFault:
         return folder.root, []  # what writes them reports it
-    own = [(*place.own, *name.split("/")) for name in ("HEAD", "index", "index.lock", "logs/HEAD")]
-    named = [name for name in (reference, new_reference) if name is not None and is_branch_reference(name)]
-    common = [(*place.common, *start, *name.split("/")) for name in named for start in ((), ("logs",))]
-    worktrees = [(*place.common, WORKTREES)] if new_reference is not None else []
-    return place.jail.root, ["/".join(parts) for parts in (*own, *common, *worktrees)]
+    own_files = [(*repository.own, *name.split("/")) for name in ("HEAD", "index", "index.lock", "logs/HEAD")]
+    references = [name for name in (reference, new_reference) if name is not None and is_branch_reference(name)]
+    common = [(*repository.common, *start, *name.split("/")) for name in references for start in ((), ("logs",))]
+    worktrees = [(*repository.common, WORKTREES)] if new_reference is not None else []
+    return repository.jail.root, ["/".join(parts) for parts in (*own_files, *common, *worktrees)]
 
 
-def _state(folder: Folder, opened: Collection[str], generated: frozenset[str]) -> GitState:
+def _state(folder: Folder, opened: Collection[str], generated: frozenset[str], person: Mapping[str, str]) -> GitState:
     try:
-        place = find_repository(folder)
-        head = read_head(place)
-        with own_git_folder(place, head) as environment:
-            files, whole = list_changed_files(folder, environment, opened, generated)
+        repository = find_repository(folder)
+        head = read_head(repository)
+        with own_git_folder(repository, head) as environment:
+            files, complete = list_changed_files(folder, environment, opened, generated)
+        user, hooks = read_user(repository, person), hooks_not_run(folder, repository)
     except NoRepository as none:
         return GitState(reason=none.message)
-    return GitState(head.branch, head.commit, files, complete=whole)
+    identity = GitIdentity(user.get("name", ""), user.get("email", ""))
+    return GitState(head.branch, head.commit, files, complete=complete, identity=identity, hooks_not_run=hooks)
 
 
 def _difference(folder: Folder, path: str) -> str:
     entry = folder.jail.entry(path)
-    place = find_repository(folder)
-    head = read_head(place)
-    with own_git_folder(place, head) as environment:
+    repository = find_repository(folder)
+    head = read_head(repository)
+    with own_git_folder(repository, head) as environment:
         against = head.commit or run_git(_EMPTY_TREE, folder=folder.root, environment=environment).decode().strip()
         printed = run_git((*_DIFF, against, "--", entry.path), folder=folder.root, environment=environment)
     return printed[:MOST_PRINTED].decode(errors="replace")
 
 
-def _prepared(folder: Folder, message: str, paths: Sequence[str], expected: str | None, user: str) -> PreparedCommit:
-    place = find_repository(folder)
-    head = _require_head(place, expected)
-    if not user:
+def _prepared(
+    folder: Folder, message: str, paths: Sequence[str], expected: str | None, person: Mapping[str, str]
+) -> PreparedCommit:
+    repository = find_repository(folder)
+    head = _require_head(repository, expected)
+    user = read_user(repository, person)
+    if not {"name", "email"} <= user.keys():
         raise ToolFault(
-            "Git does not know your name. Set it on the server's machine with 'git config --global user.name' and"
-            " 'git config --global user.email'."
+            "Git does not know who commits: neither this repository nor your own configuration has a name and an e-mail address."
+            " Set them beside the commit message, or in the folder with 'git config user.name' and 'git config user.email'."
         )
-    require_no_operation(place)
-    with _with_paths_added(folder, place, head, paths, user) as (environment, _):
+    require_no_operation(repository)
+    with _with_paths_added(folder, repository, head, paths, gitconfig_of(user)) as (environment, _):
         require_no_conflicts(folder, environment)
         tree = run_git(("write-tree",), folder=folder.root, environment=environment).decode().strip()
         parents = ("-p", head.commit) if head.commit else ()
-        words = ("commit-tree", tree, *parents, "-F", "-")
-        made = run_git(words, folder=folder.root, environment=environment, given=message.encode()).decode().strip()
-        changed = run_git((*_CHANGED, made), folder=folder.root, environment=environment)
-        return PreparedCommit(made, changed[:MOST_PRINTED].count(b"\0"), complete=len(changed) <= MOST_PRINTED)
+        arguments = ("commit-tree", tree, *parents, "-F", "-")
+        commit = (
+            run_git(arguments, folder=folder.root, environment=environment, stdin=message.encode()).decode().strip()
+        )
+        changed = run_git((*_CHANGED, commit), folder=folder.root, environment=environment)
+        hooks, count = hooks_not_run(folder, repository), changed[:MOST_PRINTED].count(b"\0")
+        return PreparedCommit(commit, count, complete=len(changed) <= MOST_PRINTED, hooks_not_run=hooks)
 
 
 def _finish(folder: Folder, commit: str, paths: Sequence[str], expected: str | None) -> None:
     """Under the lock of the index: the branch moves in git's own way, with its log; then the index has the committed files too."""
-    place = find_repository(folder)
-    head = _require_head(place, expected)
-    require_no_operation(place)
+    repository = find_repository(folder)
+    head = _require_head(repository, expected)
+    require_no_operation(repository)
     before = head.commit or "0" * len(commit)
-    with _locked_index(place) as write, _with_paths_added(folder, place, head, paths) as (_, index):
+    with (
+        locked_git_file(repository.jail, repository.own, "index") as write,
+        _with_paths_added(folder, repository, head, paths) as (_, index),
+    ):
         try:
-            words = ("update-ref", "-m", "commit", head.reference or "HEAD", commit, before)
-            run_git(words, folder=folder.root, environment=real_git_folder(place))
+            arguments = ("update-ref", "-m", "commit", head.reference or "HEAD", commit, before)
+            run_git(arguments, folder=folder.root, environment=real_git_folder(repository))
         except CommandFailed as failed:
             raise StateChanged(f"The branch was moved by somebody else meanwhile. {failed.message}") from None
         write(index.read_bytes())
 
 
 def _settled(folder: Folder, commit: str, paths: Sequence[str]) -> bool:
-    place = find_repository(folder)
-    head = read_head(place)
-    _remove_our_lock(place)
+    repository = find_repository(folder)
+    head = read_head(repository)
+    remove_our_lock(repository.jail, repository.own, "index")
     if head.commit != commit:
-        return head.commit is not None and _is_ancestor(folder, place, commit, head.commit)
-    with _locked_index(place) as write, _with_paths_reset(folder, place, head, paths) as index:
+        return head.commit is not None and _is_ancestor(folder, repository, commit, head.commit)
+    with (
+        locked_git_file(repository.jail, repository.own, "index") as write,
+        _with_paths_reset(folder, repository, head, paths) as index,
+    ):
         write(index.read_bytes())
     return True
 
 
-def _remove_our_lock(place: RepositoryPlace) -> None:
-    """Removes the lock of the index that a server left that died. No other one is at work here: the caller has the workspace's lease."""
-    with place.jail.folder(WorkspacePath(place.own), flags=os.O_RDONLY) as git:
-        try:
-            fd = os.open("index.lock", os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=git)
-        except OSError:
-            return
-        with os.fdopen(fd, "rb") as lock:
-            if lock.read(len(_OUR_LOCK) + 1) == _OUR_LOCK:
-                os.unlink("index.lock", dir_fd=git)
-
-
-def _is_ancestor(folder: Folder, place: RepositoryPlace, commit: str, head: str) -> bool:
+def _is_ancestor(folder: Folder, repository: RepositoryPlace, commit: str, head: str) -> bool:
     try:
-        words = ("merge-base", "--is-ancestor", commit, head)
-        run_git(words, folder=folder.root, environment=real_git_folder(place))
+        arguments = ("merge-base", "--is-ancestor", commit, head)
+        run_git(arguments, folder=folder.root, environment=real_git_folder(repository))
     except CommandFailed:
         return False
     return True
 
 
 @contextmanager
-def _with_paths_reset(folder: Folder, place: RepositoryPlace, head: GitHead, paths: Sequence[str]) -> Iterator[Path]:
+def _with_paths_reset(
+    folder: Folder, repository: RepositoryPlace, head: GitHead, paths: Sequence[str]
+) -> Iterator[Path]:
     """Yields a copy of the index that has these paths as the newest commit has them: they may have changed since."""
-    with tempfile.TemporaryDirectory(prefix="anycowork-index-") as made:
-        index = Path(made, "index")
-        _copy_index(place, index)
-        with own_git_folder(place, head, user="", index=index) as environment:
-            given = b"".join(os.fsencode(path) + b"\0" for path in paths)
+    with tempfile.TemporaryDirectory(prefix="anycowork-index-") as temporary_folder:
+        index = Path(temporary_folder, "index")
+        _copy_index(repository, index)
+        with own_git_folder(repository, head, user="", index=index) as environment:
+            path_list = b"".join(os.fsencode(path) + b"\0" for path in paths)
             reset = ("reset", "-q", "--pathspec-from-file=-", "--pathspec-file-nul")
-            run_git(reset, folder=folder.root, environment=environment, given=given)
+            run_git(reset, folder=folder.root, environment=environment, stdin=path_list)
             yield index
 
 
 @contextmanager
 def _with_paths_added(
-    folder: Folder, place: RepositoryPlace, head: GitHead, paths: Sequence[str], user: str = ""
+    folder: Folder, repository: RepositoryPlace, head: GitHead, paths: Sequence[str], user: str = ""
 ) -> Iterator[tuple[dict[str, str], Path]]:
     """Yields the environment of git with a copy of the index that has these paths as they are now, and that copy."""
-    with tempfile.TemporaryDirectory(prefix="anycowork-index-") as made:
-        index = Path(made, "index")
-        _copy_index(place, index)
-        with own_git_folder(place, head, user=user, index=index) as environment:
-            given = b"".join(os.fsencode(folder.jail.entry(path).path) + b"\0" for path in paths)
+    with tempfile.TemporaryDirectory(prefix="anycowork-index-") as temporary_folder:
+        index = Path(temporary_folder, "index")
+        _copy_index(repository, index)
+        with own_git_folder(repository, head, user=user, index=index) as environment:
+            path_list = b"".join(os.fsencode(folder.jail.entry(path).path) + b"\0" for path in paths)
             add = ("add", "--all", "--pathspec-from-file=-", "--pathspec-file-nul")
-            run_git(add, folder=folder.root, environment=environment, given=given)
+            run_git(add, folder=folder.root, environment=environment, stdin=path_list)
             yield environment, index
-
-
-@contextmanager
-def _locked_index(place: RepositoryPlace) -> Iterator[Callable[[bytes], None]]:
-    """Yields what writes the index. Raises: ToolFault if another git has the lock."""
-    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-    with place.jail.folder(WorkspacePath(place.own), flags=os.O_RDONLY) as git:
-        try:
-            fd = os.open("index.lock", flags, 0o644, dir_fd=git)
-        except FileExistsError:
-            raise ToolFault("Another git is at work in this repository. Try again when it has finished.") from None
-        os.write(fd, _OUR_LOCK)
-
-        def write(data: bytes) -> None:
-            os.ftruncate(fd, 0)
-            os.lseek(fd, 0, os.SEEK_SET)
-            with os.fdopen(os.dup(fd), "wb") as file:
-                file.write(data)
-            os.fsync(fd)
-            give_to_owner_of(git, "index.lock")
-            os.rename("index.lock", "index", src_dir_fd=git, dst_dir_fd=git)
-
-        try:
-            yield write
-        finally:
-            os.close(fd)
-            try:
-                os.unlink("index.lock", dir_fd=git)
-            except FileNotFoundError:
-                pass  # it is the index now
 
 
 def _branch(folder: Folder, name: str) -> None:
@@ -268,27 +257,55 @@ def _branch(folder: Folder, name: str) -> None:
     run_git(("symbolic-ref", "-m", "switched", "HEAD", branch.reference), folder=folder.root, environment=real)
 
 
-def _require_head(place: RepositoryPlace, expected: str | None) -> GitHead:
-    head = read_head(place)
+def _require_head(repository: RepositoryPlace, expected: str | None) -> GitHead:
+    head = read_head(repository)
     if head.commit != expected:
         raise StateChanged("Somebody committed meanwhile. Nothing was committed; look at the state again.")
     return head
 
 
-def _copy_index(place: RepositoryPlace, target: Path) -> None:
+def _copy_index(repository: RepositoryPlace, target: Path) -> None:
     """Copies it with its time: by that git knows which files may have changed within the second in which they were added."""
     try:
-        with place.jail.regular_file(WorkspacePath((*place.own, "index"))) as (fd, _), target.open("wb") as copy:
+        with (
+            repository.jail.regular_file(WorkspacePath((*repository.own, "index"))) as (fd, _),
+            target.open("wb") as copy,
+        ):
             while piece := os.read(fd, 1 << 20):
                 copy.write(piece)
             copy.flush()
-            found = os.fstat(fd)
-            os.utime(copy.fileno(), ns=(found.st_atime_ns, found.st_mtime_ns))
+            status = os.fstat(fd)
+            os.utime(copy.fileno(), ns=(status.st_atime_ns, status.st_mtime_ns))
     except ToolFault:
         return  # a repository without a first commit has none
 
 
-def _folder(workspace: Workspace) -> Folder:
-    if not isinstance(workspace, Folder):
-        raise TypeError("a repository is read in a workspace that LocalWorkspaces opened")
-    return workspace
+_OPERATIONS = {
+    "rebase-merge": "rebase",
+    "rebase-apply": "rebase",
+    "MERGE_HEAD": "merge",
+    "CHERRY_PICK_HEAD": "cherry-pick",
+    "REVERT_HEAD": "revert",
+}
+_UNMERGED = ("ls-files", "--unmerged", "-z", "--full-name")
+
+
+def require_no_operation(repository: RepositoryPlace) -> None:
+    """Raises: StateChanged. A commit of ours would have one parent: of a merge it would lose the other one."""
+    for name, operation in _OPERATIONS.items():
+        if repository.jail.stat(WorkspacePath((*repository.own, name))) is not None:
+            raise StateChanged(
+                f"A {operation} is in progress in this repository. Nothing was changed. Finish it in a terminal with"
+                f" 'git {operation} --continue', or end it with 'git {operation} --abort'."
+            )
+
+
+def require_no_conflicts(folder: Folder, environment: Mapping[str, str]) -> None:
+    """Raises: ToolFault if files are left in the index whose conflicts nobody resolved: no commit can be made of it."""
+    printed = run_git(_UNMERGED, folder=folder.root, environment=environment)
+    paths = sorted({line.partition(b"\t")[2].decode(errors="replace") for line in printed.split(b"\0") if line})
+    if paths:
+        more = f" and {len(paths) - 1:,} more" if len(paths) > 1 else ""
+        raise ToolFault(
+            f"Git still has conflicts in '{shown(paths[0])}'{more}. Nothing was committed. Resolve them first, then choose these files too."
+        )

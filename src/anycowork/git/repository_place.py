@@ -11,7 +11,7 @@ from anycowork.workspace.paths import WorkspacePath
 
 GIT = ".git"
 WORKTREES = "worktrees"
-_LARGEST_SMALL_FILE = 1 << 20
+LARGEST_SMALL_FILE = 1 << 20
 
 
 class NoRepository(ToolFault):
@@ -43,14 +43,14 @@ class RepositoryPlace:
     def read_own(self, *parts: str) -> str | None:
         return _read(self.jail, (*self.own, *parts))
 
-    def read_common(self, *parts: str, most: int = _LARGEST_SMALL_FILE) -> str | None:
+    def read_common(self, *parts: str, most: int = LARGEST_SMALL_FILE) -> str | None:
         return _read(self.jail, (*self.common, *parts), most)
 
 
 def find_repository(folder: Folder) -> RepositoryPlace:
     """Raises: NoRepository."""
-    found = folder.jail.stat(WorkspacePath((GIT,)))
-    if found is None:
+    status = folder.jail.stat(WorkspacePath((GIT,)))
+    if status is None:
         raise NoRepository("This folder is not a git repository.")
     link = _read(folder.jail, (GIT,))
     if link is None:
@@ -60,23 +60,23 @@ def find_repository(folder: Folder) -> RepositoryPlace:
 
 def _linked(folder: Folder, link: str) -> RepositoryPlace:
     """Believes the file only if the repository that it names knows this folder as its worktree."""
-    own = Path(link.removeprefix("gitdir:").strip())
+    git_folder = Path(link.removeprefix("gitdir:").strip())
     unknown = NoRepository("Here '.git' names a repository that does not know this folder as its worktree.")
-    expected = own.is_absolute() and ".." not in own.parts and own.parts[-3:-1] == (GIT, WORKTREES)
+    expected = git_folder.is_absolute() and ".." not in git_folder.parts and git_folder.parts[-3:-1] == (GIT, WORKTREES)
     if not link.startswith("gitdir:") or not expected:
         raise unknown
     try:
-        jail = Jail(str(own.parents[2]), is_real=True)
+        jail = Jail(str(git_folder.parents[2]), is_real=True)
     except (OSError, ValueError):
         raise unknown from None
-    place = RepositoryPlace(jail, folder.root, (GIT, WORKTREES, own.name))
-    knows_us = (place.read_own("gitdir") or "").strip() == str(Path(folder.root, GIT))
-    if not knows_us or (place.read_own("commondir") or "").strip() != "../..":
+    repository = RepositoryPlace(jail, folder.root, (GIT, WORKTREES, git_folder.name))
+    knows_us = (repository.read_own("gitdir") or "").strip() == str(Path(folder.root, GIT))
+    if not knows_us or (repository.read_own("commondir") or "").strip() != "../..":
         raise unknown
-    return place
+    return repository
 
 
-def _read(jail: Jail, parts: tuple[str, ...], most: int = _LARGEST_SMALL_FILE) -> str | None:
+def _read(jail: Jail, parts: tuple[str, ...], most: int = LARGEST_SMALL_FILE) -> str | None:
     """Returns the text of a file; None if there is none. Follows no link."""
     try:
         with jail.regular_file(WorkspacePath(parts)) as (fd, _):

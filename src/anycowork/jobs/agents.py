@@ -10,7 +10,10 @@ from anycowork.domain.values import replace
 from anycowork.permissions.roles import RoleRegistry
 
 _CHANGING = frozenset({Permission.WRITE_FILES, Permission.CREATE_FILES, Permission.DELETE_FILES})
-_BUILT_IN = (AgentSpec(PLANNER_AGENT, Role.PLANNER), AgentSpec(WORKER_AGENT, Role.ACTOR))
+_BUILT_IN = (
+    AgentSpec(PLANNER_AGENT, Role.PLANNER, description="looks around and makes plans; changes nothing"),
+    AgentSpec(WORKER_AGENT, Role.ACTOR, description="does one task: reads, changes and runs things"),
+)
 
 
 class AgentRegistry:
@@ -24,18 +27,26 @@ class AgentRegistry:
         self._roles = roles
 
     def all(self) -> list[AgentSpec]:
-        known = {agent.name: agent for agent in (*_BUILT_IN, *self._configured())}
-        return list(known.values())
+        agents = {agent.name: agent for agent in (*_BUILT_IN, *self._configured())}
+        return list(agents.values())
 
     def find(self, name: str) -> AgentSpec | None:
         return next((agent for agent in self.all() if agent.name == name), None)
+
+    def askable(self, role: str) -> tuple[AgentSpec, ...]:
+        """Return the agents that the agent of a chat in this role may give tasks to: all but itself, and a worker in each role that
+        its role may delegate to."""
+        agents = {agent.name: agent for agent in self.all() if agent.name != PRIMARY_AGENT}
+        worker = agents[WORKER_AGENT]
+        lent = {name: replace(worker, name=name, role=name) for name in self._roles.stored(role).delegates}
+        return tuple({**lent, **agents}.values())
 
     def planner(self) -> AgentSpec:
         return self.find(PLANNER_AGENT) or _BUILT_IN[0]
 
     def primary(self, role: str) -> AgentSpec:
-        named = self.find(PRIMARY_AGENT)
-        return replace(named, role=role) if named else AgentSpec(PRIMARY_AGENT, role)
+        configured = self.find(PRIMARY_AGENT)
+        return replace(configured, role=role) if configured else AgentSpec(PRIMARY_AGENT, role)
 
     def worker(self, step: PlanStep) -> AgentSpec:
         """The agent that the step names, else the worker: in the role that the step names, or with the model that a race names."""

@@ -10,30 +10,51 @@ from collections.abc import Awaitable, Callable, Sequence
 
 from anycowork.domain import event_factory
 from anycowork.domain.chats import Chat, ChatState, EndReason, Turn, TurnState
-from anycowork.domain.errors import AnyCoworkError, ChatHeld, NotFound, StorageFault
+from anycowork.domain.errors import AnyCoworkError, ChatHeld, ContentElsewhere, NotFound, StorageFault, TooManyFaults
 from anycowork.domain.jobs import Job, JobStatus, JobTask, OnFailure
 from anycowork.domain.journal import SetChat, Write
 from anycowork.domain.messages import Json, Message
-from anycowork.domain.ports import Clock, Journal, Store
+from anycowork.domain.ports import Clock
 from anycowork.domain.task_progress import TaskStatus
 from anycowork.domain.values import replace
 from anycowork.jobs.agents import AgentRegistry
-from anycowork.jobs.failures import MOST_INTERRUPTIONS, MOST_REPLANS, after_failure, after_turn
+from anycowork.jobs.failures import (
+    MOST_INTERRUPTIONS,
+    MOST_REPLANS,
+    after_failure,
+    after_turn,
+    end_of_turn,
+    is_accepted,
+    named_gap,
+    spent_limit,
+    tasks_failed,
+)
 from anycowork.jobs.isolated_tasks import IsolatedTasks, is_reported
-from anycowork.jobs.job_placement import JobPlacement, LocalPlacement
+from anycowork.jobs.job_cancellation import JobCanceller
 from anycowork.jobs.job_records import JobRecords
 from anycowork.jobs.job_state import JobState, JobStates
-from anycowork.jobs.job_writer import ChatTurns, JobWriter
+from anycowork.jobs.job_writer import JobWriter
+from anycowork.jobs.policies import NO_PLAN
 from anycowork.jobs.task_briefs import job_results, plain_response, replan_request, summaries
 from anycowork.jobs.task_commits import TaskMerge
 from anycowork.jobs.task_dispatcher import TaskDispatcher
+from anycowork.sandbox.remote.remote_runs import RemoteRuns
+from anycowork.store.sql.journal import Journal
+from anycowork.store.sql.store import Store
+from anycowork.turns.chat_coordinator import ChatCoordinator
+from anycowork.turns.job_placement import JobPlacement, LocalPlacement
 
 log = logging.getLogger(__name__)
+_INTERNAL_ERROR: Json = {
+    "code": "internal_error",
+    "message": "An internal error occurred; see the log. The job cannot go on.",
+    "retryable": False,
+}
 LIVE = (JobStatus.PLANNING, JobStatus.RUNNING, JobStatus.PAUSED)
 
 
 class JobCoordinator:
-    """`parallel_tasks` is how many tasks of a job may run at the same time; `on_done` is called with a chat whose jobs have gone on as far
+    """`parallel_tasks` is how many tasks of a job may run at the same time; `on_done` are called with a chat whose jobs have gone on as far
     as they can for now; `placement` says which jobs are left to other processes."""
 
     def __init__(
@@ -41,13 +62,14 @@ class JobCoordinator:
         *,
         journal: Journal,
         store: Store,
-        turns: ChatTurns,
+        turns: ChatCoordinator,
         agents: AgentRegistry,
         isolated: IsolatedTasks,
         clock: Clock,
         tasks: asyncio.TaskGroup,
         parallel_tasks: Callable[[], int] = lambda: 4,
         placement: JobPlacement | None = None,
+        remote: RemoteRuns | None = None,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
         self._store = store
@@ -65,9 +87,12 @@ class JobCoordinator:
             writer=self._writer,
             clock=clock,
             parallel_tasks=parallel_tasks,
+            remote=remote,
+            wake=self.wake,
         )
+        self.canceller = JobCanceller(store=store, turns=turns, isolated=isolated, writer=self._writer, clock=clock)
         self._placement = placement or LocalPlacement()
-        self.on_done: Callable[[str], None] = lambda chat_id: None
+        self.on_done: list[Callable[[str], None]] = []
         self._tasks = tasks
         self._sleep = sleep
         self._closed = False
@@ -103,6 +128,14 @@ class JobCoordinator:
             if not await self._placement.runs_here(job):
                 await self._placement.leave(job)
 
+    async def require_reachable(self, job: Job) -> None:
+        """Raises: ContentElsewhere if a server has the job's changes that does not run."""
+        if (away := await self.find_away(job)) is not None:
+            raise away
+
+    async def find_away(self, job: Job) -> ContentElsewhere | None:
+        return await self._placement.find_away(job)
+
     def is_woken(self, chat_id: str) -> bool:
         return chat_id in self._woken
 
@@ -110,7 +143,8 @@ class JobCoordinator:
         try:
             await self._go_on_when_stored(chat_id)
         finally:
-            self.on_done(chat_id)
+            for notify in self.on_done:
+                notify(chat_id)
 
     async def _go_on_when_stored(self, chat_id: str) -> None:
         wait = 0.5
@@ -142,32 +176,25 @@ class JobCoordinator:
                 await self._end_faulty(job)
 
     async def _end_faulty(self, job: Job) -> None:
-        error: Json = {
-            "code": "internal_error",
-            "message": "An internal error occurred; see the log. The job cannot go on.",
-            "retryable": False,
-        }
         async with self._turns.exclusive(job.chat_id):
-            at = self._clock.now()
-            tasks = [task for task in await self._store.tasks(job.id) if not task.status.over]
-            failed = [replace(task, status=TaskStatus.FAILED, error=error, completed_at=at) for task in tasks]
-            ended = replace(job, status=JobStatus.FAILED, error=error, completed_at=at)
-            events = (*map(event_factory.task_ended, failed), event_factory.job_completed(ended))
-            await self._writer.write(job, *failed, ended, SetChat(ChatState.IDLE), events=events)
+            await self._writer.fail(job, await self._store.tasks(job.id), _INTERNAL_ERROR)
 
     async def advance(self, job_id: str) -> None:
         """Takes the job one step on, unless another turn of its chat is under way: that turn's end comes here again."""
         job = await self._store.job(job_id, with_plan=False)
         if job is None or self._closed:
             return
-        if not await self._placement.runs_here(job):
+        if job.asked_by is None and not await self._placement.runs_here(job):
             await self._placement.leave(job)
             return
         async with self._turns.exclusive(job.chat_id) as chat:
             self._woken.discard(chat.id)  # what happens from here on may need another step
             job = await self._store.job(job_id, with_plan=False)
-            live = await self._store.current_turns(chat.id)
-            if job is None or any(turn.job_id != job_id or turn.task_id is None for turn in live):
+            turns = await self._store.current_turns(chat.id)
+            if job is None or await self.canceller.cancel_unasked(job, turns):
+                return
+            live = [turn for turn in turns if turn.id != job.asked_by]
+            if any(turn.job_id != job_id or turn.task_id is None for turn in live):
                 return
             try:
                 await self._step(job, chat, live)
@@ -189,19 +216,21 @@ class JobCoordinator:
 
     async def planning_phase(self, job: Job, chat: Chat) -> None:
         """Asks the planning agent for a plan; what it proposes waits for a person."""
-        asked = job.replan_id or job.message_id
-        before = [turn for turn in await self._store.job_turns(job.id, None) if turn.message_id == asked]
+        request_id = job.replan_id or job.message_id
+        before = [turn for turn in await self._store.job_turns(job.id, None) if turn.message_id == request_id]
         last = before[-1] if before else None
         if last is None or (last.reason is EndReason.INTERRUPTED and len(before) <= MOST_INTERRUPTIONS):
-            turn = self._records.turn(job, role=self._agents.planner().role, message_id=asked)
+            turn = self._records.turn(job, role=self._agents.planner().role, message_id=request_id)
             await self._writer.begin(job, [turn])
             return
         status = JobStatus.CANCELLED if last.reason is EndReason.STOPPED else JobStatus.FAILED
-        await self._writer.end(job, status, _why(last))
+        without_plan = (last.error or {}).get("code") == TooManyFaults.code
+        await self._writer.end(job, status, NO_PLAN if without_plan else end_of_turn(last))
 
     async def replan(self, job: Job, tasks: Sequence[JobTask], *writes: Write) -> None:
         """Asks the planning agent how to go on from here. Only inside the chat's lock, and while no turn runs."""
-        request = self._records.replan(job, replan_request(job, tasks), summaries(tasks))
+        origins = await self._store.origins.of_job(job.id)
+        request = self._records.replan(job, replan_request(job, tasks), summaries(tasks), origins)
         planning = replace(job, status=JobStatus.PLANNING, replan_id=request.id, error=None, completed_at=None)
         events = (event_factory.job_updated(planning, ChatState.RUNNING),)
         await self._writer.write(job, *writes, request, planning, SetChat(ChatState.RUNNING), events=events)
@@ -221,54 +250,68 @@ class JobCoordinator:
         if await self._settle(job, chat, state, live):
             await self._writer.rest(job, JobStatus.PAUSED)
             return
-        asked = {turn.task_id for turn in live}
+        questioned = {turn.task_id for turn in live}
         failed = state.named(state.failed)
+        if (spent := spent_limit(failed)) is not None:
+            if not live and not state.at_work:
+                await self._stop_at_limit(job, state, spent)
+            return
         if failed and job.on_failure is OnFailure.REPLAN and await self._may_replan(job):
             if not state.at_work and not live:
                 await self.replan(job, list(state.tasks.values()))
             return
         for task in failed if job.on_failure is OnFailure.ASK else ():
-            if "decision" not in (task.error or {}) and task.id not in asked:
-                await self._ask(job, *self._records.failure_question(job, task))
-                asked.add(task.id)
+            if "decision" not in (task.error or {}) and task.id not in questioned:
+                dependants = [other.id for other in state.tasks.values() if task.id in other.dependencies]
+                await self._ask(job, *self._records.failure_question(job, task, dependants))
+                questioned.add(task.id)
         started = await self._dispatcher.dispatch(job, chat, state)
         if started and not state.at_work:
             self.wake(job.chat_id)  # nothing could be started: what failed is settled next
-        elif not (asked or live or state.at_work):
+        elif not (questioned or live or state.at_work or self._dispatcher.waits_for_labels(state)):
             await self._close(job, chat, state)
             self._states.forget(job.id)
+
+    async def _stop_at_limit(self, job: Job, state: JobState, spent: Json) -> None:
+        """The job has used what it may: what has not started waits until a person raises the limit."""
+        some = any(task.status is TaskStatus.COMPLETED for task in state.tasks.values())
+        if job.collects and some:
+            await self._writer.rest(job, JobStatus.AWAITING_COMMIT, spent)
+        else:
+            await self._writer.end(job, JobStatus.FAILED, spent)
+        self._states.forget(job.id)
 
     async def _may_replan(self, job: Job) -> bool:
         """Whether the planning agent is asked once more; a job that fails again and again ends instead of going in circles."""
         plans = {turn.message_id for turn in await self._store.job_turns(job.id, None) if turn.plan_id is None}
-        return len(plans) <= MOST_REPLANS
+        return len(plans - {job.message_id}) < MOST_REPLANS
 
     async def _with_workspace(self, job: Job, chat: Chat) -> Job:
         """The job with the copy that collects its changes, if it needs one; failed if there can be none."""
         try:
-            found = await self._isolated.collecting(job, chat)
+            updated_job = await self._isolated.collecting(job, chat)
         except StorageFault:
             raise
         except AnyCoworkError as error:
             await self._writer.end(job, JobStatus.FAILED, event_factory.error_json(error))
             return replace(job, status=JobStatus.FAILED)
-        if found is not job:
-            await self._writer.write(found, found)
-        return found
+        if updated_job is not job:
+            await self._writer.write(updated_job, updated_job)
+        return updated_job
 
     async def _settle(self, job: Job, chat: Chat, state: JobState, live: Sequence[Turn]) -> bool:
         """Settles the tasks whose turns have ended. Returns whether a person stopped one."""
         at_work, changed, stopped = {turn.id for turn in live}, [], False
-        asked = {turn.task_id for turn in live}
+        questioned = {turn.task_id for turn in live}
         for task in state.running:
-            if task.turn_id in at_work or task.id in asked:
+            if task.turn_id in at_work or task.id in questioned:
                 continue
             if is_reported(task):
                 if (merged := await self._merge(job, chat, task)) is not None:
                     changed.append(merged)
                 continue
             turn = await self._store.turn(task.turn_id or "")
-            changed.append(after_turn(job, task, turn, at=self._clock.now()))
+            changed.append(after_turn(job, task, turn, now=self._clock.now()))
             stopped = stopped or (turn is not None and turn.reason is EndReason.STOPPED)
         updated = self.update_plan(state, changed)
         cleared = {task.id: task for task in await self._isolated.without_leftovers(job, state.named(state.leftovers))}
@@ -282,22 +325,24 @@ class JobCoordinator:
     async def _merge(self, job: Job, chat: Chat, task: JobTask) -> JobTask | None:
         """The task with its changes committed, or failed; None if a person is asked about a conflict first."""
         outcome = await self._isolated.merge(job, chat, task)
-        at = self._clock.now()
+        now = self._clock.now()
         if not isinstance(outcome, TaskMerge):
-            return after_failure(job, replace(task, result=None), outcome, at=at)
+            return after_failure(job, replace(task, result=None), outcome, now=now)
         if outcome.conflicts:
             await self._ask(job, *self._records.conflict_question(job, task, outcome.conflicts[0]))
             return None
         await self._isolated.remove([task.workspace])
-        done = replace(task, status=TaskStatus.COMPLETED, error=None, completed_at=at)
+        done = replace(task, status=TaskStatus.COMPLETED, error=None, completed_at=now)
         return replace(done, workspace=None, conflicts=None)
 
     def update_plan(self, state: JobState, changed: Sequence[JobTask]) -> tuple[JobTask, ...]:
         """Puts the changes into the state, and skips the dependants that can never start. Returns all that changed."""
         state.put(*changed)
-        at = self._clock.now()
+        if spent_limit(state.named(state.failed)) is not None:
+            return tuple(changed)  # a raised limit lets them start
+        now = self._clock.now()
         skipped = [
-            replace(task, status=TaskStatus.SKIPPED, completed_at=at) for task in state.named(list(state.to_skip))
+            replace(task, status=TaskStatus.SKIPPED, completed_at=now) for task in state.named(list(state.to_skip))
         ]
         state.put(*skipped)
         return (*changed, *skipped)
@@ -312,27 +357,37 @@ class JobCoordinator:
         """Nothing is left to start: the primary agent answers, a person reviews the changes, or the job has failed."""
         tasks = list(state.tasks.values())
         failed = [task.id for task in tasks if task.status is not TaskStatus.COMPLETED]
-        error = _not_completed(failed) if failed else None
         some = len(failed) < len(tasks)
+        error = tasks_failed(failed) if failed else None
+        if some and failed and is_accepted(tasks):
+            job, failed = replace(job, error=named_gap(failed)), []  # a person said that the job goes on without them
         if job.collects and some and (failed or job.race):
             await self._writer.rest(job, JobStatus.AWAITING_COMMIT, error)
             return
         if failed:
             await self._isolated.remove_all(job, tasks)
-            await self._writer.end(replace(job, workspace=None), JobStatus.FAILED, error)
+            await self._writer.end(replace(job, workspace=None, data_folder=None), JobStatus.FAILED, error)
+            return
+        if job.asked_by is not None:  # its result is the answer of the call that asked
+            done = replace(job, data_folder=None)
+            await self._writer.end(done, JobStatus.COMPLETED, job.error, final_response=tasks[0].result)
             return
         last = [turn for turn in await self._store.job_turns(job.id, None) if turn.plan_id is not None]
         if not last or (last[-1].reason is EndReason.INTERRUPTED and len(last) <= MOST_INTERRUPTIONS):
             turn = self._records.turn(job, role=chat.role, message_id=job.message_id, plan_id=job.plan_id)
-            results = self._records.results(job, turn, job_results(job, tasks), summaries(tasks))
-            over = () if state.small else (state.plan_update(job, ()),)  # the last task's event covers a small plan
-            await self._writer.begin(job, [turn], results, events=over)
+            origins = await self._store.origins.of_job(job.id)
+            results = self._records.results(job, turn, job_results(job, tasks), summaries(tasks), origins)
+            # The last task's event covers a small plan.
+            last_events = () if state.small else (state.plan_update(job, ()),)
+            gap = (job,) if job.error is not None else ()
+            await self._writer.begin(job, [turn], *gap, results, events=last_events)
         elif last[-1].reason is EndReason.STOPPED:
             await self._writer.rest(job, JobStatus.PAUSED)
         elif job.collects:
             await self._writer.rest(replace(job, final_response=plain_response(tasks)), JobStatus.AWAITING_COMMIT)
         else:  # the work is done, and only the words are missing
-            await self._writer.end(job, JobStatus.COMPLETED, _why(last[-1]), final_response=plain_response(tasks))
+            ended_job, reason = replace(job, data_folder=None), job.error or end_of_turn(last[-1])
+            await self._writer.end(ended_job, JobStatus.COMPLETED, reason, final_response=plain_response(tasks))
 
     async def _release(self, job: Job, chat: Chat, live: Sequence[Turn]) -> None:
         """A paused job holds its chat no longer than its running tasks."""
@@ -341,14 +396,3 @@ class JobCoordinator:
             await self._settle(job, chat, state, live)
         if not live and chat.state is ChatState.RUNNING:
             await self._writer.rest(job, JobStatus.PAUSED, job.error)
-
-
-def _not_completed(failed: Sequence[str]) -> Json:
-    named = ", ".join(one[:80] for one in failed[:20])
-    message = f"These tasks did not complete: {named}. Retry one of them to go on."
-    return {"code": "tasks_failed", "message": message, "retryable": True}
-
-
-def _why(turn: Turn) -> Json:
-    reason = turn.reason.value if turn.reason else "unknown"
-    return turn.error or {"code": reason, "message": f"The turn ended: {reason}.", "retryable": True}

@@ -16,12 +16,20 @@ log = logging.getLogger(__name__)
 
 
 class IsolatedTasks:
-    def __init__(self, copies: TaskWorkspaces, committer: TaskCommitter) -> None:
+    """`data_folder` is the id of the data folder that holds the copies, if several processes share a database."""
+
+    def __init__(self, copies: TaskWorkspaces, committer: TaskCommitter, data_folder: str | None = None) -> None:
         self._copies = copies
+        self._data_folder = data_folder
         self.committer = committer
 
     async def collecting(self, job: Job, chat: Chat) -> Job:
-        """Return the job with the copy that collects its changes, if it needs one. Raises: ToolFault, BadWorkspace."""
+        """Return the job with the data folder of its tasks' copies, and the copy that collects its changes, as far as it needs them.
+
+        Raises: ToolFault, BadWorkspace.
+        """
+        if job.isolates and self._data_folder not in (None, job.data_folder):
+            job = replace(job, data_folder=self._data_folder)
         if job.commit is not CommitMode.JOB or job.race or job.workspace is not None:
             return job
         return replace(job, workspace=await self._copies.create(chat.workspace))
@@ -42,12 +50,11 @@ class IsolatedTasks:
     async def merge(self, job: Job, chat: Chat, task: JobTask) -> TaskMerge | Json:
         """Commit the task's changes to the workspace, or to the copy that collects the job's; return the error if that failed."""
         assert task.workspace is not None, "only a task with its own copy is merged"
-        if await self._copies.has_commits(task.workspace):
-            return _COMMITS_MADE
         target = job.workspace or chat.workspace
-        chosen = {str(key): str(choice) for key, choice in (task.conflicts or {}).items()}
         try:
-            return await self.committer.commit(chat.id, task.turn_id, task.workspace, target, choices=chosen)
+            if await self._copies.has_commits(task.workspace):
+                return _COMMITS_MADE
+            return await self.committer.commit(chat.id, task.turn_id, task.workspace, target, choices=task.conflicts)
         except StorageFault:
             raise
         except AnyCoworkError as error:
@@ -64,7 +71,11 @@ class IsolatedTasks:
         """
         if job.race:
             return []
-        stale = [task for task in tasks if task.workspace is not None and task.status not in _AT_WORK]
+        stale = [
+            task
+            for task in tasks
+            if task.workspace is not None and task.status not in _AT_WORK and not is_interrupted(task)
+        ]
         await self.remove(task.workspace for task in stale)
         return [replace(task, workspace=None, conflicts=None) for task in stale]
 
@@ -89,21 +100,27 @@ _COMMITS_MADE: Json = {
 _AT_WORK = (TaskStatus.RUNNING, TaskStatus.COMPLETED)
 
 
+def is_interrupted(task: JobTask) -> bool:
+    """Whether a crash ended the last attempt: the next one goes on where it was, in the same place."""
+    return task.status is TaskStatus.PENDING and (task.error or {}).get("code") == "interrupted"
+
+
 def is_reported(task: JobTask) -> bool:
     """Whether the worker has reported success and its changes are still to be merged."""
     return task.status is TaskStatus.RUNNING and task.workspace is not None and task.result is not None
 
 
 def conflict_words(task: JobTask, conflict: MergeConflict) -> str:
-    shown = conflict.to_json()
+    sides_json = conflict.to_json()
+    author = conflict.other.words(job_id=task.job_id, chat_id=task.chat_id)
     sides = [
         f"{title}:\n{text if text is not None else '(there is no such file)'}"
         for title, text in (
-            ("The task's version", shown["task"]),
-            ("The version that is there now", shown["workspace"]),
+            ("The task's version", sides_json["task"]),
+            (f"The version that is there now, by {author}", sides_json["workspace"]),
         )
     ]
     return (
-        f"Task {task.id[:80]} and somebody else changed '{shown['path']}', and the two changes cannot be merged "
+        f"Task {task.id[:80]} and {author} changed '{sides_json['path']}', and the two changes cannot be merged "
         f"({conflict.reason}). Nothing was overwritten. Which version shall stay?\n\n" + "\n\n".join(sides)
     )

@@ -11,11 +11,12 @@ from anycowork.domain.errors import LimitReached, OutOfTime
 from anycowork.domain.jobs import Job
 from anycowork.domain.journal import Reserve
 from anycowork.domain.plan import Budget
-from anycowork.domain.ports import Clock, Store
+from anycowork.domain.ports import Clock
 from anycowork.domain.usage import ModelUsage, TurnUsage
 from anycowork.domain.values import replace, value
 from anycowork.jobs.job_usage import spent_by_turns
 from anycowork.permissions.budgets import BudgetUse, CostOf, overdrawn
+from anycowork.store.sql.store import Store
 
 
 @value
@@ -36,8 +37,24 @@ class _RunningTurns:
 
     def seconds(self, now: float, task_id: str | None) -> float:
         """Return the time of the present segments; the time of earlier ones is stored with the turns."""
-        counted = [one for one in self.contexts if one.started and task_id in (None, one.turn.task_id)]
-        return sum(one.seconds_at(now) - one.seconds_before for one in counted)
+        counted = [
+            context for context in self.contexts if context.time.started and task_id in (None, context.turn.task_id)
+        ]
+        return sum(context.time.seconds_at(now) - context.time.seconds_before for context in counted)
+
+
+def _reached(message: str, limit: str | None) -> LimitReached:
+    error = LimitReached(message)
+    error.limit = limit
+    return error
+
+
+def _shares(job: Job, task_id: str | None) -> list[_Share]:
+    """Return the limits that a turn of the job is under."""
+    shares = [_Share("job", job.limits.job)]
+    if task_id is not None:
+        shares.append(_Share("task", job.limits.task, task_id))
+    return [share for share in shares if share.budget != Budget()]
 
 
 class JobBudgets:
@@ -51,21 +68,21 @@ class JobBudgets:
     @asynccontextmanager
     async def limiting(self, context: TurnContext, job: Job) -> AsyncIterator[None]:
         """Hold the turn to what its job and its task may still use. Raises: LimitReached if no time is left."""
-        shares = [_Share("job", job.limits.job)]
-        if context.turn.task_id is not None:
-            shares.append(_Share("task", job.limits.task, context.turn.task_id))
-        shares = [share for share in shares if share.budget != Budget()]
+        shares = _shares(job, context.turn.task_id)
         running = self._running.setdefault(job.id, _RunningTurns())
         running.contexts.append(context)
-        usual = context.limits.seconds if context.limits is not None else 0.0
+        usual = context.assignment.limits.seconds if context.assignment.limits is not None else 0.0
         try:
             if shares:
                 await self._limit_time(context, job, shares)
-                context.reserving = lambda reserve: self._reserving(context, job, shares, reserve)
+                context.assignment = replace(
+                    context.assignment, reserving=lambda reserve: self._reserving(context, job, reserve)
+                )
             yield
         except OutOfTime as error:
-            if context.limits is not None and context.limits.seconds < usual:
-                raise LimitReached("The time that the job or its task may take is used up.") from error
+            if context.assignment.limits is not None and context.assignment.limits.seconds < usual:
+                limit = await self._time_limit_reached(job, shares)
+                raise _reached("The time that the job or its task may take is used up.", limit) from error
             raise
         finally:
             running.contexts.remove(context)
@@ -76,35 +93,45 @@ class JobBudgets:
         for share in shares:
             if share.budget.seconds is None:
                 continue
-            left = share.budget.seconds - (await self._spent(job, share)).seconds
-            if left <= 0:
-                raise LimitReached(f"The {share.kind} has used its {share.budget.seconds:g} seconds.")
-            assert context.limits is not None, "an agent's own limits are set first"
+            remaining = share.budget.seconds - (await self._spent(job, share)).seconds
+            if remaining <= 0:
+                message = f"The {share.kind} has used its {share.budget.seconds:g} seconds. Raise the limit to go on."
+                raise _reached(message, share.kind)
+            limits = context.assignment.limits
+            assert limits is not None, "an agent's own limits are set first"
             before = context.turn.seconds - context.turn.seconds_before
-            context.limits = replace(context.limits, seconds=min(context.limits.seconds, before + left))
+            limits = replace(limits, seconds=min(limits.seconds, before + remaining))
+            context.assignment = replace(context.assignment, limits=limits)
 
-    def _reserving(
-        self, context: TurnContext, job: Job, shares: Sequence[_Share], reserve: Reserve
-    ) -> AbstractAsyncContextManager[None]:
+    async def _time_limit_reached(self, job: Job, shares: Sequence[_Share]) -> str | None:
+        """Return whose time is used up, the job's or the task's."""
+        for share in shares:
+            if share.budget.seconds is not None and (await self._spent(job, share)).seconds >= share.budget.seconds:
+                return share.kind
+        return None
+
+    def _reserving(self, context: TurnContext, job: Job, reserve: Reserve) -> AbstractAsyncContextManager[None]:
         @asynccontextmanager
         async def reserving() -> AsyncIterator[None]:
             # Until the caller has written the reservation: no two requests may spend the same rest.
             async with self._running[job.id].lock:
                 await self._recorder.pending(context)
-                wanted = ModelUsage(reserve.model, 1, reserve.tokens, 0, 0, 0, 0, estimated=False)
-                for share in shares:
-                    if over := overdrawn(share.budget, await self._spent(job, share, wanted)):
-                        raise LimitReached(over.why.replace("the approved plan", f"the {share.kind}"))
+                requested = ModelUsage(reserve.model, 1, reserve.tokens, 0, 0, 0, 0, estimated=False)
+                now = await self._store.job(job.id, with_plan=False) or job  # a person may have raised its limits
+                for share in _shares(now, context.turn.task_id):
+                    if excess := overdrawn(share.budget, await self._spent(job, share, requested)):
+                        reason = excess.reason.replace("the approved plan", f"the {share.kind}")
+                        raise _reached(f"{reason} Raise the limit to go on.", share.kind)
                 yield
 
         return reserving()
 
-    async def _spent(self, job: Job, share: _Share, *wanted: ModelUsage) -> BudgetUse:
+    async def _spent(self, job: Job, share: _Share, *requested: ModelUsage) -> BudgetUse:
         """What was used of the share, with what is wanted now."""
         if share.task_id is None:
             used = [await self._store.whole_job_usage(job.id)]
         else:
             used = await self._store.job_usage(job.id, task_ids=[share.task_id])
-        spent = spent_by_turns(*used, TurnUsage(share.task_id, 0.0, wanted), cost_of=self._cost_of)
+        spent = spent_by_turns(*used, TurnUsage(share.task_id, 0.0, requested), cost_of=self._cost_of)
         seconds = self._running[job.id].seconds(self._clock.monotonic(), share.task_id)
         return replace(spent, seconds=spent.seconds + seconds)

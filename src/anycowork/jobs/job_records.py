@@ -1,6 +1,6 @@
 """The records that a job writes: turns, assignments, results, and the question about a failed task."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from pydantic import JsonValue
 
@@ -8,11 +8,14 @@ from anycowork.domain.approvals import QuestionRow
 from anycowork.domain.chats import Turn
 from anycowork.domain.jobs import Job, JobTask
 from anycowork.domain.messages import QUOTED_REPORTS, Json, Message, MessageType, Speaker
+from anycowork.domain.origins import Origins, written_by_model
 from anycowork.domain.ports import Clock
-from anycowork.domain.values import value
+from anycowork.domain.values import replace, value
 from anycowork.jobs.isolated_tasks import conflict_words
-from anycowork.jobs.job_runner import RETRY, SKIP, STOP
-from anycowork.jobs.task_commits import KEEP_TASK, KEEP_WORKSPACE, MergeConflict
+from anycowork.jobs.job_runner import RETRY, SKIP, STOP, WITHOUT
+from anycowork.jobs.task_commits import KEEP_MERGED, KEEP_TASK, KEEP_WORKSPACE, MergeConflict
+
+_MOST_NAMED = 20  # tasks in a question
 
 
 @value
@@ -34,25 +37,41 @@ class JobRecords:
             task_id=task.id if task else None,
         )
 
-    def assignment(self, job: Job, task: JobTask, text: str, quoted: str) -> Message:
+    def assignment(self, job: Job, task: JobTask, text: str, quoted: str, origins: Origins) -> Message:
+        """`origins` are those of the plan and of the reports that the text quotes."""
         payload: Json = {"task": task.to_json(), QUOTED_REPORTS: quoted}
-        return self._message(job, Speaker.USER, text, MessageType.TASK_ASSIGNMENT, payload, task.turn_id, task.id)
+        message = self._message(job, Speaker.USER, text, MessageType.TASK_ASSIGNMENT, payload, task.turn_id, task.id)
+        return replace(message, origins=written_by_model(origins))
 
-    def results(self, job: Job, turn: Turn, text: str, quoted: str) -> Message:
+    def continuation(self, job: Job, task: JobTask) -> Message:
+        """Says in an interrupted turn of a task that it goes on."""
+        text = "The server ended during this task. It goes on where it stopped; what has a result is done."
+        payload: Json = {"continued": "interrupted"}
+        return self._message(job, Speaker.SYSTEM, text, MessageType.TEXT, payload, task.turn_id, task.id)
+
+    def results(self, job: Job, turn: Turn, text: str, quoted: str, origins: Origins) -> Message:
         """Data, so it stands as a result: what workers say is never taken for a person's words."""
         payload: Json = {"tool_call_id": None, "tool": "tasks", "status": "ok", QUOTED_REPORTS: quoted}
-        return self._message(job, Speaker.TOOL, text, MessageType.TOOL_RESULT, payload, turn.id, None)
+        message = self._message(job, Speaker.TOOL, text, MessageType.TOOL_RESULT, payload, turn.id, None)
+        return replace(message, origins=written_by_model(origins))
 
-    def replan(self, job: Job, text: str, quoted: str) -> Message:
+    def replan(self, job: Job, text: str, quoted: str, origins: Origins) -> Message:
         """The request for a new plan. It quotes what workers said, so it stands as a result and not as a person's words."""
         payload: Json = {"tool_call_id": None, "tool": "tasks", "status": "ok", QUOTED_REPORTS: quoted}
-        return self._message(job, Speaker.TOOL, text, MessageType.TOOL_RESULT, payload, None, None)
+        message = self._message(job, Speaker.TOOL, text, MessageType.TOOL_RESULT, payload, None, None)
+        return replace(message, origins=written_by_model(origins))
 
-    def failure_question(self, job: Job, task: JobTask) -> tuple[Message, QuestionRow, Turn]:
-        why = str((task.error or {}).get("message") or "It failed.")
-        words = f"Task {task.id} failed: {why[:2000]} What shall the job do?"
-        options = {"Try it again": RETRY, "Go on without it": SKIP, "Stop the job": STOP}
-        return self._question(job, task, words, options)
+    def failure_question(
+        self, job: Job, task: JobTask, dependants: Sequence[str] = ()
+    ) -> tuple[Message, QuestionRow, Turn]:
+        reason = str((task.error or {}).get("message") or "It failed.")
+        text = f"Task {task.id} failed: {reason[:2000]} What shall the job do?"
+        options = {"Try it again": RETRY, "Go on without it": SKIP}
+        if dependants:
+            names = ", ".join(task_id[:80] for task_id in dependants[:_MOST_NAMED])
+            text += f" These tasks build on it, and are left out with it unless they can do without: {names}."
+            options["Go on, and do what builds on it all the same"] = WITHOUT
+        return self._question(job, task, text, {**options, "Stop the job": STOP})
 
     def conflict_question(self, job: Job, task: JobTask, conflict: MergeConflict) -> tuple[Message, QuestionRow, Turn]:
         options = {
@@ -60,21 +79,23 @@ class JobRecords:
             "Keep the version that is there now": KEEP_WORKSPACE,
             "Run the task again on the present files": RETRY,
         }
+        if conflict.draft is not None:
+            options["Merge by hand: write the file as it shall be"] = KEEP_MERGED
         return self._question(job, task, conflict_words(task, conflict), options, conflict=conflict.to_json())
 
     def _question(
-        self, job: Job, task: JobTask, words: str, options: Mapping[str, str], **more: JsonValue
+        self, job: Job, task: JobTask, text: str, options: Mapping[str, str], **more: JsonValue
     ) -> tuple[Message, QuestionRow, Turn]:
         payload: Json = {
             "type": "question",
             "format_version": "1.0",
             "severity": "major",
-            "question": words,
+            "question": text,
             "options": [{"label": label, "value": value} for label, value in options.items()],
             **more,
         }
         turn_id = self.clock.new_id()
-        message = self._message(job, Speaker.ASSISTANT, words, MessageType.QUESTION, payload, turn_id, task.id)
+        message = self._message(job, Speaker.ASSISTANT, text, MessageType.QUESTION, payload, turn_id, task.id)
         turn = Turn(
             id=turn_id,
             chat_id=job.chat_id,

@@ -9,9 +9,9 @@ from anycowork.domain.events import NewEvent
 from anycowork.domain.jobs import Job, JobTask, plan_of
 from anycowork.domain.plan import MOST_STEPS, Plan, PlanStep
 from anycowork.domain.plan_status import PlanStatus
-from anycowork.domain.ports import Store
 from anycowork.domain.task_progress import TaskProgress, TaskStatus
 from anycowork.domain.tasks import TaskGraph
+from anycowork.store.sql.store import Store
 
 _MOST_TASKS = 2 * MOST_STEPS  # in memory; a job that is dropped is read again
 
@@ -46,19 +46,19 @@ class JobState:
 
     def put(self, *tasks: JobTask) -> None:
         """The tasks as they are now. Those of an earlier plan are left out."""
-        known = [task for task in tasks if task.id in self.tasks and task != self.tasks[task.id]]
-        before = [self.tasks[task.id] for task in known]
-        self.tasks |= {task.id: task for task in known}
-        if any(old.status.over and old.status is not new.status for old, new in zip(before, known, strict=True)):
+        changed = [task for task in tasks if task.id in self.tasks and task != self.tasks[task.id]]
+        before = [self.tasks[task.id] for task in changed]
+        self.tasks |= {task.id: task for task in changed}
+        if any(old.status.over and old.status is not new.status for old, new in zip(before, changed, strict=True)):
             self._count()  # a finished task waits again, and everything after it
             return
-        for task in known:
+        for task in changed:
             self._put(task)
 
     def _put(self, task: JobTask) -> None:
-        _move(self.at_work, task.id, there=task.status is TaskStatus.RUNNING)
-        _move(self.failed, task.id, there=task.status is TaskStatus.FAILED)
-        _move(self.leftovers, task.id, there=task.workspace is not None)
+        _move(self.at_work, task.id, present=task.status is TaskStatus.RUNNING)
+        _move(self.failed, task.id, present=task.status is TaskStatus.FAILED)
+        _move(self.leftovers, task.id, present=task.workspace is not None)
         self.to_skip.pop(task.id, None)
         if self.progress.statuses[task.id] is not task.status:
             self.to_skip |= dict.fromkeys(self.progress.put(task.id, task.status))
@@ -140,11 +140,11 @@ def _state_of(job: Job, tasks: list[JobTask], seq: int) -> JobState | None:
 
 
 def _kind_of(step: PlanStep) -> Hashable:
-    return step.agent, step.role
+    return step.agent, step.role, step.needs
 
 
-def _move(ids: dict[str, None], task_id: str, *, there: bool) -> None:
-    if there:
+def _move(ids: dict[str, None], task_id: str, *, present: bool) -> None:
+    if present:
         ids[task_id] = None
     else:
         ids.pop(task_id, None)

@@ -1,30 +1,22 @@
 """Writes what becomes true about a job, each time in one transaction, and starts the turns that follow from it."""
 
 from collections.abc import Sequence
-from contextlib import AbstractAsyncContextManager
-from typing import Protocol
 
 from anycowork.domain import event_factory
-from anycowork.domain.chats import Chat, ChatState, Turn
+from anycowork.domain.chats import ChatState, Turn
 from anycowork.domain.events import NewEvent
-from anycowork.domain.jobs import Job, JobStatus
+from anycowork.domain.jobs import Job, JobStatus, JobTask
 from anycowork.domain.journal import Change, SetChat, Write
 from anycowork.domain.messages import Json
-from anycowork.domain.ports import Clock, Journal
+from anycowork.domain.ports import Clock
+from anycowork.domain.task_progress import TaskStatus
 from anycowork.domain.values import replace
-
-
-class ChatTurns(Protocol):
-    """How jobs reach a chat: alone with it, and by starting its turns."""
-
-    def exclusive(self, chat_id: str) -> AbstractAsyncContextManager[Chat]:
-        """Raises: NotFound."""
-
-    def start(self, turn: Turn) -> None: ...
+from anycowork.store.sql.journal import Journal
+from anycowork.turns.chat_coordinator import ChatCoordinator
 
 
 class JobWriter:
-    def __init__(self, *, journal: Journal, turns: ChatTurns, clock: Clock) -> None:
+    def __init__(self, *, journal: Journal, turns: ChatCoordinator, clock: Clock) -> None:
         self._journal = journal
         self._turns = turns
         self._clock = clock
@@ -40,6 +32,18 @@ class JobWriter:
         for turn in turns:
             self._turns.start(turn)
 
+    async def fail(self, job: Job, tasks: Sequence[JobTask], error: Json) -> None:
+        """The job cannot go on: it ends with this error, and so do its tasks that are not over."""
+        at = self._clock.now()
+        failed = [
+            replace(task, status=TaskStatus.FAILED, error=error, completed_at=at)
+            for task in tasks
+            if not task.status.over
+        ]
+        ended = replace(job, status=JobStatus.FAILED, error=error, completed_at=at)
+        events = (*map(event_factory.task_ended, failed), event_factory.job_completed(ended))
+        await self.write(job, *failed, ended, SetChat(ChatState.IDLE), events=events)
+
     async def rest(self, job: Job, status: JobStatus, error: Json | None = None) -> None:
         """The job goes on only when a person says so."""
         resting = replace(job, status=status, error=error)
@@ -49,12 +53,12 @@ class JobWriter:
     async def end(
         self, job: Job, status: JobStatus, error: Json | None, *writes: Write, final_response: str | None = None
     ) -> None:
-        ended = replace(
+        ended_job = replace(
             job,
             status=status,
             error=error,
             final_response=final_response or job.final_response,
             completed_at=self._clock.now(),
         )
-        events = (event_factory.job_completed(ended),)
-        await self.write(job, *writes, ended, SetChat(ChatState.IDLE), events=events)
+        events = (event_factory.job_completed(ended_job),)
+        await self.write(job, *writes, ended_job, SetChat(ChatState.IDLE), events=events)

@@ -1,26 +1,70 @@
 """How the turns of a job end: the planner's with a plan, a worker's with a report, the primary agent's with the final response."""
 
-from collections.abc import Callable, Sequence
+import json
+from collections.abc import Callable, Collection, Sequence
+from enum import StrEnum
+from typing import Annotated
 
+from pydantic import Field, JsonValue, ValidationError
+
+from anycowork.agent.reply_parser import plan_problem
 from anycowork.agent.turn_policy import EVERYTHING, TurnEnd
 from anycowork.domain import event_factory
 from anycowork.domain.approvals import PlanRow
+from anycowork.domain.boundary import ModelDocument, Text
 from anycowork.domain.chats import ChatState, EndReason
 from anycowork.domain.events import EventType, NewEvent
+from anycowork.domain.evidence import is_claimed
 from anycowork.domain.jobs import Job, JobStatus, JobTask, step_statuses
 from anycowork.domain.messages import Json, Message, MessageType, Speaker
-from anycowork.domain.plan_status import PlanStatus, StepStatus, plan_status
+from anycowork.domain.model import LONGEST_REPLY
+from anycowork.domain.plan_status import PlanStatus, plan_status
 from anycowork.domain.roles import Permission
 from anycowork.domain.task_progress import TaskStatus
 from anycowork.domain.values import replace
 from anycowork.jobs.failures import after_failure
-from anycowork.jobs.reports import ReportStatus, TaskReport, read_report
+
+_DECODER = json.JSONDecoder()
+_MOST_TRIED = 50  # braces at which an object may begin
+
+
+class ReportStatus(StrEnum):
+    SUCCESS = "success"
+    FAILURE = "failure"
+
+
+class TaskReport(ModelDocument):
+    status: Annotated[ReportStatus, Field(strict=False)]
+    summary: Text
+    evidence: JsonValue = None
+
+    def to_json(self) -> Json:
+        return self.model_dump(mode="json", exclude_none=True)
+
+
+def read_report(text: str) -> TaskReport | None:
+    """The last object in the text that is a report; None if there is none."""
+    text = text[:LONGEST_REPLY]
+    start = text.rfind("{")
+    for _ in range(_MOST_TRIED):
+        if start < 0:
+            return None
+        try:
+            document, _end = _DECODER.raw_decode(text, start)
+            if isinstance(document, dict):
+                return TaskReport.model_validate(document)
+        except (ValidationError, ValueError, RecursionError):
+            pass
+        start = text.rfind("{", 0, start)
+    return None
+
 
 Now = Callable[[], str]
 _REPORT_MISSING = 'The task needs your report: one JSON object with "status" (success or failure), "summary" and, if there is any, "evidence".'
 _PLAN_MISSING = 'The job needs a plan: one JSON object with "goal" and "steps".'
+_WHOLE_PLAN = "Correct that and reply with the whole plan as one JSON object."
 _NO_REPORT: Json = {"code": "no_report", "message": "The worker ended without a report.", "retryable": True}
-_NO_PLAN: Json = {"code": "no_plan", "message": "The planner ended without a plan.", "retryable": True}
+NO_PLAN: Json = {"code": "no_plan", "message": "The planner ended without a plan.", "retryable": True}
 
 
 class _AskOnce:
@@ -39,6 +83,9 @@ class _AskOnce:
     def gives_up(self, text: str) -> bool:
         return False
 
+    def vouches(self, text: str) -> bool:
+        return False
+
     def ask_once(self, text: str) -> str | None:
         if text in self._earlier:
             return None
@@ -51,24 +98,27 @@ class PlanningPolicy(_AskOnce):
 
     speech = MessageType.TEXT
 
-    def __init__(self, job: Job, now: Now, *, earlier: Sequence[str] = ()) -> None:
-        super().__init__(earlier)
+    def __init__(self, job: Job, now: Now, *, completed: Collection[str] = ()) -> None:
+        super().__init__(())
         self.job = job
         self._now = now
+        self._completed = completed
 
     @property
     def ceiling(self) -> frozenset[Permission]:
         return frozenset({Permission.READ_FILES})
 
     def missing(self, text: str) -> str | None:
-        return self.ask_once(_PLAN_MISSING)
+        """What is wrong with the plan, each time: the turn's limit of faults ends it."""
+        problem = plan_problem(text, self._completed)
+        return _PLAN_MISSING if problem is None else f"This plan cannot be used: {problem} {_WHOLE_PLAN}"
 
     def end(self, end: TurnEnd) -> TurnEnd:
         plan = next((m for m in end.messages if m.message_type is MessageType.PLAN), None)
         if plan is not None:
             job = replace(self.job, status=JobStatus.AWAITING_APPROVAL, plan_id=plan.id, plan=plan.payload)
             return replace(end, writes=(*end.writes, job), events=(*end.events, event_factory.job_updated(job)))
-        job = replace(self.job, status=JobStatus.FAILED, error=_NO_PLAN, completed_at=self._now())
+        job = replace(self.job, status=JobStatus.FAILED, error=NO_PLAN, completed_at=self._now())
         return replace(end, writes=(*end.writes, job), events=(*end.events, event_factory.job_completed(job)))
 
 
@@ -83,7 +133,7 @@ class TaskPolicy(_AskOnce):
         task: JobTask,
         *,
         now: Now,
-        check_passed: Callable[[], bool],
+        evidence: Callable[[], Json | None],
         earlier: Sequence[str] = (),
     ) -> None:
         super().__init__(earlier)
@@ -91,7 +141,7 @@ class TaskPolicy(_AskOnce):
         self.tasks: Sequence[JobTask] = ()
         self._task = task
         self._now = now
-        self._check_passed = check_passed
+        self._evidence = evidence
 
     def missing(self, text: str) -> str | None:
         return None if read_report(text) else self.ask_once(_REPORT_MISSING)
@@ -100,12 +150,16 @@ class TaskPolicy(_AskOnce):
         report = read_report(text)
         return report is not None and report.status is ReportStatus.FAILURE
 
+    def vouches(self, text: str) -> bool:
+        report = read_report(text)
+        return report is not None and report.status is ReportStatus.SUCCESS
+
     def end(self, end: TurnEnd) -> TurnEnd:
         report = _report(end.messages)
         task = self._settled(end, report)
         messages = tuple(_as_result(m, report) for m in end.messages)
-        ended = () if task.status is TaskStatus.RUNNING else (event_factory.task_ended(task),)
-        events = (*ended, self._plan_update(task))
+        end_events = () if task.status is TaskStatus.RUNNING else (event_factory.task_ended(task),)
+        events = (*end_events, self._plan_update(task))
         end = _without_proposals(end)
         return replace(
             end,
@@ -117,27 +171,29 @@ class TaskPolicy(_AskOnce):
 
     def _plan_update(self, task: JobTask) -> NewEvent:
         """Of a large plan the step alone; when all of it is over, the coordinator says so."""
-        tasks = [task if one.id == task.id else one for one in self.tasks] or [task]
-        over = bool(self.tasks) and all(one.status.over for one in tasks)
-        status = plan_status(step_statuses(tasks), over=over) if self.tasks else PlanStatus.APPROVED
+        tasks = [task if other.id == task.id else other for other in self.tasks] or [task]
+        finished = bool(self.tasks) and all(other.status.over for other in tasks)
+        status = plan_status(step_statuses(tasks), finished=finished) if self.tasks else PlanStatus.APPROVED
         return event_factory.job_plan_update(self._job, tasks, status)
 
     def _settled(self, end: TurnEnd, report: TaskReport | None) -> JobTask:
-        at = self._now()
+        now = self._now()
         if end.reason is EndReason.BLOCKED:
             message = end.messages[-1].content if end.messages else "The task's step is not done."
             return after_failure(
-                self._job, self._task, {"code": "not_done", "message": message, "retryable": True}, at=at
+                self._job, self._task, {"code": "not_done", "message": message, "retryable": True}, now=now
             )
         if report is None:
-            return after_failure(self._job, self._task, _NO_REPORT, at=at)
+            return after_failure(self._job, self._task, _NO_REPORT, now=now)
         if report.status is ReportStatus.FAILURE:
             error: Json = {"code": "reported_failure", "message": report.summary, "retryable": True}
-            return after_failure(self._job, self._task, error, at=at)
-        done = replace(self._task, claimed=not self._check_passed(), result=report.summary, error=None)
+            return after_failure(self._job, self._task, error, now=now)
+        evidence = self._evidence()
+        claimed = is_claimed(evidence)
+        done = replace(self._task, claimed=claimed, evidence=evidence, result=report.summary, error=None)
         if self._task.workspace is not None and not self._job.race:
             return done  # it is completed when its changes are merged
-        return replace(done, status=TaskStatus.COMPLETED, completed_at=at)
+        return replace(done, status=TaskStatus.COMPLETED, completed_at=now)
 
 
 class ClosingPolicy(_AskOnce):
@@ -163,7 +219,8 @@ class ClosingPolicy(_AskOnce):
         if self._job.collects:
             job = replace(self._job, status=JobStatus.AWAITING_COMMIT, final_response=answer)
             return replace(end, writes=(*end.writes, job), events=(*end.events, event_factory.job_updated(job)))
-        job = replace(self._job, status=JobStatus.COMPLETED, final_response=answer, completed_at=self._now())
+        done = replace(self._job, status=JobStatus.COMPLETED, data_folder=None)  # all its copies are merged
+        job = replace(done, final_response=answer, completed_at=self._now())
         return replace(end, writes=(*end.writes, job), events=(*end.events, event_factory.job_completed(job)))
 
 
@@ -181,21 +238,18 @@ def _without_proposals(end: TurnEnd) -> TurnEnd:
     )
 
 
-def proved(step_status: StepStatus | None, *, has_check: bool) -> bool:
-    """A task counts as proved when the check that it names passed."""
-    return has_check and step_status is StepStatus.DONE
-
-
 def _report(messages: Sequence[Message]) -> TaskReport | None:
-    """The worker's report; a reviewer's structured review is one."""
+    """The worker's report; a reviewer's structured review is one, and so is a planner's plan."""
     for message in messages:
         if message.role is not Speaker.ASSISTANT:
             continue
         if message.message_type is MessageType.REVIEW:
             summary = str((message.payload or {}).get("summary") or message.content)
             return TaskReport(status=ReportStatus.SUCCESS, summary=summary)
-        if found := read_report(message.content):
-            return found
+        if message.message_type is MessageType.PLAN:
+            return TaskReport(status=ReportStatus.SUCCESS, summary=message.content)
+        if report := read_report(message.content):
+            return report
     return None
 
 

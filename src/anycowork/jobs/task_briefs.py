@@ -11,6 +11,7 @@ from anycowork.domain.tools import Call
 MOST_OF_A_RESULT = 2_000  # characters of one task's result that another worker is shown
 MOST_OF_ALL = 20_000
 _MOST_CALLS = 50
+_MOST_OF_A_CALL = 160  # characters of its result
 
 
 def task_assignment(step: PlanStep, task: JobTask, done: Sequence[JobTask], earlier: Sequence[Call]) -> str:
@@ -18,6 +19,10 @@ def task_assignment(step: PlanStep, task: JobTask, done: Sequence[JobTask], earl
     parts = [f"Task {task.id}: {task.description}"]
     if step.reason:
         parts.append(f"Why: {step.reason}")
+    if step.tools_needed:
+        parts.append(
+            f"Tools that the plan expects: {', '.join(step.tools_needed)}. Another one that does the same will do."
+        )
     if step.paths:
         parts.append(f"Files of this task: {', '.join(step.paths)}")
     if step.commands:
@@ -37,22 +42,23 @@ def task_assignment(step: PlanStep, task: JobTask, done: Sequence[JobTask], earl
     return "\n\n".join(parts)
 
 
-def quoted_in_assignment(task: JobTask, done: Sequence[JobTask]) -> str:
-    """The reports that the assignment quotes: of the tasks before it, and of the attempt before this one."""
-    return "\n".join([summaries(done), _reason(task)])
+def quoted_in_assignment(task: JobTask, done: Sequence[JobTask], earlier: Sequence[Call]) -> str:
+    """What the assignment quotes: the reports of the tasks before it and of the attempt before this one, and results of its calls."""
+    results = [_call_line(call) for call in earlier[-_MOST_CALLS:] if call.result is not None]
+    return "\n".join([summaries(done), _reason(task), *results])
 
 
 def summaries(tasks: Sequence[JobTask]) -> str:
     """An entry for each task: id, status and result, bounded. Further lines of a result are indented: none looks like another entry."""
     lines: list[str] = []
-    left = MOST_OF_ALL
+    remaining = MOST_OF_ALL
     for task in tasks:
         outcome = task.result if task.status is TaskStatus.COMPLETED else _reason(task)
-        told = "\n  ".join((outcome or "")[:MOST_OF_A_RESULT].splitlines())
-        line = f"- {task.id} ({task.status.value}{', claimed' if task.claimed else ''}): {told}"
-        line = line[: min(MOST_OF_A_RESULT, left)]
-        left -= len(line)
-        if left <= 0:
+        text = "\n  ".join((outcome or "")[:MOST_OF_A_RESULT].splitlines())
+        line = f"- {task.id} ({task.status.value}{', claimed' if task.claimed else ''}): {text}"
+        line = line[: min(MOST_OF_A_RESULT, remaining)]
+        remaining -= len(line)
+        if remaining <= 0:
             return "\n".join([*lines, "- (more tasks are left out here)"])
         lines.append(line)
     return "\n".join(lines)
@@ -70,7 +76,8 @@ def replan_request(job: Job, tasks: Sequence[JobTask]) -> str:
     """What the planning agent makes the rest of the plan from."""
     return (
         f"The job could not go on as planned. Asked was: {job.request[:MOST_OF_ALL]}\n\nWhat became of the plan so far:\n"
-        f"{summaries(tasks)}\n\nPlan what is left to do from here. Completed tasks stay done: do not plan them again."
+        f"{summaries(tasks)}\n\nPlan what is left to do from here. Completed tasks stay done: do not plan them again. "
+        "A new step may depend on a completed task by its id."
     )
 
 
@@ -81,18 +88,18 @@ def plain_response(tasks: Sequence[JobTask]) -> str:
 
 def history_page(messages: Sequence[Message], before: int | None) -> str:
     """The chat without what workers did, numbered: the newest messages, or those before a number, as many as fit."""
-    own = [message for message in messages if message.task_id is None and message.content]
-    last = len(own) if before is None else min(before - 1, len(own))
+    chat_messages = [chat_message for chat_message in messages if chat_message.task_id is None and chat_message.content]
+    last = len(chat_messages) if before is None else min(before - 1, len(chat_messages))
     lines: list[str] = []
-    left = MOST_OF_ALL
+    remaining = MOST_OF_ALL
     for number in range(last, 0, -1):
-        one = own[number - 1]
-        line = f"[{number}] {one.role.value}: {one.content}"
-        if len(line) > left and lines:
+        message = chat_messages[number - 1]
+        line = f"[{number}] {message.role.value}: {message.content}"
+        if len(line) > remaining and lines:
             lines.append(f"(for older messages call read_history with before = {number + 1})")
             break
         lines.append(line[:MOST_OF_ALL])
-        left -= len(line)
+        remaining -= len(line)
     return "\n\n".join(reversed(lines)) or "(no older messages)"
 
 
@@ -101,15 +108,21 @@ def _reason(task: JobTask) -> str:
 
 
 def _earlier_attempt(task: JobTask, earlier: Sequence[Call]) -> str:
-    why = _reason(task) or "it was interrupted"
-    done = [
-        f"- {call.tool} {call.parameters.get('path') or call.parameters.get('command') or ''}: {call.result.status.value}"[
-            :200
-        ]
-        for call in earlier[-_MOST_CALLS:]
-        if call.result is not None
-    ]
-    text = f"This is attempt {task.attempt}. The one before ended: {why}"
+    reason = _reason(task) or "it was interrupted"
+    done = [_call_line(call) for call in earlier[-_MOST_CALLS:] if call.result is not None]
+    text = f"This is attempt {task.attempt}. The one before ended: {reason}"
     return text + (
-        "\nIts calls, which are not undone (look before you repeat one):\n" + "\n".join(done) if done else ""
+        "\nIts calls and what came of them. They are not undone: what is ok is done, do not do it again:\n"
+        + "\n".join(done)
+        if done
+        else ""
     )
+
+
+def _call_line(call: Call) -> str:
+    """The call, its status and the beginning of its result, in one line."""
+    assert call.result is not None, "only settled calls are told"
+    about = str(call.parameters.get("path") or call.parameters.get("command") or call.parameters.get("query") or "")
+    head = f"- {call.tool} {about}"[:200]
+    result = " ".join(call.result.content.split())[:_MOST_OF_A_CALL]
+    return f"{head}: {call.result.status.value}" + (f" ({result})" if result else "")

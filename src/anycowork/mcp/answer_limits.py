@@ -63,9 +63,9 @@ class WholeAnswerLimit:
         return b""
 
     def rest(self) -> bytes:
-        whole = bytes(self._held)
-        _require_few_values([whole])
-        return whole
+        answer = bytes(self._held)
+        _require_few_values([answer])
+        return answer
 
 
 def _require_few_values(messages: Iterable[bytes]) -> None:

@@ -9,13 +9,14 @@ import asyncio
 import importlib
 import logging
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager, contextmanager, suppress
 
 from pydantic import JsonValue
 
 from anycowork.domain.errors import ToolFault
 from anycowork.domain.mcp_servers import McpServerConfig
 from anycowork.domain.messages import Json
+from anycowork.domain.network import WEB_PORTS, read_destination, wanted_destinations
 from anycowork.domain.ports import SuppliedFile
 from anycowork.mcp.definitions import McpToolDefinition, definitions_of
 from anycowork.mcp.http_transport import ask_for_sign_in
@@ -24,16 +25,19 @@ from anycowork.mcp.oauth import ServerSignIn, TokenStore, oauth_provider
 from anycowork.mcp.offers import OfferedResource, ServerOffers
 from anycowork.mcp.prompt_workflows import prompt_workflows
 from anycowork.mcp.schemas import plain_text
-from anycowork.mcp.session import START_SECONDS, McpSession
+from anycowork.mcp.server_launcher import ProgramView, ServerLauncher
+from anycowork.mcp.session import END_SECONDS, McpSession
 from anycowork.mcp.session_factory import SessionFactory
-from anycowork.mcp.stdio_transport import LineLog, McpFailed, ServerLauncher
+from anycowork.mcp.stdio_transport import LineLog, McpFailed
 from anycowork.mcp.tool import McpTool
 from anycowork.mcp.workspace_sessions import WorkspaceSessions
+from anycowork.sandbox.sandbox import Sandbox
+from anycowork.workspace.jail import Jail
 
 FIRST_DELAY = 1.0
 LONGEST_DELAY = 60.0
 _STEADY_SECONDS = 30.0
-_ATTEMPT_SECONDS = 3 * START_SECONDS
+_ATTEMPT_STEPS = 3  # of an attempt: start, list, end; each takes as long as a call may
 _LOOK_EVERY = 60.0
 _SIGN_IN = "it wants you to sign in: use 'Sign in' in the settings, or `anycowork mcp sign-in`"
 _OWN_LINE = "AnyCowork:"  # begins what we add to the lines of the server
@@ -52,7 +56,7 @@ class McpConnection:
         tokens: TokenStore,
         *,
         modules: ModuleLoader,
-        taken: Callable[[], frozenset[str]],
+        taken_names: Callable[[], frozenset[str]],
         tools_changed: Callable[[], None],
         only_chat: str | None = None,
     ) -> None:
@@ -60,9 +64,11 @@ class McpConnection:
         self.log = LineLog()
         self._tasks = tasks
         self._tokens = tokens
-        self._sessions = SessionFactory(launcher, modules, tokens, self.log, self._list_changed)
+        self._sessions = SessionFactory(
+            launcher, modules, tokens, self.log, self._list_changed, for_chat=only_chat is not None
+        )
         self._sign_in: ServerSignIn | None = None
-        self._taken = taken
+        self._taken = taken_names
         self._tools_changed = tools_changed
         self._only_chat = only_chat
         self._status, self._error = "disabled", ""
@@ -85,9 +91,11 @@ class McpConnection:
         return [McpTool(definition, self) for definition in self._definitions]
 
     def version_of(self, tool: str) -> str | None:
-        return next((one.version for one in self._definitions if one.name == tool), None)
+        """What the server says of the tool now; None if it has no such tool."""
+        return next((definition.version for definition in self._definitions if definition.name == tool), None)
 
     def resources(self) -> Sequence[OfferedResource]:
+        """The resources that it listed."""
         return self._offers.resources
 
     def workflows(self) -> list[SuppliedFile]:
@@ -113,9 +121,10 @@ class McpConnection:
             "sign_in": self._sign_in_state(),
             "problems": [*self._problems],
             "log": [*self.log.lines()],
+            "refused_hosts": [*self._refused_hosts()],
             "tools": listed,
             "resources": len(self._offers.resources),
-            "prompts": [one.name[:200] for one in self._offers.prompts],
+            "prompts": [prompt.name[:200] for prompt in self._offers.prompts],
         }
 
     # --- its life
@@ -135,11 +144,15 @@ class McpConnection:
     async def first_outcome(self) -> Json:
         """What it showed when the first attempt since `start` was over, however later ones go."""
         try:
-            async with asyncio.timeout(_ATTEMPT_SECONDS):
+            async with asyncio.timeout(self._attempt_seconds):
                 return await asyncio.shield(self._first)
         except TimeoutError:
             log.warning("the MCP server '%s' has neither connected nor failed", self.config.name)
             return self.shown()
+
+    @property
+    def _attempt_seconds(self) -> float:
+        return _ATTEMPT_STEPS * max(self.config.timeout, END_SECONDS)
 
     async def stop(self) -> None:
         task, self._task = self._task, None
@@ -197,7 +210,7 @@ class McpConnection:
     @asynccontextmanager
     async def session_for(self, root: str | None) -> AsyncIterator[McpSession]:
         """Raises: McpFailed."""
-        if self.config.url is not None or root is None:
+        if self.config.url is not None or self.config.workspace_access == "none" or root is None:
             with self._loss_logged(session := await self._main_session()):
                 yield session
             return
@@ -208,6 +221,23 @@ class McpConnection:
         finally:
             self._wake.set()
 
+    @asynccontextmanager
+    async def session_of_call(self, view: ProgramView) -> AsyncIterator[McpSession]:
+        """A program of its own for one call; afterwards nothing of it runs any more. Raises: McpFailed."""
+        session = self._sessions.new_session(self.config, view)
+        try:
+            await session.open(self._tasks)
+            with self._loss_logged(session):
+                yield session
+        finally:
+            await session.aclose()
+        if not session.is_over:
+            raise McpFailed("it could not be ended")
+
+    @property
+    def sandbox(self) -> Sandbox | None:
+        return self._sessions.sandbox
+
     @contextmanager
     def _loss_logged(self, session: McpSession) -> Iterator[None]:
         """It is started anew so soon that nobody would know of it otherwise."""
@@ -215,7 +245,7 @@ class McpConnection:
             yield
         except McpFailed:
             if session.is_lost:
-                self.log.add(f"{_OWN_LINE} the connection to it was lost in a call".encode())
+                self.log.add(f"{_OWN_LINE} {session.loss} (in a call)".encode())
             raise
 
     async def _main_session(self) -> McpSession:
@@ -225,7 +255,7 @@ class McpConnection:
             self._settled.clear()
             self._wake.set()
             try:
-                async with asyncio.timeout(_ATTEMPT_SECONDS):
+                async with asyncio.timeout(self._attempt_seconds):
                     await self._settled.wait()
             except TimeoutError:
                 pass
@@ -237,9 +267,9 @@ class McpConnection:
         loop, delay = asyncio.get_running_loop(), FIRST_DELAY
         try:
             while True:
-                began = loop.time()
+                started_at = loop.time()
                 await self._connect_once()
-                if loop.time() - began > _STEADY_SECONDS:
+                if loop.time() - started_at > _STEADY_SECONDS:
                     delay = FIRST_DELAY
                 self._report()
                 await self._pause(delay)
@@ -263,8 +293,8 @@ class McpConnection:
             self._main, self._status, self._error = session, "ready", ""
             self._report()
             await self._until_closed(session)
-            self._status, self._error = "failed", "the connection to it was lost; it is being restored"
-            self.log.add(f"{_OWN_LINE} the connection to it was lost".encode())
+            self._status, self._error = "failed", f"{session.loss}{self._last_line()}. It is being restored"
+            self.log.add(f"{_OWN_LINE} {session.loss}".encode())
         except (ToolFault, OSError) as error:
             self._status, self._error = "failed", self._why_failed(session, error)
         finally:
@@ -274,28 +304,54 @@ class McpConnection:
     def _why_failed(self, session: McpSession, error: Exception) -> str:
         if self._sessions.wants_sign_in:
             return _SIGN_IN
-        if self.config.command is None or not session.ended_early:
+        if self.config.command is None:
             return str(error)
-        printed = [line for line in self.log.lines() if not line.startswith(_OWN_LINE)]
+        refused = self._refused_hosts()
+        if refused:
+            return (
+                f"it wanted to reach {', '.join(refused[:3])}, which its list of hosts does not name. Add it there ('network'), if the "
+                f"program may reach it{self._last_line()}"
+            )
+        if not session.ended_early:
+            return f"{error}{self._last_line()}"
+        printed = self._last_line()
         if not printed:
             return f"the program '{self.config.command}' ended before it was ready and printed nothing; run it in a terminal to see why"
-        return f"the program '{self.config.command}' ended before it was ready; its last line was: {printed[-1]}"
+        return f"the program '{self.config.command}' ended before it was ready{printed}"
+
+    def _last_line(self) -> str:
+        printed = [line for line in self.log.lines() if not line.startswith(_OWN_LINE)]
+        return f"; its last line was: {printed[-1]}" if printed else ""
+
+    def _refused_hosts(self) -> list[str]:
+        """The hosts that it wanted to reach since it started, and that its configuration does not name."""
+        allowed = wanted_destinations(self.config.network)
+        hosts = map(read_destination, self.log.network.refused)
+        refused = [host for host in hosts if not any(destination.covers(host) for destination in allowed)]
+        return list(dict.fromkeys(host.host if host.port in WEB_PORTS else str(host) for host in refused))
 
     async def _until_closed(self, session: McpSession) -> None:
         """Meanwhile it relists when the server says that its tools changed, and ends sessions that nobody used for long."""
-        over = asyncio.ensure_future(session.closed.wait())
+        waking = asyncio.ensure_future(self._wake_when_closed(session))
         try:
-            while not over.done():
-                woken = asyncio.ensure_future(self._wake.wait())
-                await asyncio.wait([over, woken], timeout=_LOOK_EVERY, return_when=asyncio.FIRST_COMPLETED)
-                woken.cancel()
+            while not session.closed.is_set():
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(_LOOK_EVERY):
+                        await self._wake.wait()
                 self._wake.clear()
-                if self._relist_wanted and not over.done():
+                if self._relist_wanted and not session.closed.is_set():
                     self._relist_wanted = False
                     self._take(await session.offers())
                 await self._workspaces.end_idle()
         finally:
-            over.cancel()
+            waking.cancel()
+            await asyncio.wait(
+                [waking]
+            )  # a task that nobody waits for is destroyed with the loop, and the log tells of it
+
+    async def _wake_when_closed(self, session: McpSession) -> None:
+        await session.closed.wait()
+        self._wake.set()
 
     _relist_wanted = False
 
@@ -318,7 +374,7 @@ class McpConnection:
         self._definitions, self._problems = definitions_of(
             self.config,
             offers.callable(),
-            taken=self._taken(),
+            taken_names=self._taken(),
             confined=self._sessions.is_confined(self.config),
             only_chat=self._only_chat,
         )
@@ -328,4 +384,4 @@ class McpConnection:
             self._tools_changed()
 
     def _new_session(self, root: str | None) -> McpSession:
-        return self._sessions.new_session(self.config, root)
+        return self._sessions.new_session(self.config, ProgramView(None if root is None else Jail(root)))

@@ -10,7 +10,7 @@ from hashlib import sha256
 
 from pydantic import JsonValue
 
-from anycowork.domain.mcp_servers import McpServerConfig
+from anycowork.domain.mcp_servers import McpServerConfig, WorkspaceAccess
 from anycowork.domain.roles import Permission
 from anycowork.domain.tools import ToolSpec
 from anycowork.domain.values import value
@@ -54,6 +54,7 @@ class McpToolDefinition:
     spec: ToolSpec
     version: str
     method: ServerMethod = ServerMethod.CALL_TOOL
+    access: WorkspaceAccess = "read"
 
     @property
     def resource(self) -> str:
@@ -64,34 +65,34 @@ def definitions_of(
     server: McpServerConfig,
     offered: Iterable[OfferedTool],
     *,
-    taken: frozenset[str] = frozenset(),
+    taken_names: frozenset[str] = frozenset(),
     confined: bool,
     only_chat: str | None = None,
 ) -> tuple[list[McpToolDefinition], list[str]]:
     """The tools that are offered to models, and why others are not. `confined`: the person's `read_only` can be held to, or is remote."""
-    wanted = [tool for tool in offered if server.uses(tool.name)]
+    used_tools = [tool for tool in offered if server.uses(tool.name)]
     problems: list[str] = []
-    if len(wanted) > MOST_TOOLS:
+    if len(used_tools) > MOST_TOOLS:
         problems.append(
-            f"it offers {len(wanted):,} tools, and only the first {MOST_TOOLS} are used; name yours in 'allowed'"
+            f"it offers {len(used_tools):,} tools, and only the first {MOST_TOOLS} are used; name yours in 'allowed'"
         )
-    found: dict[str, list[McpToolDefinition]] = {}
-    for tool in wanted[:MOST_TOOLS]:
+    by_name: dict[str, list[McpToolDefinition]] = {}
+    for tool in used_tools[:MOST_TOOLS]:
         try:
             definition = _definition(server, tool, confined=confined, only_chat=only_chat)
         except (BadSchema, ValueError, RecursionError) as error:
             problems.append(f"'{plain_text(tool.name, 80)}': {plain_text(str(error), 200)}")
             continue
-        found.setdefault(definition.spec.name, []).append(definition)
-    kept = []
-    for name, several in found.items():
-        if name in taken:
+        by_name.setdefault(definition.spec.name, []).append(definition)
+    definitions = []
+    for name, several in by_name.items():
+        if name in taken_names:
             problems.append(f"'{name}': another tool has this name; it cannot be replaced")
         elif len(several) > 1:
             problems.append(f"'{name}': several tools of the server come to this name, so none of them is used")
         else:
-            kept += several
-    return kept, problems[:_MOST_PROBLEMS]
+            definitions += several
+    return definitions, problems[:_MOST_PROBLEMS]
 
 
 def _definition(
@@ -105,6 +106,7 @@ def _definition(
     if len(name) > LONGEST_NAME:
         raise ValueError(f"its name is longer than {LONGEST_NAME} letters together with the server's")
     reads = confined and tool.name in server.read_only
+    layered = server.workspace_access == "layer" and not reads
     spec = ToolSpec(
         name=name,
         category=f"mcp {server.name}",
@@ -115,10 +117,13 @@ def _definition(
         priority=_PRIORITY,
         looks_below=server.url is None,
         reveals=True,
+        contained=layered and not server.acts_outside,
         server=server.name,
+        layered=layered,
         only_chat=only_chat,
     )
-    return McpToolDefinition(tool.name, spec, sha256(text.encode()).hexdigest()[:_VERSION_DIGITS], tool.method)
+    version = sha256(text.encode()).hexdigest()[:_VERSION_DIGITS]
+    return McpToolDefinition(tool.name, spec, version, tool.method, server.workspace_access)
 
 
 def _plain_name(name: str) -> str:

@@ -44,15 +44,15 @@ async def elicited(params: Any, ask: Ask | None, server: str) -> "ElicitResult":
 
 async def _answered(field: FormField, message: str, ask: Ask, server: str) -> str | None:
     """An answer that the field can read, or one of ours; None if none came."""
-    asked = message
+    question_text = message
     for _ in range(_MOST_TRIES):
-        answer = await ask(field.question(asked, server))
+        answer = await ask(field.question(question_text, server))
         if answer is None or answer in (DECLINE, DEFAULT, SKIP):
             return answer
         try:
             field.read(answer)
         except ValueError:
-            asked = f"'{plain_text(answer, 80)}' is not a valid {field.kind}. {plain_text(message, 400)}"
+            question_text = f"'{plain_text(answer, 80)}' is not a valid {field.kind}. {plain_text(message, 400)}"
         else:
             return answer
     return None

@@ -80,10 +80,10 @@ class FormField:
     def _chosen(self, part: str) -> str:
         if not self.choices:
             return part
-        found = [chosen for chosen, label in self.choices if part in (chosen, label)]
-        if not found:
+        matching = [chosen for chosen, label in self.choices if part in (chosen, label)]
+        if not matching:
             raise ValueError("not one of the choices")
-        return found[0]
+        return matching[0]
 
 
 def form_fields(schema: Mapping[str, Any]) -> list[FormField] | None:
@@ -91,8 +91,12 @@ def form_fields(schema: Mapping[str, Any]) -> list[FormField] | None:
     properties = schema.get("properties")
     if not isinstance(properties, Mapping) or len(properties) > MOST_FIELDS:
         return [] if not properties else None
-    wanted = schema.get("required")
-    required = set(wanted) if isinstance(wanted, list) and all(isinstance(one, str) for one in wanted) else set()
+    required_names = schema.get("required")
+    required = (
+        set(required_names)
+        if isinstance(required_names, list) and all(isinstance(field, str) for field in required_names)
+        else set()
+    )
     if not all(isinstance(part, Mapping) for part in properties.values()):
         return None
     return [_field(str(name), part, required=name in required) for name, part in properties.items()]
@@ -120,10 +124,10 @@ def _field(name: str, part: Mapping[str, Any], *, required: bool) -> FormField:
     return _with_default(field, part.get("default"))
 
 
-def _with_default(field: FormField, given: object) -> FormField:
+def _with_default(field: FormField, default: object) -> FormField:
     """A default that the field would not take from a person is passed over."""
-    known = {chosen for chosen, _ in field.choices}
-    match field.kind, given:
+    choices = {chosen for chosen, _ in field.choices}
+    match field.kind, default:
         case ("boolean", bool() as flag):
             return replace(field, default=flag)
         case ("integer", int() as number) if not isinstance(number, bool):
@@ -131,15 +135,19 @@ def _with_default(field: FormField, given: object) -> FormField:
         case ("number", int() | float() as number) if not isinstance(number, bool):
             return replace(field, default=number)
         case ("array", list() as several) if 0 < len(several) <= 50:
-            texts = [one for one in several if isinstance(one, str) and (not known or one in known)]
+            texts = [
+                text_item
+                for text_item in several
+                if isinstance(text_item, str) and (not choices or text_item in choices)
+            ]
             return replace(field, default=texts) if len(texts) == len(several) else field
-        case ("string", str() as text) if text and (not known or text in known):
+        case ("string", str() as text) if text and (not choices or text in choices):
             return replace(field, default=text)
     return field
 
 
-def _number(given: object) -> float | None:
-    return given if isinstance(given, int | float) and not isinstance(given, bool) else None
+def _number(value: object) -> float | None:
+    return value if isinstance(value, int | float) and not isinstance(value, bool) else None
 
 
 def _choices(part: Mapping[str, Any]) -> Choices:
@@ -147,23 +155,23 @@ def _choices(part: Mapping[str, Any]) -> Choices:
         return ((YES, "Yes"), (NO, "No"))
     titled = part.get("oneOf", part.get("anyOf"))
     if isinstance(titled, list):
-        pairs = [(one.get("const"), one.get("title")) for one in titled[:50] if isinstance(one, Mapping)]
+        pairs = [(choice.get("const"), choice.get("title")) for choice in titled[:50] if isinstance(choice, Mapping)]
         return _distinct((str(const), str(title or const)) for const, title in pairs if isinstance(const, str))
     values = part.get("enum")
     if isinstance(values, list):
         names = part.get("enumNames")
         labels = names if isinstance(names, list) and len(names) == len(values) else values
         pairs = list(zip(values, labels, strict=True))[:50]
-        return _distinct((one, str(label)) for one, label in pairs if isinstance(one, str))
+        return _distinct((choice, str(label)) for choice, label in pairs if isinstance(choice, str))
     return ()
 
 
 def _distinct(pairs: Iterable[tuple[str, str]]) -> Choices:
     """Each value once, without those that stand for an answer of ours. A label that another one has, or one of ours, names its value."""
-    known = {chosen: plain_text(label, 200) for chosen, label in pairs if not chosen.startswith("anycowork:")}
-    times = Counter(label.casefold() for label in (*known.values(), _EMPTY_LABEL, _DECLINE_LABEL))
+    labels = {chosen: plain_text(label, 200) for chosen, label in pairs if not chosen.startswith("anycowork:")}
+    times = Counter(label.casefold() for label in (*labels.values(), _EMPTY_LABEL, _DECLINE_LABEL))
     return tuple(
         (chosen, label if times[label.casefold()] == 1 else f"{label} (sends {plain_text(json.dumps(chosen), 200)})")
-        for chosen, label in known.items()
+        for chosen, label in labels.items()
         if chosen and label
     )

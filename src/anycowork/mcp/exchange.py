@@ -83,6 +83,7 @@ class Exchange:
         finally:
             self._asking.discard(asking)
             asking.cancel()
+            await asyncio.wait([asking])
 
     async def _rounds(self, request: Any, send: Send, session: "ClientSession") -> Any:
         from mcp.client.session import ClientRequestContext
@@ -92,28 +93,28 @@ class Exchange:
             answer = await send(request)
             if not isinstance(answer, InputRequiredResult):
                 return answer
-            given = {}
-            for key, wanted in (answer.input_requests or {}).items():
+            responses = {}
+            for key, input_request in (answer.input_requests or {}).items():
                 context = ClientRequestContext(session=session, request_id=key, meta=None)
-                given[key] = await session.dispatch_input_request(context, wanted)
-            more = {"input_responses": given or None, "request_state": answer.request_state}
+                responses[key] = await session.dispatch_input_request(context, input_request)
+            more = {"input_responses": responses or None, "request_state": answer.request_state}
             request = request.model_copy(update={"params": request.params.model_copy(update=more)})
         raise ValueError(f"it asked for input more than {MOST_ROUNDS} times")
 
     @contextmanager
     def _paused(self) -> Iterator[None]:
         deadline, loop = self._deadline, asyncio.get_running_loop()
-        due = deadline.when() if deadline is not None else None
-        if deadline is None or due is None:
+        deadline_time = deadline.when() if deadline is not None else None
+        if deadline is None or deadline_time is None:
             yield
             return
-        left = due - loop.time()
+        remaining = deadline_time - loop.time()
         deadline.reschedule(None)
         try:
             yield
         finally:
             with suppress(RuntimeError):  # the exchange has ended meanwhile
-                deadline.reschedule(loop.time() + left)
+                deadline.reschedule(loop.time() + remaining)
 
     @contextmanager
     def _current(self) -> Iterator[None]:

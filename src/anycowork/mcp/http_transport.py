@@ -72,7 +72,7 @@ def _client(
 
 
 def _bounded_transport(
-    own: str, unauthorized: Callable[[], None], note: Callable[[bytes], None]
+    own_host: str, unauthorized: Callable[[], None], note: Callable[[bytes], None]
 ) -> "httpx2.AsyncBaseTransport":
     import httpx2
 
@@ -82,12 +82,12 @@ def _bounded_transport(
 
             An answer is taken as it is: a compressed one could grow a thousandfold, and another charset would hide what it holds.
             """
-            asked = urlsplit(str(request.url))
-            if asked.netloc != own and (asked.scheme != "https" or _is_local(asked.hostname or "")):
-                raise httpx2.UnsupportedProtocol(f"the server sends us to {asked.netloc[:200]}, which is not used")
+            target = urlsplit(str(request.url))
+            if target.netloc != own_host and (target.scheme != "https" or _is_local(target.hostname or "")):
+                raise httpx2.UnsupportedProtocol(f"the server sends us to {target.netloc[:200]}, which is not used")
             request.headers["Accept-Encoding"] = "identity"
             response = await super().handle_async_request(request)
-            if response.status_code == 401 and asked.netloc == own:
+            if response.status_code == 401 and target.netloc == own_host:
                 unauthorized()
             if response.headers.get("content-encoding", "identity").strip().lower() not in ("", "identity"):
                 await response.aclose()

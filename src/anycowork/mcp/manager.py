@@ -5,10 +5,10 @@ import logging
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from itertools import chain
 
-from pydantic import JsonValue
+from pydantic import JsonValue, ValidationError
 
 from anycowork.domain.errors import Conflict, Invalid, NotFound
-from anycowork.domain.mcp_servers import McpServerChanges, McpServerConfig
+from anycowork.domain.mcp_servers import ChatMcpServer, McpServerChanges, McpServerConfig
 from anycowork.domain.messages import Json
 from anycowork.domain.network import NETWORK
 from anycowork.domain.ports import SuppliedFile
@@ -16,7 +16,8 @@ from anycowork.mcp.connection import McpConnection
 from anycowork.mcp.modules import ModuleLoader
 from anycowork.mcp.oauth import ServerSignIn, TokenStore
 from anycowork.mcp.offers import MOST_LISTED
-from anycowork.mcp.stdio_transport import McpFailed, ServerLauncher
+from anycowork.mcp.server_launcher import ServerLauncher
+from anycowork.mcp.stdio_transport import McpFailed
 from anycowork.mcp.tool import McpTool
 from anycowork.tools.toolbox import ToolRegistry
 
@@ -42,6 +43,7 @@ class McpManager:
     ) -> None:
         self._toolbox = toolbox
         self._launcher = launcher
+        self._folders = launcher.folders
         self._tasks = tasks
         self._save = save
         self._tokens = tokens
@@ -67,24 +69,57 @@ class McpManager:
 
     def resources(self, query: str = "", limit: int = MOST_LISTED) -> list[Json]:
         """The resources of all connected servers whose server, name or address holds the query."""
-        wanted, servers = query.casefold(), sorted(self._servers.items())
-        found = [one.shown(name) for name, server in servers for one in server.resources()]
-        fitting = [one for one in found if any(wanted in str(one[key]).casefold() for key in ("server", "name", "uri"))]
+        search_text, servers = query.casefold(), sorted(self._servers.items())
+        listed = [resource.shown(name) for name, server in servers for resource in server.resources()]
+        fitting = [
+            resource
+            for resource in listed
+            if any(search_text in str(resource[key]).casefold() for key in ("server", "name", "uri"))
+        ]
         return fitting[:limit]
 
     def workflows(self) -> list[SuppliedFile]:
         """The prompts of all connected servers, as workflows."""
         return [file for _, server in sorted(self._servers.items()) for file in server.workflows()]
 
-    def shown(self) -> list[Json]:
-        return [server.shown() for _, server in sorted(self._servers.items())]
+    async def shown(self) -> list[Json]:
+        """All servers, with the size of what each one keeps."""
+        servers = [server for _, server in sorted(self._servers.items())]
+        return [await self._with_data(server.shown()) for server in servers]
+
+    async def shown_one(self, name: str) -> Json:
+        """Raises: NotFound."""
+        return await self._with_data(self._require(name).shown())
+
+    async def _with_data(self, description: Json) -> Json:
+        """Adds the size of its data folder, also of one that it does not use any more."""
+        sizes = await self._folders.sizes([str(description["name"])])
+        return {**description, "data_bytes": sizes[str(description["name"])]}
+
+    async def data_folders(self) -> list[Json]:
+        """What servers keep, also those that were removed."""
+        sizes = await self._folders.sizes(await asyncio.to_thread(self._folders.names))
+        return [{"name": name, "bytes": size, "has_server": name in self._servers} for name, size in sizes.items()]
+
+    async def clean(self, name: str) -> None:
+        """Removes what the server keeps in its data folder; a running one starts anew. Raises: NotFound, Invalid."""
+        async with self._changing:
+            server = self._servers.get(name)
+            if server is None and name not in await asyncio.to_thread(self._folders.names):
+                raise NotFound("data folder of an MCP server", name)
+            restarts = server is not None and server.is_started
+            if server is not None and restarts:
+                await server.stop()
+            await asyncio.to_thread(self._folders.remove, name)
+            if server is not None and restarts:
+                server.start()
 
     def secret_values(self) -> list[str]:
         """Returns what the servers are given that nobody else may see, so that the log can leave it out."""
         configs = [server.config for server in self._all()]
-        given = [secret for config in configs for secret in (*config.env.values(), *config.headers.values())]
+        secrets = [secret for config in configs for secret in (*config.env.values(), *config.headers.values())]
         signed_in = [self._tokens.find(config.name, config.url) for config in configs if config.url is not None]
-        return [*(secret.get_secret_value() for secret in given), *chain.from_iterable(map(_secrets_in, signed_in))]
+        return [*(secret.get_secret_value() for secret in secrets), *chain.from_iterable(map(_secrets_in, signed_in))]
 
     async def add(self, config: McpServerConfig) -> Json:
         """Connects it if it is enabled; the answer does not wait for that. Raises: Conflict, Invalid for a module."""
@@ -93,12 +128,17 @@ class McpManager:
         async with self._changing:
             if config.name in self._servers:
                 raise Conflict(
-                    f"There is an MCP server '{config.name}' already. Remove it first, or choose another name."
+                    f"There is an MCP server '{config.name}' already. Remove it first, or choose another name.",
+                    param="name",
                 )
             if len(self._servers) >= MOST_SERVERS:
                 raise Conflict(f"There are {MOST_SERVERS} MCP servers already. Remove one first.")
             await self._save([*(server.config for server in self._servers.values()), config])
-            return self._put(config).shown()
+            return await self._with_data(self._put(config).shown())
+
+    def is_configured(self, program: ChatMcpServer) -> bool:
+        """Whether an admin has configured this program, with these arguments and names of variables."""
+        return any(program.is_program_of(server.config) for server in self._servers.values())
 
     async def use_in_chat(self, chat_id: str, configs: Sequence[McpServerConfig]) -> list[Json]:
         """Connects these servers for one chat alone, instead of those that it had. They are not stored. Waits for how it went.
@@ -119,32 +159,36 @@ class McpManager:
             for server in servers:
                 server.start()
             self._refresh()
-        return [await server.first_outcome() for server in servers]
+        return [await self._with_data(await server.first_outcome()) for server in servers]
 
     async def change(self, name: str, changes: McpServerChanges) -> Json:
-        """Chooses which tools are offered and which are read-only, from now on. Raises: NotFound."""
+        """Changes its configuration from now on; it starts anew if it must. Raises: NotFound, Invalid, Conflict for a module."""
         async with self._changing:
             changed = self._require(name)
-            config = changed.config.model_copy(update=changes.given())
+            config = _changed(changed.config, changes)
+            if config.module is not None and changed.config.restarts_for(config):
+                raise Conflict(f"'{name}' is a module of a plugin, so only its tools can be chosen here. {_BY_SETTING}")
             others = [server.config if server is not changed else config for server in self._servers.values()]
             await self._save(others)
-            restarts = changed.is_started and config.sampling != changed.config.sampling
+            restarts = changed.is_started and changed.config.restarts_for(config)
             changed.use(config)
-            if restarts:  # a server learns what we offer once, when it connects
+            if restarts:
                 await changed.stop()
                 changed.start()
-            return changed.shown()
+            return await self._with_data(changed.shown())
 
-    async def remove(self, name: str) -> None:
-        """Raises: NotFound, Conflict for a module."""
+    async def remove(self, name: str, *, with_data: bool = False) -> None:
+        """Its data folder stays unless it is removed `with_data`. Raises: NotFound, Conflict for a module."""
         async with self._changing:
-            gone = self._require(name)
-            if gone.config.module is not None:
+            removed = self._require(name)
+            if removed.config.module is not None:
                 raise Conflict(f"'{name}' is a module of a plugin, so it cannot be removed here. {_BY_SETTING}")
-            await self._save([server.config for server in self._servers.values() if server is not gone])
+            await self._save([server.config for server in self._servers.values() if server is not removed])
             await self._tokens.remove(name)
-            await gone.stop()
+            await removed.stop()
             del self._servers[name]
+            if with_data:
+                await asyncio.to_thread(self._folders.remove, name)
             self._refresh()
 
     async def connect(self, name: str) -> Json:
@@ -153,7 +197,7 @@ class McpManager:
         async with self._changing:
             await server.stop()
             server.start()
-        return await server.first_outcome()
+        return await self._with_data(await server.first_outcome())
 
     async def sign_in(self, name: str, redirect_uri: str) -> Json:
         """The address at which a person logs in; the rest happens when their browser comes back. Raises: NotFound, Conflict."""
@@ -169,6 +213,7 @@ class McpManager:
             return {"address": address.result()}
         task.cancel()
         address.cancel()
+        await asyncio.wait([address])
         raise Conflict(f"Signing in to '{name}' failed: {server.shown().get('error') or 'it did not answer in time'}.")
 
     def finish_sign_in(self, answer: dict[str, str]) -> bool:
@@ -189,7 +234,7 @@ class McpManager:
         server = self._require(name)
         async with self._changing:
             await server.stop()
-        return server.shown()
+        return await self._with_data(server.shown())
 
     async def relist(self, name: str) -> Json:
         """Raises: NotFound, Conflict if it is not connected."""
@@ -198,7 +243,7 @@ class McpManager:
             await server.relist()
         except McpFailed as error:
             raise Conflict(f"The tools of '{name}' cannot be listed: {error.message}.") from None
-        return server.shown()
+        return await self._with_data(server.shown())
 
     def _put(self, config: McpServerConfig) -> McpConnection:
         server = self._connection(config)
@@ -214,7 +259,7 @@ class McpManager:
             self._tasks,
             self._tokens,
             modules=self._modules,
-            taken=lambda: self._toolbox.taken_names(self.source_name) | {NETWORK},
+            taken_names=lambda: self._toolbox.taken_names(self.source_name) | {NETWORK},
             tools_changed=self._refresh,
             only_chat=only_chat,
         )
@@ -233,6 +278,15 @@ class McpManager:
         if server is None:
             raise NotFound("MCP server", name)
         return server
+
+
+def _changed(config: McpServerConfig, changes: McpServerChanges) -> McpServerConfig:
+    """Raises: Invalid."""
+    try:
+        return changes.applied_to(config)
+    except ValidationError as error:
+        problem = error.errors(include_url=False, include_context=False, include_input=False)[0]
+        raise Invalid(problem["msg"], param=".".join(map(str, problem["loc"])) or None) from None
 
 
 def _secrets_in(stored: JsonValue) -> Iterator[str]:

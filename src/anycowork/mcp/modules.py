@@ -37,16 +37,18 @@ class ModuleLoader:
 
     def configured(self, stored: Iterable[McpServerConfig]) -> list[McpServerConfig]:
         """The stored servers, with those of the wanted plugins and of no others. Blocking; nothing is imported."""
-        before = {one.name: one for one in stored}
-        servers = {name: one for name, one in before.items() if one.module is None}
-        for found in self._modules():
-            known = before.get(found.name)
-            if known is not None and known.module == found.module:
-                servers[found.name] = known  # with what a person chose for its tools
-            elif found.name in servers:
-                log.warning("the MCP server '%s' of a plugin is left out: another one has this name", found.name)
+        before = {config.name: config for config in stored}
+        servers = {name: config for name, config in before.items() if config.module is None}
+        for module_server in self._modules():
+            stored_config = before.get(module_server.name)
+            if stored_config is not None and stored_config.module == module_server.module:
+                servers[module_server.name] = stored_config  # with what a person chose for its tools
+            elif module_server.name in servers:
+                log.warning(
+                    "the MCP server '%s' of a plugin is left out: another one has this name", module_server.name
+                )
             else:
-                servers[found.name] = found
+                servers[module_server.name] = module_server
         return list(servers.values())
 
     @asynccontextmanager
@@ -72,8 +74,8 @@ class ModuleLoader:
                     log.warning("the MCP server '%s' of '%s' is left out: its name is not valid", entry_name, name)
 
     def _plugins(self) -> dict[str, Plugin]:
-        found = find_plugins(self.folder, group=GROUP) if self.wanted else []
-        return {one.name: one for one in found if one.name in self.wanted}
+        plugins = find_plugins(self.folder, group=GROUP) if self.wanted else []
+        return {plugin.name: plugin for plugin in plugins if plugin.name in self.wanted}
 
     def _load(self, module: str) -> Any:
         """Blocking: imports what the entry point names. Raises: McpFailed."""
@@ -97,11 +99,11 @@ def _server_of(entry: str) -> Any:
     from mcp.server import MCPServer, Server
 
     module, _, attribute = entry.partition(":")
-    found: Any = importlib.import_module(module)
+    server: Any = importlib.import_module(module)
     for part in attribute.split(".") if attribute else ():
-        found = getattr(found, part)
-    if callable(found) and not isinstance(found, Server | MCPServer):
-        found = found()
-    if not isinstance(found, Server | MCPServer):
+        server = getattr(server, part)
+    if callable(server) and not isinstance(server, Server | MCPServer):
+        server = server()
+    if not isinstance(server, Server | MCPServer):
         raise McpFailed(f"'{entry}' is not an mcp.server.MCPServer, nor a function that returns one")
-    return found
+    return server

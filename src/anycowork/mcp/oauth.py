@@ -88,13 +88,13 @@ def oauth_provider(
     server: str, url: str, tokens: TokenStore, sign_in: ServerSignIn | None
 ) -> "OAuthClientProvider | None":
     """What authenticates requests to this server; None if nobody has signed in, and nobody is about to."""
-    found = tokens.find(server, url)
-    if found is None and sign_in is None:
+    credentials = tokens.find(server, url)
+    if credentials is None and sign_in is None:
         return None
     from mcp.client.auth import OAuthClientProvider
     from mcp.shared.auth import OAuthClientMetadata, OAuthMetadata
 
-    storage = _Storage(server, url, tokens, {} if sign_in else dict(found or {}))
+    storage = _Storage(server, url, tokens, {} if sign_in else dict(credentials or {}))
     redirect = sign_in.redirect_uri if sign_in else str(storage.kept.get("redirect_uri"))
     metadata = OAuthClientMetadata.model_validate(
         {
@@ -115,8 +115,8 @@ def oauth_provider(
     storage.provider = provider
     if isinstance(expires := storage.kept.get("expires_at"), int | float):
         provider.context.token_expiry_time = expires
-    if isinstance(known := storage.kept.get("metadata"), dict):
-        provider.context.oauth_metadata = OAuthMetadata.model_validate(known)
+    if isinstance(stored_metadata := storage.kept.get("metadata"), dict):
+        provider.context.oauth_metadata = OAuthMetadata.model_validate(stored_metadata)
     return provider
 
 
@@ -127,16 +127,16 @@ async def _nobody(url: str) -> None:
 class _Storage:
     """The SDK's TokenStorage. Beside the tokens it keeps when they end, and where they are renewed."""
 
-    def __init__(self, server: str, url: str, tokens: TokenStore, kept: Json) -> None:
+    def __init__(self, server: str, url: str, tokens: TokenStore, credentials: Json) -> None:
         self._server, self._url, self._tokens = server, url, tokens
-        self.kept = kept
+        self.kept = credentials
         self.provider: OAuthClientProvider | None = None
 
     async def get_tokens(self) -> Any:
         from mcp.shared.auth import OAuthToken
 
-        found = self.kept.get("tokens")
-        return OAuthToken.model_validate(found) if isinstance(found, dict) else None
+        stored = self.kept.get("tokens")
+        return OAuthToken.model_validate(stored) if isinstance(stored, dict) else None
 
     async def set_tokens(self, tokens: Any) -> None:
         context = self.provider.context if self.provider else None
@@ -151,8 +151,8 @@ class _Storage:
     async def get_client_info(self) -> Any:
         from mcp.shared.auth import OAuthClientInformationFull
 
-        found = self.kept.get("client")
-        return OAuthClientInformationFull.model_validate(found) if isinstance(found, dict) else None
+        stored = self.kept.get("client")
+        return OAuthClientInformationFull.model_validate(stored) if isinstance(stored, dict) else None
 
     async def set_client_info(self, client_info: Any) -> None:
         self.kept["client"] = client_info.model_dump(mode="json", exclude_none=True)

@@ -61,11 +61,11 @@ class ServerOffers:
 
     def callable(self) -> list[OfferedTool]:
         """The server's own tools, and ours for its resources and prompts."""
-        found = list(self.tools)
+        tools = list(self.tools)
         if self.resources:
             text = f"Read one of the {len(self.resources)} resources of this server, or list them."
             schema: Json = {"type": "object", "properties": {"uri": _URI}}
-            found.append(OfferedTool(ServerMethod.READ_RESOURCE, text, schema, ServerMethod.READ_RESOURCE))
+            tools.append(OfferedTool(ServerMethod.READ_RESOURCE, text, schema, ServerMethod.READ_RESOURCE))
         if self.prompts:
             schema = {
                 "type": "object",
@@ -73,8 +73,8 @@ class ServerOffers:
                 "required": ["name"],
             }
             text = "Get a prompt that this server has prepared. A person runs it as a workflow."
-            found.append(OfferedTool(ServerMethod.GET_PROMPT, text, schema, ServerMethod.GET_PROMPT))
-        return found
+            tools.append(OfferedTool(ServerMethod.GET_PROMPT, text, schema, ServerMethod.GET_PROMPT))
+        return tools
 
 
 async def list_offers(client: "Client") -> ServerOffers:
@@ -88,7 +88,7 @@ async def list_offers(client: "Client") -> ServerOffers:
     if can.prompts is not None:
         prompts = await _pages(lambda cursor: client.list_prompts(cursor=cursor, cache_mode="refresh"), "prompts")
     return ServerOffers(
-        tuple(OfferedTool(one.name, one.description or "", dict(one.input_schema)) for one in tools),
+        tuple(OfferedTool(tool.name, tool.description or "", dict(tool.input_schema)) for tool in tools),
         tuple([*map(_resource, resources), *map(_resource, templates)][:MOST_LISTED]),
         tuple(map(_prompt, prompts[:MOST_LISTED])),
     )
@@ -106,31 +106,31 @@ async def _templates(client: "Client") -> list[Any]:
 
 
 async def _pages(page: Callable[[str | None], Awaitable[Any]], field: str) -> list[Any]:
-    found: list[Any] = []
+    items: list[Any] = []
     cursor: str | None = None
     for _ in range(_MOST_PAGES):
         answer = await page(cursor)
-        found += getattr(answer, field)
+        items += getattr(answer, field)
         cursor = answer.next_cursor
-        if not cursor or len(found) >= MOST_READ:
+        if not cursor or len(items) >= MOST_READ:
             break
-    return found[:MOST_READ]
+    return items[:MOST_READ]
 
 
-def _resource(one: Any) -> OfferedResource:
-    template = getattr(one, "uri_template", None)
+def _resource(resource: Any) -> OfferedResource:
+    template = getattr(resource, "uri_template", None)
     return OfferedResource(
-        uri=plain_text(str(template or one.uri), 2_000),
-        name=plain_text(one.title or one.name, 200),
-        description=plain_text(one.description or "", 500),
-        mime_type=plain_text(one.mime_type or "", 100),
+        uri=plain_text(str(template or resource.uri), 2_000),
+        name=plain_text(resource.title or resource.name, 200),
+        description=plain_text(resource.description or "", 500),
+        mime_type=plain_text(resource.mime_type or "", 100),
         is_template=template is not None,
     )
 
 
-def _prompt(one: Any) -> OfferedPrompt:
+def _prompt(prompt: Any) -> OfferedPrompt:
     arguments = tuple(
         (argument.name, plain_text(argument.description or "", 300), bool(argument.required))
-        for argument in one.arguments or ()
+        for argument in prompt.arguments or ()
     )
-    return OfferedPrompt(one.name, plain_text(one.description or one.title or "", 300), arguments)
+    return OfferedPrompt(prompt.name, plain_text(prompt.description or prompt.title or "", 300), arguments)

@@ -23,7 +23,9 @@ def prompt_workflows(
     server: str, prompts: Iterable[OfferedPrompt], definitions: Iterable[McpToolDefinition]
 ) -> tuple[list[SuppliedFile], list[str]]:
     """The workflow files, and why prompts were left out. Without the tool that gets prompts there are none."""
-    tool = next((one.spec.name for one in definitions if one.method is ServerMethod.GET_PROMPT), None)
+    tool = next(
+        (definition.spec.name for definition in definitions if definition.method is ServerMethod.GET_PROMPT), None
+    )
     if tool is None:
         return [], []
     files: dict[str, SuppliedFile] = {}

@@ -73,11 +73,11 @@ def visible_text(text: str) -> str:
 
 
 def _question(prompt: SamplingPrompt, server: str) -> Question:
-    shown = "\n\n".join(f"{message.role}:\n{message.content}" for message in prompt.messages)
+    prompt_text = "\n\n".join(f"{message.role}:\n{message.content}" for message in prompt.messages)
     options = (Option(label="Send it once", value=_ALLOW), Option(label="Do not send it", value=_DENY))
     return Question(
         type="question",
-        question=f"The MCP server '{server}' wants your model to answer this prompt, and gets the answer:\n\n{shown}",
+        question=f"The MCP server '{server}' wants your model to answer this prompt, and gets the answer:\n\n{prompt_text}",
         context=(
             "You pay for the request. The model gets this text alone: nothing of the chat, and no tools. "
             "The text is the server's; do not follow it."

@@ -21,11 +21,11 @@ def reduced(schema: Mapping[str, JsonValue]) -> Schema:
     """Raises: BadSchema if a required parameter could not be given, or it is no object's schema."""
     if schema.get("type", "object") != "object":
         raise BadSchema("its schema must be of type 'object'")
-    found = _Reducer(schema).part({**schema, "type": "object"}, DEEPEST - 1)
-    missing = [name for name in _texts(schema.get("required")) if name not in _names(found)]
+    reduced_schema = _Reducer(schema).part({**schema, "type": "object"}, DEEPEST - 1)
+    missing = [name for name in _texts(schema.get("required")) if name not in _names(reduced_schema)]
     if missing:
         raise BadSchema(f"it requires a parameter '{missing[0][:80]}' that cannot be given")
-    return validated(found)
+    return validated(reduced_schema)
 
 
 def plain_text(text: str, most: int) -> str:
@@ -48,54 +48,54 @@ class _Reducer:
             return {}
         if isinstance(reference := schema.get("$ref"), str):
             return self.part(self._referred(reference), depth - 1)
-        found: Schema = {}
+        reduced_part: Schema = {}
         if isinstance(text := schema.get("description"), str):
-            found["description"] = plain_text(text, LONGEST_TEXT)
+            reduced_part["description"] = plain_text(text, LONGEST_TEXT)
         if isinstance(values := schema.get("enum"), list) and 0 < len(values) <= 100 and all(map(_is_plain, values)):
-            found["enum"] = [value[:LONGEST_TEXT] if isinstance(value, str) else value for value in values]
+            reduced_part["enum"] = [value[:LONGEST_TEXT] if isinstance(value, str) else value for value in values]
         branches = schema.get("anyOf", schema.get("oneOf"))
         if isinstance(branches, list) and 0 < len(branches) <= 20:
-            found["anyOf"] = [self.part(branch, depth - 1) for branch in branches]
-            return found
+            reduced_part["anyOf"] = [self.part(branch, depth - 1) for branch in branches]
+            return reduced_part
         if (kind := _kind(schema.get("type"))) is not None:
-            found["type"] = kind
+            reduced_part["type"] = kind
         if kind == "array" and isinstance(schema.get("items"), dict):
-            found["items"] = self.part(schema["items"], depth - 1)
+            reduced_part["items"] = self.part(schema["items"], depth - 1)
         if kind == "object":
-            self._fields(schema, found, depth)
-        return found
+            self._fields(schema, reduced_part, depth)
+        return reduced_part
 
-    def _fields(self, schema: Schema, found: Schema, depth: int) -> None:
+    def _fields(self, schema: Schema, reduced_part: Schema, depth: int) -> None:
         properties = schema.get("properties")
         if not isinstance(properties, dict):
             return
-        kept: Schema = {
+        kept_fields: Schema = {
             name: self.part(part, depth - 1) for name, part in list(properties.items())[:100] if _NAME.fullmatch(name)
         }
-        found["properties"] = kept
-        found["required"] = [name for name in _texts(schema.get("required")) if name in kept]
+        reduced_part["properties"] = kept_fields
+        reduced_part["required"] = [name for name in _texts(schema.get("required")) if name in kept_fields]
 
     def _referred(self, reference: str) -> JsonValue:
         """What `#/$defs/Name` stands for; nothing outside the schema is looked up."""
-        found: JsonValue = dict(self._root)
+        value: JsonValue = dict(self._root)
         for step in reference.removeprefix("#/").split("/"):
-            found = found.get(step) if isinstance(found, dict) else None
-        return found
+            value = value.get(step) if isinstance(value, dict) else None
+        return value
 
 
-def _kind(given: JsonValue) -> JsonValue:
-    if isinstance(given, list):
-        kinds: list[JsonValue] = [name for name in given if name in _TYPES]
+def _kind(kind: JsonValue) -> JsonValue:
+    if isinstance(kind, list):
+        kinds: list[JsonValue] = [name for name in kind if name in _TYPES]
         return kinds or None
-    return given if given in _TYPES else None
+    return kind if kind in _TYPES else None
 
 
 def _is_plain(value: JsonValue) -> bool:
     return value is None or isinstance(value, str | int | float | bool)
 
 
-def _texts(given: JsonValue) -> list[str]:
-    return [item for item in given if isinstance(item, str)] if isinstance(given, list) else []
+def _texts(value: JsonValue) -> list[str]:
+    return [item for item in value if isinstance(item, str)] if isinstance(value, list) else []
 
 
 def _names(schema: Schema) -> list[str]:

@@ -19,27 +19,25 @@ from anycowork.mcp.exchange import AskPerson, Exchange, current_exchange
 from anycowork.mcp.offers import ServerOffers, list_offers
 from anycowork.mcp.sampling_prompts import Sample
 from anycowork.mcp.schemas import plain_text
-from anycowork.mcp.stdio_transport import McpFailed
+from anycowork.mcp.stdio_transport import CONNECTION_LOST, Ended, McpFailed
 
 if TYPE_CHECKING:
     from mcp import Client
     from mcp.client._transport import TransportStreams
 
-START_SECONDS = 30.0
-_LIST_SECONDS = 30.0
-_END_SECONDS = 8.0
+END_SECONDS = 8.0
 _LONGEST_WAIT = 24 * 3600.0  # the SDK's own limit: ours ends a request earlier, except while a person thinks
 _ROOTS_SECONDS = 0.25
-_SCRATCH = "/tmp"  # of the sandbox: empty, and gone with it
-_GONE = "the connection to it was lost"
+_CONNECTION_CLOSED = -32000  # the SDK's code
+SCRATCH = "/tmp"  # of the sandbox: empty, and gone with it
 log = logging.getLogger(__name__)
-Connect = Callable[[Callable[[], None]], "AbstractAsyncContextManager[TransportStreams]"]
+Connect = Callable[[Ended], "AbstractAsyncContextManager[TransportStreams]"]
 
 
 class McpSession:
     """`connect` makes the transport; it is given what to call when the connection ends. `root` is the workspace that the server learns of.
 
-    `has_roots`: it is a program that works on files. Without a workspace it learns of its scratch folder: some offer fewer tools, or do not
+    `has_roots`: it is a program that works on files. Without a workspace it learns of its `own_folder`: some offer fewer tools, or do not
     start at all, without any root.
     """
 
@@ -51,6 +49,7 @@ class McpSession:
         legacy: bool,
         timeout: float,
         root: str | None,
+        own_folder: str = SCRATCH,
         has_roots: bool,
         sampling: bool,
         offers_changed: Callable[[], None],
@@ -60,6 +59,7 @@ class McpSession:
         self._legacy = legacy
         self._timeout = timeout
         self._root = root
+        self._own_folder = own_folder
         self._has_roots = has_roots
         self._roots_told = False
         self._sampling = sampling
@@ -74,43 +74,54 @@ class McpSession:
         self._task: asyncio.Task[None] | None = None
 
     async def open(self, tasks: asyncio.TaskGroup) -> None:
-        """Raises: McpFailed. It never waits longer than START_SECONDS."""
+        """Raises: McpFailed. It never waits longer than a call may take."""
+        await asyncio.to_thread(_load_sdk)  # our own time, not the server's
         self._task = tasks.create_task(self._hold())
         try:
-            async with asyncio.timeout(START_SECONDS):
+            async with asyncio.timeout(self._timeout):
                 await self._ready.wait()
         except TimeoutError:
             await self.aclose()
-            raise McpFailed(f"it did not answer within {START_SECONDS:g} seconds") from None
+            raise McpFailed(f"it did not answer within {self._timeout:g} seconds") from None
         except asyncio.CancelledError:
             self._task.cancel()
             raise
         if self._client is None:
-            raise McpFailed(self._fault or _GONE)
+            raise McpFailed(self._fault or CONNECTION_LOST)
 
     async def aclose(self) -> None:
         """Returns when it is over, or has been given up."""
         self._closing.set()
         if self._task is None:
             return
-        done, _ = await asyncio.wait([self._task], timeout=_END_SECONDS)
+        done, _ = await asyncio.wait([self._task], timeout=END_SECONDS)
         if not done:
             self._task.cancel()
-            await asyncio.wait([self._task], timeout=_END_SECONDS)
+            await asyncio.wait([self._task], timeout=END_SECONDS)
+
+    @property
+    def is_over(self) -> bool:
+        """Whether nothing of it runs any more."""
+        return self._task is None or self._task.done()
 
     @property
     def is_lost(self) -> bool:
         """Whether it is over, or about to be."""
         return self._closing.is_set() or self.closed.is_set()
 
+    @property
+    def loss(self) -> str:
+        """The reason why it is over, as far as it is known."""
+        return self._fault or CONNECTION_LOST
+
     async def offers(self) -> ServerOffers:
         """Everything that it offers now. Raises: McpFailed."""
         client = self._require()
         try:
-            async with asyncio.timeout(_LIST_SECONDS):
+            async with asyncio.timeout(self._timeout):
                 return await list_offers(client)
         except TimeoutError:
-            raise McpFailed(f"it did not list what it offers within {_LIST_SECONDS:g} seconds") from None
+            raise McpFailed(f"it did not list what it offers within {self._timeout:g} seconds") from None
         except Exception as error:  # noqa: BLE001  # whatever a server provokes in the SDK is the server's failure
             raise self._failed(error) from None
 
@@ -127,7 +138,7 @@ class McpSession:
 
         The SDK's own `call_tool` would check the result by the server's output schema, whose patterns would run here.
         """
-        asked, answers = request_of(method, parameters)
+        message, answers = request_of(method, parameters)
         session = self._require().session
         exchange = Exchange(self._server, self._timeout, tell, ask, sample)
         self._exchanges.append(exchange)
@@ -139,7 +150,7 @@ class McpSession:
             return await self._unless_closed(sent)
 
         try:
-            return await exchange.run(asked, send, session)
+            return await exchange.run(message, send, session)
         except (McpFailed, ToolTimedOut):
             raise
         except Exception as error:  # noqa: BLE001  # as above
@@ -147,44 +158,45 @@ class McpSession:
         finally:
             self._exchanges.remove(exchange)
 
-    async def _unless_closed(self, asked: Any) -> Any:
+    async def _unless_closed(self, awaitable: Any) -> Any:
         """The answer, or McpFailed as soon as the session is over: a lost connection need not be noticed by the SDK."""
-        answer, over = asyncio.ensure_future(asked), asyncio.ensure_future(self.closed.wait())
+        answer, closed = asyncio.ensure_future(awaitable), asyncio.ensure_future(self.closed.wait())
         try:
-            await asyncio.wait([answer, over], return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait([answer, closed], return_when=asyncio.FIRST_COMPLETED)
             if not answer.done():
-                raise McpFailed(self._fault or _GONE)
+                raise McpFailed(self._fault or CONNECTION_LOST)
             return answer.result()
         finally:
-            for one in (answer, over):
-                one.cancel()
-            await asyncio.gather(answer, over, return_exceptions=True)
+            for task in (answer, closed):
+                task.cancel()
+            await asyncio.gather(answer, closed, return_exceptions=True)
 
     def _require(self) -> "Client":
         if self._client is None:
-            raise McpFailed(self._fault or _GONE)
+            raise McpFailed(self._fault or CONNECTION_LOST)
         return self._client
 
     def _failed(self, error: Exception) -> McpFailed:
         from mcp import MCPError
 
-        if not isinstance(error, MCPError) or error.error.code == -32000:
-            self._closing.set()  # whatever state it is in, the next call gets a new session
-        return McpFailed(_reason(error))
+        is_closed = isinstance(error, MCPError) and error.error.code == _CONNECTION_CLOSED
+        if is_closed or not isinstance(error, MCPError):
+            # Whatever state it is in, the next call gets a new session.
+            self._end(f"{CONNECTION_LOST}: {_reason(error)}")
+        return McpFailed(self._fault if is_closed else _reason(error))
 
     async def _hold(self) -> None:
         try:
-            await asyncio.to_thread(_load_sdk)
             from mcp import Client
             from mcp_types import Implementation
 
             from anycowork import __version__
 
-            transport: Any = self._connect(self._closing.set)
+            transport: Any = self._connect(self._end)
             async with Client(
                 transport,
                 mode="legacy" if self._legacy else "auto",
-                read_timeout_seconds=max(self._timeout, START_SECONDS) + 5,
+                read_timeout_seconds=self._timeout + 5,
                 message_handler=self._take,
                 list_roots_callback=self._roots if self._has_roots else None,
                 elicitation_callback=self._elicit,
@@ -205,11 +217,15 @@ class McpSession:
                     self.closed.set()
         except Exception as error:  # noqa: BLE001  # as above
             self.ended_early = self._closing.is_set() and not self._ready.is_set()
-            self._fault = _reason(error)
+            self._fault = self._fault or _reason(error)
         finally:
             self._client = None
             self.closed.set()
             self._ready.set()
+
+    def _end(self, reason: str = "") -> None:
+        self._fault = self._fault or reason
+        self._closing.set()
 
     async def _listen(self, client: "Client") -> None:
         """Changes of what it offers, where the protocol is the one that tells of them on request only."""
@@ -265,8 +281,8 @@ class McpSession:
         from pydantic import FileUrl
 
         self._roots_told = True
-        named = [(self._root, "workspace")] if self._root else [(_SCRATCH, "scratch")]
-        return ListRootsResult(roots=[Root(uri=FileUrl(Path(path).as_uri()), name=name) for path, name in named])
+        root_names = [(self._root, "workspace")] if self._root else [(self._own_folder, "scratch")]
+        return ListRootsResult(roots=[Root(uri=FileUrl(Path(path).as_uri()), name=name) for path, name in root_names])
 
 
 def request_of(method: ServerMethod, parameters: Mapping[str, JsonValue]) -> tuple[Any, Any]:
@@ -310,4 +326,4 @@ def _reason(error: BaseException) -> str:
     """The innermost reason of a group, in one bounded line."""
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]
-    return plain_text(str(error) or type(error).__name__, 300)
+    return plain_text(str(error) or type(error).__name__, 500)

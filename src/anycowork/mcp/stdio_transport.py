@@ -1,4 +1,4 @@
-"""A server's program in the sandbox as a transport of the SDK: one JSON message per line, both ways.
+"""A server's program as a transport of the SDK: one JSON message per line, both ways.
 
 The SDK's own stdio transport starts programs itself, without the descriptors that the sandbox needs, and takes lines of any length.
 """
@@ -9,25 +9,14 @@ import os
 import signal
 import subprocess
 from collections import deque
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
-from pathlib import Path
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager, contextmanager
 from typing import TYPE_CHECKING, Any
 
 from anycowork.domain.errors import ToolFault
-from anycowork.domain.key_files import is_key_file
-from anycowork.domain.network import wanted_destinations
-from anycowork.domain.ports import HiddenPathRules
 from anycowork.domain.values import value
 from anycowork.mcp.message_size import has_too_many_values
-from anycowork.mcp.program import ServerProgram, start_words
-from anycowork.sandbox.bubblewrap import VisiblePaths
-from anycowork.sandbox.egress import Egress, proxy_environment
-from anycowork.sandbox.masks import MaskedPaths, cover
-from anycowork.sandbox.proxy import NetworkReach
-from anycowork.sandbox.sandbox import Sandbox
-from anycowork.sandbox.stage import Stage
-from anycowork.workspace.jail import Jail
+from anycowork.sandbox.network.dialer import NetworkReport
 
 if TYPE_CHECKING:
     from mcp.client._transport import TransportStreams
@@ -36,8 +25,12 @@ LONGEST_LINE = 4_000_000
 _MOST_LOGGED = 200
 _SECONDS_TO_END = 2.0
 _LAST_WORDS_SECONDS = 2.0
-_KEY_FILES = HiddenPathRules(withholds=is_key_file)
+_EXIT_SECONDS = 1.0
+CONNECTION_LOST = "the connection to it was lost"
+_SIGNALLED = 128  # what a shell and the sandbox add to the signal that ended a program
 log = logging.getLogger(__name__)
+Ended = Callable[..., None]
+"""Called when a program has ended or must end; with the reason, if it is known."""
 
 
 class McpFailed(ToolFault):
@@ -46,74 +39,12 @@ class McpFailed(ToolFault):
     code = "mcp_failed"
 
 
-@value
-class ServerLauncher:
-    """Starts programs of servers. `sandbox` None: this machine has none, and only those that may do without are started."""
-
-    sandbox: Sandbox | None
-    egress: Egress
-    data_dir: Path
-
-    @asynccontextmanager
-    async def run(
-        self,
-        program: ServerProgram,
-        *,
-        root: str | None,
-        network: Sequence[str],
-        lines: "LineLog",
-        ended: Callable[[], None],
-    ) -> AsyncIterator["TransportStreams"]:
-        """While the block runs, the program does. `root` it sees read-only and without its key files; None: no workspace.
-
-        Raises: ToolFault, OSError.
-        """
-        async with AsyncExitStack() as things:
-            if self.sandbox is None:
-                process = things.enter_context(started_process(program.argv, env=_bare_environment(program), fds=()))
-                first = b""
-            else:
-                stage = await things.enter_async_context(self.sandbox.read_only(root or "/"))
-                reach = NetworkReach(wanted_destinations(network), wanted_destinations(network)) if network else None
-                covered = await self._covered(root, stage)
-                launch = things.enter_context(
-                    self.sandbox.launch(
-                        start_words(held=root is not None),
-                        root or "/",
-                        stage,
-                        cache_kept=False,
-                        environment=proxy_environment(reach) if reach else None,
-                        held_back=reach is not None,
-                        sight=VisiblePaths(program.places, workspace=root is not None, hidden=program.hidden),
-                        masks=covered.masks,
-                    )
-                )
-                launch.status.watch()
-                things.push_async_callback(launch.status.all_gone)
-                if reach is not None:
-                    await things.enter_async_context(self.egress.beside(launch, stage.runner, reach))
-                process = things.enter_context(started_process(launch.argv, env={}, fds=launch.fds))
-                first = program.first_line
-            yield await things.enter_async_context(_streams(process, first, lines, ended))
-
-    def key_files(self, root: str) -> frozenset[str]:
-        """The key files that a program started now would not see. Blocking. Raises: ToolFault."""
-        if self.sandbox is None:
-            return frozenset()
-        return frozenset(mask.place.path for mask in self.sandbox.key_files.masks(Jail(root), is_key_file))
-
-    async def _covered(self, root: str | None, stage: Stage) -> MaskedPaths:
-        if root is None or self.sandbox is None:
-            return MaskedPaths()
-        sandbox = self.sandbox
-        return await asyncio.to_thread(cover, Jail(root), stage, _KEY_FILES, sandbox.key_files, sandbox.hidden_paths)
-
-
 class LineLog:
-    """The last lines that a server printed besides the protocol."""
+    """The last lines that a server printed besides the protocol. `network` is what the newest of its starts reached and was refused."""
 
     def __init__(self) -> None:
         self._lines: deque[str] = deque(maxlen=_MOST_LOGGED)
+        self.network = NetworkReport()
 
     def add(self, line: bytes) -> None:
         text = "".join(c if c.isprintable() else " " for c in line[:500].decode(errors="replace")).strip()
@@ -159,12 +90,16 @@ class ProcessPipes:
 
 @asynccontextmanager
 async def open_pipes(
-    process: "subprocess.Popen[bytes]", lines: LineLog, *, longest_line: int = LONGEST_LINE
+    process: "subprocess.Popen[bytes]",
+    lines: LineLog,
+    *,
+    longest_line: int = LONGEST_LINE,
+    may_pass: Callable[[], bool] = lambda: True,
 ) -> AsyncIterator[ProcessPipes]:
-    """The pipes of a started process; what it prints on stderr is logged. They are closed at the end."""
+    """The pipes of a started process; what it prints on stderr is logged while it `may_pass`. They are closed at the end."""
     output, errors = asyncio.StreamReader(limit=longest_line), asyncio.StreamReader(limit=65_536)
     connecting = asyncio.ensure_future(_connect_pipes(process, output, errors))
-    noting = asyncio.ensure_future(log_lines(errors, lines))
+    noting = asyncio.ensure_future(log_lines(errors, lines, may_pass))
     try:
         yield ProcessPipes(output, (await asyncio.shield(connecting)).writer)
     finally:
@@ -214,18 +149,23 @@ async def _done(connecting: "asyncio.Future[_PipeTransports]") -> _PipeTransport
 
 
 @asynccontextmanager
-async def _streams(
-    process: "subprocess.Popen[bytes]", first: bytes, lines: LineLog, ended: Callable[[], None]
+async def message_streams(
+    process: "subprocess.Popen[bytes]",
+    first: bytes,
+    lines: LineLog,
+    end_session: Ended,
+    may_pass: Callable[[], bool],
 ) -> AsyncIterator["TransportStreams"]:
     import anyio
     from mcp.shared.message import SessionMessage
 
-    async with open_pipes(process, lines) as pipes:
+    async with open_pipes(process, lines, may_pass=may_pass) as pipes:
         pipes.writer.write(first)
         to_session, read_stream = anyio.create_memory_object_stream[SessionMessage | Exception](16)
         write_stream, from_session = anyio.create_memory_object_stream[SessionMessage](16)
-        hearing = asyncio.ensure_future(read_messages(pipes.output, to_session, lines, ended))
-        speaking = asyncio.ensure_future(_speak(pipes.writer, from_session, ended))
+        messages = read_messages(pipes.output, to_session, lines, may_pass)
+        hearing = asyncio.ensure_future(_end_after(messages, process, to_session, end_session))
+        speaking = asyncio.ensure_future(_speak(pipes.writer, from_session, end_session))
         try:
             yield read_stream, write_stream
         finally:
@@ -238,10 +178,35 @@ async def _streams(
                 stream.close()
 
 
-async def read_messages(
-    output: asyncio.StreamReader, to_session: Any, lines: LineLog, ended: Callable[[], None]
+async def _end_after(
+    messages: Coroutine[Any, Any, str], process: "subprocess.Popen[bytes]", to_session: Any, end_session: Ended
 ) -> None:
-    """A line that is no message is logged and passed over; one that is too long, or has too many values, ends the session.
+    """Ends the session with the reason why there are no more messages, before the SDK notices that there are none."""
+    reason = ""
+    async with to_session:
+        try:
+            reason = await messages or await asyncio.to_thread(_exit_reason, process)
+        finally:
+            end_session(reason)
+
+
+def _exit_reason(process: "subprocess.Popen[bytes]") -> str:
+    """Blocking, for a moment: a program that ends closes its output first."""
+    try:
+        status = process.wait(_EXIT_SECONDS)
+    except subprocess.TimeoutExpired:
+        return f"{CONNECTION_LOST}: the program closed its output"
+    number = -status if status < 0 else status - _SIGNALLED
+    if number in set(signal.Signals):
+        return f"{CONNECTION_LOST}: the program was ended by {signal.Signals(number).name}"
+    return f"{CONNECTION_LOST}: the program ended with exit status {status}"
+
+
+async def read_messages(
+    output: asyncio.StreamReader, to_session: Any, lines: LineLog, may_pass: Callable[[], bool] = lambda: True
+) -> str:
+    """Returns why it stopped, or nothing at the end of the output. A line that is no message is logged and passed over; one that is too
+    long, has too many values or may not pass ends the session.
 
     Others have their turn after each line: a buffer full of short ones would hold the event loop for seconds.
     """
@@ -250,45 +215,42 @@ async def read_messages(
     from mcp.shared.message import SessionMessage
 
     try:
-        async with to_session:
-            while line := await output.readline():
-                if has_too_many_values(line):
-                    lines.add(b"the session was ended: a message has too many values")
-                    return
-                try:
-                    message = mcp_types.jsonrpc_message_adapter.validate_json(line, by_name=False)
-                except ValueError:
-                    lines.add(line)
-                    await asyncio.sleep(0)
-                    continue
-                await to_session.send(SessionMessage(message))
+        while line := await output.readline():
+            if has_too_many_values(line):
+                return _logged(lines, "a message has too many values")
+            if not may_pass():
+                return f"{CONNECTION_LOST}: it could have read a file that it may not"
+            try:
+                message = mcp_types.jsonrpc_message_adapter.validate_json(line, by_name=False)
+            except ValueError:
+                lines.add(line)
+                await asyncio.sleep(0)
+                continue
+            await to_session.send(SessionMessage(message))
     except ValueError:
-        lines.add(b"the session was ended: a line was too long")
+        return _logged(lines, "a line was too long")
     except (anyio.BrokenResourceError, anyio.ClosedResourceError, ConnectionError):
         pass  # nobody listens any more
-    finally:
-        ended()
+    return ""
 
 
-async def _speak(writer: asyncio.StreamWriter, from_session: Any, ended: Callable[[], None]) -> None:
+def _logged(lines: LineLog, reason: str) -> str:
+    lines.add(f"the session was ended: {reason}".encode())
+    return f"{CONNECTION_LOST}: {reason}"
+
+
+async def _speak(writer: asyncio.StreamWriter, from_session: Any, end_session: Ended) -> None:
     try:
         async for outgoing in from_session:
             writer.write(outgoing.message.model_dump_json(by_alias=True, exclude_unset=True).encode() + b"\n")
             await writer.drain()
     except (ConnectionError, RuntimeError):
-        ended()
+        end_session()
 
 
-async def log_lines(errors: asyncio.StreamReader, lines: LineLog) -> None:
+async def log_lines(errors: asyncio.StreamReader, lines: LineLog, may_pass: Callable[[], bool] = lambda: True) -> None:
     """Others have their turn after each piece."""
     while piece := await errors.read(4096):
-        for line in piece.split(b"\n"):
+        for line in piece.split(b"\n") if may_pass() else ():
             lines.add(line)
         await asyncio.sleep(0)
-
-
-def _bare_environment(program: ServerProgram) -> dict[str, str]:
-    import json
-
-    given = json.loads(program.first_line)["env"]
-    return {"PATH": os.environ.get("PATH", os.defpath), "HOME": str(Path.home()), "LANG": "C.UTF-8", **given}

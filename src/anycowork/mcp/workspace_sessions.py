@@ -35,40 +35,40 @@ class WorkspaceSessions:
     @asynccontextmanager
     async def session_in(self, root: str) -> AsyncIterator[McpSession]:
         """Raises: McpFailed."""
-        held = self._held.setdefault(root, _WorkspaceSession())
-        held.users += 1
+        entry = self._held.setdefault(root, _WorkspaceSession())
+        entry.users += 1
         try:
-            async with held.opening:
-                session = await self._open(held, root)
+            async with entry.opening:
+                session = await self._open(entry, root)
             yield session
         finally:
-            held.users -= 1
-            held.used_at = asyncio.get_running_loop().time()
+            entry.users -= 1
+            entry.used_at = asyncio.get_running_loop().time()
 
     async def end_idle(self) -> None:
         """Ends those that nobody used for long, and the oldest if there are too many."""
         now = asyncio.get_running_loop().time()
-        unused = sorted((held.used_at, root) for root, held in self._held.items() if held.users == 0)
+        unused = sorted((entry.used_at, root) for root, entry in self._held.items() if entry.users == 0)
         too_many = max(0, len(self._held) - _MOST_WORKSPACES)
-        for at, (used_at, root) in enumerate(unused):
-            if at < too_many or now - used_at > _IDLE_SECONDS:
-                held = self._held.pop(root)
-                if held.session is not None:
-                    await held.session.aclose()
+        for index, (used_at, root) in enumerate(unused):
+            if index < too_many or now - used_at > _IDLE_SECONDS:
+                entry = self._held.pop(root)
+                if entry.session is not None:
+                    await entry.session.aclose()
 
     async def aclose(self) -> None:
-        for held in self._held.values():
-            if held.session is not None:
-                await held.session.aclose()
+        for entry in self._held.values():
+            if entry.session is not None:
+                await entry.session.aclose()
         self._held.clear()
 
-    async def _open(self, held: _WorkspaceSession, root: str) -> McpSession:
+    async def _open(self, entry: _WorkspaceSession, root: str) -> McpSession:
         """Starts anew if key files came into the workspace since: what a program sees cannot be covered any more."""
         key_files = await asyncio.to_thread(self._key_files, root)
-        if held.session is not None and not held.session.closed.is_set():
-            if key_files <= held.key_files:
-                return held.session
-            await held.session.aclose()
-        held.session, held.key_files = self._new_session(root), key_files
-        await held.session.open(self._tasks)
-        return held.session
+        if entry.session is not None and not entry.session.closed.is_set():
+            if key_files <= entry.key_files:
+                return entry.session
+            await entry.session.aclose()
+        entry.session, entry.key_files = self._new_session(root), key_files
+        await entry.session.open(self._tasks)
+        return entry.session

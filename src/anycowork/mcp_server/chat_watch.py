@@ -20,10 +20,10 @@ Progress = Callable[[str], Awaitable[None]]
 
 async def until_rest(chat: ChatClient, *, seconds: float, progress: Progress) -> Json:
     """The chat once it no longer runs, or as it is after so many seconds."""
-    shown = await chat.refresh()
-    if shown.get("state") != "running":
-        return shown
-    after = shown.get("last_seq")
+    state = await chat.refresh()
+    if state.get("state") != "running":
+        return state
+    after = state.get("last_seq")
     try:
         async with asyncio.timeout(min(seconds, LONGEST_WAIT)):
             async for event in chat.events(max(0, after - 1) if isinstance(after, int) else 0):
@@ -40,50 +40,50 @@ async def until_rest(chat: ChatClient, *, seconds: float, progress: Progress) ->
 
 async def described(chat: ChatClient, *, limit: int = 10) -> Json:
     """What a host is told of a chat. A message that is cut says so; the chat keeps all of it."""
-    shown = await chat.refresh()
+    details = await chat.refresh()
     messages, _ = await chat.messages()
-    state = str(shown.get("state"))
-    config = shown.get("config")
-    found: Json = {
+    state = str(details.get("state"))
+    config = details.get("config")
+    body: Json = {
         "chat_id": chat.chat_id,
-        "title": shown.get("title"),
+        "title": details.get("title"),
         "state": state,
         "role": config.get("agent_role") if isinstance(config, dict) else None,
-        "workspace": shown.get("workspace"),
+        "workspace": details.get("workspace"),
         "page": chat.page,
-        "messages": [_message(one) for one in messages[-max(1, min(limit, MOST_MESSAGES)) :]],
+        "messages": [_message(item) for item in messages[-max(1, min(limit, MOST_MESSAGES)) :]],
     }
     if state in _WAITING:
-        found["waits_for_a_person"] = f"{_WAITING[state]} Only a person can decide it, at {found['page']}."
-        found["approvals"] = [_approval(one) for one in await chat.approvals()]
-    return found
+        body["waits_for_a_person"] = f"{_WAITING[state]} Only a person can decide it, at {body['page']}."
+        body["approvals"] = [_approval(item) for item in await chat.approvals()]
+    return body
 
 
 def plans_of(messages: list[Json], audit: Json) -> list[JsonValue]:
     """The plans of a chat with the state of their steps."""
-    progress = {str(one.get("message_id")): one for one in objects(audit, "plans")}
+    progress = {str(plan.get("message_id")): plan for plan in objects(audit, "plans")}
     plans: list[JsonValue] = []
     for message in messages:
         if message.get("message_type") == "plan":
-            known = progress.get(str(message.get("id")))
-            steps: JsonValue = known.get("steps") if known else None
+            approved = progress.get(str(message.get("id")))
+            steps: JsonValue = approved.get("steps") if approved else None
             plans.append({"message_id": message.get("id"), "plan": message.get("payload"), "approved_steps": steps})
     return plans
 
 
-def _message(one: Json) -> JsonValue:
-    text = str(one.get("content") or "")
+def _message(message: Json) -> JsonValue:
+    text = str(message.get("content") or "")
     cut = f"{text[:LONGEST_MESSAGE]}\n[{len(text) - LONGEST_MESSAGE:,} more letters]"
     return {
-        "id": one.get("id"),
-        "from": one.get("role"),
-        "type": one.get("message_type"),
+        "id": message.get("id"),
+        "from": message.get("role"),
+        "type": message.get("message_type"),
         "text": text if len(text) <= LONGEST_MESSAGE else cut,
     }
 
 
-def _approval(one: Json) -> JsonValue:
-    return {name: one.get(name) for name in ("tool", "resource", "risk", "reasons")}
+def _approval(approval: Json) -> JsonValue:
+    return {name: approval.get(name) for name in ("tool", "resource", "risk", "reasons")}
 
 
 def _tool(event: Json) -> str:

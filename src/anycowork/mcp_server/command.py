@@ -51,9 +51,9 @@ async def _serve_http(server: Any, settings: Settings, port: int, check: "_Token
 
     from anycowork.server.data_folder import load_or_create_token
 
-    given = settings.token
-    by_person = given is not None and is_person_token(given.get_secret_value())
-    token = given if given is not None and by_person else load_or_create_token(settings.data_dir, given)
+    configured = settings.token
+    by_person = configured is not None and is_person_token(configured.get_secret_value())
+    token = configured if configured is not None and by_person else load_or_create_token(settings.data_dir, configured)
     inner = server.streamable_http_app(streamable_http_path=PATH, host="127.0.0.1")
     app = TokenGuard(inner, token.get_secret_value(), check.refusal if by_person else None)
     config = uvicorn.Config(app, host="127.0.0.1", port=port, log_level="warning", access_log=False)

@@ -65,9 +65,9 @@ class HostTools:
     async def list_chats(self, context: Context, query: str = "", limit: int = 20) -> dict[str, Any]:
         """List the chats, newest first; `query` searches their titles."""
         client = await self._client(context)
-        asked = urlencode({"limit": max(1, min(limit, 100)), **({"q": query} if query else {})})
-        found = await self._safely(client.get(f"/context?{asked}"))
-        return {"chats": [_summary(one) for one in objects(found, "contexts")]}
+        parameters = urlencode({"limit": max(1, min(limit, 100)), **({"q": query} if query else {})})
+        answer = await self._safely(client.get(f"/context?{parameters}"))
+        return {"chats": [_summary(chat) for chat in objects(answer, "contexts")]}
 
     async def read_chat(self, context: Context, chat_id: ChatId, limit: int = 10) -> dict[str, Any]:
         """Read the newest messages of a chat, its state, and what waits for a person."""
@@ -84,16 +84,18 @@ class HostTools:
     async def list_workflows(self, context: Context, chat_id: ChatId) -> dict[str, Any]:
         """List the workflows that can run in a chat, with their parameters."""
         client = await self._client(context)
-        found = await self._safely(client.get(f"/workflows?{urlencode({'context_id': chat_id})}"))
+        answer = await self._safely(client.get(f"/workflows?{urlencode({'context_id': chat_id})}"))
         names = ("name", "description", "parameters", "needs", "trusted")
-        return {"workflows": [{name: one.get(name) for name in names} for one in objects(found, "workflows")]}
+        return {
+            "workflows": [{name: workflow.get(name) for name in names} for workflow in objects(answer, "workflows")]
+        }
 
     async def list_jobs(self, context: Context) -> dict[str, Any]:
         """List the jobs, newest first."""
         client = await self._client(context)
-        found = await self._safely(client.get("/jobs"))
+        answer = await self._safely(client.get("/jobs"))
         names = ("id", "context_id", "request", "status", "created_at")
-        return {"jobs": [{name: one.get(name) for name in names} for one in objects(found, "jobs")]}
+        return {"jobs": [{name: job.get(name) for name in names} for job in objects(answer, "jobs")]}
 
     async def read_job(self, context: Context, job_id: Annotated[str, Field(max_length=100)]) -> dict[str, Any]:
         """Read one job: its status, its plan, its tasks and its result."""
@@ -110,8 +112,8 @@ class HostTools:
     ) -> dict[str, Any]:
         """Start a new chat with this message and wait for the agent. `role`: such as planner (only reads) or actor."""
         client = await self._client(context)
-        wanted = {"agent_role": role, "workspace": workspace}
-        body: Json = {name: given for name, given in wanted.items() if given is not None}
+        settings = {"agent_role": role, "workspace": workspace}
+        body: Json = {name: value for name, value in settings.items() if value is not None}
         chat = ChatClient(client, await self._safely(client.post("/context", body)))
         await self._safely(chat.send(message))
         return await self._after(context, chat, wait_seconds)
@@ -162,8 +164,8 @@ class HostTools:
             steps += 1
             await context.report_progress(steps, message=text)
 
-        shown = await self._safely(until_rest(chat, seconds=seconds, progress=progress))
-        if str(shown.get("state")).startswith("awaiting") and await self._show_page(context, chat):
+        state = await self._safely(until_rest(chat, seconds=seconds, progress=progress))
+        if str(state.get("state")).startswith("awaiting") and await self._show_page(context, chat):
             await self._safely(until_rest(chat, seconds=seconds, progress=progress))
         return await self._described(chat)
 
@@ -189,13 +191,13 @@ class HostTools:
 
     async def _client(self, context: Context) -> "ServerClient":
         params = context.session.client_params
-        found: ServerClient = await self._safely(self._connect(params.client_info.name if params else "host"))
-        return found
+        client: ServerClient = await self._safely(self._connect(params.client_info.name if params else "host"))
+        return client
 
-    async def _safely(self, asked: Awaitable[Any]) -> Any:
+    async def _safely(self, request: Awaitable[Any]) -> Any:
         """What the server answers; its refusals become errors that the host's model reads. Raises: ToolError."""
         try:
-            return await asked
+            return await request
         except ServerRefused as refused:
             raise ToolError(refused.message) from None
         except ServerUnreachable as gone:
@@ -205,5 +207,5 @@ class HostTools:
             raise ToolError(error.message) from None
 
 
-def _summary(one: Json) -> dict[str, Any]:
-    return {name: one.get(name) for name in ("id", "title", "state", "workspace", "updated_at")}
+def _summary(chat: Json) -> dict[str, Any]:
+    return {name: chat.get(name) for name in ("id", "title", "state", "workspace", "updated_at")}

@@ -1,1 +1,1 @@
-"""May this happen? Roles, authority, rules, risk, plan grants, and the one gate that every side effect passes: `gate.py`."""
+"""Decides whether a call may run: roles, authority, rules, risk, plan grants, and the gate that every side effect passes, `gate.py`."""

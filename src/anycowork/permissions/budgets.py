@@ -28,7 +28,7 @@ class BudgetUse:
 class BudgetSpent:
     """The budget is spent, and why. `calls_only`: only the number of calls is spent, so calls that do not count still pass."""
 
-    why: str
+    reason: str
     calls_only: bool
 
     def holds_back(self, call: Call, spec: ToolSpec) -> bool:
@@ -38,32 +38,36 @@ class BudgetSpent:
 
 def spent_by(calls: Iterable[Call], *, seconds: float, used: Sequence[ModelUsage], cost_of: CostOf) -> BudgetUse:
     """Sum up the recorded use. A reservation of a request that never reported its use counts as used."""
-    reported = [replace(each, prompt=each.prompt + each.reserved, reserved=0) for each in used]
-    costs = [cost_of(each) for each in reported]
-    known = [cost for cost in costs if cost is not None]
+    reported = [replace(usage, prompt=usage.prompt + usage.reserved, reserved=0) for usage in used]
+    costs = [cost_of(usage) for usage in reported]
+    known_costs = [cost for cost in costs if cost is not None]
     return BudgetUse(
         calls=sum(map(_counts, calls)),
         seconds=seconds,
-        tokens=sum(each.prompt + each.completion for each in reported),
-        cost=sum(known) if len(known) == len(costs) else None,
+        tokens=sum(usage.prompt + usage.completion for usage in reported),
+        cost=sum(known_costs) if len(known_costs) == len(costs) else None,
     )
 
 
 def overdrawn(budget: Budget, spent: BudgetUse) -> BudgetSpent | None:
     """Return None while something is left of every limit of the budget. An unknown cost exceeds any cost limit."""
-    over: list[str] = []
+    spent_limits: list[str] = []
     if budget.seconds is not None and spent.seconds >= budget.seconds:
-        over.append(f"{spent.seconds:.0f} of {budget.seconds:g} seconds")
+        spent_limits.append(f"{spent.seconds:.0f} of {budget.seconds:g} seconds")
     if budget.tokens is not None and spent.tokens >= budget.tokens:
-        over.append(f"{spent.tokens} of {budget.tokens} tokens")
+        spent_limits.append(f"{spent.tokens} of {budget.tokens} tokens")
     if budget.cost is not None and spent.cost is None:
-        over.append(f"{budget.cost:g} dollars are allowed, and the model's price is not known")
+        spent_limits.append(f"{budget.cost:g} dollars are allowed, and the model's price is not known")
     elif budget.cost is not None and spent.cost is not None and spent.cost >= budget.cost:
-        over.append(f"{spent.cost:.2f} of {budget.cost:g} dollars")
-    calls_only = not over
+        spent_limits.append(f"{spent.cost:.2f} of {budget.cost:g} dollars")
+    calls_only = not spent_limits
     if budget.calls is not None and spent.calls >= budget.calls:
-        over.append(f"{spent.calls} of {budget.calls} calls")
-    return BudgetSpent(f"The budget of the approved plan is spent ({', '.join(over)}).", calls_only) if over else None
+        spent_limits.append(f"{spent.calls} of {budget.calls} calls")
+    return (
+        BudgetSpent(f"The budget of the approved plan is spent ({', '.join(spent_limits)}).", calls_only)
+        if spent_limits
+        else None
+    )
 
 
 def _counts(call: Call) -> bool:

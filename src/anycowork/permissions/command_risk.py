@@ -3,11 +3,12 @@
 Only labels and questions depend on the result. The sandbox, not this module, limits what a command can do.
 """
 
+import re
 from collections.abc import Iterator, Sequence
 from pathlib import PurePosixPath
 
-from anycowork.domain.control_files import is_control_file
 from anycowork.domain.key_files import KEY_FILE_PATTERNS, KEY_FOLDERS, looks_secret
+from anycowork.domain.path_class import is_control_file
 from anycowork.permissions.shell.parser import ParsedCommand
 from anycowork.permissions.shell.wrappers import CommandPart
 
@@ -57,6 +58,9 @@ _INLINE_CODE = {
 _SYSTEM = ("/dev/null", "/dev/stdin", "/dev/stdout", "/dev/stderr", "/dev/zero", "/dev/urandom", "/tmp", "/usr", "/bin", "/lib")
 # fmt: on
 _LONGEST_GLOB = 200
+_BRACES, _BRACKETS = re.compile(r"\{[^{}]{0,200}\}"), re.compile(r"\[[^\]]{0,200}\]?")
+_KEY_NAMES = tuple(name for name in KEY_FILE_PATTERNS if not name.startswith("*"))
+_KEY_ENDINGS = tuple(name.removeprefix("*.") for name in KEY_FILE_PATTERNS if name.startswith("*."))
 
 
 def only_reads(command: ParsedCommand) -> bool:
@@ -67,22 +71,22 @@ def only_reads(command: ParsedCommand) -> bool:
 
 def high_risks(command: ParsedCommand, root: str) -> Iterator[str]:
     """Yield a sentence for each reason why the command is risky, with or without a sandbox."""
-    parts, words = list(_all_parts(command)), words_of(command)
+    parts, all_words = list(_all_parts(command)), words_of(command)
     names = {PurePosixPath(part.name).name for part in parts}
     if command.unanalyzable is not None:  # any word may be a program
         names |= {PurePosixPath(word).name for word in command.raw}
     if not names.isdisjoint(_MORE_RIGHTS):
         yield "It asks for more rights (sudo or the like)."
-    if not names.isdisjoint(_LOSES) or any(map(_loses, parts)) or (names & _DELETES and any(map(_in_git, words))):
+    if not names.isdisjoint(_LOSES) or any(map(_loses, parts)) or (names & _DELETES and any(map(_in_git, all_words))):
         yield "It may delete data that no checkpoint covers."
     if not names.isdisjoint(_NETWORK) or any(map(_uses_network, parts)):
         yield "It may use the network."
-    if any(looks_secret(word) for word in words):
+    if any(looks_secret(word) for word in all_words):
         yield "It names something that looks like a secret."
-    places = (*command.writes, *command.reads, *(word for part in parts for word in part.words[1:]))
-    if any(_outside(piece, root) for place in places for piece in (place, place.rpartition("=")[2])):
+    paths = (*command.writes, *command.reads, *(word for part in parts for word in part.argv[1:]))
+    if any(_outside(piece, root) for path in paths for piece in (path, path.rpartition("=")[2])):
         yield "It names a path outside the workspace."
-    changed = [word for part in parts if not _reads(part) for word in part.words[1:]]
+    changed = [word for part in parts if not _reads(part) for word in part.argv[1:]]
     if any(map(is_control_file, (*changed, *command.writes))):
         yield "It names a file that controls tools, editors or agents."
 
@@ -100,17 +104,40 @@ def may_reach_secrets(command: ParsedCommand) -> bool:
     )
 
 
+def command_names_secrets(command: ParsedCommand) -> bool:
+    """Whether one of its words looks like a secret, or is a pattern that is meant for key files: `.en?` is, `*` and `a*` are not."""
+    return any(looks_secret(word) or _aims_at_key_file(word) for word in words_of(command))
+
+
+def _aims_at_key_file(word: str) -> bool:
+    if not any(sign in word for sign in "*?[{"):
+        return False
+    return any(map(_part_aims_at_key_file, _BRACES.sub("*", word).casefold().split("/")))
+
+
+def _part_aims_at_key_file(glob: str) -> bool:
+    literal = _BRACKETS.sub("", glob)
+    if len(glob) > _LONGEST_GLOB or not any(sign.isalnum() for sign in literal):
+        return False  # it means everything, and the sandbox covers the key files in it
+    ending = glob.rpartition(".")[2]
+    return any(_may_mean(glob, key) for key in (*KEY_FOLDERS, *_KEY_NAMES)) or (
+        ending != glob
+        and any(map(str.isalnum, _BRACKETS.sub("", ending)))
+        and any(_may_mean(ending, key) for key in _KEY_ENDINGS)
+    )
+
+
 def _part_may_reach(part: CommandPart) -> bool:
-    name, words = PurePosixPath(part.name).name, part.words[1:]
-    if part.known == 0 or _unresolved(part.name):
+    name, arguments = PurePosixPath(part.name).name, part.argv[1:]
+    if part.certain_count == 0 or _unresolved(part.name):
         return True
-    if any(option in words for option in _INLINE_CODE.get(name, ())):
+    if any(option in arguments for option in _INLINE_CODE.get(name, ())):
         return True
-    if name in _SEARCH_EVERYTHING or (name == "git" and "grep" in words):
+    if name in _SEARCH_EVERYTHING or (name == "git" and "grep" in arguments):
         return True
-    if name in ("grep", "egrep", "fgrep", "diff", "cp") and any(map(_goes_down, words)):
+    if name in ("grep", "egrep", "fgrep", "diff", "cp") and any(map(_goes_down, arguments)):
         return True
-    return name not in _BLIND and any(map(_unresolved, words[max(0, part.known - 1) :]))
+    return name not in _BLIND and any(map(_unresolved, arguments[max(0, part.certain_count - 1) :]))
 
 
 def _goes_down(word: str) -> bool:
@@ -155,31 +182,31 @@ def _without_brackets(glob: str) -> str:
     return "".join(cut)
 
 
-def _overlap(one: str, other: str) -> bool:
+def _overlap(first: str, second: str) -> bool:
     """Whether two patterns with `*` and `?` match a common name: walks through both at once and visits each pair of positions once."""
-    reached = {0}
-    for sign in [*one, ""]:
-        reached = _with_skipped(reached, other)
+    positions = {0}
+    for sign in [*first, ""]:
+        positions = _with_skipped(positions, second)
         if sign == "":
-            return len(other) in reached
+            return len(second) in positions
         if sign == "*":
-            reached = set(range(min(reached), len(other) + 1)) if reached else reached
+            positions = set(range(min(positions), len(second) + 1)) if positions else positions
             continue
-        reached = {
-            at if other[at] == "*" else at + 1
-            for at in reached
-            if at < len(other) and (other[at] in "*?" or sign in ("?", other[at]))
+        positions = {
+            position if second[position] == "*" else position + 1
+            for position in positions
+            if position < len(second) and (second[position] in "*?" or sign in ("?", second[position]))
         }
     return False
 
 
-def _with_skipped(reached: set[int], other: str) -> set[int]:
-    found = set(reached)
-    for at in reached:
-        while at < len(other) and other[at] == "*":
-            at += 1
-            found.add(at)
-    return found
+def _with_skipped(positions: set[int], pattern: str) -> set[int]:
+    with_skipped = set(positions)
+    for position in positions:
+        while position < len(pattern) and pattern[position] == "*":
+            position += 1
+            with_skipped.add(position)
+    return with_skipped
 
 
 def _all_parts(command: ParsedCommand) -> Iterator[CommandPart]:
@@ -193,15 +220,15 @@ def words_of(command: ParsedCommand) -> Sequence[str]:
         *command.raw,
         *command.reads,
         *command.writes,
-        *(word for part in _all_parts(command) for word in part.words),
+        *(word for part in _all_parts(command) for word in part.argv),
     )
     pieces = (piece for word in written for piece in word.replace(":", "=").replace("@", "=").split("="))
     return tuple(dict.fromkeys((*written, *pieces)))
 
 
 def _reads(part: CommandPart) -> bool:
-    name, words = PurePosixPath(part.name).name, part.words[1:]
-    if any(word.startswith(_WRITING_OPTIONS) for word in words) and name not in ("ls", "grep", "echo", "printf"):
+    name, arguments = PurePosixPath(part.name).name, part.argv[1:]
+    if any(word.startswith(_WRITING_OPTIONS) for word in arguments) and name not in ("ls", "grep", "echo", "printf"):
         return False
     if name == "git":
         return _verb(part) in _GIT_READS
@@ -210,10 +237,10 @@ def _reads(part: CommandPart) -> bool:
 
 def _verb(part: CommandPart) -> str:
     """Return the first word that is not an option. Git's `-C folder` and `-c setting` take one more word."""
-    words = iter(part.words[1:])
-    for word in words:
+    arguments = iter(part.argv[1:])
+    for word in arguments:
         if word in ("-C", "-c"):
-            next(words, None)
+            next(arguments, None)
         elif not word.startswith("-"):
             return word
     return ""
@@ -227,7 +254,7 @@ def _loses(part: CommandPart) -> bool:
     if PurePosixPath(part.name).name != "git":
         return False
     verb = _verb(part)
-    return verb in _GIT_LOSES or (verb in ("branch", "tag") and not {"-d", "-D", "--delete"}.isdisjoint(part.words))
+    return verb in _GIT_LOSES or (verb in ("branch", "tag") and not {"-d", "-D", "--delete"}.isdisjoint(part.argv))
 
 
 def _in_git(word: str) -> bool:
@@ -242,4 +269,7 @@ def _outside(word: str, root: str) -> bool:
         return True
     if not word.startswith("/") or len(parts) < 2 or not parts[1]:
         return False
-    return not any(word == known or word.startswith(f"{known}/") for known in (*_SYSTEM, *([root] if root else [])))
+    return not any(
+        word == allowed_root or word.startswith(f"{allowed_root}/")
+        for allowed_root in (*_SYSTEM, *([root] if root else []))
+    )

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from anycowork.domain.control_files import is_control_file
+from anycowork.domain.path_class import is_control_file
 from anycowork.domain.plan import Plan, PlanStep
 from anycowork.domain.roles import Permission
 from anycowork.domain.tool_ports import Prepared
@@ -16,14 +16,25 @@ def granted_by(plan: Plan, spec: ToolSpec, call: Call, prepared: Prepared) -> st
     return step.id if step is not None and _names(step, spec, call, prepared) else None
 
 
-def not_granted_reason(plan: Plan, call: Call) -> str:
+def not_granted_reason(plan: Plan, spec: ToolSpec, call: Call) -> str:
     """Return why a person is asked about a call that its plan does not grant."""
     step = plan.step(call.plan_step) if call.plan_step is not None else None
     if step is None:
         return "It is outside the approved plan."
+    if step.tools_needed and not (spec.foreign or spec.runs_commands or names_tool(step, spec)):
+        return (
+            f"It is not granted by the approved plan: step {step.id[:80]} allows {', '.join(step.tools_needed)[:200]},"
+            f" and this needs {_missing(step, spec)}."
+        )
     return (
         f"It is not granted by the approved plan: it belongs to step {step.id[:80]}, which does not name exactly this."
     )
+
+
+def _missing(step: PlanStep, spec: ToolSpec) -> str:
+    """Return the names of the permissions that the step would have to name, or of the tool."""
+    missing = spec.permissions - permissions_named(step.tools_needed) - {Permission.READ_FILES}
+    return ", ".join(sorted(missing)) if missing and not spec.asks_agents else spec.name
 
 
 def _names(step: PlanStep, spec: ToolSpec, call: Call, prepared: Prepared) -> bool:
@@ -38,8 +49,11 @@ def names_tool(step: PlanStep, spec: ToolSpec) -> bool:
     """Whether the step grants this tool. A planner cannot know the tools it lacks, so a step may name permissions instead, in full
     or by their first word (`write`).
 
-    A step that names neither grants every tool on its paths, except deleting, which must be named.
+    A step that names neither grants every tool on its paths, except deleting, which must be named. Giving a task to another agent must be
+    named by the tool itself.
     """
+    if spec.asks_agents:
+        return spec.name in step.tools_needed
     if not step.tools_needed:
         return Permission.DELETE_FILES not in spec.permissions
     return spec.name in step.tools_needed or spec.permissions <= {
@@ -50,15 +64,19 @@ def names_tool(step: PlanStep, spec: ToolSpec) -> bool:
 
 def owns_tool(step: PlanStep, spec: ToolSpec) -> bool:
     """Whether the step names the tool, or a permission that the tool needs. Reading is included in every other permission."""
-    named = permissions_named(step.tools_needed)
-    covered = spec.permissions <= {Permission.READ_FILES, *named} and not named.isdisjoint(spec.permissions)
+    permissions = permissions_named(step.tools_needed) if not spec.asks_agents else set()
+    covered = spec.permissions <= {Permission.READ_FILES, *permissions} and not permissions.isdisjoint(spec.permissions)
     return spec.name in step.tools_needed or covered
 
 
 def permissions_named(tools_needed: Iterable[str]) -> set[Permission]:
     """Return the permissions among these names, written in full or by their first word."""
     needed = set(tools_needed)
-    return {each for each in Permission if each.value in needed or each.value.partition("_")[0] in needed}
+    return {
+        permission
+        for permission in Permission
+        if permission.value in needed or permission.value.partition("_")[0] in needed
+    }
 
 
 def _all_paths_named(step: PlanStep, prepared: Prepared) -> bool:

@@ -1,41 +1,44 @@
-"""Finds the key files that a call names, so that a person who allowed the call has read their names. Pure."""
+"""Finds the key files, and files that rules ask about, that a call names, so that a person who allowed the call has read their names. Pure."""
 
 from collections.abc import Callable
 from dataclasses import replace
-from pathlib import PurePosixPath
+from functools import partial
 
-from anycowork.domain.ports import HiddenPathRules, names_nothing
+from anycowork.domain.key_files import is_key_file
+from anycowork.domain.ports import ANYTHING_INSIDE, HiddenPathRules, names_nothing
 from anycowork.permissions.command_risk import words_of
-from anycowork.permissions.resources import AccessedResources
+from anycowork.permissions.resources import AccessedResources, from_root
 
 
 def without_named(hidden: HiddenPathRules, touched: AccessedResources, workspace: str) -> HiddenPathRules:
-    """Return `hidden` without withholding the key files that the call names: in `key_files`, as its path, or as a word of its command.
+    """Return `hidden` without withholding the files that the call names: in `key_files`, as its path, or as a word of its command.
 
-    A folder or a pattern names no file. Where the command may change folders, `.env` names `sub/.env` too.
+    A pattern names no file, and a folder names its files only where a rule asks about everything in it. Where the command may change
+    folders, `.env` names `sub/.env` too.
     """
     if hidden.withholds is names_nothing:
         return hidden
-    named = {path.strip("/") for path in (*touched.paths, *touched.reads, *touched.key_files)}
-    words: set[str] = set()
+    named_paths = {path.strip("/") for path in (*touched.paths, *touched.reads, *touched.key_files)}
+    command_paths: set[str] = set()
     if touched.command is not None:
-        words = {_from_root(word, workspace) for word in words_of(touched.command) if word}
+        command_paths = {from_root(word, workspace) for word in words_of(touched.command) if word not in ("", ".", "/")}
     moves = touched.command is not None and (touched.command.moves or touched.unanalyzable is not None)
+    paths, ends = frozenset(named_paths | command_paths), frozenset(command_paths if moves else ())
+    folders = frozenset(path for path in paths if hidden.asks(f"{path}/{ANYTHING_INSIDE[0]}"))
+    excepting = partial(_Withheld, paths=paths, ends=ends, folders=folders)
+    asks = excepting(hidden.asks) if hidden.asking else hidden.asks
     return replace(
-        hidden, withholds=_Withheld(hidden.withholds, frozenset(named | words), frozenset(words if moves else ()))
+        hidden, withholds=excepting(hidden.withholds), asks=asks, named=paths if hidden.asking else frozenset()
     )
 
 
-def _from_root(word: str, workspace: str) -> str:
-    path = PurePosixPath(word)
-    return str(path.relative_to(workspace)) if workspace and path.is_relative_to(workspace) else str(path)
-
-
 class _Withheld:
-    """Withholds what another function withholds, except these paths, and paths that end in one of these."""
+    """Withholds what another function withholds, except these paths, what is in these folders, and paths that end in one of `ends`."""
 
-    def __init__(self, withholds: Callable[[str], bool], paths: frozenset[str], ends: frozenset[str]) -> None:
-        self._withholds, self._paths, self._ends = withholds, paths, ends
+    def __init__(
+        self, withholds: Callable[[str], bool], *, paths: frozenset[str], ends: frozenset[str], folders: frozenset[str]
+    ) -> None:
+        self._withholds, self._paths, self._ends, self._folders = withholds, paths, ends, folders
 
     def __call__(self, path: str) -> bool:
         return self._withholds(path) and not self._is_named(path.strip("/"))
@@ -44,4 +47,6 @@ class _Withheld:
         if path in self._paths:
             return True
         parts = path.split("/")
-        return any("/".join(parts[at:]) in self._ends for at in range(len(parts)))
+        if any("/".join(parts[:depth]) in self._folders for depth in range(1, len(parts))) and not is_key_file(path):
+            return True
+        return any("/".join(parts[depth:]) in self._ends for depth in range(len(parts)))

@@ -24,25 +24,25 @@ def path_matches(pattern: str, path: str) -> bool:
 @lru_cache(maxsize=4096)
 def path_regex(pattern: str) -> str | None:
     """Return the regex that a whole path must match, without capturing groups; None if the pattern names nothing or is loose."""
-    wanted = _wanted(pattern)
-    return None if wanted is None or _is_loose(wanted) else _as_regex(wanted)
+    normalized = _normalized(pattern)
+    return None if normalized is None or _is_loose(normalized) else _as_regex(normalized)
 
 
 def loose_matcher(pattern: str) -> LoosePattern | None:
     """Return what matches a pattern with `**` inside a name; None for every other pattern."""
-    wanted = _wanted(pattern)
-    return loose_pattern(wanted) if wanted is not None and _is_loose(wanted) else None
+    normalized = _normalized(pattern)
+    return loose_pattern(normalized) if normalized is not None and _is_loose(normalized) else None
 
 
 def names_something(pattern: str) -> bool:
-    return _wanted(pattern) is not None
+    return _normalized(pattern) is not None
 
 
-def _wanted(pattern: str) -> str | None:
-    wanted = plain(pattern.strip())
-    if wanted in ("", ".", ".."):
+def _normalized(pattern: str) -> str | None:
+    normalized = plain(pattern.strip())
+    if normalized in ("", ".", ".."):
         return None
-    return f"{wanted}**" if wanted.endswith("/") else wanted
+    return f"{normalized}**" if normalized.endswith("/") else normalized
 
 
 def plain(path: str) -> str:

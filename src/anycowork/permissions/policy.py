@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from anycowork.domain.approvals import Risk
 from anycowork.domain.key_files import is_key_file
 from anycowork.domain.network import Destination
-from anycowork.domain.ports import NOTHING_HIDDEN, HiddenPathRules, Rules
+from anycowork.domain.ports import NOTHING_HIDDEN, HiddenPathRules
 from anycowork.domain.roles import RoleDefinition
 from anycowork.domain.rules import ChangesDecision, Effect, Rule
 from anycowork.domain.tool_ports import Prepared
@@ -17,6 +17,7 @@ from anycowork.domain.values import value
 from anycowork.permissions.resources import AccessedResources, resources_of
 from anycowork.permissions.risk import assess_risk
 from anycowork.permissions.rules import RuleDecision, RuleIndex, check_changes, decide, named_literally, not_allowed
+from anycowork.store.sql.rules import Rules
 
 _MOST_INDEXES = 256
 
@@ -42,13 +43,13 @@ class PolicyResult:
         return self.decided.rule
 
     @property
-    def why(self) -> str:
-        return self.decided.why
+    def reason(self) -> str:
+        return self.decided.reason
 
     @property
     def reasons(self) -> list[str]:
         """The reasons for the approval card: the rule that asks, or why no rule can decide."""
-        return [self.why] if self.rule is not None or self.touched.unanalyzable else []
+        return [self.reason] if self.rule is not None or self.touched.unanalyzable else []
 
 
 class PolicyEvaluator:
@@ -71,8 +72,12 @@ class PolicyEvaluator:
         hidden = index.hidden_from(spec)
         if not touched.network:
             return PolicyResult(touched, workspace, decided, hidden=hidden)
-        allowed, named = not_allowed(touched, index), named_literally(touched, index)
-        return PolicyResult(touched, workspace, decided, allowed, named, hidden)
+        unallowed_destinations, literal_destinations = not_allowed(touched, index), named_literally(touched, index)
+        return PolicyResult(touched, workspace, decided, unallowed_destinations, literal_destinations, hidden)
+
+    async def rules(self, chat_id: str, workspace: str) -> Sequence[Rule]:
+        """Return the rules that apply there now."""
+        return await self._rules.for_call(chat_id, workspace)
 
     async def hidden(self, chat_id: str, workspace: str, spec: ToolSpec | None = None) -> HiddenPathRules:
         """Return what the rules hide in this chat: from this tool, or from every tool."""
@@ -95,6 +100,7 @@ class PolicyEvaluator:
 
 
 _READS = RuleDecision(Effect.ALLOW, None, "Reading inside the workspace is allowed.")
+_READS_WEB = RuleDecision(Effect.ALLOW, None, "Reading the web is allowed where a rule allows the host.")
 _HOLDS_KEYS = RuleDecision(Effect.ASK, None, "No rule covers it, and the file looks as if it holds keys or passwords.")
 
 
@@ -108,6 +114,8 @@ def default_decision(spec: ToolSpec, call: Call, touched: AccessedResources, rol
         return RuleDecision(Effect.ASK, None, f"No rule covers it, and '{spec.name}' asks.")
     if touched.key_files or any(map(is_key_file, touched.paths)):
         return _HOLDS_KEYS
+    if spec.web:
+        return _READS_WEB
     if spec.read_only:
         return _READS
     if role.only_advises:

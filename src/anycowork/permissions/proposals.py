@@ -2,12 +2,13 @@
 
 from pathlib import PurePosixPath
 
-from anycowork.domain.control_files import is_control_file
 from anycowork.domain.key_files import is_key_file
 from anycowork.domain.messages import Json
+from anycowork.domain.network import NETWORK, Destination
+from anycowork.domain.path_class import is_control_file
 from anycowork.domain.rules import EVERYTHING, Effect, Rule, RuleScope
 from anycowork.permissions.patterns import is_literal
-from anycowork.permissions.resources import AccessedResources
+from anycowork.permissions.resources import WEB, AccessedResources
 from anycowork.permissions.rules import matches
 
 _LONGEST = 10_000
@@ -19,10 +20,13 @@ def proposed_rule(touched: AccessedResources, workspace: str, key_file: str | No
 
     If the call names neither, the rule is for the tool as a whole; for a tool of an MCP server, for the tool as
     the server describes it now. If a rule allows the command already and only this `key_file` asks, the rule is for
-    reading that file. None if no rule could allow the call.
+    reading that file. For a tool that reads the web, the rule is for its host. None if no rule could allow the call.
     """
     if key_file is not None and touched.command is not None:
         return _rule_json(Rule("", _READ, key_file, Effect.ALLOW, RuleScope.WORKSPACE, workspace=workspace), workspace)
+    if touched.other is not None and touched.other.startswith(WEB):
+        host = str(touched.network[0] if len(touched.network) == 1 else Destination(touched.network[0].host))
+        return _rule_json(Rule("", NETWORK, host, Effect.ALLOW, RuleScope.WORKSPACE, workspace=workspace), workspace)
     pattern = _pattern(touched)
     if pattern is None or len(pattern) > _LONGEST:
         return None
@@ -65,5 +69,5 @@ def _folder(paths: tuple[str, ...]) -> str | None:
         return f"{str(parents.pop()).rstrip('/')}/*"
     shared = list(zip(*(parent.parts for parent in parents), strict=False))
     same = [column[0] for column in shared if len(set(column)) == 1]
-    depth = next((at for at, column in enumerate(shared) if len(set(column)) > 1), len(same))
+    depth = next((position for position, column in enumerate(shared) if len(set(column)) > 1), len(same))
     return f"{str(PurePosixPath(*same[:depth])).rstrip('/')}/**"

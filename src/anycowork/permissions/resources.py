@@ -7,19 +7,23 @@ from anycowork.domain.network import Destination, wanted_destinations
 from anycowork.domain.tool_ports import Prepared
 from anycowork.domain.tools import Intent, Parameters, ToolSpec
 from anycowork.domain.values import value
+from anycowork.domain.web_address import read_address
 from anycowork.permissions.shell.parser import ParsedCommand, parse
 
 COMMAND_TOOL = "execute_command"
+PAGE_TOOL = "fetch_page"
 COMMAND = "command:"
 SERVER = "mcp:"
+WEB = "web:"
 
 
 @value
 class AccessedResources:
     """The resources of one call. `paths` are changed or read, `reads` only read; `below` are folders with everything in them;
     `elsewhere` are paths that cannot be resolved inside the workspace; `network` are destinations; `key_files` are
-    those that a program asks for. `reveals`: the call shows file contents. `changes_at_once`: its changes are not checked again
-    before they are made. `foreign`: third-party code, which may do anything with its arguments."""
+    those that a program asks for; `root` is the workspace that a command runs in. `reveals`: the call shows file contents.
+    `changes_at_once`: its changes are not checked again before they are made.
+    `foreign`: third-party code, which may do anything with its arguments."""
 
     tool: str
     paths: tuple[str, ...] = ()
@@ -30,6 +34,7 @@ class AccessedResources:
     other: str | None = None
     network: tuple[Destination, ...] = ()
     key_files: tuple[str, ...] = ()
+    root: str = ""
     reveals: bool = False
     changes_at_once: bool = False
     foreign: bool = False
@@ -71,24 +76,34 @@ def resources_at_commit(
         others.append(placed)
     if resource is None and tool == COMMAND_TOOL and isinstance(command, str):
         resource = COMMAND + command
+    if resource is None and tool == PAGE_TOOL:
+        resource = f"{WEB}{parameters.get('url')}"
     if resource is None and isinstance(path, str):
         resource = _inside(path, root)
     if resource is None:
         return None
     touched = _touched(tool, spec, resource, tuple(others), root)
-    return replace(touched, network=_wanted(parameters), key_files=_wanted_key_files(parameters, root))
+    network = _web_destinations(resource) or _destinations(parameters)
+    return replace(touched, network=network, key_files=_key_files(parameters, root))
 
 
-def _wanted_key_files(parameters: Parameters, root: str) -> tuple[str, ...]:
-    named = parameters.get("key_files")
-    found = [_inside(path, root) for path in named if isinstance(path, str)] if isinstance(named, list) else []
-    return tuple(path for path in found if path is not None)
+def _key_files(parameters: Parameters, root: str) -> tuple[str, ...]:
+    key_files = parameters.get("key_files")
+    paths = [_inside(path, root) for path in key_files if isinstance(path, str)] if isinstance(key_files, list) else []
+    return tuple(path for path in paths if path is not None)
 
 
-def _wanted(parameters: Parameters) -> tuple[Destination, ...]:
+def _destinations(parameters: Parameters) -> tuple[Destination, ...]:
     hosts = parameters.get("network")
     try:
         return wanted_destinations(str(host) for host in hosts) if isinstance(hosts, list) else ()
+    except ValueError:
+        return ()
+
+
+def _web_destinations(resource: str) -> tuple[Destination, ...]:
+    try:
+        return read_address(resource.removeprefix(WEB)).reach if resource.startswith(WEB) else ()
     except ValueError:
         return ()
 
@@ -111,7 +126,7 @@ def _touched(tool: str, spec: ToolSpec | None, resource: str, others: tuple[str,
 
 
 def _of_command(tool: str, command: ParsedCommand, root: str) -> AccessedResources:
-    """A relative path can be resolved only if the command does not change folders."""
+    """Return the resources of a command. A relative path can be resolved only if the command does not change folders."""
     writes = [None if command.moves else _inside(path, root) for path in command.writes]
     reads = [None if command.moves else _inside(path, root) for path in command.reads]
     written = (*zip(command.writes, writes, strict=True), *zip(command.reads, reads, strict=True))
@@ -121,7 +136,14 @@ def _of_command(tool: str, command: ParsedCommand, root: str) -> AccessedResourc
         reads=tuple(path for path in reads if path is not None),
         elsewhere=tuple(path for path, placed in written if placed is None),
         command=command,
+        root=root,
     )
+
+
+def from_root(word: str, root: str) -> str:
+    """Return a command's word as a path from the workspace root, if it is one."""
+    path = PurePosixPath(word)
+    return str(path.relative_to(root)) if root and path.is_relative_to(root) else str(path)
 
 
 def _inside(path: str, root: str) -> str | None:

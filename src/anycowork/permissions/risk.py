@@ -5,25 +5,45 @@ the network, asks for more rights, runs without a sandbox, comes from a suspicio
 outside the workspace.
 """
 
+import re
 from collections.abc import Sequence
 
 from anycowork.domain.approvals import Risk
-from anycowork.domain.control_files import is_build_script, is_control_file
 from anycowork.domain.key_files import looks_secret
 from anycowork.domain.network import Destination
+from anycowork.domain.path_class import is_build_script, is_control_file
 from anycowork.domain.roles import Permission
 from anycowork.domain.tools import Call, ToolSpec
 from anycowork.domain.visible_text import UntrustedText, visible_line
-from anycowork.permissions.command_risk import deletes, high_risks, may_reach_secrets, only_reads
+from anycowork.permissions.command_risk import command_names_secrets, deletes, high_risks, may_reach_secrets, only_reads
 from anycowork.permissions.shell.parser import parse
 
 _COMMAND = "command:"
+_MOST_LISTED = 5
+_WORD = re.compile(r"[A-Za-z][a-z]{0,40}")
+# fmt: off
+_READS = frozenset({
+    "get", "list", "read", "search", "find", "fetch", "query", "show", "describe", "view", "count", "look", "lookup", "check",
+})
+_ACTS = frozenset({
+    "send", "pay", "payment", "transfer", "buy", "purchase", "order", "charge", "refund", "withdraw", "donate", "trade", "post", "publish",
+    "tweet", "email", "reply", "invite", "share", "upload", "push", "merge", "deploy", "release", "delete", "remove", "drop", "destroy",
+    "erase", "purge", "revoke", "grant", "cancel", "close", "book", "sign", "execute",
+})
+# fmt: on
 
 
 def may_show_secrets(resource: str) -> bool:
     """Whether running it could show a secret to the model: it names one, or has words that are known only when it runs."""
     if resource.startswith(_COMMAND):
         return may_reach_secrets(parse(resource.removeprefix(_COMMAND)))
+    return looks_secret(resource)
+
+
+def names_secrets(resource: str) -> bool:
+    """Whether its words name a secret, or are a pattern that could mean one."""
+    if resource.startswith(_COMMAND):
+        return command_names_secrets(parse(resource.removeprefix(_COMMAND)))
     return looks_secret(resource)
 
 
@@ -35,13 +55,15 @@ def assess_risk(
     *,
     workspace: str = "",
     key_files: Sequence[str] = (),
+    changed: Sequence[str] = (),
 ) -> tuple[Risk, tuple[str, ...]]:
-    """Return the level and all reasons for it."""
+    """Return the level and all reasons for it. `changed` are the paths that it changed, or would change besides the resource."""
     reasons = [
         *_of_permissions(spec),
         *_of_network(network),
         *_of_key_files(key_files),
         *_of_resource(spec, resource, workspace),
+        *_of_changes(changed),
         *_of_provenance(call),
     ]
     texts = tuple(text for _, text in reasons)
@@ -57,56 +79,78 @@ def _reads(spec: ToolSpec, resource: str) -> bool:
 
 
 def _of_permissions(spec: ToolSpec) -> list[tuple[Risk, str]]:
-    found: list[tuple[Risk, str]] = []
+    risks: list[tuple[Risk, str]] = []
     if spec.plugin is not None:
-        found.append((Risk.LOW, f"It is the code of the plugin '{spec.plugin}', in the sandbox."))
+        risks.append((Risk.LOW, f"It is the code of the plugin '{spec.plugin}', in the sandbox."))
     if spec.server is not None:
-        found.append((Risk.LOW if spec.read_only else Risk.MEDIUM, _of_server(spec)))
+        risks.append(_of_server(spec))
     if spec.delegate is not None:
-        found.append((Risk.MEDIUM, f"It starts the agent '{spec.delegate}', on a private copy in the sandbox."))
+        risks.append((Risk.MEDIUM, f"It starts the agent '{spec.delegate}', on a private copy in the sandbox."))
+    if spec.asks_agents:
+        risks.append((Risk.MEDIUM, "It gives a task to another agent, which works in its own copy of the files."))
     if spec.runs_commands:
-        held = (
+        command_reason = (
             "It runs a command, in the sandbox."
             if spec.contained
             else "It runs a command, and this machine has no sandbox."
         )
-        found.append((Risk.MEDIUM if spec.contained else Risk.HIGH, held))
+        risks.append((Risk.MEDIUM if spec.contained else Risk.HIGH, command_reason))
     if Permission.DELETE_FILES in spec.permissions and Permission.CREATE_FILES not in spec.permissions:
-        found.append((Risk.MEDIUM, "It deletes; a checkpoint keeps what was there."))
+        risks.append((Risk.MEDIUM, "It deletes; a checkpoint keeps what was there."))
     if Permission.WRITE_FILES in spec.permissions:
-        found.append((Risk.MEDIUM, "It changes an existing file."))
+        risks.append((Risk.MEDIUM, "It changes an existing file."))
     if Permission.CREATE_FILES in spec.permissions:
-        found.append((Risk.MEDIUM, "It creates or moves a file."))
-    return found
+        risks.append((Risk.MEDIUM, "It creates or moves a file."))
+    return risks
 
 
-def _of_server(spec: ToolSpec) -> str:
+def _of_server(spec: ToolSpec) -> tuple[Risk, str]:
+    """Judge a server's tool by its own name and description: what the server claims besides is not believed, and never lowers it."""
+    tool = f"It is a tool of the MCP server '{spec.server}'"
     if spec.read_only:
-        return f"It is a tool of the MCP server '{spec.server}', which you marked as read-only."
-    return f"It is a tool of the MCP server '{spec.server}'. What that does elsewhere cannot be undone here."
+        return Risk.LOW, f"{tool}, which you marked as read-only."
+    if spec.contained:
+        return Risk.MEDIUM, f"{tool}, in the sandbox. It changes files of the workspace alone, and that can be undone."
+    name, first_verb = _words(spec.name.partition("__")[2]), _words(spec.description)[:1]
+    reads = name[:1] != [] and name[0] in _READS
+    if acts := next(
+        (word for word in (*([] if reads else name), *first_verb) if word in _ACTS or word.rstrip("s") in _ACTS), None
+    ):
+        return (
+            Risk.HIGH,
+            f"{tool} that acts elsewhere ('{acts}'). What it sends, pays or changes there cannot be undone here.",
+        )
+    if reads:
+        return Risk.MEDIUM, f"{tool}. By its name it only reads; what it does besides cannot be undone here."
+    return Risk.MEDIUM, f"{tool}. What that does elsewhere cannot be undone here."
+
+
+def _words(text: str) -> list[str]:
+    """Return the words of a name or a sentence in lower case, also those of sendMoney and send_money."""
+    return [word.lower() for word in _WORD.findall(text.lower() if text.isupper() else text)]
 
 
 def _of_network(network: Sequence[Destination]) -> list[tuple[Risk, str]]:
     if not network:
         return []
-    named = ", ".join(map(str, network))
-    return [(Risk.HIGH, f"It can send data to {named}, and receive instructions from there.")]
+    destinations = ", ".join(map(str, network))
+    return [(Risk.HIGH, f"It can send data to {destinations}, and receive instructions from there.")]
 
 
 def _of_key_files(key_files: Sequence[str]) -> list[tuple[Risk, str]]:
     if not key_files:
         return []
-    named = ", ".join(visible_line(UntrustedText(path.lstrip("/"))) for path in key_files)
-    return [(Risk.HIGH, f"It can read files that may hold keys or passwords: {named}.")]
+    listed_paths = ", ".join(visible_line(UntrustedText(path.lstrip("/"))) for path in key_files)
+    return [(Risk.HIGH, f"It can read files that may hold keys or passwords: {listed_paths}.")]
 
 
 def _of_resource(spec: ToolSpec, resource: str, workspace: str) -> list[tuple[Risk, str]]:
     if resource.startswith(_COMMAND):
         command = parse(resource.removeprefix(_COMMAND))
-        found = [(Risk.HIGH, text) for text in high_risks(command, workspace)]
-        if deletes(command) and spec.contained and not found:
-            found.append((Risk.MEDIUM, "It deletes or overwrites; a checkpoint keeps what was there."))
-        return found
+        risks = [(Risk.HIGH, text) for text in high_risks(command, workspace)]
+        if deletes(command) and spec.contained and not risks:
+            risks.append((Risk.MEDIUM, "It deletes or overwrites; a checkpoint keeps what was there."))
+        return risks
     secret = [(Risk.HIGH, "The path looks like a secret.")] if looks_secret(resource) else []
     if spec.read_only:
         return secret
@@ -116,15 +160,33 @@ def _of_resource(spec: ToolSpec, resource: str, workspace: str) -> list[tuple[Ri
     return [*secret, *([(Risk.MEDIUM, script)] if script else [])]
 
 
+def _of_changes(paths: Sequence[str]) -> list[tuple[Risk, str]]:
+    control = [path for path in paths if is_control_file(path)]
+    secret = [path for path in paths if looks_secret(path)]
+    risks: list[tuple[Risk, str]] = []
+    if control:
+        risks.append((Risk.HIGH, f"It changes what controls tools, editors or agents: {_listed(control)}."))
+    if secret:
+        risks.append((Risk.HIGH, f"It changes what looks like a secret: {_listed(secret)}."))
+    return risks
+
+
+def _listed(paths: Sequence[str]) -> str:
+    listed_paths = ", ".join(visible_line(UntrustedText(path.lstrip("/"))) for path in paths[:_MOST_LISTED])
+    return listed_paths if len(paths) <= _MOST_LISTED else f"{listed_paths} and {len(paths) - _MOST_LISTED:,} more"
+
+
 def _of_provenance(call: Call) -> list[tuple[Risk, str]]:
-    found: list[tuple[Risk, str]] = []
+    risks: list[tuple[Risk, str]] = []
     if not call.provenance.whole_reply:
-        found.append((Risk.HIGH, "The call was inside other text; it may be a quotation."))
+        risks.append((Risk.HIGH, "The call was inside other text; it may be a quotation."))
+    if call.provenance.repeats:
+        risks.append((Risk.MEDIUM, "An earlier attempt at this task did exactly this already; it would happen twice."))
     if call.provenance.in_tool_result:
-        found.append(
+        risks.append(
             (
                 Risk.HIGH,
                 "An earlier tool result or an attached file contains or demands this call: a file or a program may have planted it.",
             )
         )
-    return found
+    return risks

@@ -43,23 +43,23 @@ class BadRoleDraft(Invalid):
         return cls(f"The role '{name[:80]}' cannot be saved: {reasons}", faults)
 
 
-def checked_role(name: str, draft: RoleDraft, known: Collection[str]) -> RoleDefinition:
-    """Return the role that this draft defines. `known` are the names of all roles. Raises: BadRoleDraft."""
+def checked_role(name: str, draft: RoleDraft, role_names: Collection[str]) -> RoleDefinition:
+    """Return the role that this draft defines. `role_names` are the names of all roles. Raises: BadRoleDraft."""
     faults: dict[str, str] = {}
     try:
         file = RoleFile.model_validate_json(msgspec.json.encode({"name": name, **draft.model_dump(mode="json")}))
     except ValidationError as error:
-        for each in error.errors():
-            field = str(each["loc"][0])
-            faults.setdefault(field, _MADE_OF.get(field) or reason_of(each["msg"]))
+        for problem in error.errors():
+            field = str(problem["loc"][0])
+            faults.setdefault(field, _MADE_OF.get(field) or reason_of(problem["msg"]))
     if name in _BUILT_IN_NAMES:
         faults["name"] = "is a built-in role, which cannot be changed; choose another name"
     elif "name" not in faults and role_named(name) != name:
         faults["name"] = f"is short for {role_named(name)}; choose another name"
     if not draft.prompt.strip():
         faults["prompt"] = "must not be empty"
-    if strange := [other for other in draft.delegates if other not in known or other == name]:
-        faults["delegates"] = f"must name other roles, and '{strange[0][:80]}' is none"
+    if strange := [other for other in draft.delegates if other not in role_names or other == name]:
+        faults["delegates"] = f"must name other roles, and '{strange[0][:80]}' is not one"
     if faults:
         raise BadRoleDraft.of(name, faults)
     return definition_of(file)

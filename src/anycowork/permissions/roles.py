@@ -93,10 +93,10 @@ class RoleRegistry:
 
     def require(self, word: str) -> RoleDefinition:
         """Return the role of this name, or of `plan`/`act`. Raises: UnknownRole, which lists the valid names."""
-        found = self._roles.get(role_named(word))
-        if found is None:
+        definition = self._roles.get(role_named(word))
+        if definition is None:
             raise UnknownRole(f"There is no role '{word[:64]}'. Valid roles: {', '.join(self._roles)}.", param="role")
-        return found
+        return definition
 
     def with_delegates(self, parent: RoleDefinition) -> RoleDefinition:
         """The role with the permissions of those that it may delegate to: the most that its workers can hold."""

@@ -19,10 +19,10 @@ _PLAIN = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz01234567
 
 @value
 class CommandPattern:
-    """A command pattern of a rule. `words` is None if it is not one simple command; then only exactly the same text matches."""
+    """A command pattern of a rule. `fixed_words` is None if it is not one simple command; then only exactly the same text matches."""
 
     text: str
-    words: Words | None
+    fixed_words: Words | None
     tail: bool
 
 
@@ -34,15 +34,15 @@ def command_pattern(text: str) -> CommandPattern:
         return CommandPattern(text, tuple(fixed.split()), tail)  # fast path: no need to parse each of a thousand rules
     parsed = parse(fixed)
     only = parsed.parts[0] if len(parsed.parts) == 1 and not parsed.writes and not parsed.reads else None
-    words = only.words if only is not None and only.known == len(only.words) else None
-    return CommandPattern(text, words, tail)
+    fixed_words = only.argv if only is not None and only.certain_count == len(only.argv) else None
+    return CommandPattern(text, fixed_words, tail)
 
 
 class RuleMatcher:
     """Answers which rule matches a path, a destination or a command."""
 
     def __init__(self, rules: Iterable[Rule]) -> None:
-        self._rules = tuple(rules)
+        self._rules = self.rules = tuple(rules)
         self.everything = next((rule for rule in self._rules if rule.resource == EVERYTHING), None)
 
     def __bool__(self) -> bool:
@@ -57,11 +57,11 @@ class RuleMatcher:
     def path(self, path: str) -> Rule | None:
         if self.everything is not None:
             return self.everything
-        wanted = plain(path)
-        if (rule := self._paths.literal.get(wanted)) is not None:
+        normalized = plain(path)
+        if (rule := self._paths.literal.get(normalized)) is not None:
             return rule
-        for folder in _folders(wanted):
-            if (globs := self._paths.globs.get(folder)) is not None and (rule := globs.match(wanted)) is not None:
+        for folder in _folders(normalized):
+            if (globs := self._paths.globs.get(folder)) is not None and (rule := globs.match(normalized)) is not None:
                 return rule
         return None
 
@@ -74,15 +74,17 @@ class RuleMatcher:
 
     # --- destinations
 
-    def overlaps(self, wanted: Destination) -> Rule | None:
+    def overlaps(self, destination: Destination) -> Rule | None:
         """Return a rule that covers part of this destination or all of it."""
-        return next((rule for rule, meant in self._destinations if meant.overlaps(wanted)), None)
+        return next(
+            (rule for rule, rule_destination in self._destinations if rule_destination.overlaps(destination)), None
+        )
 
-    def reaches(self, wanted: Destination, *, literally: bool = False) -> Rule | None:
+    def reaches(self, destination: Destination, *, literally: bool = False) -> Rule | None:
         """Return a rule that covers the whole destination. A rule for every tool is about paths, unless its resource is `*`."""
-        for rule, meant in self._destinations:
+        for rule, rule_destination in self._destinations:
             for_network = rule.tool == NETWORK or rule.resource == EVERYTHING
-            if for_network and meant.covers(wanted) and (meant.is_literal or not literally):
+            if for_network and rule_destination.covers(destination) and (rule_destination.is_literal or not literally):
                 return rule
         return None
 
@@ -92,12 +94,12 @@ class RuleMatcher:
         """Return the rule that allows this part and every command that it runs."""
         if self.everything is not None:
             return self.everything
-        if any(one.whole_text_only for one in part.all()):
+        if any(inner_part.whole_text_only for inner_part in part.all()):
             return None
-        if part.known == len(part.words) and (rule := self._commands.exact.get(part.words)) is not None:
+        if part.certain_count == len(part.argv) and (rule := self._commands.exact.get(part.argv)) is not None:
             return rule
-        for length in range(min(part.known, self._commands.longest), 0, -1):
-            rule = self._commands.tails.get(part.words[:length])
+        for length in range(min(part.certain_count, self._commands.longest), 0, -1):
+            rule = self._commands.tails.get(part.argv[:length])
             if rule is not None and self._covers_rest(part, length):
                 return rule
         if part.inner_execution is InnerExecution.UNCHANGED and part.inside:
@@ -107,61 +109,63 @@ class RuleMatcher:
 
     def _covers_rest(self, part: CommandPart, length: int) -> bool:
         """Whether ` *` may cover the words from here on, and every inner command is allowed or named."""
-        if any(one.until >= length for one in part.uncovered):
+        if any(uncovered.until >= length for uncovered in part.uncovered):
             return False
-        if length <= part.at:
+        if length <= part.inner_start:
             return all(self.covers(inner) for inner in part.inside)
-        return all(not inner.whole_text_only and self._covers_rest(inner, length - part.at) for inner in part.inside)
+        return all(
+            not inner.whole_text_only and self._covers_rest(inner, length - part.inner_start) for inner in part.inside
+        )
 
     def hits(self, part: CommandPart) -> Rule | None:
         """Return the rule that this part, or a command that it runs, certainly matches."""
         if self.everything is not None:
             return self.everything
-        for words in (part.words, without_folder(part.words)):
-            if part.known == len(words) and (rule := self._commands.exact.get(words)) is not None:
+        for argv in (part.argv, without_folder(part.argv)):
+            if part.certain_count == len(argv) and (rule := self._commands.exact.get(argv)) is not None:
                 return rule
-            for length in range(min(part.known, self._commands.longest), 0, -1):
-                if (rule := self._commands.tails.get(words[:length])) is not None:
+            for length in range(min(part.certain_count, self._commands.longest), 0, -1):
+                if (rule := self._commands.tails.get(argv[:length])) is not None:
                     return rule
         return next(filter(None, map(self.hits, part.inside)), None)
 
     def may_hit(self, part: CommandPart) -> Rule | None:
         """Return a rule that this part could match: by words that are known only when it runs, by words after unknown options, by
         a program that it launches, or by an option that may run any program."""
-        if part.known < len(part.words):
-            for words in (part.words, without_folder(part.words)):
-                certain = words[: part.known]
+        if part.certain_count < len(part.argv):
+            for argv in (part.argv, without_folder(part.argv)):
+                certain = argv[: part.certain_count]
                 for fixed, rule in self._commands.every:
                     if fixed[: len(certain)] == certain:
                         return rule
-        if self._commands.every and (found := self._behind_options(part) or self._launched(part)):
-            return found
+        if self._commands.every and (matching_rule := self._behind_options(part) or self._launched(part)):
+            return matching_rule
         return next(filter(None, map(self.may_hit, part.inside)), None)
 
     def _behind_options(self, part: CommandPart) -> Rule | None:
         """Match `git -C . push` as a push. It is not known for every program which options take a value, so any words may be between."""
-        name, *words = without_folder(part.words) or ("",)
-        if not words or not words[0].startswith(("-", "+")):
+        name, *arguments = without_folder(part.argv) or ("",)
+        if not arguments or not arguments[0].startswith(("-", "+")):
             return None
-        named = (one for word in words for one in self._commands.by_two.get((name, word), ()))
-        return next((rule for fixed, rule in named if _in_order(fixed[1:], words)), None)
+        candidates = (candidate for word in arguments for candidate in self._commands.by_two.get((name, word), ()))
+        return next((rule for fixed, rule in candidates if _in_order(fixed[1:], arguments)), None)
 
     def _launched(self, part: CommandPart) -> Rule | None:
-        if takes_orders(part) or any(one.is_known for one in part.uncovered):
+        if takes_orders(part) or any(uncovered.is_known for uncovered in part.uncovered):
             return self._commands.every[0][1]
         return next(filter(None, map(self._commands.by_program.get, launched(part))), None)
 
     def same_text(self, command: ParsedCommand) -> Rule | None:
         return self.everything or self._commands.texts.get(command.text)
 
-    def raw(self, words: Words) -> Rule | None:
+    def raw(self, raw_words: Words) -> Rule | None:
         """Return a rule whose words appear in sequence in a command that cannot be analyzed: the best possible comparison."""
         if self.everything is not None:
             return self.everything
-        bare = tuple(without_folder((word,))[0] for word in words)
-        for at, word in enumerate(bare):
+        bare = tuple(without_folder((word,))[0] for word in raw_words)
+        for start, word in enumerate(bare):
             for fixed, rule in self._commands.by_first.get(word, ()):
-                if bare[at : at + len(fixed)] == fixed:
+                if bare[start : start + len(fixed)] == fixed:
                     return rule
         return None
 
@@ -186,29 +190,29 @@ class RuleMatcher:
 
     @cached_property
     def _destinations(self) -> list[tuple[Rule, Destination]]:
-        found = []
+        destinations = []
         for rule in self._rules:
             try:
-                found.append((rule, read_destination(rule.resource)))
+                destinations.append((rule, read_destination(rule.resource)))
             except ValueError:
                 continue  # a pattern for other tools, such as a path
-        return found
+        return destinations
 
     @cached_property
     def _commands(self) -> "_Commands":
-        found = _Commands()
+        index = _Commands()
         for rule in self._rules:
             pattern = command_pattern(rule.resource)
             if not pattern.tail:
-                found.texts.setdefault(pattern.text, rule)
-            if pattern.words:
-                (found.tails if pattern.tail else found.exact).setdefault(pattern.words, rule)
-                found.every.append((pattern.words, rule))
-                found.by_program.setdefault(pattern.words[0], rule)
-                found.by_first.setdefault(pattern.words[0], []).append((pattern.words, rule))
-                found.longest = max(found.longest, len(pattern.words))
-                found.by_two.setdefault(pattern.words[:2], []).append((pattern.words, rule))
-        return found
+                index.texts.setdefault(pattern.text, rule)
+            if pattern.fixed_words:
+                (index.tails if pattern.tail else index.exact).setdefault(pattern.fixed_words, rule)
+                index.every.append((pattern.fixed_words, rule))
+                index.by_program.setdefault(pattern.fixed_words[0], rule)
+                index.by_first.setdefault(pattern.fixed_words[0], []).append((pattern.fixed_words, rule))
+                index.longest = max(index.longest, len(pattern.fixed_words))
+                index.by_two.setdefault(pattern.fixed_words[:2], []).append((pattern.fixed_words, rule))
+        return index
 
 
 @value
@@ -232,15 +236,17 @@ class _Globs:
         return re.compile("|".join(f"({path_regex(rule.resource)})" for rule in self._rules), re.DOTALL)
 
     def match(self, path: str) -> Rule | None:
-        found = self._regex.fullmatch(path) if self._rules else None
-        if found and found.lastindex:
-            return self._rules[found.lastindex - 1]
+        match = self._regex.fullmatch(path) if self._rules else None
+        if match and match.lastindex:
+            return self._rules[match.lastindex - 1]
         return next((rule for rule, matcher in self._loose if matcher.matches(path)), None)
 
 
 def _folder_of(pattern: str) -> str:
     """Return the folders that the pattern begins with, without wildcards: `a/b/` of `a/b/c*`."""
-    fixed = min((at for at in (pattern.find("*"), pattern.find("?")) if at >= 0), default=len(pattern))
+    fixed = min(
+        (position for position in (pattern.find("*"), pattern.find("?")) if position >= 0), default=len(pattern)
+    )
     folder = pattern[: pattern.rfind("/", 0, fixed) + 1]
     return "" if "//" in folder or folder.startswith("/") else folder
 
@@ -248,10 +254,10 @@ def _folder_of(pattern: str) -> str:
 def _folders(path: str) -> Iterator[str]:
     """`a/b/c` lies in ``, `a/` and `a/b/`."""
     yield ""
-    at = path.find("/")
-    while at >= 0:
-        yield path[: at + 1]
-        at = path.find("/", at + 1)
+    slash = path.find("/")
+    while slash >= 0:
+        yield path[: slash + 1]
+        slash = path.find("/", slash + 1)
 
 
 @dataclass(slots=True)
@@ -266,24 +272,24 @@ class _Commands:
     longest: int = 0
 
 
-def _in_order(wanted: Words, words: Iterable[str]) -> bool:
+def _in_order(expected: Words, argv: Iterable[str]) -> bool:
     """Whether the wanted words appear among these words, in the same order."""
-    left = iter(words)
-    return all(word in left for word in wanted)
+    remaining = iter(argv)
+    return all(word in remaining for word in expected)
 
 
 def _text_matches(pattern: str, resource: str) -> bool:
-    """Match a pattern with `*`. Text between two `*` is taken at its first place: a later one is never better."""
+    """Match a pattern with `*`. Text between two `*` matches at its first position: a later one is never better."""
     first, *others = pattern.split("*")
     if not others:
         return pattern == resource
     *middle, last = others
     if not resource.startswith(first):
         return False
-    at = len(first)
+    position = len(first)
     for part in middle:
-        found = resource.find(part, at)
-        if found < 0:
+        start = resource.find(part, position)
+        if start < 0:
             return False
-        at = found + len(part)
-    return len(resource) - len(last) >= at and resource.endswith(last)
+        position = start + len(part)
+    return len(resource) - len(last) >= position and resource.endswith(last)

@@ -1,20 +1,21 @@
 """Decides which rule applies to a call, and why. Deny beats ask beats allow, in any order; an allow rule must cover everything
 the call accesses. Pure."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from functools import partial
 
-from anycowork.domain.control_files import is_control_file
 from anycowork.domain.errors import Invalid
 from anycowork.domain.key_files import is_key_file
 from anycowork.domain.network import NETWORK, Destination, read_destination
+from anycowork.domain.path_class import is_control_file
 from anycowork.domain.ports import ANYTHING_INSIDE, NOTHING_HIDDEN, HiddenPathRules
 from anycowork.domain.rules import EVERYTHING, ChangesDecision, Effect, Rule
 from anycowork.domain.tools import PathIntent, ToolSpec
 from anycowork.domain.values import value
+from anycowork.permissions.command_risk import words_of
 from anycowork.permissions.patterns import is_literal, require_path_pattern, require_quick
-from anycowork.permissions.resources import COMMAND_TOOL, SERVER, AccessedResources
+from anycowork.permissions.resources import COMMAND_TOOL, SERVER, AccessedResources, from_root
 from anycowork.permissions.rule_matcher import RuleMatcher
 from anycowork.permissions.shell.parser import ParsedCommand
 from anycowork.permissions.shell.warnings import check_command_pattern
@@ -26,12 +27,12 @@ _WRITE = (_CREATE, _UPDATE)
 
 @value
 class RuleDecision:
-    """The effect of the rules on a call. `rule` is None if no rule applied; `why` is a sentence for people. `key_file` is set if the
+    """The effect of the rules on a call. `rule` is None if no rule applied; `reason` is a sentence for people. `key_file` is set if the
     call asks only because no rule names this key file."""
 
     effect: Effect
     rule: Rule | None
-    why: str
+    reason: str
     key_file: str | None = None
 
 
@@ -41,7 +42,7 @@ class RuleIndex:
     def __init__(self, rules: Sequence[Rule]) -> None:
         self.rules = rules
         self._matchers: dict[tuple[str, Effect], RuleMatcher] = {}
-        self._hidden: dict[tuple[str, bool], HiddenPathRules] = {}
+        self._hidden: dict[str, HiddenPathRules] = {}
 
     def matcher(self, tool: str, effect: Effect) -> RuleMatcher:
         key = (tool, effect)
@@ -50,22 +51,32 @@ class RuleIndex:
         return self._matchers[key]
 
     def hidden_from(self, spec: ToolSpec | None = None) -> HiddenPathRules:
-        """Return what rules forbid to read, so that no tool reveals it. Rules about a tool that searches folders are included.
-
-        Key files that no rule names are withheld from searches and from programs in the sandbox.
+        """Return what rules forbid to read, or ask about, so that no tool reveals it. A rule for reading is about every tool that
+        reads; rules about a tool that searches folders are included. Key files that no rule names are withheld as well.
         """
-        withheld = spec is not None and (spec.contained or (spec.looks_below and spec.reveals))
         if not self.rules:
-            return _KEY_FILES_WITHHELD if withheld else NOTHING_HIDDEN
+            return _KEY_FILES_WITHHELD
         tools = (spec.name, _READ) if spec is not None and spec.looks_below else (_READ,)
-        if (known := self._hidden.get((tools[0], withheld))) is None:
-            matchers = [matcher for name in tools if (matcher := self.matcher(name, Effect.DENY))]
-            patterns = tuple(dict.fromkeys(pattern for matcher in matchers for pattern in matcher.patterns))
-            known = HiddenPathRules(patterns, partial(_any_hides, matchers)) if patterns else NOTHING_HIDDEN
-            if withheld:
-                known = replace(known, withholds=partial(_withholds, _about_key_files(self), tools))
-            self._hidden[tools[0], withheld] = known
-        return known
+        if (hidden := self._hidden.get(tools[0])) is None:
+            hiding, asking = (self._path_rules(tools, effect) for effect in (Effect.DENY, Effect.ASK))
+            naming = _about_key_files(self)
+            hidden = HiddenPathRules(
+                patterns=hiding.patterns,
+                hides=hiding.hides,
+                withholds=partial(_withholds_or_asks, naming, tools, asking.hides),
+                asking=asking.patterns,
+                asks=asking.hides,
+            )
+            self._hidden[tools[0]] = hidden
+        return hidden
+
+    def _path_rules(self, tools: Sequence[str], effect: Effect) -> HiddenPathRules:
+        """Return the patterns of the rules with this effect, and what they match. A rule that asks about everything asks before the call:
+        it covers nothing, or no command could run after a person allowed it."""
+        rules = [rule for name in tools for rule in self.rules if rule.effect is effect and rule.names_tool(name)]
+        matching = [rule for rule in rules if effect is Effect.DENY or not _is_everything(rule.resource)]
+        patterns = tuple(dict.fromkeys(rule.resource for rule in matching))
+        return HiddenPathRules(patterns, partial(_any_hides, [RuleMatcher(matching)])) if patterns else NOTHING_HIDDEN
 
 
 _KEY_FILES_WITHHELD = HiddenPathRules(withholds=is_key_file)
@@ -90,9 +101,9 @@ def decide(touched: AccessedResources, index: RuleIndex, *, default: RuleDecisio
         return RuleDecision(Effect.ASK, None, f"No rule can allow this command by its words: {touched.unanalyzable}.")
     if rule := _covering_rule(touched, index.matcher(touched.tool, Effect.ALLOW)):
         if beyond := not_allowed(touched, index):
-            named = ", ".join(map(str, beyond))
+            destinations = ", ".join(map(str, beyond))
             return RuleDecision(
-                Effect.ASK, None, f"The rule '{rule.title()}' allows it, but no rule allows it to reach {named}."
+                Effect.ASK, None, f"The rule '{rule.title()}' allows it, but no rule allows it to reach {destinations}."
             )
         if path := _control_file_unnamed(touched, index):
             return RuleDecision(
@@ -109,7 +120,7 @@ def decide(touched: AccessedResources, index: RuleIndex, *, default: RuleDecisio
             )
         return RuleDecision(Effect.ALLOW, rule, f"The rule '{rule.title()}' allows it.")
     if touched.command is not None and default.effect is Effect.ASK and (reason := touched.command.uncovered_reason):
-        return replace(default, why=f"{default.why} Only a rule with exactly these words can allow it: {reason}.")
+        return replace(default, reason=f"{default.reason} Only a rule with exactly these words can allow it: {reason}.")
     return default
 
 
@@ -122,8 +133,8 @@ def _allows_all(touched: AccessedResources, index: RuleIndex) -> bool:
 
 def _key_file_unnamed(touched: AccessedResources, index: RuleIndex) -> str | None:
     """Return the first key file that the call would show and that no rule names: a rule for a folder is not meant to include it."""
-    shown = (*(touched.paths if touched.reveals else ()), *touched.reads, *touched.key_files)
-    keys = [path for path in shown if is_key_file(path)]
+    shown_paths = (*(touched.paths if touched.reveals else ()), *touched.reads, *touched.key_files)
+    keys = [path for path in shown_paths if is_key_file(path)]
     if not keys:
         return None
     naming = _about_key_files(index)
@@ -137,6 +148,14 @@ def _about_key_files(index: RuleIndex) -> RuleIndex:
 
 def _withholds(naming: RuleIndex, tools: Sequence[str], path: str) -> bool:
     return is_key_file(path) and _about_path(naming, tools, path, Effect.ALLOW) is None
+
+
+def _withholds_or_asks(naming: RuleIndex, tools: Sequence[str], asks: Callable[[str], bool], path: str) -> bool:
+    return asks(path) or _withholds(naming, tools, path)
+
+
+def _is_everything(pattern: str) -> bool:
+    return pattern.strip("/") in (EVERYTHING, "**")
 
 
 def _control_file_unnamed(touched: AccessedResources, index: RuleIndex) -> str | None:
@@ -159,13 +178,13 @@ def _literal(index: RuleIndex, tool: str) -> RuleIndex:
 def not_allowed(touched: AccessedResources, index: RuleIndex) -> tuple[Destination, ...]:
     """Return the destinations that no rule allows."""
     matcher = index.matcher(NETWORK, Effect.ALLOW)
-    return tuple(wanted for wanted in touched.network if matcher.reaches(wanted) is None)
+    return tuple(destination for destination in touched.network if matcher.reaches(destination) is None)
 
 
 def named_literally(touched: AccessedResources, index: RuleIndex) -> tuple[Destination, ...]:
     """Return the destinations that a rule allows by their exact name."""
     matcher = index.matcher(NETWORK, Effect.ALLOW)
-    return tuple(wanted for wanted in touched.network if matcher.reaches(wanted, literally=True))
+    return tuple(destination for destination in touched.network if matcher.reaches(destination, literally=True))
 
 
 def check_changes(
@@ -176,7 +195,7 @@ def check_changes(
     Rules about the tool itself, `changed_by`, apply to its changes as well.
     """
     asking: ChangesDecision | None = None
-    named = set()
+    literal_paths = set()
     index = RuleIndex([rule for rule in index.rules if _is_about_files(rule, changed_by)])
     if not index.rules:
         return ChangesDecision()
@@ -188,8 +207,8 @@ def check_changes(
         if asking is None and (rule := _about_path(index, (tool, changed_by), path, Effect.ASK)):
             asking = ChangesDecision(Effect.ASK, f"The rule '{rule.title()}' asks before changing '{_legible(path)}'.")
         if literal[tool].matcher(tool, Effect.ALLOW).path(path) is not None:
-            named.add(item.path)
-    return replace(asking or ChangesDecision(), named=frozenset(named))
+            literal_paths.add(item.path)
+    return replace(asking or ChangesDecision(), named=frozenset(literal_paths))
 
 
 def _tool_for(item: PathIntent) -> str:
@@ -226,8 +245,8 @@ def check_pattern(rule: Rule) -> list[str]:
     if rule.tool == NETWORK:
         return _check_destination(rule)
     if rule.resource == EVERYTHING or rule.resource.strip("/") == "**":
-        what = "every tool" if rule.tool == EVERYTHING else f"every {rule.tool}"
-        return [f"This rule matches everything: {what} on any resource."]
+        tools = "every tool" if rule.tool == EVERYTHING else f"every {rule.tool}"
+        return [f"This rule matches everything: {tools} on any resource."]
     if rule.tool == COMMAND_TOOL and not _names_a_path(rule.resource):
         return check_command_pattern(rule)
     if rule.tool.endswith("*"):
@@ -257,7 +276,7 @@ def _matching_rule(touched: AccessedResources, index: RuleIndex, effect: Effect)
     rule = _first(matcher.path(path) for path in (*touched.paths, *touched.reads)) if matcher else None
     if rule is None and touched.other is not None and matcher:
         rule = matcher.other(touched.other) or (matcher.other(touched.unversioned) if touched.unversioned else None)
-    if rule is None and effect is Effect.DENY and touched.reveals:
+    if rule is None and touched.reveals:
         rule = _first(map(index.matcher(_READ, effect).path, touched.paths))
     if rule is None and touched.key_files:
         rule = _first(map(index.matcher(_READ, effect).path, touched.key_files))
@@ -272,13 +291,24 @@ def _rule_matching_command(touched: AccessedResources, index: RuleIndex, effect:
     command, matcher = touched.command, index.matcher(touched.tool, effect)
     assert command is not None
     if matcher:
-        found = matcher.same_text(command) or _first(map(matcher.hits, command.parts))
-        if found is None and command.unanalyzable:
-            found = matcher.raw(command.raw)
-        if found is not None:
-            return found
+        matching_rule = matcher.same_text(command) or _first(map(matcher.hits, command.parts))
+        if matching_rule is None and command.unanalyzable:
+            matching_rule = matcher.raw(command.raw)
+        if matching_rule is not None:
+            return matching_rule
     written = (index.matcher(tool, effect).path(path) for tool in _WRITE for path in touched.paths)
-    return _first(written) or _first(map(index.matcher(_READ, effect).path, touched.reads))
+    reading = index.matcher(_READ, effect)
+    rule = _first(written) or _first(map(reading.path, touched.reads))
+    return rule or (_rule_asking_for_words(touched, reading) if effect is Effect.ASK and reading else None)
+
+
+def _rule_asking_for_words(touched: AccessedResources, reading: RuleMatcher) -> Rule | None:
+    """Return a rule that asks before a path is read that is a word of the command, or the folder that a word names."""
+    if (asks_always := next((rule for rule in reading.rules if _is_everything(rule.resource)), None)) is not None:
+        return asks_always
+    assert touched.command is not None
+    paths = [from_root(word, touched.root) for word in words_of(touched.command) if word not in ("", ".", "/")]
+    return _first(reading.path(path) or reading.path(f"{path}/{ANYTHING_INSIDE[0]}") for path in paths)
 
 
 def _possibly_matching_rule(touched: AccessedResources, index: RuleIndex) -> Rule | None:
@@ -307,12 +337,12 @@ def _covering_rule(touched: AccessedResources, matcher: RuleMatcher) -> Rule | N
         touched.elsewhere or (touched.command is not None and _is_another_program(touched.command))
     ):
         return None
-    found = [matcher.path(path) for path in touched.paths]
+    covering_rules = [matcher.path(path) for path in touched.paths]
     if touched.command is not None:
-        found += [matcher.covers(part) for part in touched.command.parts]
+        covering_rules += [matcher.covers(part) for part in touched.command.parts]
     if touched.other is not None:
-        found.append(matcher.other(touched.other))
-    return found[0] if found and all(found) else None
+        covering_rules.append(matcher.other(touched.other))
+    return covering_rules[0] if covering_rules and all(covering_rules) else None
 
 
 def _is_another_program(command: ParsedCommand) -> bool:
@@ -328,12 +358,12 @@ def _any_hides(matchers: Sequence[RuleMatcher], path: str) -> bool:
 def _hides_all(index: RuleIndex, tool: str, folder: str) -> Rule | None:
     """Return the first of the rules that together hide everything in this folder, so that the folder is hidden as a whole."""
     matchers = [index.matcher(name, Effect.DENY) for name in (tool, _READ)]
-    found = [_first(matcher.path(f"{folder}/{inside}") for matcher in matchers) for inside in ANYTHING_INSIDE]
-    return found[0] if all(found) else None
+    hiding_rules = [_first(matcher.path(f"{folder}/{inside}") for matcher in matchers) for inside in ANYTHING_INSIDE]
+    return hiding_rules[0] if all(hiding_rules) else None
 
 
-def _first(found: Iterable[Rule | None]) -> Rule | None:
-    return next(filter(None, found), None)
+def _first(rules: Iterable[Rule | None]) -> Rule | None:
+    return next(filter(None, rules), None)
 
 
 def _names_a_path(pattern: str) -> bool:
@@ -343,14 +373,14 @@ def _names_a_path(pattern: str) -> bool:
 
 def _check_destination(rule: Rule) -> list[str]:
     try:
-        meant = read_destination(rule.resource)
+        destination = read_destination(rule.resource)
     except ValueError as error:
         raise Invalid(
             f"{error}. A rule for the network names a host, as in 'example.org:443' or '*.example.org'.",
             param="resource",
         ) from None
-    if rule.effect is Effect.ALLOW and not meant.is_literal and meant.host.count(".") < 2:
-        return [f"'{meant}' is very wide: commands could reach nearly any host with it."]
+    if rule.effect is Effect.ALLOW and not destination.is_literal and destination.host.count(".") < 2:
+        return [f"'{destination}' is very wide: commands could reach nearly any host with it."]
     return []
 
 

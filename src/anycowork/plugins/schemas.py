@@ -32,9 +32,9 @@ def schema_from(function: Callable[..., object]) -> Mapping[str, object]:
 
 
 def _defaults(function: Callable[..., object], positional: tuple[str, ...]) -> set[str]:
-    given: tuple[object, ...] = function.__defaults__ or ()
+    defaults: tuple[object, ...] = function.__defaults__ or ()
     by_name: Mapping[str, object] = function.__kwdefaults__ or {}
-    return {*positional[len(positional) - len(given) :], *by_name}
+    return {*positional[len(positional) - len(defaults) :], *by_name}
 
 
 def _described(hint: object, name: str) -> dict[str, object]:

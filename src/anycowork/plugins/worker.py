@@ -16,7 +16,7 @@ _MAX_ERROR_CHARACTERS = 4_000
 
 
 def main() -> None:
-    request = json.load(sys.stdin)
+    request = json.load(sys.stdin)  # noqa: TID251  # our own process wrote it
     answers = _answer_apart()
     answer = describe(request["entries"]) if request["do"] == "describe" else call(request)
     with os.fdopen(answers, "w", encoding="utf-8", errors="replace") as out:
@@ -31,9 +31,9 @@ def describe(entries: Sequence[str]) -> dict[str, object]:
     problems: list[str] = []
     for entry in entries:
         try:
-            found = [_described(entry, tool) for tool in tools_of(entry)]
-            json.dumps(found)
-            tools += found
+            described = [_described(entry, tool) for tool in tools_of(entry)]
+            json.dumps(described)
+            tools += described
         except BaseException as error:  # noqa: BLE001  # noqa: BLE001  # third-party code may raise anything
             problems.append(f"{entry}: {_in_words(error)}")
     return {"tools": tools, "problems": problems}
@@ -44,13 +44,13 @@ def call(request: dict[str, object]) -> dict[str, object]:
     entry, name, parameters = request["entry"], request["tool"], request["parameters"]
     assert isinstance(entry, str) and isinstance(parameters, dict)
     try:
-        found = next((tool for tool in tools_of(entry) if tool.name == name), None)
-        if found is None:
+        tool_function = next((tool for tool in tools_of(entry) if tool.name == name), None)
+        if tool_function is None:
             return {"error": f"'{entry}' has no tool '{name}' any more. Was the plugin changed? Restart the server."}
-        given = found.function(**parameters)
-        if hasattr(given, "__await__"):
-            given = _awaited(given)
-        return {"content": given if isinstance(given, str) else json.dumps(given, ensure_ascii=False, indent=2)}
+        result = tool_function.function(**parameters)
+        if hasattr(result, "__await__"):
+            result = _awaited(result)
+        return {"content": result if isinstance(result, str) else json.dumps(result, ensure_ascii=False, indent=2)}
     except ToolError as error:
         return {"error": str(error)[:_MAX_ERROR_CHARACTERS] or "The tool failed and gave no reason."}
     except BaseException as error:  # noqa: BLE001  # noqa: BLE001  # as above
@@ -61,10 +61,10 @@ def call(request: dict[str, object]) -> dict[str, object]:
 def tools_of(entry: str) -> Iterator[PluginFunction]:
     """An entry point `module:name` is a tool or a list of tools. Raises: whatever importing it raises; TypeError."""
     module, _, attribute = entry.partition(":")
-    found: object = import_module(module)
+    target: object = import_module(module)
     for part in attribute.split(".") if attribute else ():
-        found = getattr(found, part)
-    several = found if isinstance(found, list | tuple) else [found]
+        target = getattr(target, part)
+    several = target if isinstance(target, list | tuple) else [target]
     for tool in several:
         if not isinstance(tool, PluginFunction):
             raise TypeError(f"'{entry}' is not a tool; decorate the function with anycowork.plugins.tool")
@@ -95,11 +95,11 @@ def _answer_apart() -> int:
     return answers
 
 
-def _awaited(given: object) -> object:
+def _awaited(awaitable: object) -> object:
     import asyncio  # slow to import, and few tools need it
 
     async def waiting() -> object:
-        return await given  # type: ignore[misc]  # it has `__await__`
+        return await awaitable  # type: ignore[misc]  # it has `__await__`
 
     return asyncio.run(waiting())
 

@@ -45,15 +45,17 @@ def is_compaction(message: Message) -> bool:
 
 def without_undone(messages: Iterable[Message]) -> list[Message]:
     """Leave out the compactions that a person took back; each such act takes back the newest one before it."""
-    kept: list[Message] = []
+    remaining: list[Message] = []
     for message in messages:
         if message.payload is not None and UNDONE in message.payload:
-            at = next((at for at in range(len(kept) - 1, -1, -1) if is_compaction(kept[at])), None)
-            if at is not None:
-                del kept[at]
+            index = next(
+                (index for index in range(len(remaining) - 1, -1, -1) if is_compaction(remaining[index])), None
+            )
+            if index is not None:
+                del remaining[index]
             continue
-        kept.append(message)
-    return kept
+        remaining.append(message)
+    return remaining
 
 
 def compaction_digest(messages: Sequence[Message], *, budget_bytes: int) -> CompactionDigest | None:
@@ -115,9 +117,11 @@ def _calls(messages: Sequence[Message]) -> str:
 
 def _call_line(call: Json, status: str) -> str:
     parameters = call.get("parameters")
-    named = parameters if isinstance(parameters, dict) else {}
-    shown = [_quoted(named[key]) for key in ("path", "to", "command", "pattern", "query", "name") if key in named]
-    return " ".join([_text(call, "tool") or "tool", *shown, f"({status or 'ok'})"])
+    arguments = parameters if isinstance(parameters, dict) else {}
+    quoted = [
+        _quoted(arguments[key]) for key in ("path", "to", "command", "pattern", "query", "name") if key in arguments
+    ]
+    return " ".join([_text(call, "tool") or "tool", *quoted, f"({status or 'ok'})"])
 
 
 def _quoted(parameter: object) -> str:
@@ -128,8 +132,8 @@ def _quoted(parameter: object) -> str:
 
 def _answer(messages: Sequence[Message]) -> str:
     texts = (m.content for m in reversed(messages) if m.role is Speaker.ASSISTANT and _says_something(m))
-    found = next(texts, "")
-    return f"What you said last:\n{cut_middle(found, _ANSWER_BYTES, way_out=_CUT)}" if found else ""
+    answer = next(texts, "")
+    return f"What you said last:\n{cut_middle(answer, _ANSWER_BYTES, way_out=_CUT)}" if answer else ""
 
 
 def _says_something(message: Message) -> bool:
@@ -145,5 +149,5 @@ def _one_line(text: str, limit: int) -> str:
 
 
 def _text(payload: Json | None, key: str) -> str:
-    found = (payload or {}).get(key)
-    return found if isinstance(found, str) else ""
+    text = (payload or {}).get(key)
+    return text if isinstance(text, str) else ""

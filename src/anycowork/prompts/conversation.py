@@ -22,7 +22,10 @@ SUMMARY = "[A summary stands here for what came before in this chat:]"
 _FEW_LINES = 12
 _FEW_CHARACTERS = 800
 TURN_OVER = "[The turn ended here.]"
-CONTINUED = "[The person continued the turn. Go on where it stopped, with the same request. What succeeded above is done: do not do it again.]"
+CONTINUED = (
+    "[The person continued the turn. Go on where it stopped, with the same request. What succeeded above is done: do not do it again. "
+    "What was interrupted is not: look, and do what is missing.]"
+)
 
 
 def prompt_message(message: Message) -> PromptMessage | None:
@@ -34,8 +37,8 @@ def prompt_message(message: Message) -> PromptMessage | None:
             return _one(ASSISTANT, message.content, call=message.payload)
         case MessageType.TOOL_RESULT:
             answers = _word(message.payload or {}, "tool_call_id")
-            words = "\n".join([result_heading(message), message.content, *changed_lines(message)])
-            return _one(USER, words, answers=answers)
+            content = "\n".join([result_heading(message), message.content, *changed_lines(message)])
+            return _one(USER, content, answers=answers)
         case MessageType.ROLE_CHANGE:
             return _one(USER, _role_change(message))
         case _:
@@ -44,11 +47,11 @@ def prompt_message(message: Message) -> PromptMessage | None:
 
 def prompt_conversation(messages: Iterable[Message]) -> tuple[PromptMessage, ...]:
     """Convert all messages in order, merged by `PromptConversation`."""
-    whole = PromptConversation()
+    conversation = PromptConversation()
     for message in messages:
-        if (one := prompt_message(message)) is not None:
-            whole.add(message, one)
-    return tuple(whole.turns)
+        if (converted := prompt_message(message)) is not None:
+            conversation.add(message, converted)
+    return tuple(conversation.turns)
 
 
 class PromptConversation:
@@ -66,35 +69,37 @@ class PromptConversation:
     @property
     def turns(self) -> list[PromptMessage]:
         if self._merged:
-            words = "".join(part for joint, one in self._merged for part in (joint, one.content))
-            parts = tuple(part for _, one in self._merged for part in one.parts)
-            self._turns[-1] = PromptMessage(self._turns[-1].role, words, parts)
+            content = "".join(part for joint, merged in self._merged for part in (joint, merged.content))
+            parts = tuple(part for _, merged in self._merged for part in merged.parts)
+            self._turns[-1] = PromptMessage(self._turns[-1].role, content, parts)
             self._merged = []
         return self._turns
 
-    def add(self, message: Message, one: PromptMessage) -> None:
+    def add(self, message: Message, converted: PromptMessage) -> None:
         """Append the next message that has text."""
         before, self._newest = self._newest, message
-        if before is None or self._turns[-1].role != one.role:
+        if before is None or self._turns[-1].role != converted.role:
             turns = self.turns if self._merged else self._turns
             self._starts.append(self._removed + len(turns))
-            turns.append(one)
+            turns.append(converted)
         elif _is_result(before) and not _is_result(message):
-            self.turns.extend((_one(ASSISTANT, TURN_OVER), one))  # a person's text is never merged into a tool result
+            self.turns.extend(
+                (_one(ASSISTANT, TURN_OVER), converted)
+            )  # a person's text is never merged into a tool result
             self._starts.append(self._removed + len(self._turns) - 1)
         else:
             self._starts.append(-1)
             self._merged = self._merged or [("", self._turns[-1])]
-            self._merged.append((_joint(before, message, one.role), one))
+            self._merged.append((_joint(before, message, converted.role), converted))
 
     def remove_first(self, count: int) -> bool:
         """Remove the oldest messages, as if they had never been added; return False, and change nothing, if the next one is merged
         with them, or none is left."""
         if count >= len(self._starts) or self._starts[count] < 0:
             return False
-        place = self._starts[count]
-        del self._turns[: place - self._removed], self._starts[:count]
-        self._removed = place
+        start = self._starts[count]
+        del self._turns[: start - self._removed], self._starts[:count]
+        self._removed = start
         return True
 
 
@@ -106,11 +111,11 @@ def is_summary(message: Message) -> bool:
 def results_before_summary(messages: Sequence[Message]) -> frozenset[str]:
     """Return the ids of the calls whose results a summary replaced for the model."""
     last = 0
-    for at, message in enumerate(messages):
+    for index, message in enumerate(messages):
         if message.payload is not None and is_summary(message):
-            last = at
-    found = (_word(message.payload or {}, "tool_call_id") for message in messages[:last] if _is_result(message))
-    return frozenset(call_id for call_id in found if call_id)
+            last = index
+    call_ids = (_word(message.payload or {}, "tool_call_id") for message in messages[:last] if _is_result(message))
+    return frozenset(call_id for call_id in call_ids if call_id)
 
 
 def _is_result(message: Message) -> bool:
@@ -166,8 +171,8 @@ def _prompt_message(message: Message) -> PromptMessage | None:
         return None
     if is_summary(message):
         return _one(USER, f"{SUMMARY}\n\n{message.content}")
-    words = _answer(message) or message.content
-    return _one(ASSISTANT if message.role is Speaker.ASSISTANT else USER, words, images=images_of(message))
+    content = _answer(message) or message.content
+    return _one(ASSISTANT if message.role is Speaker.ASSISTANT else USER, content, images=images_of(message))
 
 
 def _plain(message: Message) -> PromptMessage | None:

@@ -49,8 +49,8 @@ def enhance(
     the tools itself, so that the prompt does not.
     """
     if offered:
-        found = offered_tools(specs, role, budget_tokens=budget_tokens, request=request)
-        tool_sections, left_out = _not_offered(found, budget_tokens), found.left_out
+        selection = offered_tools(specs, role, budget_tokens=budget_tokens, request=request)
+        tool_sections, left_out = _not_offered(selection, budget_tokens), selection.left_out
     else:
         budget = TOOL_BUDGET if budget_tokens is None else budget_tokens
         tools = tool_list(specs, role, budget_tokens=budget, request=request)
@@ -59,10 +59,10 @@ def enhance(
     return EnhancedPrompt(content=_joined(sections), left_out=(*left_out, *instructions.left_out))
 
 
-def _not_offered(found: ToolSelection, budget_tokens: int | None) -> tuple[str, ...]:
+def _not_offered(selection: ToolSelection, budget_tokens: int | None) -> tuple[str, ...]:
     """List tools that were not offered natively: a provider rejects native calls of them, but text calls always work."""
     budget = OFFER_BUDGET if budget_tokens is None else budget_tokens
-    names = named(found.left_out, budget // _NAMES_SHARE * BYTES_PER_TOKEN)
+    names = named(selection.left_out, budget // _NAMES_SHARE * BYTES_PER_TOKEN)
     return (f"# More tools\n\n{names}\n\n{prose('not_offered')}",) if names else ()
 
 
@@ -73,9 +73,9 @@ def _tool_sections(tools: ToolList) -> tuple[str, ...]:
     return (f"{prose('some_tools' if tools.left_out else 'tools')}\n\n{tools.text}", calling)
 
 
-def _example(shown: Sequence[ToolSpec]) -> str:
+def _example(listed: Sequence[ToolSpec]) -> str:
     """Return an example call of a tool that is in the list."""
-    spec = next((spec for spec in shown if spec.name == "read_file"), shown[0])
+    spec = next((spec for spec in listed if spec.name == "read_file"), listed[0])
     return json.dumps({"tool": spec.name, "parameters": _sample(spec.schema), "terminate": False})
 
 
@@ -98,8 +98,8 @@ def _sample_value(name: str, schema: JsonValue) -> JsonValue:
 
 
 def _joined(sections: Sequence[str]) -> str:
-    whole = ""
+    prompt = ""
     for section in map(str.strip, sections):
-        if section and section not in whole:
-            whole = f"{whole}\n\n{section}" if whole else section
-    return whole
+        if section and section not in prompt:
+            prompt = f"{prompt}\n\n{section}" if prompt else section
+    return prompt

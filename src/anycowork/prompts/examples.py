@@ -1,10 +1,11 @@
 """Finds the example calls in a system prompt, and detects calls that repeat one: a small model sometimes executes an example. Pure."""
 
-import json
 import posixpath
 import re
 from functools import lru_cache
+from typing import Any
 
+from anycowork.domain.bounded_json import read_json
 from anycowork.domain.tools import Parameters
 from anycowork.domain.values import value
 
@@ -26,25 +27,25 @@ class ExampleCall:
 @lru_cache(maxsize=32)
 def examples_in(prompt: str) -> tuple[ExampleCall, ...]:
     """Return the calls that are alone on a line, each with the request before it."""
-    found: list[ExampleCall] = []
+    examples: list[ExampleCall] = []
     request = ""
     for line in map(str.strip, prompt.splitlines()):
         if line.startswith(_ASKED):
             request = line.removeprefix(_ASKED)
         elif line.startswith("{") and (example := _read(line, request)):
-            found.append(example)
-    return tuple(found)
+            examples.append(example)
+    return tuple(examples)
 
 
 def repeated_example(prompt: str, tool: str, parameters: Parameters) -> ExampleCall | None:
     """Return the example that this call repeats, by its command or by a file that the example changes."""
     path, command = _plain(parameters.get("path")), _squeezed(parameters.get("command"))
-    words = set(map(_plain, _WORD.findall(command))) if command else set()
+    command_words = set(map(_plain, _WORD.findall(command))) if command else set()
     for example in examples_in(prompt):
         if example.command is not None and example.command == command:
             return example
         if example.path is not None and (
-            example.path in words or (example.path == path and example.tool != "read_file")
+            example.path in command_words or (example.path == path and example.tool != "read_file")
         ):
             return example
     return None
@@ -52,14 +53,14 @@ def repeated_example(prompt: str, tool: str, parameters: Parameters) -> ExampleC
 
 def is_asked_for(example: ExampleCall, request: str) -> bool:
     """Whether the request names what the example is about."""
-    words = _WORD.findall(request)
-    known = {_plain(word.rstrip(".")) for word in words} | {word.strip(".") for word in words}
-    return any(name in known or posixpath.basename(name) in known for name in example.names)
+    request_words = _WORD.findall(request)
+    names = {_plain(word.rstrip(".")) for word in request_words} | {word.strip(".") for word in request_words}
+    return any(name in names or posixpath.basename(name) in names for name in example.names)
 
 
 def _read(line: str, request: str) -> ExampleCall | None:
     try:
-        call = json.loads(line)
+        call: Any = read_json(line, strict=False)
     except ValueError:
         return None
     if (
@@ -76,11 +77,11 @@ def _names(path: str | None, command: str | None, request: str) -> tuple[str, ..
     """A file, or what the request and the command have in common, and the files in the command."""
     if path is not None:
         return (path,)
-    asked = {word.strip(".") for word in _WORD.findall(request)}
+    request_words = {word.strip(".") for word in _WORD.findall(request)}
     parts = re.findall(r"[\w-]+", command or "")
-    words = [str(_plain(word)) for word in _WORD.findall(command or "")]
-    files = [word for word in words if _looks_like_file(word)]
-    return tuple(dict.fromkeys([*files, *(word for word in (*words, *parts) if word in asked)]))
+    command_words = [str(_plain(word)) for word in _WORD.findall(command or "")]
+    files = [word for word in command_words if _looks_like_file(word)]
+    return tuple(dict.fromkeys([*files, *(word for word in (*command_words, *parts) if word in request_words)]))
 
 
 def _looks_like_file(word: str) -> bool:

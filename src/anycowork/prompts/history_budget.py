@@ -52,20 +52,20 @@ class MeasuredMessage:
 _remembered: dict[tuple[str, int], MeasuredMessage] = {}
 
 
-def measured(message: Message, *, ratio: float, result_cap: int, whole: Message | None = None) -> MeasuredMessage:
-    """Measure a message; a result is truncated to `result_cap`. `whole` is the message before an earlier truncation.
+def measured(message: Message, *, ratio: float, result_cap: int, before_cut: Message | None = None) -> MeasuredMessage:
+    """Measure a message; a result is truncated to `result_cap`. `before_cut` is the message before an earlier truncation.
 
     Remembers recent messages, because each turn measures the same ones again. One that differs in anything is measured anew.
     """
-    wanted, key = whole or message, (message.id, result_cap)
-    found = _remembered.get(key)
-    if found is None or (found.form.whole is not message and found.form.whole != message):
+    original, key = before_cut or message, (message.id, result_cap)
+    remembered = _remembered.get(key)
+    if remembered is None or (remembered.form.whole is not message and remembered.form.whole != message):
         form = _made_form(message, result_cap)
-    elif found.whole is wanted and found.ratio == ratio:
-        return found
+    elif remembered.whole is original and remembered.ratio == ratio:
+        return remembered
     else:
-        form = found.form
-    item = MeasuredMessage(wanted, form.shown, form.prompt_form, _weight(form, ratio), form, ratio)
+        form = remembered.form
+    item = MeasuredMessage(original, form.shown, form.prompt_form, _weight(form, ratio), form, ratio)
     if len(message.content) <= _LARGEST_REMEMBERED:
         if key not in _remembered and len(_remembered) >= _MOST_REMEMBERED:
             del _remembered[next(iter(_remembered))]
@@ -100,14 +100,22 @@ class _MessageForm:
 
 
 def _made_form(message: Message, result_cap: int) -> _MessageForm:
-    shown = _cut_result(message if message.payload is None else with_quoted_files(message), result_cap)
-    one, by_person = prompt_message(shown), is_from_the_person(shown)
-    is_result = shown.message_type is MessageType.TOOL_RESULT
-    kind = (call_id_of(shown), is_result, is_compaction(shown), by_person)
-    if one is None:
-        return _MessageForm(message, shown, None, *kind)
-    images = 0 if shown.payload is None else image_tokens(one)
-    return _MessageForm(message, shown, one, *kind, size(one.content), by_person or is_continuation(shown), images)
+    shortened = _cut_result(message if message.payload is None else with_quoted_files(message), result_cap)
+    prompt_form, by_person = prompt_message(shortened), is_from_the_person(shortened)
+    is_result = shortened.message_type is MessageType.TOOL_RESULT
+    kind = (call_id_of(shortened), is_result, is_compaction(shortened), by_person)
+    if prompt_form is None:
+        return _MessageForm(message, shortened, None, *kind)
+    images = 0 if shortened.payload is None else image_tokens(prompt_form)
+    return _MessageForm(
+        message,
+        shortened,
+        prompt_form,
+        *kind,
+        size(prompt_form.content),
+        by_person or is_continuation(shortened),
+        images,
+    )
 
 
 @lru_cache(maxsize=64)
@@ -120,9 +128,9 @@ def fit_history(
     messages: Sequence[Message], *, budget: int, ratio: float = 1.0, result_cap: int = RESULT_CAP
 ) -> tuple[Message, ...]:
     """Return the messages that fit, some of them truncated. Idempotent."""
-    found = HistoryBudget(budget=budget, ratio=ratio, result_cap=result_cap)
-    found.extend([measured(message, ratio=ratio, result_cap=result_cap) for message in messages])
-    return tuple(item.shown for item in found.kept())
+    history = HistoryBudget(budget=budget, ratio=ratio, result_cap=result_cap)
+    history.extend([measured(message, ratio=ratio, result_cap=result_cap) for message in messages])
+    return tuple(item.shown for item in history.kept())
 
 
 class HistoryBudget:
@@ -284,9 +292,9 @@ class HistoryBudget:
         self._kept[index] = short
 
     def _cut_current(self, index: int) -> None:
-        whole = self._kept[index].tokens
+        tokens_before = self._kept[index].tokens
         self._cut(index)
-        self._cut_results += self._kept[index].tokens < whole
+        self._cut_results += self._kept[index].tokens < tokens_before
 
     def _drop(self, span: range) -> None:
         if next(iter(self._kept)) == span.start:
@@ -301,8 +309,8 @@ class HistoryBudget:
     def _note_tokens(self) -> int:
         return note_tokens(LEFT_OUT, self._ratio) if self.left_out else 0
 
-    def _weighed(self, message: Message, whole: Message) -> MeasuredMessage:
-        return measured(message, ratio=self._ratio, result_cap=self._short, whole=whole)
+    def _weighed(self, message: Message, original: Message) -> MeasuredMessage:
+        return measured(message, ratio=self._ratio, result_cap=self._short, before_cut=original)
 
 
 def shown_result(message: Message) -> Message:

@@ -31,10 +31,10 @@ def instructions_section(file: SuppliedFile | None, *, context_tokens: int, brie
     if file is None or not file.trusted or file.text is None or not file.text.strip():
         return NOTHING
     text, budget = file.text.strip(), min(BUDGET, context_tokens // SHARE) * BYTES_PER_TOKEN
-    kept = cut_middle(text, budget, way_out=f"all of it is in {file.path}")
+    shortened = cut_middle(text, budget, way_out=f"all of it is in {file.path}")
     # The mark contains the content's hash, which the content itself cannot contain, so the file cannot fake its end.
     framed = Template(prose("brief/instructions" if brief else "instructions")).substitute(
-        path=file.path, mark=f"{file.path} {file.sha256[:16]}", text=kept
+        path=file.path, mark=f"{file.path} {file.sha256[:16]}", text=shortened
     )
-    cut = size(text) - size(kept)
+    cut = size(text) - size(shortened)
     return InstructionsSection(framed, (f"{file.path}: {cut:,} of {size(text):,} bytes",) if cut > 0 else ())

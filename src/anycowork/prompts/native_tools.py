@@ -14,7 +14,7 @@ from anycowork.prompts.tool_list import SHORT, shortened, tools_of
 from anycowork.prompts.tool_selection import ToolSelection, rank_tools, select_tools
 
 OFFER_BUDGET = 4_000  # with their schemas they are far wider than a line
-_ENVELOPE = 80  # bytes that a provider's format puts around one
+_ENVELOPE = 84  # bytes that a provider's format and its list put around one
 # Schema keywords beyond names and types. The gate validates every call with the full schema and explains what is wrong.
 _BEYOND = frozenset(
     {"title", "description", "default", "examples", "pattern", "additionalProperties", "minLength", "maxLength"}
@@ -59,13 +59,13 @@ def _offer_size(spec: ToolSpec) -> int:
 
 
 def _shortened_until(granted: Sequence[ToolSpec], budget: int, request: str) -> list[ToolSpec]:
-    over = _together(granted) - budget
+    excess = _together(granted) - budget
     short: dict[str, ToolSpec] = {}
-    for spec in reversed(rank_tools(granted, request)) if over > 0 else ():
-        if over <= 0:
+    for spec in reversed(rank_tools(granted, request)) if excess > 0 else ():
+        if excess <= 0:
             break
         short[spec.name] = _short(spec)
-        over -= _offer_size(spec) - _offer_size(short[spec.name])
+        excess -= _offer_size(spec) - _offer_size(short[spec.name])
     return [short.get(spec.name, spec) for spec in granted]
 
 
@@ -77,13 +77,13 @@ def _short(spec: ToolSpec) -> ToolSpec:
 
 def _bare(schema: JsonValue) -> JsonValue:
     if isinstance(schema, list):
-        return [_bare(each) for each in schema]
+        return [_bare(item) for item in schema]
     if not isinstance(schema, dict):
         return schema
-    return {key: _inside(key, held) for key, held in schema.items() if key not in _BEYOND}
+    return {key: _inside(key, value) for key, value in schema.items() if key not in _BEYOND}
 
 
-def _inside(key: str, held: JsonValue) -> JsonValue:
-    if key in _BY_NAME and isinstance(held, dict):
-        return {name: _bare(each) for name, each in held.items()}
-    return held if key in _VERBATIM else _bare(held)
+def _inside(key: str, value: JsonValue) -> JsonValue:
+    if key in _BY_NAME and isinstance(value, dict):
+        return {name: _bare(item) for name, item in value.items()}
+    return value if key in _VERBATIM else _bare(value)

@@ -1,17 +1,18 @@
 """Manages system prompts, the built-in one and those of users, and builds the complete prompt of a role."""
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from anycowork.domain.errors import BuiltIn, NotFound
 from anycowork.domain.messages import Json
 from anycowork.domain.model import ToolDefinition
-from anycowork.domain.ports import InstructionFiles, SystemPrompts
+from anycowork.domain.ports import SuppliedFile
 from anycowork.domain.roles import RoleDefinition
 from anycowork.domain.system_prompts import DEFAULT_ID, SystemPrompt
 from anycowork.domain.tool_ports import Toolbox
 from anycowork.domain.tools import ToolSpec
+from anycowork.prompts.agent_list import LEADS_FROM
 from anycowork.prompts.enhance import TOOL_BUDGET, EnhancedPrompt, enhance
 from anycowork.prompts.instructions import NOTHING, InstructionsSection, instructions_section
 from anycowork.prompts.native_tools import OFFER_BUDGET, all_fit_whole, offer_tokens, offered_tools
@@ -20,6 +21,7 @@ from anycowork.prompts.small_model import TOOL_BUDGET as BRIEF_BUDGET
 from anycowork.prompts.small_model import small_model_prompt, small_model_tools
 from anycowork.prompts.text_files import prose, role_text
 from anycowork.prompts.tool_list import tool_list
+from anycowork.store.sql.system_prompts import SystemPrompts
 
 _BESIDE_OFFERS = 1_100  # tokens that the rest of the prompt and a first result need
 _AMPLE = 8_000  # tokens: with this many, every budget is what it is meant to be
@@ -27,30 +29,40 @@ _AMPLE = 8_000  # tokens: with this many, every budget is what it is meant to be
 
 @dataclass(frozen=True, slots=True)
 class PromptScope:
-    """The chat's workspace, the size of its model's context, the request that started the chat, and the chat itself."""
+    """The chat's workspace, the size of its model's context, the request that started the chat, and the chat itself. An agent that
+    `works_alone` can give no task to another one."""
 
     workspace: str
     context_tokens: int
     request: str = ""
     chat_id: str = ""
+    works_alone: bool = False
 
     @property
     def target(self) -> "PromptTarget":
-        return PromptTarget.of(self.request, self.context_tokens, self.chat_id)
+        return PromptTarget.of(self.request, self.context_tokens, self.chat_id, works_alone=self.works_alone)
 
 
 @dataclass(frozen=True, slots=True)
 class PromptTarget:
     """The criteria for selecting tools: the request that started the chat, the size of its model's context, `context_tokens`, and the
-    chat, if there are tools for it alone."""
+    chat, if there are tools for it alone. An agent that `works_alone` is told of no tool that needs another one."""
 
     request: str = ""
     context_tokens: int = _AMPLE
     chat_id: str = ""
+    works_alone: bool = False
 
     @classmethod
-    def of(cls, request: str, context_tokens: int, chat_id: str = "") -> "PromptTarget":
-        return cls(request, min(context_tokens, _AMPLE), chat_id)  # all with ample context share one prompt
+    def of(cls, request: str, context_tokens: int, chat_id: str = "", *, works_alone: bool = False) -> "PromptTarget":
+        ample = min(context_tokens, _AMPLE)  # all with ample context share one prompt
+        return cls(request, ample, chat_id, works_alone)
+
+    def has_room_for(self, spec: ToolSpec) -> bool:
+        """Whether a tool is worth its place: in a small prompt, those for other agents and the web take too much."""
+        if spec.web and self.context_tokens < LEADS_FROM:
+            return False
+        return not (spec.asks_agents and self.works_alone)
 
     @property
     def listed(self) -> int:
@@ -76,17 +88,21 @@ class OfferedTools:
 NOT_OFFERED = OfferedTools((), 0)
 
 
-class PromptService:
-    """`written` holds the users' prompts, `supplied` the workspaces' instructions. A prompt is cached until the tools change."""
+ReadInstructions = Callable[[str], Awaitable[SuppliedFile | None]]
+"""Returns the current instructions file of a workspace; None if there is none."""
 
-    def __init__(self, written: SystemPrompts, toolbox: Toolbox, supplied: InstructionFiles | None = None) -> None:
+
+class PromptService:
+    """`written` holds the users' prompts, `supplied` reads a workspace's instructions. A prompt is cached until the tools change."""
+
+    def __init__(self, written: SystemPrompts, toolbox: Toolbox, supplied: ReadInstructions | None = None) -> None:
         self._written = written
         self._supplied = supplied
         self._specs = toolbox.specs
         self._known = toolbox.specs()
 
         def specs_for(aim: PromptTarget) -> list[ToolSpec]:
-            return [spec for spec in toolbox.specs() if spec.is_for(aim.chat_id)]
+            return [spec for spec in toolbox.specs() if spec.is_for(aim.chat_id) and aim.has_room_for(spec)]
 
         @lru_cache(maxsize=64)
         def together(
@@ -120,11 +136,11 @@ class PromptService:
 
         @lru_cache(maxsize=64)
         def offers(role: RoleDefinition, aim: PromptTarget, unlisted: tuple[str, ...]) -> OfferedTools:
-            found = offered_tools(specs_for(aim), role, budget_tokens=aim.offered, request=aim.request)
+            selection = offered_tools(specs_for(aim), role, budget_tokens=aim.offered, request=aim.request)
             more = [tool.spec for name in unlisted if (tool := toolbox.find(name)) is not None]
-            shown = [*found.shown, *(spec for spec in more if role.grants(spec.permissions))]
-            tools = tuple(ToolDefinition(spec.name, spec.description, spec.schema) for spec in shown)
-            return OfferedTools(tools, offer_tokens(shown))
+            offered_specs = [*selection.shown, *(spec for spec in more if role.grants(spec.permissions))]
+            tools = tuple(ToolDefinition(spec.name, spec.description, spec.schema) for spec in offered_specs)
+            return OfferedTools(tools, offer_tokens(offered_specs))
 
         @lru_cache(maxsize=64)
         def crowded(role: RoleDefinition, aim: PromptTarget) -> bool:
@@ -142,10 +158,10 @@ class PromptService:
 
     async def require(self, prompt_id: str) -> SystemPrompt:
         """Raises: NotFound."""
-        found = await self.find(prompt_id)
-        if found is None:
+        prompt = await self.find(prompt_id)
+        if prompt is None:
             raise NotFound("system prompt", prompt_id)
-        return found
+        return prompt
 
     async def add(self, *, name: str, content: str) -> SystemPrompt:
         return await self._written.add(name=name, content=content)
@@ -186,8 +202,8 @@ class PromptService:
         return self._together(chosen.content, role, offered, instructions, aim).content
 
     async def _instructions(self, setting: PromptScope, *, brief: bool) -> InstructionsSection:
-        found = await self._supplied.instructions(setting.workspace) if self._supplied else None
-        return instructions_section(found, context_tokens=setting.context_tokens, brief=brief)
+        file = await self._supplied(setting.workspace) if self._supplied else None
+        return instructions_section(file, context_tokens=setting.context_tokens, brief=brief)
 
     def offers(self, role: RoleDefinition, aim: PromptTarget, *, unlisted: tuple[str, ...] = ()) -> OfferedTools:
         """The tools that the role grants, and no other, for a model that calls natively; if they are too many, those that the chat's
@@ -220,11 +236,11 @@ class PromptService:
 
     def _aim(self, role: RoleDefinition, aim: PromptTarget) -> PromptTarget:
         """Drop the request while all tools fit: then it has no influence, and all chats share one prompt."""
-        if self._known is not (found := self._specs()):
-            self._known = found
-            for kept in (self._together, self._shortly, self._replies, self._offers, self._crowded):
-                kept.cache_clear()
-        if not any(spec.only_chat == aim.chat_id for spec in found):
+        if self._known is not (specs := self._specs()):
+            self._known = specs
+            for cached in (self._together, self._shortly, self._replies, self._offers, self._crowded):
+                cached.cache_clear()
+        if not any(spec.only_chat == aim.chat_id for spec in specs):
             aim = replace(aim, chat_id="")  # it has no tools that others lack
         anyhow = replace(aim, request="")
         return aim if aim.request and self._crowded(role, anyhow) else anyhow
@@ -234,7 +250,9 @@ def _crowded(role: RoleDefinition, specs: Sequence[ToolSpec], aim: PromptTarget)
     return (
         not tool_list(specs, role, budget_tokens=aim.listed).whole
         or not all_fit_whole(specs, role, budget_tokens=aim.offered)
-        or bool(small_model_tools(role, specs, budget_tokens=aim.brief).left_out)
+        or bool(
+            small_model_tools(role, [one for one in specs if not one.asks_agents], budget_tokens=aim.brief).left_out
+        )
     )
 
 

@@ -49,11 +49,11 @@ def reply_schema(
         if not any(f"{spec.name}.{name}" in without for name in needed(form))
     ]
     open_calls = _open_call([name for name in others if name not in without], brief=brief)
-    due = [call for call in calls if _tool_of(call) in only]
-    due += _open_call([name for name in others if name in only and name not in without], brief=brief)
-    due += _documents(role) if role.output in only else []
+    required_calls = [call for call in calls if _tool_of(call) in only]
+    required_calls += _open_call([name for name in others if name in only and name not in without], brief=brief)
+    required_calls += _documents(role) if role.output in only else []
     return {
-        "anyOf": due
+        "anyOf": required_calls
         or [*calls, *open_calls, *([] if role.output in without else _documents(role)), _object({ANSWER: _TEXT})]
     }
 
@@ -101,8 +101,8 @@ def needed(schema: Json) -> list[str]:
     properties, required = schema.get("properties"), schema.get("required")
     if not isinstance(properties, dict):
         return []
-    wanted = required if isinstance(required, list) else []
-    return [name for name in properties if name in wanted] or list(properties)[:1]
+    required_names = required if isinstance(required, list) else []
+    return [name for name in properties if name in required_names] or list(properties)[:1]
 
 
 def _bare(node: JsonValue, *, names: bool = False) -> JsonValue:
@@ -144,7 +144,7 @@ def _tasks(delegates: Sequence[str]) -> Json:
             "id": _TEXT,
             "description": _TEXT,
             "dependencies": _list(_TEXT),
-            "role": {"enum": [str(one) for one in delegates]},
+            "role": {"enum": [str(role) for role in delegates]},
         }
     )
     return _object({"type": {"const": "plan"}, "goal": _TEXT, "tasks": _list(task, least=1, most=_MOST_STEPS)})

@@ -20,7 +20,8 @@ def _fields(schema: Schema, root: Schema, depth: int) -> str:
         return ""
     needed = required if isinstance(required, list) else []
     return ", ".join(
-        f"{name}{'' if name in needed else '?'}: {_type(of, root, depth)}" for name, of in properties.items()
+        f"{name}{'' if name in needed else '?'}: {_type(property_schema, root, depth)}"
+        for name, property_schema in properties.items()
     )
 
 
@@ -55,10 +56,10 @@ def _plain(schema: Schema, root: Schema, depth: int) -> str:
 
 def _referred(reference: str, root: Schema) -> JsonValue:
     """What `#/$defs/Name` stands for; nothing outside the schema is ever looked up."""
-    found: JsonValue = dict(root)
+    target: JsonValue = dict(root)
     for step in reference.removeprefix("#/").split("/"):
-        found = found.get(step) if isinstance(found, dict) else None
-    return found
+        target = target.get(step) if isinstance(target, dict) else None
+    return target
 
 
 def _either(types: list[str]) -> str:

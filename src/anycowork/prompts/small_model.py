@@ -26,8 +26,8 @@ def small_model_prompt(
     request: str = "",
 ) -> str:
     """`base` is what a person wrote instead of our own opening. The same arguments give the same bytes, so that a cache of them holds."""
-    found = small_model_tools(role, specs, budget_tokens=budget_tokens, request=request)
-    tools = "\n".join(["Tools:", *map(_line, found.shown), *_others(found)]) if found.shown else ""
+    selection = small_model_tools(role, specs, budget_tokens=budget_tokens, request=request)
+    tools = "\n".join(["Tools:", *map(_line, selection.shown), *_others(selection)]) if selection.shown else ""
     parts = (base or "", prose("brief/base"), tools, prose("brief/rules"), _role(role), instructions.text)
     return "\n\n".join(part for part in parts if part)
 
@@ -42,8 +42,8 @@ def small_model_tools(
     )
 
 
-def _others(found: ToolSelection) -> list[str]:
-    return [more] if (more := named(found.left_out, _NAMES * BYTES_PER_TOKEN)) else []
+def _others(selection: ToolSelection) -> list[str]:
+    return [more] if (more := named(selection.left_out, _NAMES * BYTES_PER_TOKEN)) else []
 
 
 def _line(spec: ToolSpec) -> str:

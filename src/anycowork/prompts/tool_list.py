@@ -38,15 +38,15 @@ def tool_list(specs: Sequence[ToolSpec], role: RoleDefinition, *, budget_tokens:
     order = rank_tools(granted, request)
     budget = budget_tokens * BYTES_PER_TOKEN
     lines = _fitted(order, budget)
-    shown = tuple(spec for spec in granted if spec.name in lines)
-    text = _by_category(shown, lines)
+    listed = tuple(spec for spec in granted if spec.name in lines)
+    text = _by_category(listed, lines)
     others = [spec.name for spec in order if spec.name not in lines]
     more = named(others, budget - size(text) - 2) if others and budget // _NAMES_SHARE >= _LEAST_NAMES else ""
     return ToolList(
         text=f"{text}\n\n{more}" if more else text,
-        shown=shown,
+        shown=listed,
         left_out=tuple(spec.name for spec in granted if spec.name not in lines),
-        whole=all(line == _line(spec, LONGEST) for spec in shown for line in [lines[spec.name]]) and not others,
+        whole=all(line == _line(spec, LONGEST) for spec in listed for line in [lines[spec.name]]) and not others,
     )
 
 
@@ -80,7 +80,7 @@ def _fitted(ranked: Sequence[ToolSpec], budget: int) -> dict[str, str]:
 
 
 def _as_many_as_fit(ranked: Iterable[ToolSpec], lines: dict[str, str], budget: int) -> dict[str, str]:
-    kept: dict[str, str] = {}
+    fitting: dict[str, str] = {}
     opened: set[str] = set()
     names = budget // _NAMES_SHARE
     budget -= names if names >= _LEAST_NAMES else 0
@@ -89,9 +89,9 @@ def _as_many_as_fit(ranked: Iterable[ToolSpec], lines: dict[str, str], budget: i
         if cost > budget:
             continue
         budget -= cost
-        kept[spec.name] = lines[spec.name]
+        fitting[spec.name] = lines[spec.name]
         opened.add(spec.category)
-    return kept
+    return fitting
 
 
 def _line(spec: ToolSpec, limit: int) -> str:
@@ -122,10 +122,10 @@ def _heading(category: str) -> str:
     return f"## {category}"
 
 
-def _by_category(shown: Sequence[ToolSpec], lines: dict[str, str]) -> str:
-    categories = dict.fromkeys(spec.category for spec in shown)
+def _by_category(listed: Sequence[ToolSpec], lines: dict[str, str]) -> str:
+    categories = dict.fromkeys(spec.category for spec in listed)
     blocks = (
-        "\n".join([_heading(category), *(lines[spec.name] for spec in shown if spec.category == category)])
+        "\n".join([_heading(category), *(lines[spec.name] for spec in listed if spec.category == category)])
         for category in categories
     )
     return "\n\n".join(blocks)

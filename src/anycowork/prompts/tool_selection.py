@@ -30,15 +30,19 @@ class ToolSelection:
 def opening_request(history: Iterable[Message]) -> str:
     """Return the person's first message that is more than a greeting; empty if there is none."""
     first = islice(history, LOOKED_AT)
-    texts = (one.content for one in first if one.role is Speaker.USER and one.message_type is MessageType.TEXT)
-    return next((words for words in texts if len(words.split(maxsplit=A_REQUEST)) >= A_REQUEST), "")[:LONGEST_REQUEST]
+    texts = (
+        message.content
+        for message in first
+        if message.role is Speaker.USER and message.message_type is MessageType.TEXT
+    )
+    return next((text for text in texts if len(text.split(maxsplit=A_REQUEST)) >= A_REQUEST), "")[:LONGEST_REQUEST]
 
 
 def rank_tools(specs: Iterable[ToolSpec], request: str) -> list[ToolSpec]:
     """The lower number in `priority` comes first, then the tool that shares more words with the request, then the name."""
-    wanted = _words(request)
+    request_words = _words(request)
     return sorted(
-        specs, key=lambda spec: (spec.priority, -len(wanted & _words_of(spec.name, spec.description)), spec.name)
+        specs, key=lambda spec: (spec.priority, -len(request_words & _words_of(spec.name, spec.description)), spec.name)
     )
 
 
@@ -49,14 +53,14 @@ def select_tools(
     if sum(map(weight, granted)) <= budget:
         return ToolSelection(tuple(granted), ())
     order = rank_tools(granted, request)
-    kept: set[str] = set()
+    fitting: set[str] = set()
     for spec in order:
         if (cost := weight(spec)) <= budget:
             budget -= cost
-            kept.add(spec.name)
+            fitting.add(spec.name)
     return ToolSelection(
-        tuple(spec for spec in granted if spec.name in kept),
-        tuple(spec.name for spec in order if spec.name not in kept),
+        tuple(spec for spec in granted if spec.name in fitting),
+        tuple(spec.name for spec in order if spec.name not in fitting),
     )
 
 
@@ -75,8 +79,8 @@ def named(names: Sequence[str], budget: int) -> str:
         fitting.append(name)
     if not fitting:
         return ""
-    rest = len(names) - len(fitting)
-    return f"{_MORE} {', '.join(fitting)}{f' and {rest} more.' if rest else '.'}"
+    remaining = len(names) - len(fitting)
+    return f"{_MORE} {', '.join(fitting)}{f' and {remaining} more.' if remaining else '.'}"
 
 
 @lru_cache(maxsize=4_096)

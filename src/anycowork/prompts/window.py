@@ -104,9 +104,9 @@ class Window:
         ):  # nearly always; then nothing has to give way
             self._whole.extend(self._items[self._whole.count :])
             return PromptHistory((*system_prompt.messages, *self._whole.turns), system_prompt.tokens + self._tokens)
-        kept, weight = self._within(budget - system_prompt.tokens)
+        turns, weight = self._within(budget - system_prompt.tokens)
         full = self._fitting is not None and self._fitting.current_turn_cut
-        return PromptHistory((*system_prompt.messages, *kept), system_prompt.tokens + weight, full)
+        return PromptHistory((*system_prompt.messages, *turns), system_prompt.tokens + weight, full)
 
     def _within(self, token_budget: int) -> tuple[list[PromptMessage], int]:
         if self._fitting is None or self._fitting.budget != token_budget:
@@ -120,13 +120,13 @@ class Window:
         added = self._items[self._fitted :]
         self._fitting.extend(added)
         self._fitted = len(self._items)
-        kept = self._fitting.kept()
+        fitting = self._fitting.kept()
         same = self._part.version == self._fitting.version
         if same and self._part.leave_out_first(self._fitting.left_out_first):
             self._part.extend(added)
         else:
             self._part = _BuiltConversation(self._fitting.version, left_out=self._fitting.left_out_first)
-            self._part.extend(kept)
+            self._part.extend(fitting)
         if not self._fitting.left_out:
             return self._part.turns, self._part.tokens
         return _with_note(self._part.turns), self._part.tokens + note_tokens(LEFT_OUT, self.ratio)
@@ -183,8 +183,8 @@ class _System:
         return (PromptMessage(SYSTEM, self.text),) if self.text else ()
 
 
-def _with_note(kept: list[PromptMessage]) -> list[PromptMessage]:
+def _with_note(turns: list[PromptMessage]) -> list[PromptMessage]:
     note = ContentPart(LEFT_OUT)
-    if kept and kept[0].role == USER:
-        return [PromptMessage(USER, f"{LEFT_OUT}\n\n{kept[0].content}", (note, *kept[0].parts)), *kept[1:]]
-    return [PromptMessage(USER, LEFT_OUT, (note,)), *kept]
+    if turns and turns[0].role == USER:
+        return [PromptMessage(USER, f"{LEFT_OUT}\n\n{turns[0].content}", (note, *turns[0].parts)), *turns[1:]]
+    return [PromptMessage(USER, LEFT_OUT, (note,)), *turns]

@@ -8,9 +8,9 @@ from typing import Literal
 from urllib.parse import urlsplit
 
 from anycowork.domain.errors import Invalid
+from anycowork.domain.messages import Json
 from anycowork.domain.metering import Price
-from anycowork.domain.model import ModelOptions
-from anycowork.providers.model_list import AUTO
+from anycowork.domain.model import ModelOptions, ToolCallStyle
 
 Kind = Literal["openai", "anthropic", "local", "guide", "agent"]
 CONTEXT_TOKENS = 32_768
@@ -24,6 +24,7 @@ _FAMILIES = (
     "gemini-*", "gemma3*", "gemma-3*", "pixtral*", "llava*", "bakllava*", "moondream*", "minicpm-v*", "*-vl", "*-vl-*", "*-vl:*",
     "qwen*vl*", "llama*-vision*",
 )  # fmt: skip
+_BLIND = ("gpt-3.5*", "gpt-4", "gpt-4-0*", "o1-mini*", "o3-mini*", "deepseek-chat*", "deepseek-reasoner*", "codestral*")
 _KNOWN_TO_SEE = tuple(pattern for family in _FAMILIES for pattern in (family, f"*/{family}"))
 _USUAL_CONTEXT: dict[Kind, int] = {"anthropic": 200_000}
 
@@ -31,6 +32,25 @@ _USUAL_CONTEXT: dict[Kind, int] = {"anthropic": 200_000}
 def usual_context(kind: Kind) -> int:
     """Returns the context size in tokens that is assumed for this kind unless configured."""
     return _USUAL_CONTEXT.get(kind, CONTEXT_TOKENS)
+
+
+@dataclass(frozen=True, slots=True)
+class ModelSettings:
+    """What a person said of one model; None: what is known of it holds."""
+
+    images: bool | None = None
+    calling: ToolCallStyle | None = None
+    context_tokens: int | None = None
+    price: Price | None = None
+
+    def to_json(self) -> Json:
+        price = self.price
+        return {
+            "images": self.images,
+            "calling": self.calling.value if self.calling else None,
+            "context_tokens": self.context_tokens,
+            "price": {"input": price.input, "output": price.output, "cached": price.cached} if price else None,
+        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,15 +70,23 @@ class ProviderConfig:
     options: ModelOptions = field(default_factory=ModelOptions)
     images: tuple[str, ...] | None = None
     prices: Mapping[str, Price] = field(default_factory=dict)
+    model_settings: Mapping[str, ModelSettings] = field(default_factory=dict)
     ca_file: str | None = None
 
-    def sees(self, model: str) -> bool:
-        """Tells whether this model accepts images."""
-        if self.kind == "anthropic" and self.images is None and model == AUTO:
-            return True  # no model chosen yet: all of its models accept images
-        patterns = _KNOWN_TO_SEE if self.images is None else self.images
-        name = model.lower() if self.images is None else model
-        return self.kind in ("openai", "anthropic") and any(fnmatchcase(name, pattern) for pattern in patterns)
+    def sees(self, model: str) -> bool | None:
+        """Tells whether this model accepts images; None if nobody said so and its name is not known."""
+        if self.kind not in ("openai", "anthropic"):
+            return False
+        if (settings := self.model_settings.get(model)) is not None and settings.images is not None:
+            return settings.images
+        if self.images is not None:
+            return any(fnmatchcase(model, pattern) for pattern in self.images)
+        name = model.lower().rpartition("/")[2]
+        if any(fnmatchcase(name, pattern) for pattern in _BLIND):
+            return False
+        if self.kind == "anthropic" or any(fnmatchcase(model.lower(), pattern) for pattern in _KNOWN_TO_SEE):
+            return True  # all of Anthropic's models accept images
+        return None
 
     def __post_init__(self) -> None:
         """Raises: Invalid."""

@@ -37,9 +37,9 @@ def next_reply(name: str, messages: Sequence[PromptMessage]) -> str:
         return _report(name, result) if _REPORT_WANTED in newest.text else _answer(name, result)
     if newest.answers is not None:
         return _answer(name, newest.text)
-    words = last.content.partition("]\n\n")[2] if last.content.startswith(_FILES_HEAD) else last.content
+    request = last.content.partition("]\n\n")[2] if last.content.startswith(_FILES_HEAD) else last.content
     earlier = "\n\n".join(f"{message.role}: {message.content}" for message in spoken[:-1])[-MOST_EARLIER:]
-    task = f"{words}\n\nThe conversation so far, as background:\n\n{earlier}" if earlier else words
+    task = f"{request}\n\nThe conversation so far, as background:\n\n{earlier}" if earlier else request
     return json.dumps({"tool": delegate_tool(name), "parameters": {"task": task}, "terminate": False})
 
 
@@ -61,7 +61,7 @@ def _answer(name: str, result: str) -> str:
     heading, _, text = result.partition("\n")
     if f"{delegate_tool(name)} (ok)" not in heading:
         return f"The agent '{name}' failed or was kept from this. The result above says why."
-    words = text.strip() or heading
-    if "{" in words and any(key in words for key in _KEYS):
+    answer = text.strip() or heading
+    if "{" in answer and any(key in answer for key in _KEYS):
         return "The agent's answer stands in the result above."
-    return f"The agent answered:\n\n{words}"
+    return f"The agent answered:\n\n{answer}"

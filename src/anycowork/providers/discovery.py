@@ -35,12 +35,14 @@ def from_environment(environment: Mapping[str, str]) -> list[ProviderConfig]:
     Names no model: the server's list is fetched with the first message, and `chat_model` picks from it.
     """
     key, url = environment.get(KEY, "").strip(), environment.get(URL, "").strip()
-    found = []
+    configs = []
     if key or url:
         address = url or OPENAI_URL
-        found.append(ProviderConfig("openai", base_url=address, api_key_env=KEY if key else None, context_assumed=True))
+        configs.append(
+            ProviderConfig("openai", base_url=address, api_key_env=KEY if key else None, context_assumed=True)
+        )
     if environment.get(ANTHROPIC_KEY, "").strip():
-        found.append(
+        configs.append(
             ProviderConfig(
                 name="anthropic",
                 kind="anthropic",
@@ -50,41 +52,69 @@ def from_environment(environment: Mapping[str, str]) -> list[ProviderConfig]:
                 context_assumed=True,
             )
         )
-    return found
+    return configs
 
 
 class LocalServerWatcher:
-    """Polls for local servers and keeps the registry up to date. Leaves configured providers alone."""
+    """Polls for local servers while they are wanted, and keeps the registry up to date. Leaves configured providers alone."""
 
     def __init__(
         self,
         registry: ProviderRegistry,
         *,
-        servers: Sequence[LocalServer] = LOCAL_SERVERS,
+        servers: Sequence[LocalServer] | None = None,
+        is_wanted: Callable[[], bool] = lambda: True,
         every: float = 30.0,
         within: float = 0.5,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
         self._registry = registry
-        self._servers = [server for server in servers if registry.get(server.name) is None]
+        self._servers = [server for server in servers or LOCAL_SERVERS if registry.get(server.name) is None]
+        self._added: set[str] = set()
+        self._is_wanted = is_wanted
+        self.changed = asyncio.Event()
+        """Set when whether they are wanted may have changed."""
         self._every, self._within, self._sleep = every, within, sleep
 
     async def watch(self) -> None:
         """Never returns: start it in the app's task group after startup, so that startup does not wait for it."""
         while True:
+            self.changed.clear()
+            if not self._is_wanted():
+                for name in self._added:
+                    self._registry.drop(name)
+                self._added = set()
+                await self.changed.wait()
+                continue
             await self.refresh()
-            await self._sleep(self._every)
+            await self._until_changed()
+
+    async def _until_changed(self) -> None:
+        """Waits for the next look, which comes at once after a change."""
+        async with asyncio.TaskGroup() as tasks:
+            waits = [tasks.create_task(self._sleep_once()), tasks.create_task(self.changed.wait())]
+            await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
+            for wait in waits:
+                wait.cancel()
+
+    async def _sleep_once(self) -> None:
+        await self._sleep(self._every)
 
     async def refresh(self) -> None:
         """Asks all of them at once; adds those that answer and drops those that no longer do."""
         async with asyncio.TaskGroup() as tasks:
-            asked = {server: tasks.create_task(self._models_of(server)) for server in self._servers}
-        for server, answer in asked.items():
-            found = ProviderConfig(name=server.name, base_url=server.base_url, models=answer.result())
-            if not found.models:
+            answers = {server: tasks.create_task(self._models_of(server)) for server in self._servers}
+        for server, answer in answers.items():
+            detected = ProviderConfig(name=server.name, base_url=server.base_url, models=answer.result())
+            registered = self._registry.get(server.name)
+            if registered is not None and server.name not in self._added:
+                continue  # a person configured one of that name meanwhile
+            if not detected.models:
                 self._registry.drop(server.name)
-            elif self._registry.get(server.name) != found:
-                self._registry.put(found)
+                self._added.discard(server.name)
+            elif registered != detected:
+                self._registry.put(detected)
+                self._added.add(server.name)
 
     async def _models_of(self, server: LocalServer) -> tuple[str, ...]:
         """Returns its models, the default one first; empty if the server is not running."""

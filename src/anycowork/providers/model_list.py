@@ -1,9 +1,12 @@
 """Reads a server's list of models, and picks one when nobody has chosen. Pure."""
 
-import json
 from collections.abc import Sequence
 
+from pydantic import JsonValue
+
+from anycowork.domain.bounded_json import read_json
 from anycowork.domain.messages import Json
+from anycowork.domain.model import ModelFacts
 
 AUTO = "auto"  # a model name that means: the one that `chat_model` picks
 UNLISTED = "gpt-4o-mini"  # the model name for a server without a list: the name that most of them know
@@ -27,20 +30,47 @@ _NOT_FOR_CHAT = (
 )
 
 
-def read_models(body: bytes) -> list[str]:
-    """Returns the ids in a response of `/models`, in its order; empty for anything else."""
-    return [str(entry["id"]) for entry in read_entries(body)]
-
-
 def read_entries(body: bytes) -> list[Json]:
     """Returns the entries with an id in a response of `/models`, with all their fields; empty for anything else."""
     try:
-        found = json.loads(body)
-    except (ValueError, RecursionError):
+        document = read_json(body, strict=False)
+    except ValueError:
         return []
-    data = found.get("data") if isinstance(found, dict) else None
+    data = document.get("data") if isinstance(document, dict) else None
     entries = data if isinstance(data, list) else []
     return [entry for entry in entries if isinstance(entry, dict) and isinstance(entry.get("id"), str) and entry["id"]]
+
+
+def listed_facts(entry: Json) -> ModelFacts:
+    """Returns what a server says of a model in its list: several servers have fields of their own for it."""
+    architecture, able = _mapping(entry.get("architecture")), entry.get("capabilities")
+    inputs = architecture.get("input_modalities") or entry.get("input_modalities")
+    sizes = (entry.get(name) for name in ("context_length", "max_model_len", "context_window", "max_context_length"))
+    size = next((candidate for candidate in sizes if isinstance(candidate, int) and candidate > 0), None)
+    parameters = entry.get("supported_parameters")
+    return ModelFacts(
+        context_tokens=size,
+        images=_said("image", inputs) if isinstance(inputs, list) else _said_able(("vision", "multimodal"), able),
+        native_calls=_said("tools", parameters)
+        if isinstance(parameters, list)
+        else _said_able(("function_calling", "tools", "tool_use"), able),
+    )
+
+
+def _said_able(names: Sequence[str], able: JsonValue) -> bool | None:
+    """`able` is a list of words or a table of yes and no. A list that lacks the word may be older than it."""
+    if isinstance(able, list):
+        return True if any(name in able for name in names) else None
+    answers = [_mapping(able).get(name) for name in names]
+    return next((answer for answer in answers if isinstance(answer, bool)), None)
+
+
+def _said(name: str, listed: list[JsonValue]) -> bool:
+    return name in listed
+
+
+def _mapping(value: JsonValue) -> Json:
+    return value if isinstance(value, dict) else {}
 
 
 def chat_model(models: Sequence[str]) -> str | None:

@@ -3,8 +3,7 @@
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
-from enum import StrEnum
-from typing import assert_never
+from typing import TYPE_CHECKING
 
 from anycowork.domain.delegates import AGENT_PROVIDER
 from anycowork.domain.errors import Invalid
@@ -13,7 +12,7 @@ from anycowork.domain.model import (
     LEAST_NATIVE_CONTEXT,
     UNKNOWN_MODEL,
     ContextSize,
-    ModelCatalog,
+    FindModelFacts,
     ModelFacts,
     ModelOptions,
     Provider,
@@ -21,17 +20,20 @@ from anycowork.domain.model import (
 )
 from anycowork.domain.provider_errors import BadKey, NoSuchModel, ProviderFault, Unreachable, Untrusted
 from anycowork.providers.anthropic.provider import AnthropicProvider
-from anycowork.providers.config import ANTHROPIC_URL, OPENAI_URL, ProviderConfig
+from anycowork.providers.config import OPENAI_URL, ModelSettings, ProviderConfig
 from anycowork.providers.delegate import DelegateProvider
 from anycowork.providers.guide.provider import GUIDE, Guide
 from anycowork.providers.http.pool import HttpPool
 from anycowork.providers.http.proxy_env import proxy_for
 from anycowork.providers.http.retries import Backoff
 from anycowork.providers.model_list import AUTO
-from anycowork.providers.on_demand import OnDemandProvider
 from anycowork.providers.openai.completion_stream import Timeouts
 from anycowork.providers.openai.provider import OpenAIProvider
 from anycowork.providers.openai.upstream import Upstream
+from anycowork.providers.readiness import Readiness, address_of, detail_of, hint_for
+
+if TYPE_CHECKING:
+    from anycowork.providers.local.provider import LocalProvider
 
 GUIDE_CONFIG = ProviderConfig(name=GUIDE, kind="guide", models=(GUIDE,))
 LOCAL = "local"
@@ -39,16 +41,8 @@ _LAST = {LOCAL: 1, AGENT_PROVIDER: 2, GUIDE: 3}  # configured providers come bef
 LOCAL_NAMES = {"ollama": "Ollama", "lmstudio": "LM Studio", "llamacpp": "llama.cpp"}
 
 
-class Readiness(StrEnum):
-    READY = "ready"
-    NOT_TESTED = "not tested"
-    NO_KEY = "no key"
-    KEY_REFUSED = "key refused"
-    UNREACHABLE = "unreachable"
-
-
 class ProviderRegistry:
-    """Implements the `Providers` port. The guide is always there; it is the default only while nothing else is.
+    """Knows the providers of models. The guide is always there; it is the default only while nothing else is.
 
     Keys are looked up for each request: in `stored_key` (pasted keys, by provider and address) first, then in `environment`. Raises:
     Invalid for two providers of one name.
@@ -64,9 +58,9 @@ class ProviderRegistry:
         timeouts: Timeouts | None = None,
         backoff: Backoff | None = None,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
-        catalog: ModelCatalog | None = None,
+        find_facts: FindModelFacts | None = None,
     ) -> None:
-        self._catalog = catalog
+        self._find_facts = find_facts
         self.pool = HttpPool()
         self._default = default
         self._environment = environment
@@ -78,7 +72,7 @@ class ProviderRegistry:
         self._delegates = DelegateProvider()
         self._clients: dict[str, OpenAIProvider] = {}
         self._anthropic: dict[str, AnthropicProvider] = {}
-        self._local: OnDemandProvider | None = None
+        self._local: LocalProvider | None = None
         self._retired: list[AnthropicProvider] = []
         self._configs[GUIDE] = GUIDE_CONFIG
         for config in configs:
@@ -102,6 +96,9 @@ class ProviderRegistry:
     def context_size(self, model_id: str | None) -> ContextSize:
         """Returns the configured size, else what is known of the model, else an assumption. Raises: NoSuchModel."""
         config, model = self._resolve(model_id)
+        settings = config.model_settings.get(model)
+        if settings is not None and settings.context_tokens:
+            return ContextSize(settings.context_tokens)
         if not config.context_assumed:
             return ContextSize(config.context_tokens)
         listed = self.facts(config.name, model).context_tokens
@@ -112,27 +109,51 @@ class ProviderRegistry:
         config = self._configs.get(provider)
         if config is None or config.kind not in ("openai", "anthropic"):
             return UNKNOWN_MODEL
-        listed = self._catalog.facts(_address(config), model) if self._catalog else UNKNOWN_MODEL
-        size = listed.context_tokens if config.context_assumed else config.context_tokens
-        return ModelFacts(size, config.prices.get(model) or listed.price)
+        catalogued = self._find_facts(address_of(config), model) if self._find_facts else UNKNOWN_MODEL
+        listed, settings = self._said_by_server(config, model), config.model_settings.get(model) or ModelSettings()
+        size = listed.context_tokens or catalogued.context_tokens if config.context_assumed else config.context_tokens
+        calling = settings.calling or (None if config.options.calling is ToolCallStyle.TEXT else config.options.calling)
+        return ModelFacts(
+            settings.context_tokens or size,
+            settings.price or config.prices.get(model) or catalogued.price,
+            images=self._sees(config, model),
+            native_calls=listed.native_calls if calling is None else calling is ToolCallStyle.NATIVE,
+        )
+
+    def _sees(self, config: ProviderConfig, model: str) -> bool | None:
+        """Returns what the settings, the server's list, the model's name or an earlier attempt say; None if nothing does."""
+        configured = config.sees(model)
+        if configured is not None:
+            return configured
+        client = self._clients.get(config.name)
+        if client is not None and client.refuses_images(model):
+            return False
+        return self._said_by_server(config, model).images
+
+    def _said_by_server(self, config: ProviderConfig, model: str) -> ModelFacts:
+        client = self._clients.get(config.name)
+        return client.listed.get(model, UNKNOWN_MODEL) if client else UNKNOWN_MODEL
 
     def options(self, model_id: str | None) -> ModelOptions:
         """Returns the model's request options as configured, limited by its context. Raises: NoSuchModel."""
         config, model = self._resolve(model_id)
-        options = (
-            replace(config.options, calling=ToolCallStyle.TEXT) if _too_small_for_offers(config) else config.options
-        )
-        return replace(options, images=True) if config.sees(model) else options
+        settings = config.model_settings.get(model) or ModelSettings()
+        options = replace(config.options, calling=settings.calling) if settings.calling else config.options
+        size = settings.context_tokens or config.context_tokens
+        if options.calling is ToolCallStyle.NATIVE and size < LEAST_NATIVE_CONTEXT:
+            options = replace(options, calling=ToolCallStyle.TEXT)
+        sees = self._sees(config, model)
+        return options if sees is False else replace(options, images=True, tries_images=sees is None)
 
     def upstreams(self) -> list[tuple[Upstream, tuple[str, ...]]]:
         """Returns the targets of passthrough requests that speak OpenAI's API, the default first, each with its known ids."""
         if self._upstreams is None:
             chosen, _ = self._chosen()
-            there = sorted(self._clients, key=lambda name: name != chosen)
-            self._upstreams = [(self._upstream(self._configs[name]), self._configs[name].models) for name in there]
+            names = sorted(self._clients, key=lambda name: name != chosen)
+            self._upstreams = [(self._upstream(self._configs[name]), self._configs[name].models) for name in names]
         return self._upstreams
 
-    def lent(self, model: str | None) -> tuple[OnDemandProvider, str] | None:
+    def lent(self, model: str | None) -> "tuple[LocalProvider, str] | None":
         """Returns the built-in model of this name and its provider; its first model if nobody else could answer, or if it is the default."""
         if self._local is None or LOCAL not in self._configs:
             return None
@@ -165,6 +186,12 @@ class ProviderRegistry:
                 self._upstream(config), self.pool, timeouts=self._timeouts, backoff=self._backoff, sleep=self._sleep
             )
 
+    def change_timeouts(self, timeouts: Timeouts) -> None:
+        """Applies to every request that begins after this."""
+        self._timeouts = timeouts
+        for name in (*self._clients, *self._anthropic):
+            self.put(self._configs[name])
+
     def renew(self, name: str) -> None:
         """Forgets the results of the old key, because it was replaced."""
         self.put(self._configs[name])
@@ -189,14 +216,16 @@ class ProviderRegistry:
             return None
         return None if config.kind == "guide" else f"{config.name}/{model}"
 
-    def put_local(self, config: ProviderConfig, provider: OnDemandProvider) -> None:
+    def put_local(self, config: ProviderConfig, provider: "LocalProvider") -> None:
         """Adds the built-in model provider; `config` lists its models. `drop` removes it."""
         self._local = provider
         self._place(config)
 
     def put_delegates(self, names: Sequence[str]) -> None:
-        """Lets chats be answered by these agents of other vendors, as `agent/NAME`. They are never the default."""
-        if names:
+        """Lets chats be answered by these agents of other vendors, as `agent/NAME`, and by no others. They are never the default."""
+        if not names:
+            self.drop(AGENT_PROVIDER)
+        else:
             self._place(ProviderConfig(name=AGENT_PROVIDER, kind="agent", models=tuple(names)))
 
     def choose(self, default: str | None) -> None:
@@ -241,28 +270,28 @@ class ProviderRegistry:
         return config.name, model
 
     def _resolve(self, model_id: str | None) -> tuple[ProviderConfig, str]:
-        wanted = model_id or self._default
-        if wanted is None:
+        requested = model_id or self._default
+        if requested is None:
             return _with_its_own_default(self._first())
-        name, _, model = wanted.partition("/")
-        named = self._configs.get(name)
-        if named and not model:
-            return _with_its_own_default(named)
-        if named and (named.kind not in ("guide", "agent") or model in named.models):
-            return named, model
+        name, _, model = requested.partition("/")
+        provider = self._configs.get(name)
+        if provider and not model:
+            return _with_its_own_default(provider)
+        if provider and (provider.kind not in ("guide", "agent") or model in provider.models):
+            return provider, model
         for config in self._configs.values():
-            if wanted in config.models:
-                return config, wanted
-        return self._default_for(wanted)
+            if requested in config.models:
+                return config, requested
+        return self._default_for(requested)
 
-    def _default_for(self, wanted: str) -> tuple[ProviderConfig, str]:
+    def _default_for(self, requested: str) -> tuple[ProviderConfig, str]:
         """Sends a name that no provider claims to the default provider, unless it clearly belongs to another."""
-        name = wanted.partition("/")[0]
-        known_default = wanted != self._default and self._default is not None
+        name = requested.partition("/")[0]
+        known_default = requested != self._default and self._default is not None
         config = self._resolve(self._default)[0] if known_default else self._first()
-        if config.kind == "guide" or ("/" in wanted and name in (*LOCAL_NAMES, GUIDE, AGENT_PROVIDER)):
-            raise NoSuchModel(self._no_such(wanted, name))
-        return config, wanted
+        if config.kind == "guide" or ("/" in requested and name in (*LOCAL_NAMES, GUIDE, AGENT_PROVIDER)):
+            raise NoSuchModel(self._no_such(requested, name))
+        return config, requested
 
     def _answering(self, config: ProviderConfig) -> OpenAIProvider | AnthropicProvider | None:
         return self._clients.get(config.name) or self._anthropic.get(config.name)
@@ -270,20 +299,18 @@ class ProviderRegistry:
     def _first(self) -> ProviderConfig:
         return next(config for config in self._configs.values() if config.kind != "agent")
 
-    def _no_such(self, wanted: str, name: str) -> str:
-        there = ", ".join(
+    def _no_such(self, requested: str, name: str) -> str:
+        choices = ", ".join(
             f"{config.name}/{model}" for config in self._configs.values() for model in config.models or ("<model>",)
         )
         if name in LOCAL_NAMES and name not in self._configs:
-            return (
-                f"There is no model '{wanted}': {LOCAL_NAMES[name]} is not running here. Start it, or choose: {there}."
-            )
-        return f"There is no model '{wanted}'. Choose one of: {there}."
+            return f"There is no model '{requested}': {LOCAL_NAMES[name]} is not running here. Start it, or choose: {choices}."
+        return f"There is no model '{requested}'. Choose one of: {choices}."
 
     # --- describing a provider
 
     def _upstream(self, config: ProviderConfig) -> Upstream:
-        variable, base_url = config.api_key_env, _address(config) or OPENAI_URL
+        variable, base_url = config.api_key_env, address_of(config) or OPENAI_URL
         return Upstream(
             name=config.name,
             base_url=base_url,
@@ -296,7 +323,7 @@ class ProviderRegistry:
 
     def _key(self, config: ProviderConfig) -> str | None:
         variable = config.api_key_env
-        return self._stored_key(config.name, _address(config)) or (
+        return self._stored_key(config.name, address_of(config)) or (
             self._environment.get(variable) if variable else None
         )
 
@@ -309,15 +336,29 @@ class ProviderRegistry:
         return {
             "name": config.name,
             "kind": config.kind,
-            "base_url": _address(config),
+            "base_url": address_of(config),
             "models": list(config.models),
-            "images": [model for model in config.models or (AUTO,) if config.sees(model)],
+            **self._described_models(config),
             "default": default_model is not None,
             "default_model": default_model,
             "status": status.value,
             "has_key": self._key(config) is not None,
-            "hint": _hint(config, status, self._last_fault(config)),
-            "detail": _detail(config, status, self._last_fault(config)),
+            "hint": hint_for(config, status, self._last_fault(config)),
+            "detail": detail_of(config, status, self._last_fault(config)),
+        }
+
+    def _described_models(self, config: ProviderConfig) -> Json:
+        client = self._clients.get(config.name)
+        models = dict.fromkeys(
+            (*(config.models or (AUTO,)), *config.model_settings, *(client.listed if client else ()))
+        )
+        seeing = {model: self._sees(config, model) for model in models}
+        return {
+            "images": [model for model in config.models or (AUTO,) if seeing[model] is not False],
+            "no_images": [model for model, sees in seeing.items() if sees is False],
+            "tries_images": config.kind in ("openai", "anthropic") and config.images is None,
+            "calling": config.options.calling.value,
+            "model_settings": {model: settings.to_json() for model, settings in config.model_settings.items()},
         }
 
     def _readiness(self, config: ProviderConfig) -> Readiness:
@@ -339,52 +380,3 @@ class ProviderRegistry:
 
 def _with_its_own_default(config: ProviderConfig) -> tuple[ProviderConfig, str]:
     return config, config.models[0] if config.models else AUTO
-
-
-def _too_small_for_offers(config: ProviderConfig) -> bool:
-    return config.options.calling is ToolCallStyle.NATIVE and config.context_tokens < LEAST_NATIVE_CONTEXT
-
-
-def _address(config: ProviderConfig) -> str | None:
-    usual = {"openai": OPENAI_URL, "anthropic": ANTHROPIC_URL, "local": None, "guide": None, "agent": None}
-    return config.base_url or usual[config.kind]
-
-
-def _hint(config: ProviderConfig, status: Readiness, fault: ProviderFault | None) -> str:
-    if config.kind == "guide":
-        return (
-            "Built in, no language model: it follows plain requests. To connect a model, paste a key in the settings or with "
-            "`anycowork model connect`, or start Ollama, LM Studio or llama.cpp, or fetch the local model with "
-            "`anycowork model pull`."
-        )
-    if config.kind == "agent":
-        return "Agents of other vendors, on a private copy in the sandbox. Choose one as agent/<name>."
-    if config.kind == LOCAL:
-        return "Runs on this machine; no data is sent elsewhere. Small and slow: for short tasks."
-    if detail := _detail(config, status, fault):
-        return detail
-    match status:
-        case Readiness.NO_KEY:
-            return f"Paste its key here, or set the environment variable {config.api_key_env} and restart."
-        case Readiness.KEY_REFUSED:
-            return f"It refused the key. Paste the right one{f', or check {config.api_key_env}' if config.api_key_env else ''}."
-        case Readiness.UNREACHABLE:
-            return f"Nothing answers at {_address(config)}. Start it, or correct its base_url."
-        case Readiness.NOT_TESTED:
-            return f"Not used since the server started. Test it, or choose one of its models as {config.name}/<model>."
-        case Readiness.READY:
-            return f"Choose one of its models as {config.name}/<model>."
-        case _:
-            assert_never(status)
-
-
-def _detail(config: ProviderConfig, status: Readiness, fault: ProviderFault | None) -> str | None:
-    """Returns what the status does not tell: why a server is not trusted, or that its context is too small for native calls."""
-    if status is Readiness.UNREACHABLE and isinstance(fault, Untrusted):
-        return fault.message
-    if status is Readiness.READY and _too_small_for_offers(config):
-        return (
-            f"Its tools are described as text: native calling needs a context of {LEAST_NATIVE_CONTEXT:,} tokens, and this one "
-            f"has {config.context_tokens:,}. Raise context_tokens if its model holds more."
-        )
-    return None

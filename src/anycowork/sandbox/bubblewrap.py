@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import assert_never
 
 from anycowork.domain.values import replace, value
+from anycowork.sandbox.layers.mounts import Overlay
+from anycowork.sandbox.layers.stage import DEVICES, Layer, Stage
+from anycowork.sandbox.layers.volatile_layers import mount_words, mountable
 from anycowork.sandbox.limits import CommandLimits
-from anycowork.sandbox.mounts import Overlay
 from anycowork.sandbox.package_caches import PackageMount
-from anycowork.sandbox.stage import DEVICES, Layer, Stage
 from anycowork.sandbox.toolchains import Toolchains
-from anycowork.sandbox.volatile_layers import mount_words, mountable
 
 HOME = "/home/sandbox"
 _CACHE = f"{HOME}/.cache"
@@ -32,7 +32,8 @@ class SandboxView:
     """What a command sees: at `root` the files of `source`, if those are other folders: laid over each other, the topmost last.
 
     `cache` is the workspace's cache, if it gets one, and `cache_kept` whether its writes there stay;
-    `packages` are the person's package caches; `environment` adds variables, such as those for the network; `masks` are the arguments
+    `packages` are the person's package caches; `environment` adds variables, such as those for the network, and its PATH is
+    searched before the usual one; `masks` are the arguments
     that cover what it may not read, and `hidden_tools` those that cover credentials among the toolchains."""
 
     root: str
@@ -54,11 +55,15 @@ class SandboxView:
 
 @value
 class VisiblePaths:
-    """What foreign code sees: the usual, `places` (absolute paths, read-only) without `hidden`, and the workspace or not."""
+    """What foreign code sees: the usual, `paths` (absolute, read-only) without `hidden`, and the workspace or not.
 
-    places: tuple[str, ...] = ()
+    `home` is a folder that is kept and is its home folder; without one its home folder is empty and in memory.
+    """
+
+    paths: tuple[str, ...] = ()
     workspace: bool = True
     hidden: tuple[str, ...] = ()
+    home: str | None = None
 
 
 @value
@@ -76,7 +81,7 @@ class Descriptors:
         return tuple(fd for fd in (self.seccomp, self.status, self.latch) if fd is not None)
 
 
-def bubblewrap_arguments(bwrap: str, around: SandboxView, limits: CommandLimits, given: Descriptors) -> list[str]:
+def bubblewrap_arguments(bwrap: str, around: SandboxView, limits: CommandLimits, descriptors: Descriptors) -> list[str]:
     """Returns all arguments before the command itself."""
     stage, scratch = around.stage, str(limits.scratch)
     return [
@@ -85,27 +90,26 @@ def bubblewrap_arguments(bwrap: str, around: SandboxView, limits: CommandLimits,
         *("--unshare-all", "--unshare-user", "--disable-userns", "--cap-drop", "ALL"),
         *_user(around),
         *("--new-session", "--die-with-parent", "--hostname", "sandbox"),
-        *("--seccomp", str(given.seccomp), "--json-status-fd", str(given.status)),
-        *(() if given.latch is None else ("--block-fd", str(given.latch))),
+        *("--seccomp", str(descriptors.seccomp), "--json-status-fd", str(descriptors.status)),
+        *(() if descriptors.latch is None else ("--block-fd", str(descriptors.latch))),
         *_system_binds(),
         *("--ro-bind", str(stage.etc), "/etc"),
         *("--proc", "/proc", "--dev", "/dev"),
         *_own_devices(stage),
         *("--size", scratch, "--perms", "1777", "--tmpfs", "/tmp"),
         *("--size", scratch, "--perms", "1777", "--tmpfs", "/dev/shm"),
-        *("--size", scratch, "--perms", "0700", "--tmpfs", HOME),
-        *("--ro-bind-try", f"{stage.etc}/{TOOL_VERSIONS}", _TOOL_VERSIONS),
+        *_home(around, scratch),
         *_cache(around, scratch),
         # After the in-memory folders: a toolchain may be below /tmp.
-        *[word for place in around.toolchains.folders for word in ("--ro-bind-try", place, place)],
+        *[word for folder in around.toolchains.folders for word in ("--ro-bind-try", folder, folder)],
         *[word for mount in around.packages for word in (*mount.overlay.arguments(), *mount.covers)],
-        *[word for place in around.sight.places for word in ("--ro-bind", place, place)],
+        *[word for folder in around.sight.paths for word in ("--ro-bind", folder, folder)],
         *around.hidden_tools,
         *_workspace(around),
         *around.masks,
         # Last, because the mounts above need their mount points. With a writable /proc, root could change the machine's settings.
         *("--remount-ro", "/proc", "--remount-ro", "/dev", "--remount-ro", "/"),
-        *("--chdir", around.root if around.sight.workspace else "/tmp"),
+        *("--chdir", around.root if around.sight.workspace else HOME if around.sight.home else "/tmp"),
         *("--clearenv", *_environment(around)),
         "--",
     ]
@@ -113,8 +117,8 @@ def bubblewrap_arguments(bwrap: str, around: SandboxView, limits: CommandLimits,
 
 def overlays(around: SandboxView) -> tuple[Overlay, ...]:
     """Returns every overlay in the arguments, for comparison with what the kernel mounts."""
-    own = (one for one in (_cache_overlay(around), _workspace_overlay(around)) if one is not None)
-    return (*own, *(mount.overlay for mount in around.packages))
+    own_overlays = (overlay for overlay in (_cache_overlay(around), _workspace_overlay(around)) if overlay is not None)
+    return (*own_overlays, *(mount.overlay for mount in around.packages))
 
 
 def _layer_mount(around: SandboxView) -> list[str]:
@@ -132,34 +136,36 @@ def _user(around: SandboxView) -> list[str]:
 
 def _environment(around: SandboxView) -> list[str]:
     """Passes nothing of the server's environment, which may hold secrets."""
-    found = around.toolchains
-    given = {
-        "PATH": ":".join(dict.fromkeys([*found.path, *SYSTEM_PATH.split(":")])),
+    toolchains = around.toolchains
+    first = around.environment.get("PATH", "").split(":") if "PATH" in around.environment else []
+    path = ":".join(dict.fromkeys([*first, *toolchains.path, *SYSTEM_PATH.split(":")]))
+    variables = {
         "HOME": HOME,
         "LANG": "C.UTF-8",
         "TERM": "dumb",
         "GIT_CONFIG_SYSTEM": "/etc/gitconfig",
         "GIT_OPTIONAL_LOCKS": "0",  # looking at a repository changes nothing in it
         "MISE_GLOBAL_CONFIG_FILE": _TOOL_VERSIONS,
-        **found.environment,
+        **toolchains.environment,
         **{mount.variable: mount.overlay.target for mount in around.packages if mount.variable},
         **around.environment,
+        "PATH": path,
     }
-    return [word for name, value in given.items() for word in ("--setenv", name, value)]
+    return [word for name, value in variables.items() for word in ("--setenv", name, value)]
 
 
 @cache
 def _system_binds() -> tuple[str, ...]:
-    words: list[str] = []
-    for place in _SYSTEM:
-        words += ["--ro-bind-try", place, place]
-    for place in _MERGED:
-        path = Path(place)
+    arguments: list[str] = []
+    for folder in _SYSTEM:
+        arguments += ["--ro-bind-try", folder, folder]
+    for folder in _MERGED:
+        path = Path(folder)
         if path.is_symlink():
-            words += ["--symlink", str(path.readlink()), place]
+            arguments += ["--symlink", str(path.readlink()), folder]
         elif path.is_dir():
-            words += ["--ro-bind", place, place]
-    return tuple(words)
+            arguments += ["--ro-bind", folder, folder]
+    return tuple(arguments)
 
 
 def _own_devices(stage: Stage) -> list[str]:
@@ -194,6 +200,14 @@ def _workspace_overlay(around: SandboxView) -> Overlay | None:
     if around.stage.mount is None or not mountable(overlay):
         return overlay
     return replace(overlay, mounted_at=str(folder / around.stage.mount.name))
+
+
+def _home(around: SandboxView, scratch: str) -> list[str]:
+    """Nothing is mounted inside a folder that is kept: its owner may have put a link there."""
+    if around.sight.home is not None:
+        return ["--bind", around.sight.home, HOME]
+    versions = ["--ro-bind-try", f"{around.stage.etc}/{TOOL_VERSIONS}", _TOOL_VERSIONS]
+    return ["--size", scratch, "--perms", "0700", "--tmpfs", HOME, *versions]
 
 
 def _cache(around: SandboxView, scratch: str) -> list[str]:

@@ -34,29 +34,29 @@ class FolderSize:
     used_at: int = 0
 
 
-def folder_size(place: Path) -> FolderSize:
+def folder_size(root: Path) -> FolderSize:
     """Measures a folder.
 
     Follows no links, and counts a file with several names once. Returns UNWEIGHABLE if it is too deep or unreadable.
     """
     total = used_at = 0
     names: set[tuple[int, int]] = set()
-    waiting = [(str(place), 0)]
+    waiting = [(str(root), 0)]
     while waiting:
         folder, depth = waiting.pop()
         try:
             if depth > _DEEPEST:
                 return FolderSize(UNWEIGHABLE, used_at)
-            for entry, found in _scan(folder):
-                if found.st_nlink > 1 and not entry.is_dir(follow_symlinks=False):
-                    if (found.st_dev, found.st_ino) in names:
+            for entry, status in _scan(folder):
+                if status.st_nlink > 1 and not entry.is_dir(follow_symlinks=False):
+                    if (status.st_dev, status.st_ino) in names:
                         continue
-                    names.add((found.st_dev, found.st_ino))
-                total += found.st_blocks * _BLOCK
+                    names.add((status.st_dev, status.st_ino))
+                total += status.st_blocks * _BLOCK
                 if entry.is_dir(follow_symlinks=False):
                     waiting.append((f"{folder}/{entry.name}", depth + 1))
                 else:
-                    used_at = max(used_at, found.st_mtime_ns, found.st_atime_ns)
+                    used_at = max(used_at, status.st_mtime_ns, status.st_atime_ns)
         except (FileNotFoundError, NotADirectoryError):
             continue  # just being removed; or not a folder, and its size is counted by the caller
         except OSError:
@@ -73,24 +73,24 @@ def _scan(folder: str) -> Iterator[tuple[os.DirEntry[str], os.stat_result]]:
                 continue
 
 
-def keep_newest(places: Iterable[Path], *, most: int) -> list[Path]:
+def keep_newest(folders: Iterable[Path], *, most: int) -> list[Path]:
     """Removes the oldest of these folders until the rest take at most `most` bytes; always keeps the newest.
 
     Returns the removed ones.
     """
-    left = most
-    gone: list[Path] = []
-    for at, place in enumerate(sorted(places, key=_changed_at, reverse=True)):
-        left -= folder_size(place).bytes
-        if left < 0 and at > 0:
-            remove_folder(str(place), ignoring=(OSError,))
-            gone.append(place)
-    return gone
+    remaining = most
+    removed: list[Path] = []
+    for index, folder in enumerate(sorted(folders, key=_changed_at, reverse=True)):
+        remaining -= folder_size(folder).bytes
+        if remaining < 0 and index > 0:
+            remove_folder(str(folder), ignoring=(OSError,))
+            removed.append(folder)
+    return removed
 
 
-def _changed_at(place: Path) -> int:
+def _changed_at(path: Path) -> int:
     try:
-        return place.lstat().st_mtime_ns
+        return path.lstat().st_mtime_ns
     except OSError:
         return 0
 
@@ -130,21 +130,25 @@ class Caches:
         """Removes the least recently used caches until the limit holds. Measures only what may have grown, unless `anew`, and slow
         folders rarely. Returns how many programs' caches were removed.
         """
-        found = {cache: self._measured(cache, anew=anew) for cache in caches}
-        total = sum(weight.bytes for programs in found.values() for weight in programs.values())
+        caches_by_folder = {cache: self._measured(cache, anew=anew) for cache in caches}
+        total = sum(weight.bytes for programs in caches_by_folder.values() for weight in programs.values())
         oldest = sorted(
-            ((weight, program, cache) for cache, programs in found.items() for program, weight in programs.items()),
+            (
+                (weight, program, cache)
+                for cache, programs in caches_by_folder.items()
+                for program, weight in programs.items()
+            ),
             # A folder that cannot be measured would push out everything else.
-            key=lambda one: (one[0].bytes != UNWEIGHABLE, one[0].used_at, str(one[1])),
+            key=lambda item: (item[0].bytes != UNWEIGHABLE, item[0].used_at, str(item[1])),
         )
-        gone = 0
+        removed = 0
         for weight, program, cache in oldest:
             if total <= self._most:
                 break
             if self._removed(program, cache):
                 total -= weight.bytes
-                gone += 1
-        return gone
+                removed += 1
+        return removed
 
     @contextmanager
     def _given_back(self, cache: Path) -> Iterator[None]:
@@ -160,11 +164,11 @@ class Caches:
 
     def _measured(self, cache: Path, *, anew: bool) -> dict[Path, FolderSize]:
         with self._lock:
-            known = self._known.get(cache)
+            known_sizes = self._known.get(cache)
             if cache in self._lent:
-                return known or {}  # a command is using it, and could lead us anywhere meanwhile
-        if known is not None and not anew:
-            return known
+                return known_sizes or {}  # a command is using it, and could lead us anywhere meanwhile
+        if known_sizes is not None and not anew:
+            return known_sizes
         begun = time.monotonic()
         programs = {program: _with_itself(program) for program in _inside(cache)}
         took = time.monotonic() - begun
@@ -189,16 +193,16 @@ class Caches:
         return True
 
 
-def _put_aside(place: Path, aside: Path) -> None:
+def _put_aside(path: Path, aside: Path) -> None:
     """Also moves a folder that a command made read-only: moving a folder needs write access to it. Raises: OSError."""
-    if stat.S_ISDIR(place.lstat().st_mode):
-        place.chmod(0o700)
-    place.rename(aside)
+    if stat.S_ISDIR(path.lstat().st_mode):
+        path.chmod(0o700)
+    path.rename(aside)
 
 
-def is_leftover(place: Path) -> bool:
+def is_leftover(path: Path) -> bool:
     """Tells whether a killed server had moved it aside and not removed it."""
-    return place.name.startswith(_GOING)
+    return path.name.startswith(_GOING)
 
 
 def _inside(folder: Path) -> list[Path]:
@@ -208,20 +212,20 @@ def _inside(folder: Path) -> list[Path]:
         return []
 
 
-def _with_itself(place: Path) -> FolderSize:
+def _with_itself(path: Path) -> FolderSize:
     """Measures a program's folder, or a single file in its place."""
     try:
-        own = place.lstat()
+        status = path.lstat()
     except OSError:
         return FolderSize()
-    inside = folder_size(place)
+    inside = folder_size(path)
     if inside.bytes == UNWEIGHABLE:
         return inside
-    return FolderSize(inside.bytes + own.st_blocks * _BLOCK, inside.used_at or own.st_mtime_ns)
+    return FolderSize(inside.bytes + status.st_blocks * _BLOCK, inside.used_at or status.st_mtime_ns)
 
 
-def _remove(place: Path) -> None:
-    if place.is_dir() and not place.is_symlink():
-        remove_folder(str(place), ignoring=(OSError,))
+def _remove(path: Path) -> None:
+    if path.is_dir() and not path.is_symlink():
+        remove_folder(str(path), ignoring=(OSError,))
     else:
-        place.unlink(missing_ok=True)
+        path.unlink(missing_ok=True)

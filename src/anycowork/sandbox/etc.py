@@ -26,34 +26,38 @@ _COPIED = (
 _BOOT = Path("/proc/sys/kernel/random/boot_id")
 
 
-def etc_key(*, uid: int, gid: int, own: Mapping[str, str] | None = None, source: Path = Path("/etc")) -> str:
+def etc_key(*, uid: int, gid: int, extra_files: Mapping[str, str] | None = None, source: Path = Path("/etc")) -> str:
     """Returns a key that changes when `make_etc` would produce something else, and after each boot: a power cut may have torn the old one."""
-    digest = sha256(f"{uid} {gid} {_BOOT.read_text() if _BOOT.exists() else ''}{sorted((own or {}).items())}".encode())
+    digest = sha256(
+        f"{uid} {gid} {_BOOT.read_text() if _BOOT.exists() else ''}{sorted((extra_files or {}).items())}".encode()
+    )
     waiting = [str(source / name) for name in _COPIED]
     while waiting:
         path = waiting.pop()
         try:
-            found = os.lstat(path)
-            if stat.S_ISDIR(found.st_mode):
+            status = os.lstat(path)
+            if stat.S_ISDIR(status.st_mode):
                 with os.scandir(path) as entries:
                     waiting += sorted(entry.path for entry in entries)
         except OSError:
             continue  # missing or not readable: not copied either
-        digest.update(f"{path} {found.st_mode} {found.st_ino} {found.st_ctime_ns}\0".encode("utf-8", "surrogateescape"))
+        digest.update(
+            f"{path} {status.st_mode} {status.st_ino} {status.st_ctime_ns}\0".encode("utf-8", "surrogateescape")
+        )
     return digest.hexdigest()[:16]
 
 
 def make_etc(
-    folder: Path, *, uid: int, gid: int, own: Mapping[str, str] | None = None, source: Path = Path("/etc")
+    folder: Path, *, uid: int, gid: int, extra_files: Mapping[str, str] | None = None, source: Path = Path("/etc")
 ) -> None:
-    """`own` are further files by name, such as the author of commits as git reads it; empty ones are left out. Raises: OSError."""
+    """`extra_files` are further files by name, such as the author of commits as git reads it; empty ones are left out. Raises: OSError."""
     folder.mkdir(mode=0o755)
     for name in _COPIED:
         _copy(source / name, folder / name)
     lines = {
         "passwd": f"sandbox:x:{uid}:{gid}::/home/sandbox:/bin/bash\nnobody:x:65534:65534::/:/bin/false\n",
         "group": f"sandbox:x:{gid}:\nnogroup:x:65534:\n",
-        **{name: text for name, text in (own or {}).items() if text},
+        **{name: text for name, text in (extra_files or {}).items() if text},
         "hosts": "127.0.0.1 localhost\n::1 localhost\n",
     }
     for name, text in lines.items():
@@ -71,11 +75,11 @@ def _copy(source: Path, target: Path) -> None:
 
 def _private(folder: str, names: list[str]) -> set[str]:
     """Leaves out files that not every user may read, even if the server may."""
-    found = set()
+    private_names = set()
     for name in names:
         try:
             if not Path(folder, name).lstat().st_mode & 0o004:
-                found.add(name)
+                private_names.add(name)
         except OSError:
-            found.add(name)
-    return found
+            private_names.add(name)
+    return private_names

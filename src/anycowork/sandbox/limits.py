@@ -73,9 +73,8 @@ _PREFIX = "anycowork-"
 _JOIN = 'for group; do shift; [ "$group" = -- ] && break; echo $$ > "$group" || exit 125; done; exec "$@"'
 
 
-_idle: deque[tuple[int, CommandLimits, list[Path]]] = (
-    deque()
-)  # with the owner's process id: a forked server creates its own
+# With the owner's process id: a forked server creates its own.
+_idle: deque[tuple[int, CommandLimits, list[Path]]] = deque()
 _numbers = count()
 
 
@@ -85,15 +84,15 @@ def counted(limits: CommandLimits) -> Iterator[list[str]]:
 
     Empty groups are reused: creating and removing them costs more than a short command.
     """
-    made = _idle_groups(limits) or _make_groups(f"{_PREFIX}{os.getpid()}-{next(_numbers)}", limits)
+    groups = _idle_groups(limits) or _make_groups(f"{_PREFIX}{os.getpid()}-{next(_numbers)}", limits)
     try:
-        joins = [str(group / "cgroup.procs") for group in made]
+        joins = [str(group / "cgroup.procs") for group in groups]
         yield ["/bin/sh", "-c", _JOIN, "sh", *joins, "--"] if joins else []
     finally:
-        if made and all(map(_is_empty, made)):
-            _idle.append((os.getpid(), limits, made))
+        if groups and all(map(_is_empty, groups)):
+            _idle.append((os.getpid(), limits, groups))
         else:
-            for group in made:
+            for group in groups:
                 _remove(group)
 
 
@@ -118,8 +117,8 @@ def _is_empty(group: Path) -> bool:
 
 def can_count() -> bool:
     """Tells whether root's processes can be counted here."""
-    with counted(CommandLimits()) as words:
-        return bool(words)
+    with counted(CommandLimits()) as arguments:
+        return bool(arguments)
 
 
 def _make_groups(name: str, limits: CommandLimits) -> list[Path]:
@@ -128,8 +127,8 @@ def _make_groups(name: str, limits: CommandLimits) -> list[Path]:
     for group in _stale_groups():
         _remove(group)
     if (_V2 / "cgroup.controllers").exists():
-        found = _group(_V2 / name, {"pids.max": limits.processes, "memory.max": limits.memory})
-        return [found] if found else []
+        group_made = _group(_V2 / name, {"pids.max": limits.processes, "memory.max": limits.memory})
+        return [group_made] if group_made else []
     pids = _group(_PIDS_V1 / name, {"pids.max": limits.processes})
     memory = _group(_MEMORY_V1 / name, {"memory.limit_in_bytes": limits.memory})
     return [group for group in (pids, memory) if group]
@@ -153,8 +152,8 @@ def _group(path: Path, values: dict[str, int]) -> Path | None:
 
 def _stale_groups() -> list[Path]:
     """Returns groups of servers that ended; those of running servers may be about to be used."""
-    found = [left for parent in (_V2, _PIDS_V1, _MEMORY_V1) for left in parent.glob(f"{_PREFIX}*")]
-    return [left for left in found if not Path("/proc", left.name.split("-")[1]).exists()]
+    groups = [group for parent in (_V2, _PIDS_V1, _MEMORY_V1) for group in parent.glob(f"{_PREFIX}*")]
+    return [group for group in groups if not Path("/proc", group.name.split("-")[1]).exists()]
 
 
 def _remove(group: Path) -> None:

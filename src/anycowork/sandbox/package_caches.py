@@ -11,11 +11,11 @@ from dataclasses import field
 from pathlib import Path
 
 from anycowork.domain.values import value
-from anycowork.sandbox.masks import cover_for
-from anycowork.sandbox.mounts import Overlay
-from anycowork.sandbox.secret_paths import is_secret_name, secrets_inside
-from anycowork.sandbox.stage import PACKAGE_WORK, Layer, Stage
-from anycowork.sandbox.staging_folders import Runner
+from anycowork.sandbox.layers.mounts import Overlay
+from anycowork.sandbox.layers.stage import PACKAGE_WORK, Layer, Stage
+from anycowork.sandbox.layers.staging_folders import Runner
+from anycowork.sandbox.secrets.masks import cover_for
+from anycowork.sandbox.secrets.secret_paths import is_secret_name, secrets_inside
 from anycowork.sandbox.toolchains import RefusedFolder, overlap, why_too_broad, why_unsafe
 
 _LOOKED = 1_000  # entries of one cache that are searched for credentials
@@ -97,111 +97,113 @@ class PackageMount:
 def find_package_caches(environ: Mapping[str, str], *, home: Path, data_dir: Path) -> PackageCaches:
     """Returns the caches that exist, where these variables or the managers' own defaults place them. Blocking."""
     real_home, data = home.resolve(), data_dir.resolve()
-    found: list[PackageCache] = []
+    caches: list[PackageCache] = []
     refused: list[RefusedFolder] = []
-    for known in _KNOWN:
-        place = _place_of(known, environ, real_home)
-        if not place.is_dir():
+    for known_cache in _KNOWN:
+        folder = _cache_folder(known_cache, environ, real_home)
+        if not folder.is_dir():
             continue
-        real = place.resolve()
-        why = _why_not(place, real, known.folder, home=real_home, data_dir=data)
-        if why is None:
-            found.append(_found(known, real))
+        real = folder.resolve()
+        reason = _why_not(folder, real, known_cache.folder, home=real_home, data_dir=data)
+        if reason is None:
+            caches.append(_package_cache(known_cache, real))
         else:
-            refused.append(RefusedFolder(str(place), why))
-    return PackageCaches(tuple(found), tuple(refused))
+            refused.append(RefusedFolder(str(folder), reason))
+    return PackageCaches(tuple(caches), tuple(refused))
 
 
 def mount_packages(
-    caches: Iterable[PackageCache], root: str, stage: Stage, *, home: str, layer: Path | None, kept: bool
+    caches: Iterable[PackageCache], root: str, stage: Stage, *, home: str, layer: Path | None, writes_kept: bool
 ) -> Iterator[PackageMount]:
     """Yields how a command in this workspace sees the caches; leaves out those that its user does not own, and that no overlay holds.
 
-    `layer` is the workspace's own, lent to this command alone; with `kept`, writes stay there, else they are lost. Blocking.
+    `layer` is the workspace's own, lent to this command alone; with `writes_kept`, writes stay there, else they are lost. Blocking.
     """
     if stage.layer is Layer.COPY:
         return  # there are no overlays here
     layers = None if layer is None else str(layer.resolve())
-    work = str(stage.folder.resolve() / PACKAGE_WORK) if kept and layers and stage.layer is not None else None
+    work = str(stage.folder.resolve() / PACKAGE_WORK) if writes_kept and layers and stage.layer is not None else None
     if work is not None:
         _make_folder(work, stage.runner)
     for cache in caches:
         if not _is_owned(cache.folder, stage.runner) or overlap(Path(cache.folder), Path(root)):
             continue
-        own = None if layers is None else _own_layer(cache, layers, stage.runner, make=work is not None)
-        overlay = _overlay(cache, own, stage.runner, work, f"{home}/{cache.target}")
+        own_layer = None if layers is None else _own_layer(cache, layers, stage.runner, make=work is not None)
+        overlay = _overlay(cache, own_layer, stage.runner, work, f"{home}/{cache.target}")
         if overlay.fits(_LONGEST_OPTIONS):
             yield PackageMount(overlay, tuple(_covers(cache, stage, overlay.target)), cache.variable)
 
 
-def _place_of(known: KnownCache, environ: Mapping[str, str], home: Path) -> Path:
-    for variable, below in known.variables.items():
-        named = environ.get(variable, "").split(":")[0]
-        if named.startswith("/"):
-            return Path(named, below)
+def _cache_folder(known_cache: KnownCache, environ: Mapping[str, str], home: Path) -> Path:
+    for variable, below in known_cache.variables.items():
+        configured = environ.get(variable, "").split(":")[0]
+        if configured.startswith("/"):
+            return Path(configured, below)
     caches = environ.get("XDG_CACHE_HOME", "")
-    first, _, rest = known.folder.partition("/")
-    return Path(caches, rest) if first == ".cache" and caches.startswith("/") else home / known.folder
+    first, _, remainder = known_cache.folder.partition("/")
+    return Path(caches, remainder) if first == ".cache" and caches.startswith("/") else home / known_cache.folder
 
 
-def _why_not(place: Path, real: Path, usual: str, *, home: Path, data_dir: Path) -> str | None:
-    if place.is_symlink():
+def _why_not(folder: Path, real: Path, usual: str, *, home: Path, data_dir: Path) -> str | None:
+    if folder.is_symlink():
         return "it is a link; name the folder itself in the package manager's own setting"
     if real != home / usual and is_secret_name(real):
         return "it is a place of credentials"
     return why_too_broad(real, home=home, data_dir=data_dir) or why_unsafe(real, real.stat())
 
 
-def _found(known: KnownCache, real: Path) -> PackageCache:
-    left_out = [real / one for one in known.left_out]
+def _package_cache(known_cache: KnownCache, real: Path) -> PackageCache:
+    left_out = [real / path for path in known_cache.left_out]
     secrets = [
-        one
-        for one in secrets_inside(real, most=_LOOKED, deepest=_DEEPEST)
-        if not any(one.is_relative_to(other) for other in left_out)
+        path
+        for path in secrets_inside(real, most=_LOOKED, deepest=_DEEPEST)
+        if not any(path.is_relative_to(other) for other in left_out)
     ]
-    hidden = tuple(str(one.relative_to(real)) for one in (*left_out, *secrets))
-    return PackageCache(known.name, str(real), known.target or known.folder, known.inside, hidden)
+    hidden = tuple(str(path.relative_to(real)) for path in (*left_out, *secrets))
+    return PackageCache(
+        known_cache.name, str(real), known_cache.target or known_cache.folder, known_cache.inside, hidden
+    )
 
 
 def _is_owned(folder: str, runner: Runner) -> bool:
     """Only what the command's user owns can be copied into its layer. Also False if it is gone since the start."""
-    found = _lstat(folder)
-    return found is not None and stat.S_ISDIR(found.st_mode) and found.st_uid == runner.uid
+    status = _lstat(folder)
+    return status is not None and stat.S_ISDIR(status.st_mode) and status.st_uid == runner.uid
 
 
 def _own_layer(cache: PackageCache, layers: str, runner: Runner, *, make: bool) -> str | None:
     """Returns the workspace's layer over this cache, if there is one and it leads no cover elsewhere."""
-    own = f"{layers}/{cache.name}"
-    found = _lstat(own)
-    if found is None:
+    layer = f"{layers}/{cache.name}"
+    status = _lstat(layer)
+    if status is None:
         if not make:
             return None
-        _make_folder(own, runner)
-        return own
-    return own if stat.S_ISDIR(found.st_mode) and all(_is_plain(own, hidden) for hidden in cache.hidden) else None
+        _make_folder(layer, runner)
+        return layer
+    return layer if stat.S_ISDIR(status.st_mode) and all(_is_plain(layer, hidden) for hidden in cache.hidden) else None
 
 
-def _is_plain(own: str, hidden: str) -> bool:
+def _is_plain(layer: str, hidden: str) -> bool:
     """Tells whether no command replaced this path, or a folder above it: bubblewrap would follow a link there when it mounts the cover."""
-    at = own
+    path = layer
     for part in hidden.split("/"):
-        at = f"{at}/{part}"
-        found = _lstat(at)
-        if found is None:
+        path = f"{path}/{part}"
+        status = _lstat(path)
+        if status is None:
             return True  # the real one is seen from here on
-        if not stat.S_ISDIR(found.st_mode):
+        if not stat.S_ISDIR(status.st_mode):
             return False
     return True
 
 
-def _overlay(cache: PackageCache, own: str | None, runner: Runner, work: str | None, target: str) -> Overlay:
-    if own is None:
+def _overlay(cache: PackageCache, own_layer: str | None, runner: Runner, work: str | None, target: str) -> Overlay:
+    if own_layer is None:
         return Overlay((cache.folder,), target)
     if work is None:
-        return Overlay((cache.folder, own), target)
+        return Overlay((cache.folder, own_layer), target)
     work = f"{work}/{cache.name}"
     _make_folder(work, runner)
-    return Overlay((cache.folder,), target, upper=own, work=work)
+    return Overlay((cache.folder,), target, upper=own_layer, work=work)
 
 
 def _make_folder(folder: str, runner: Runner) -> None:
@@ -219,7 +221,7 @@ def _lstat(path: str) -> os.stat_result | None:
 
 def _covers(cache: PackageCache, stage: Stage, target: str) -> Iterator[str]:
     for hidden in cache.hidden:
-        found = _lstat(f"{cache.folder}/{hidden}")
-        if found is not None and not stat.S_ISLNK(found.st_mode):
-            cover = cover_for(stage, is_folder=stat.S_ISDIR(found.st_mode))
+        status = _lstat(f"{cache.folder}/{hidden}")
+        if status is not None and not stat.S_ISLNK(status.st_mode):
+            cover = cover_for(stage, is_folder=stat.S_ISDIR(status.st_mode))
             yield from ("--ro-bind", str(cover), f"{target}/{hidden}")

@@ -19,21 +19,21 @@ from pathlib import Path
 from anycowork.domain.errors import ToolFault
 from anycowork.domain.os_reason import os_reason
 from anycowork.sandbox.bubblewrap import HOME, Descriptors, SandboxView, VisiblePaths, bubblewrap_arguments, overlays
-from anycowork.sandbox.hidden_path_index import HiddenPathIndex
-from anycowork.sandbox.key_file_index import KeyFileIndex
+from anycowork.sandbox.commit.transaction import Transaction
+from anycowork.sandbox.layers.mounts import LONGEST_OPTIONS, Overlay, mount_check
+from anycowork.sandbox.layers.private_copy import CopyManifest, copy_workspace
+from anycowork.sandbox.layers.stage import Layer, Stage, Staging
+from anycowork.sandbox.layers.staging_folders import Runner, remove_tree, runner_for
+from anycowork.sandbox.layers.volatile_layers import VolatileLayers
 from anycowork.sandbox.limits import CommandLimits, counted, limited_shell
-from anycowork.sandbox.masks import Mask, cover_arguments, mask_arguments
-from anycowork.sandbox.mounts import LONGEST_OPTIONS, Overlay, mount_check
 from anycowork.sandbox.package_caches import PackageCaches, PackageMount, mount_packages
-from anycowork.sandbox.private_copy import CopyManifest, copy_workspace
 from anycowork.sandbox.sandbox_process import BubblewrapStatus, ParentDeathPipe, SandboxFailed, StartLatch, StartMarker
 from anycowork.sandbox.seccomp import filter_for, knows
-from anycowork.sandbox.secret_paths import SecretIndex
-from anycowork.sandbox.stage import Layer, Stage, Staging
-from anycowork.sandbox.staging_folders import Runner, remove_tree, runner_for
+from anycowork.sandbox.secrets.hidden_path_index import HiddenPathIndex
+from anycowork.sandbox.secrets.key_file_index import KeyFileIndex
+from anycowork.sandbox.secrets.masks import Mask, cover_arguments, mask_arguments
+from anycowork.sandbox.secrets.secret_paths import SecretIndex
 from anycowork.sandbox.toolchains import Toolchains
-from anycowork.sandbox.transaction import Transaction
-from anycowork.sandbox.volatile_layers import VolatileLayers
 from anycowork.workspace.jail import Jail
 from anycowork.workspace.paths import shown
 from anycowork.workspace.uncancellable import run_uncancellable
@@ -149,8 +149,8 @@ class Sandbox:
 
     def toolchains_for(self, root: str, runner: Runner) -> Toolchains:
         """Returns what a command in this workspace sees of the person's tools: what its user may read, without overlaps with the workspace."""
-        found = self.toolchains.beside(root)
-        return found.only(place for place in found.folders if _can_reach(place, runner))
+        toolchains = self.toolchains.beside(root)
+        return toolchains.only(folder for folder in toolchains.folders if _can_reach(folder, runner))
 
     @contextmanager
     def launch(
@@ -183,7 +183,9 @@ class Sandbox:
             death_pipe = things.enter_context(ParentDeathPipe.made())
             mark = things.enter_context(StartMarker.made())
             cache = things.enter_context(self.staging.lent_cache(root, stage.runner)) if sight is None else None
-            packages = things.enter_context(self._packages(root, stage, kept=cache_kept)) if sight is None else ()
+            packages = (
+                things.enter_context(self._packages(root, stage, writes_kept=cache_kept)) if sight is None else ()
+            )
             tools = self.toolchains_for(root, stage.runner) if sight is None else Toolchains()
             around = SandboxView(
                 root=root,
@@ -199,8 +201,8 @@ class Sandbox:
                 masks=tuple(mask_arguments(masks, stage, root)),
             )
             laid = _short_enough(overlays(around), root)
-            given = Descriptors(seccomp, status.write_end, latch.read_end if latch else None)
-            words = bubblewrap_arguments(program, around, self.limits, given)
+            descriptors = Descriptors(seccomp, status.write_end, latch.read_end if latch else None)
+            sandbox_arguments = bubblewrap_arguments(program, around, self.limits, descriptors)
             shell = limited_shell(
                 _BASH,
                 self.limits,
@@ -210,8 +212,8 @@ class Sandbox:
                 begun=mark.write_end,
                 check=mount_check(laid),
             )
-            argv = [*prefix, *_as_runner(stage.runner), *words, *shell]
-            fds = (*given.all(), death_pipe.read_end, status.read_end, mark.write_end)
+            argv = [*prefix, *_as_runner(stage.runner), *sandbox_arguments, *shell]
+            fds = (*descriptors.all(), death_pipe.read_end, status.read_end, mark.write_end)
             status.on_start = lambda: self.measured(time.monotonic() - begun)
             yield Launch(argv, fds, given_stdin, status, mark, latch)
 
@@ -219,19 +221,25 @@ class Sandbox:
         return list(sight.hidden) if sight else self._secrets.inside(tools.scans)
 
     @contextmanager
-    def _packages(self, root: str, stage: Stage, *, kept: bool) -> Iterator[tuple[PackageMount, ...]]:
+    def _packages(self, root: str, stage: Stage, *, writes_kept: bool) -> Iterator[tuple[PackageMount, ...]]:
         """Lends a command the person's package caches, below the workspace's own layer."""
         if not self.packages.found:
             yield ()
             return
         with self.staging.lent_packages(root, stage.runner) as layer:
-            yield tuple(mount_packages(self.packages.found, root, stage, home=HOME, layer=layer, kept=kept))
+            yield tuple(
+                mount_packages(self.packages.found, root, stage, home=HOME, layer=layer, writes_kept=writes_kept)
+            )
 
     def is_disk_nearly_full(self, stage: Stage) -> bool:
         """Tells whether the disk of the command's writes is nearly full, in bytes or files."""
-        found = os.statvfs(stage.upper)
-        free_files = min(self.limits.free_files, found.f_files // 20)  # 0 where a file system does not count them
-        return found.f_bavail * found.f_frsize < self.limits.free_space or found.f_favail < free_files
+        return self.has_no_room_in(stage.upper)
+
+    def has_no_room_in(self, folder: Path) -> bool:
+        """Tells whether the folder's disk is nearly full."""
+        disk = os.statvfs(folder)
+        free_files = min(self.limits.free_files, disk.f_files // 20)  # 0 where a file system does not count them
+        return disk.f_bavail * disk.f_frsize < self.limits.free_space or disk.f_favail < free_files
 
     def trial(self) -> str | None:
         """Runs `true` like a command; returns None if that works, else what went wrong. Blocking."""
@@ -267,13 +275,15 @@ class Sandbox:
         if self._copy is None:
             self._copy = tempfile.TemporaryDirectory(prefix="anycowork-bwrap-")
             Path(self._copy.name).chmod(0o755)
-            here = Path(self._bwrap).parent
+            program_folder = Path(self._bwrap).parent
             # The wheel's program looks for its library two folders up, so the layout is kept.
-            shutil.copytree(here, Path(self._copy.name, here.parent.name, here.name))
-            for libraries in here.parent.parent.glob(f"{here.parent.name}.libs"):
+            shutil.copytree(program_folder, Path(self._copy.name, program_folder.parent.name, program_folder.name))
+            for libraries in program_folder.parent.parent.glob(f"{program_folder.parent.name}.libs"):
                 shutil.copytree(libraries, Path(self._copy.name, libraries.name))
-        here = Path(self._bwrap)
-        return str(Path(self._copy.name, here.parent.parent.name, here.parent.name, here.name))
+        program_folder = Path(self._bwrap)
+        return str(
+            Path(self._copy.name, program_folder.parent.parent.name, program_folder.parent.name, program_folder.name)
+        )
 
 
 def _as_runner(runner: Runner) -> list[str]:
@@ -316,7 +326,7 @@ def _file_with(data: bytes) -> Iterator[int]:
 
 
 def _short_enough(laid: tuple[Overlay, ...], root: str) -> tuple[Overlay, ...]:
-    """Raises: NeverBegan; then a private copy is tried, which needs no option string."""
+    """Raises: CommandNotStarted; then a private copy is tried, which needs no option string."""
     if all(overlay.fits() for overlay in laid):
         return laid
     raise CommandNotStarted(
@@ -326,12 +336,17 @@ def _short_enough(laid: tuple[Overlay, ...], root: str) -> tuple[Overlay, ...]:
 
 
 def _seen_by(runner: Runner, sight: VisiblePaths) -> VisiblePaths:
-    for place in sight.places:
-        if not _can_reach(place, runner):
+    for path in sight.paths:
+        if not _can_reach(path, runner):
             raise SandboxFailed(
-                f"'{place}' cannot be read by user {runner.uid}, to whom this workspace belongs and as whom the program would run. "
+                f"'{path}' cannot be read by user {runner.uid}, to whom this workspace belongs and as whom the program would run. "
                 "Let others read it, or run the server as that user."
             )
+    if sight.home is not None and not runner.is_us:
+        raise SandboxFailed(
+            f"Its data folder belongs to the user that runs AnyCowork, and in this workspace the program runs as user {runner.uid}, to "
+            "whom the workspace belongs. Run AnyCowork as that user, or let the program do without a data folder."
+        )
     return sight
 
 
@@ -343,10 +358,10 @@ def _can_reach(path: str, runner: Runner) -> bool:
     return _allows(end, runner, 0o5) and all(_allows(folder, runner, 0o1) for folder in end.parents)
 
 
-def _allows(place: Path, runner: Runner, wanted: int) -> bool:
+def _allows(path: Path, runner: Runner, needed_bits: int) -> bool:
     try:
-        found = place.stat()
+        status = path.stat()
     except OSError:
         return False
-    shift = 6 if found.st_uid == runner.uid else 3 if found.st_gid == runner.gid else 0
-    return (found.st_mode >> shift) & wanted == wanted
+    shift = 6 if status.st_uid == runner.uid else 3 if status.st_gid == runner.gid else 0
+    return (status.st_mode >> shift) & needed_bits == needed_bits

@@ -137,11 +137,11 @@ class BubblewrapStatus:
             return
         _end(self._init)  # bubblewrap may have died before it had tied this one to itself
         loop = asyncio.get_running_loop()
-        ended = asyncio.Event()
-        loop.add_reader(self._init, ended.set)
+        process_ended = asyncio.Event()
+        loop.add_reader(self._init, process_ended.set)
         try:
             async with asyncio.timeout(_SECONDS_TO_DIE):
-                await ended.wait()
+                await process_ended.wait()
         except TimeoutError:
             raise SandboxFailed("Processes of the command could not be ended, so its changes were dropped.") from None
         finally:
@@ -165,14 +165,14 @@ class BubblewrapStatus:
             if not piece:
                 break
             self._unfinished_line += piece
-        *whole, self._unfinished_line = self._unfinished_line.split(b"\n")
-        for line in whole:
+        *complete_lines, self._unfinished_line = self._unfinished_line.split(b"\n")
+        for line in complete_lines:
             if line:
                 self._parse_line(line)
 
     def _parse_line(self, line: bytes) -> None:
         try:
-            started = json.loads(line)
+            started = json.loads(line)  # noqa: TID251  # bubblewrap wrote it
         except ValueError:
             return  # not a status line of bubblewrap
         if "exit-code" in started:

@@ -167,7 +167,7 @@ def _program(machine: _Machine, *, unix_sockets: bool) -> list[bytes]:
     families = len(_ALLOWED_FAMILIES)
     steps += [_step(_EQUAL, machine.socket, yes=1), _step(_EQUAL, machine.socketpair, no=families + 2)]
     steps += [_step(_LOAD, _FIRST)]
-    steps += [_step(_EQUAL, family, yes=families - at) for at, family in enumerate(_ALLOWED_FAMILIES)]
+    steps += [_step(_EQUAL, family, yes=families - index) for index, family in enumerate(_ALLOWED_FAMILIES)]
     return [*steps, _step(_RETURN, _EAFNOSUPPORT), _step(_RETURN, _ALLOW)]
 
 

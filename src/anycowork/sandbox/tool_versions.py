@@ -15,13 +15,13 @@ _IN_NAME = _IN_VERSION | frozenset(":@/")
 def tool_versions(home: Path, environ: Mapping[str, str]) -> str:
     """Returns the defaults of asdf and mise in the form of a .tool-versions file; empty if there are none. Blocking."""
     config = Path(environ.get("MISE_CONFIG_DIR") or Path(environ.get("XDG_CONFIG_HOME") or home / ".config", "mise"))
-    found = _mise_tools(_text_of(config / "config.toml")) | _asdf_tools(_text_of(home / ".tool-versions"))
-    return "".join(f"{name} {' '.join(versions)}\n" for name, versions in list(found.items())[:_MOST])
+    tools = _mise_tools(_text_of(config / "config.toml")) | _asdf_tools(_text_of(home / ".tool-versions"))
+    return "".join(f"{name} {' '.join(versions)}\n" for name, versions in list(tools.items())[:_MOST])
 
 
 def _asdf_tools(text: str) -> dict[str, list[str]]:
     lines = (line.partition("#")[0].split() for line in text.splitlines())
-    return _plain((words[0], words[1:]) for words in lines if words)
+    return _plain((fields[0], fields[1:]) for fields in lines if fields)
 
 
 def _mise_tools(text: str) -> dict[str, list[str]]:
@@ -32,29 +32,33 @@ def _mise_tools(text: str) -> dict[str, list[str]]:
         return {}
     if not isinstance(tools, dict):
         return {}
-    return _plain((name, _versions_of(wanted)) for name, wanted in tools.items())
+    return _plain((name, _versions_of(versions)) for name, versions in tools.items())
 
 
-def _versions_of(wanted: object) -> list[str]:
-    if isinstance(wanted, dict):
-        wanted = wanted.get("version")
-    listed = wanted if isinstance(wanted, list) else [wanted]
-    return [version for one in listed for version in ([one] if isinstance(one, str) else _versions_of_table(one))]
+def _versions_of(setting: object) -> list[str]:
+    if isinstance(setting, dict):
+        setting = setting.get("version")
+    listed = setting if isinstance(setting, list) else [setting]
+    return [
+        version for entry in listed for version in ([entry] if isinstance(entry, str) else _versions_of_table(entry))
+    ]
 
 
-def _versions_of_table(one: object) -> list[str]:
-    version = one.get("version") if isinstance(one, dict) else None
+def _versions_of_table(entry: object) -> list[str]:
+    version = entry.get("version") if isinstance(entry, dict) else None
     return [version] if isinstance(version, str) else []
 
 
 def _plain(tools: Iterable[tuple[str, list[str]]]) -> dict[str, list[str]]:
     """Keeps what is a name and a version, and no path or address."""
-    found = {}
+    plain_tools = {}
     for name, versions in tools:
-        kept = [version for version in versions if 0 < len(version) <= _LONGEST and _IN_VERSION.issuperset(version)]
-        if kept and 0 < len(name) <= _LONGEST and _IN_NAME.issuperset(name):
-            found[name] = kept
-    return found
+        plain_versions = [
+            version for version in versions if 0 < len(version) <= _LONGEST and _IN_VERSION.issuperset(version)
+        ]
+        if plain_versions and 0 < len(name) <= _LONGEST and _IN_NAME.issuperset(name):
+            plain_tools[name] = plain_versions
+    return plain_tools
 
 
 def _text_of(file: Path) -> str:

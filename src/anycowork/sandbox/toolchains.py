@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from anycowork.domain.values import value
-from anycowork.sandbox.secret_paths import SecretScan, holds_secret, is_secret_name, scan_folder
+from anycowork.sandbox.secrets.secret_paths import SecretScan, holds_secret, is_secret_name, scan_folder
 
 SYSTEM = ("/usr", "/nix/store", "/bin", "/sbin", "/lib", "/lib64")  # every sandbox sees these
 _PROGRAM_FOLDERS = ("bin", "sbin", "shims", "condabin")
@@ -66,40 +66,40 @@ class Toolchains:
     def beside(self, root: str) -> "Toolchains":
         """Drops what overlaps this workspace: a command could have written the programs there."""
         workspace = Path(root)
-        return self.only(one for one in self.folders if not overlap(Path(one), workspace))
+        return self.only(folder for folder in self.folders if not overlap(Path(folder), workspace))
 
     def only(self, folders: Iterable[str]) -> "Toolchains":
         """Keeps only these folders, and what leads into them."""
-        kept = tuple(folders)
+        kept_folders = tuple(folders)
         return Toolchains(
-            kept,
-            tuple(one for one in self.path if _is_in(one, SYSTEM) or _is_in(one, kept)),
-            tuple(one for one in self.hidden if _is_in(one, kept)),
-            {name: at for name, at in self.environment.items() if _is_in(at, kept)},
+            kept_folders,
+            tuple(path for path in self.path if _is_in(path, SYSTEM) or _is_in(path, kept_folders)),
+            tuple(path for path in self.hidden if _is_in(path, kept_folders)),
+            {name: value for name, value in self.environment.items() if _is_in(value, kept_folders)},
             self.refused,
             self.outside,
-            {folder: scan for folder, scan in self.scans.items() if folder in kept},
+            {folder: scan for folder, scan in self.scans.items() if folder in kept_folders},
         )
 
 
 def find_toolchains(
-    path: str, *, home: Path, data_dir: Path, named: Sequence[str] = (), own: Sequence[str] = ()
+    path: str, *, home: Path, data_dir: Path, configured_folders: Sequence[str] = (), always_visible: Sequence[str] = ()
 ) -> Toolchains:
-    """Returns what this PATH and the `named` folders let commands see. Folders in `own` are always visible. Blocking."""
+    """Returns what this PATH and the `configured_folders` folders let commands see. Folders in `always_visible` are always visible. Blocking."""
     search = _Search(home.resolve(), data_dir.resolve())
     for entry in path.split(":"):
         search.add_entry(entry)
-    for text in named:
+    for text in configured_folders:
         search.add_named(text)
-    for folder in own:
+    for folder in always_visible:
         search.add_own(folder)
     return search.result(path)
 
 
 def why_not_visible(folder: Path, *, home: Path, data_dir: Path) -> str | None:
     """Returns why commands may not see this folder, links resolved, or None."""
-    why = why_too_broad(folder, home=home, data_dir=data_dir.resolve())
-    return why or ("it is a place of credentials" if is_secret_name(folder) else None)
+    reason = why_too_broad(folder, home=home, data_dir=data_dir.resolve())
+    return reason or ("it is a place of credentials" if is_secret_name(folder) else None)
 
 
 def why_too_broad(folder: Path, *, home: Path, data_dir: Path) -> str | None:
@@ -123,7 +123,7 @@ class _Search:
     path: dict[str, None] = field(default_factory=dict)
     environment: dict[str, str] = field(default_factory=dict)
     refused: dict[str, str] = field(default_factory=dict)
-    named: set[str] = field(default_factory=set)
+    configured: set[str] = field(default_factory=set)
 
     def add_entry(self, entry: str) -> None:
         """Adds one entry of a PATH."""
@@ -141,20 +141,20 @@ class _Search:
         real = self._usable(entry)
         if real is None:
             return
-        shown = toolchain_of(real, self.home)
-        if shown is None or not self._show(shown):
-            shown = real
+        visible = toolchain_of(real, self.home)
+        if visible is None or not self._show(visible):
+            visible = real
             if not self._show(real):
                 return
         self._follow_manager(real)
-        if shown == real:
+        if visible == real:
             self._follow_links(real)
-        self._follow_interpreter(shown)
+        self._follow_interpreter(visible)
         self.path[str(real)] = None
 
     def add_named(self, text: str) -> None:
         """Adds a folder of the setting: all of it is visible, and its programs are found."""
-        self.named.add(text)
+        self.configured.add(text)
         try:
             folder = Path(text).expanduser()
         except RuntimeError:
@@ -163,13 +163,13 @@ class _Search:
         if not folder.is_absolute():
             self.refused[text] = "it is not an absolute path"
             return
-        self.named.add(str(folder))
+        self.configured.add(str(folder))
         real = self._usable(str(folder))
         if real is None:
             if str(folder) not in self.refused:
                 self.refused[text] = "there is no such folder"
             return
-        self.named.add(str(real))
+        self.configured.add(str(real))
         if self._show(real):
             self.path[str(real / "bin" if (real / "bin").is_dir() else real)] = None
 
@@ -188,35 +188,35 @@ class _Search:
         return Toolchains(tuple(apart), tuple(self.path), hidden, self.environment, self._all_refused(), outside, scans)
 
     def _all_refused(self) -> tuple[RefusedFolder, ...]:
-        return tuple(RefusedFolder(path, why, path in self.named) for path, why in self.refused.items())
+        return tuple(RefusedFolder(path, reason, path in self.configured) for path, reason in self.refused.items())
 
     def _usable(self, entry: str) -> Path | None:
         """Returns the real folder, if it exists and only its owner can write to it."""
         try:
             real = Path(entry).resolve(strict=True)
-            found = real.stat()
+            status = real.stat()
         except (OSError, RuntimeError):
             return None
-        if not stat.S_ISDIR(found.st_mode):
+        if not stat.S_ISDIR(status.st_mode):
             self.refused[entry] = "it is not a folder"
-        elif why := why_unsafe(real, found):
-            self.refused[entry] = why
+        elif reason := why_unsafe(real, status):
+            self.refused[entry] = reason
         else:
             return real
         return None
 
-    def _show(self, place: Path) -> bool:
-        if _is_in(str(place), SYSTEM) or _is_in(str(place), self.folders):
+    def _show(self, path: Path) -> bool:
+        if _is_in(str(path), SYSTEM) or _is_in(str(path), self.folders):
             return True
-        why = why_not_visible(place, home=self.home, data_dir=self.data_dir)
-        if why is None and place.is_file() and holds_secret(place):
-            why = "it holds credentials"
-        if why is None and len(self.folders) >= _MOST_FOLDERS:
-            why = f"more than {_MOST_FOLDERS} folders are named already"
-        if why is not None:
-            self.refused[str(place)] = why
+        reason = why_not_visible(path, home=self.home, data_dir=self.data_dir)
+        if reason is None and path.is_file() and holds_secret(path):
+            reason = "it holds credentials"
+        if reason is None and len(self.folders) >= _MOST_FOLDERS:
+            reason = f"more than {_MOST_FOLDERS} folders are named already"
+        if reason is not None:
+            self.refused[str(path)] = reason
             return False
-        self.folders[str(place)] = None
+        self.folders[str(path)] = None
         return True
 
     def _follow_manager(self, real: Path) -> None:
@@ -227,8 +227,10 @@ class _Search:
         if below.startswith(f"{_SDKMAN}/"):
             needed = (_SDKMAN,)
         for name in needed:
-            if (place := self._usable(str(self.home / name))) is not None and self._show(place):
-                self.environment |= {key: str(self.home / at) for key, at in variables.items() if at == name}
+            if (folder := self._usable(str(self.home / name))) is not None and self._show(folder):
+                self.environment |= {
+                    key: str(self.home / target) for key, target in variables.items() if target == name
+                }
 
     def _follow_links(self, folder: Path) -> None:
         """Follows links from a folder of programs to the toolchains that these are part of."""
@@ -241,10 +243,10 @@ class _Search:
                 continue
             try:
                 target = Path(entry.path).resolve(strict=True)
-                found = target.stat()
+                status = target.stat()
             except (OSError, RuntimeError):
                 continue
-            if stat.S_ISREG(found.st_mode) and found.st_mode & 0o111 and not found.st_mode & stat.S_IWOTH:
+            if stat.S_ISREG(status.st_mode) and status.st_mode & 0o111 and not status.st_mode & stat.S_IWOTH:
                 self._show_program(target)
 
     def _show_program(self, program: Path) -> None:
@@ -284,14 +286,14 @@ def toolchain_of(programs: Path, home: Path) -> Path | None:
     return folder if any((folder / mark).exists() for mark in _MARKS) else None
 
 
-def why_unsafe(folder: Path, found: os.stat_result) -> str | None:
+def why_unsafe(folder: Path, status: os.stat_result) -> str | None:
     """Tells whether somebody else could put programs there, or replace a folder on the way to it."""
-    if found.st_mode & stat.S_IWOTH:
+    if status.st_mode & stat.S_IWOTH:
         return "everybody can write to it"
-    for place in (found, *(above.stat() for above in folder.parents)):
-        if place.st_uid not in (0, os.geteuid()):
+    for path_status in (status, *(above.stat() for above in folder.parents)):
+        if path_status.st_uid not in (0, os.geteuid()):
             return "it belongs to another user, or lies in a folder that does"
-        if place.st_mode & stat.S_IWOTH and not place.st_mode & stat.S_ISVTX:
+        if path_status.st_mode & stat.S_IWOTH and not path_status.st_mode & stat.S_ISVTX:
             return "it lies in a folder that everybody can write to"
     return None
 
@@ -300,5 +302,5 @@ def _is_in(path: str, folders: Iterable[str]) -> bool:
     return any(path == folder or path.startswith(f"{folder}/") for folder in folders)
 
 
-def overlap(one: Path, other: Path) -> bool:
-    return one.is_relative_to(other) or other.is_relative_to(one)
+def overlap(first: Path, second: Path) -> bool:
+    return first.is_relative_to(second) or second.is_relative_to(first)

@@ -6,26 +6,30 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from anycowork.domain.errors import BadWorkspace, ToolFault
-from anycowork.domain.layer_changes import PeerLayers
 from anycowork.domain.ports import RolledForward
 from anycowork.domain.tools import Intent
-from anycowork.sandbox.layer_mounts import LayerMounts, LayersNotMounted, TaskLayer
-from anycowork.sandbox.stage import Staging
-from anycowork.sandbox.staging_folders import remove_tree
-from anycowork.sandbox.transaction import finish
-from anycowork.sandbox.workspace_layers import WorkspaceLayers
+from anycowork.sandbox.commit.transaction import finish
+from anycowork.sandbox.layers.layer_mounts import LayerMounts, LayersNotMounted, TaskLayer
+from anycowork.sandbox.layers.stage import Staging
+from anycowork.sandbox.layers.staging_folders import remove_tree
+from anycowork.sandbox.layers.workspace_layers import WorkspaceLayers
 from anycowork.workspace.folder import Folder
 from anycowork.workspace.jail import Jail
 from anycowork.workspace.paths import shown
 
+if TYPE_CHECKING:
+    from anycowork.store.postgres.layer_requests import LayerRequests
 
-class LocalWorkspaces:
-    """Implements the `Workspaces` port for folders of this machine.
+
+class Workspaces:
+    """Opens the folders of this machine, and decides who writes in them.
 
     `take_lease` makes this process the workspace's writer in the store and returns the new epoch; `end_lease` lets another server write.
     `peers` are the other servers' layers, and `others_write` tells whether one of them holds the lease of a folder that overlaps.
+    `data_folder` is the id of the data folder, if others use the database too.
     """
 
     def __init__(
@@ -33,9 +37,11 @@ class LocalWorkspaces:
         take_lease: Callable[[str], Awaitable[int]],
         staging: Staging | None = None,
         end_lease: Callable[[str], Awaitable[object]] | None = None,
-        peers: PeerLayers | None = None,
+        peers: "LayerRequests | None" = None,
         others_write: Callable[[str], Awaitable[bool]] | None = None,
+        data_folder: str | None = None,
     ) -> None:
+        self.data_folder = data_folder
         self._take_lease = take_lease
         self._end_lease = end_lease
         self._staging = staging
@@ -46,8 +52,14 @@ class LocalWorkspaces:
         self._line: list[_Writer] = []
 
     def open(self, root: str) -> Folder:
-        """Raises: BadWorkspace if it is missing, not a folder, or now a link to another one."""
+        """Raises: BadWorkspace if it is missing, not a folder, now a link to another one, or a task's own on another server."""
         real = _existing_folder(root)
+        if self._staging is not None and self._staging.task_folders.is_of_another(root):
+            raise BadWorkspace(
+                f"'{shown(root)}' belongs to a task of another server: only that one can show or keep what was changed there. Ask that server,"
+                " or start it again.",
+                param="workspace",
+            )
         if str(real) != root:  # otherwise a writer of a parent folder could choose where this chat works
             raise BadWorkspace(
                 f"'{shown(root)}' is no longer the folder of this chat: a link leads from there to '{shown(str(real))}'. "
@@ -117,8 +129,8 @@ class LocalWorkspaces:
 
     def _let_in(self) -> None:
         """Admits every writer with no earlier writer, active or waiting, in an overlapping folder."""
-        for at, writer in enumerate(self._line):
-            if not any(writer.overlaps(other) for other in self._line[:at]):
+        for index, writer in enumerate(self._line):
+            if not any(writer.overlaps(other) for other in self._line[:index]):
                 writer.let_in.set()
 
 

@@ -5,14 +5,14 @@ import os
 from collections.abc import Callable
 
 from anycowork import __version__
-from anycowork.chats.service_ports import Sessions
 from anycowork.config.settings import Settings
 from anycowork.domain.ports import Clock
 from anycowork.domain.values import replace
+from anycowork.server.browser_sessions import BrowserSessions, SignInCode
 from anycowork.server.data_folder import DataFolderLock, ServerInfo
 from anycowork.server.uvicorn_server import ListenAddress
 
-NewCode = Callable[[float], str]
+NewCode = Callable[[float], SignInCode]
 """Makes a one-time sign-in code that is valid for this many seconds."""
 
 log = logging.getLogger(__name__)
@@ -34,7 +34,7 @@ class Announcement:
         self._clock = clock
         self._ready = ready
 
-    def publish(self, sessions: Sessions, port: int) -> None:
+    def publish(self, sessions: BrowserSessions, port: int) -> None:
         self.address = replace(self.address, port=port)
         name = self.address.host
         info = ServerInfo(
@@ -49,5 +49,5 @@ class Announcement:
         if self.published:
             log.warning("this server has joined the others again, and answers at %s", info.url)
         elif self._ready:
-            self._ready(info, lambda seconds: sessions.offer(seconds)[0])
+            self._ready(info, lambda seconds: sessions.offer(seconds))
         self.published = True

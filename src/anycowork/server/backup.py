@@ -13,9 +13,9 @@ from anycowork.config.settings import Settings
 from anycowork.domain.errors import Conflict, Invalid, StorageFault
 from anycowork.domain.os_reason import os_reason
 from anycowork.domain.values import value
-from anycowork.server.commit_intents import FOLDER as COMMITS_IN_PROGRESS
+from anycowork.git.commit_intents import FOLDER as COMMITS_IN_PROGRESS
 from anycowork.server.data_folder import LOCK_FILE, SERVER_FILE
-from anycowork.server.sandbox_setup import STAGING_FOLDER
+from anycowork.server.setup.sandbox_setup import STAGING_FOLDER
 from anycowork.store.sql.audit_heads import heads_path
 from anycowork.store.sqlite.connection import BUSY_SECONDS, create_file
 
@@ -37,7 +37,7 @@ class Backup:
     with_database: bool
 
 
-def back_up(settings: Settings, to: Path, progress: Progress = lambda what, done: None) -> Backup:
+def back_up(settings: Settings, to: Path, progress: Progress = lambda name, done: None) -> Backup:
     """Copies the data folder to `to`, which appears when everything is there. A server may run meanwhile.
 
     The heads of the audit chains come first, since the chains of the copy must reach them. Then comes the database: contents of checkpoints

@@ -26,8 +26,8 @@ class SystemClock:
 
     def now(self) -> str:
         second, micros = divmod(time.time_ns() // 1000, 1_000_000)
-        known, text = self._second
-        if known != second:
+        last_second, text = self._second
+        if last_second != second:
             text = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(second))
             self._second = second, text
         return f"{text}.{micros:06d}Z"
@@ -48,8 +48,8 @@ class SystemClock:
     def _restart(self) -> str:
         """Restarts the counter with a later millisecond."""
         with self._lock:
-            if found := next(self._ids, ""):  # another thread was first
-                return found
+            if new_id := next(self._ids, ""):  # another thread was first
+                return new_id
             digits = os.urandom(8).hex()
             self._rests = map(add, _COUNTERS, repeat(f"-8{digits[:3]}-{digits[3:15]}"))
             self._begin(max(time.time_ns() // 1_000_000, self._ms + 1))

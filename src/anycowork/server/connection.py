@@ -73,7 +73,7 @@ class Connection(HttpToolsProtocol):
     def _answering(self) -> bool:
         return not getattr(self.cycle, "response_complete", True)  # there is no cycle before the first request
 
-    def _reject(self, status: bytes, why: str) -> None:
+    def _reject(self, status: bytes, reason: str) -> None:
         self._forget_deadline()
         self._in_head = False
         if self.transport.is_closing():
@@ -81,7 +81,7 @@ class Connection(HttpToolsProtocol):
         if not self._answering():  # otherwise this text would appear in the middle of a response
             body = (
                 b'{"error":{"code":"bad_head","message":"%b","param":null,"type":"invalid_request_error"}}'
-                % why.encode()
+                % reason.encode()
             )
             head = b"HTTP/1.1 %b\r\ncontent-type: application/json\r\ncontent-length: %d\r\nconnection: close\r\n\r\n"
             self.transport.write(head % (status, len(body)) + body)

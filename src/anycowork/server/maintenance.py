@@ -5,11 +5,11 @@ import logging
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 
-from anycowork.checkpoints.snapshots import PackedSnapshots
+from anycowork.checkpoints.snapshots import Snapshots
 from anycowork.domain.errors import AnyCoworkError
 from anycowork.domain.times import written_time
-from anycowork.sandbox.stage import Staging
-from anycowork.store.sql.idempotency import SqlIdempotency
+from anycowork.sandbox.layers.stage import Staging
+from anycowork.store.sql.idempotency import IdempotencyKeys
 
 AFTER_THE_START = 60.0  # seconds
 EVERY_SECONDS = 3600.0
@@ -24,8 +24,8 @@ class Maintenance:
     def __init__(
         self,
         *,
-        receipts: SqlIdempotency,
-        snapshots: PackedSnapshots,
+        receipts: IdempotencyKeys,
+        snapshots: Snapshots,
         staging: Staging,
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:

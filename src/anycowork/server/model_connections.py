@@ -11,10 +11,10 @@ from anycowork.domain.messages import Json
 from anycowork.domain.model import ModelRequest, PromptMessage
 from anycowork.domain.provider_errors import NoSuchModel, ProviderFault, RejectedRequest
 from anycowork.providers.model_list import AUTO, chat_model
-from anycowork.providers.presets import PRESETS
+from anycowork.providers.presets import PRESETS, calls_natively
 from anycowork.providers.registry import ProviderRegistry
 from anycowork.server.live_settings import LiveSettings
-from anycowork.server.provider_keys import ProviderKeys, origin_of
+from anycowork.server.secrets.provider_keys import ProviderKeys, origin_of
 
 TEST_SECONDS = 60.0
 _TEST = (PromptMessage("user", "Reply with the word OK."),)
@@ -35,8 +35,13 @@ class ModelConnections:
         name = str(entry["name"])
         async with self._alone:
             if self._own(name) is not None:
-                raise Conflict(f"There is a model server called '{name}'. Change that one, or choose another name.")
-            await self._store([*self._entries(), dict(entry)], name, key)
+                raise Conflict(
+                    f"There is a model server called '{name}'. Change that one, or choose another name.", param="name"
+                )
+            address = entry.get("base_url")
+            native = calls_natively(str(entry.get("kind", "openai")), address if isinstance(address, str) else None)
+            calling: Json = {"calling": "native"} if native else {}
+            await self._store([*self._entries(), {**calling, **entry}], name, key)
         return self._described(name)
 
     async def change(self, name: str, changes: Mapping[str, JsonValue], key: SecretStr | None) -> Json:
@@ -52,7 +57,9 @@ class ModelConnections:
         """Removes a server and its key. Raises: NotFound, Conflict, StorageFault."""
         async with self._alone:
             self._require_own(name)
-            await self._live_settings.change({"providers": [each for each in self._entries() if each["name"] != name]})
+            await self._live_settings.change(
+                {"providers": [entry for entry in self._entries() if entry["name"] != name]}
+            )
             await asyncio.to_thread(self._keys.remove, name)
 
     async def models(self, name: str) -> list[str]:
@@ -85,8 +92,8 @@ class ModelConnections:
     async def _ask(self, name: str, models: Sequence[str]) -> str:
         """Returns the model that answered. Raises: ProviderFault."""
         config = self._registry.get(name)
-        named = config.models[0] if config and config.models else chat_model(models) or AUTO
-        provider, model = self._registry.find(f"{name}/{named}")
+        model_name = config.models[0] if config and config.models else chat_model(models) or AUTO
+        provider, model = self._registry.find(f"{name}/{model_name}")
         async for _ in provider.answer(ModelRequest(model=model, messages=_TEST, purpose="test")):
             pass  # read to the end: only then it counts as answered
         return model
@@ -115,13 +122,20 @@ class ModelConnections:
             "another name to change it here."
         )
 
+    def describe(self) -> list[Json]:
+        """Returns every provider; those that a person connected can be changed and removed."""
+        own_names = {entry.name for entry in self._live_settings.providers()}
+        return [
+            {**description, "changeable": description["name"] in own_names} for description in self._registry.describe()
+        ]
+
     def _described(self, name: str) -> Json:
-        return next(each for each in self._registry.describe() if each["name"] == name)
+        return next(description for description in self.describe() if description["name"] == name)
 
 
 def _changed(entry: Json, changes: Mapping[str, JsonValue]) -> Json:
     """Returns the entry with the changes; without its environment variable if they lead to another host."""
     before, after = entry.get("base_url"), changes.get("base_url")
     moved = isinstance(after, str) and origin_of(after) != origin_of(before if isinstance(before, str) else None)
-    kept = {name: value for name, value in entry.items() if name != "api_key_env" or not moved}
-    return {**kept, **changes}
+    unchanged = {name: value for name, value in entry.items() if name != "api_key_env" or not moved}
+    return {**unchanged, **changes}

@@ -56,24 +56,24 @@ class StallWatch:
         pause = _BUSY_PAUSE
         while not self._ended.wait(pause):
             answered = threading.Event()
-            asked = time.monotonic()
+            asked_at = time.monotonic()
             try:
                 loop.call_soon_threadsafe(answered.set)
             except RuntimeError:
                 return  # the loop was closed
             if not answered.wait(STALL_SECONDS - _BUSY_PAUSE):
-                self._wait_for_the_end(answered, asked, watched)
-            self.measured(_since(asked))
-            pause = _IDLE_PAUSE if time.monotonic() - asked < _QUICK_ANSWER else _BUSY_PAUSE
+                self._wait_for_the_end(answered, asked_at, watched)
+            self.measured(_since(asked_at))
+            pause = _IDLE_PAUSE if time.monotonic() - asked_at < _QUICK_ANSWER else _BUSY_PAUSE
 
-    def _wait_for_the_end(self, answered: threading.Event, asked: float, watched: int) -> None:
+    def _wait_for_the_end(self, answered: threading.Event, asked_at: float, watched: int) -> None:
         """Captures the stack while the loop is still blocked; the duration is known when it continues."""
         stack = _stack_of(watched)
         while not answered.wait(1.0) and not self._ended.is_set():
-            words = "the event loop has not answered for %.1f s; it is blocked in:\n%s"
-            log.log(self._log_level, words, _since(asked), stack)
+            message = "the event loop has not answered for %.1f s; it is blocked in:\n%s"
+            log.log(self._log_level, message, _since(asked_at), stack)
             stack = _stack_of(watched)
-        lasted = _since(asked)
+        lasted = _since(asked_at)
         if lasted < STALL_SECONDS:
             return
         self.stalls += 1

@@ -21,8 +21,8 @@ def write_marker(root: str) -> str | None:
             with suppress(FileExistsError):
                 os.mkdir(FOLDER, mode=0o755, dir_fd=parent)
             with _folder(FOLDER, parent) as folder:
-                if (found := _read(folder)) is not None:
-                    return found
+                if (marker := _read(folder)) is not None:
+                    return marker
                 return _write(folder)
     except OSError:
         return None

@@ -1,20 +1,23 @@
 """Decides which folders may be workspaces: those inside a root that a person registered. `workspace/` handles the folders themselves."""
 
+import os
 from collections.abc import Sequence
+from itertools import islice
 from pathlib import Path
 
 from anycowork.config.settings import Settings
-from anycowork.domain.errors import BadWorkspace
-from anycowork.domain.store_ports import RootRows, WorkspaceRoot
+from anycowork.domain.errors import BadWorkspace, Conflict, NotFound
 from anycowork.sandbox.workspaces import check_root, home_folder, under_a_root
+from anycowork.store.sql.workspaces import RegisteredRoots, WorkspaceRoot
 
 PERSON = "person:owner"
+_MOST_FOLDERS, _MOST_ENTRIES = 50, 10_000  # offered, and looked at
 
 
 class WorkspaceRoots:
     """The folders that a person registered, and the default folder of a chat."""
 
-    def __init__(self, roots: RootRows, settings: Settings) -> None:
+    def __init__(self, roots: RegisteredRoots, settings: Settings) -> None:
         self._roots = roots
         self._data_dir = settings.data_dir
         self._default = settings.workspace or Path.cwd()
@@ -40,12 +43,56 @@ class WorkspaceRoots:
         await self._roots.register(real, registered_by=registered_by)
         return real
 
-    async def find(self, wanted: str | None) -> str:
+    async def trust_contents(self, workspace_id: str, trusts: bool) -> str:
+        """Vouches for what lies in a folder, or takes that back; returns its path. Raises: NotFound."""
+        registered = next((root for root in await self._roots.all() if root.id == workspace_id), None)
+        if registered is None:
+            raise NotFound("workspace", workspace_id)
+        await self._roots.set_trusts_contents(registered.root, trusts)
+        return registered.root
+
+    def folders_like(self, typed: str) -> list[str]:
+        """Returns the folders that a path may be completed to, sorted; none if it cannot be read. Hidden ones only if asked for. Blocking."""
+        expanded = f"{home_folder()}{typed[1:]}" if typed == "~" or typed.startswith("~/") else typed
+        folder, _, beginning = expanded.rpartition("/")
+        if not expanded.startswith("/") or "\0" in expanded:
+            return []
+        try:
+            with os.scandir(folder or "/") as entries:
+                names = [
+                    entry.name
+                    for entry in islice(entries, _MOST_ENTRIES)
+                    if entry.name.lower().startswith(beginning.lower())
+                    and entry.name.startswith(".") == beginning.startswith(".")
+                    and _is_utf8(entry.name)
+                    and entry.is_dir()
+                ]
+        except OSError:
+            return []
+        return [f"{folder}/{name}" for name in sorted(names)[:_MOST_FOLDERS]]
+
+    async def remove(self, workspace_id: str) -> None:
+        """Takes a folder off the list; its files and chats stay. Raises: NotFound, Conflict for the folder of new chats."""
+        registered = next((root for root in await self._roots.all() if root.id == workspace_id), None)
+        if registered is None:
+            raise NotFound("workspace", workspace_id)
+        if Path(registered.root) == self._default:
+            raise Conflict(
+                f"'{registered.root}' is where new chats begin, so it stays on the list. Start the server with another --workspace to remove it."
+            )
+        await self._roots.remove(registered.root)
+
+    async def find(self, folder: str | None) -> str:
         """Returns the real path of the folder for a new chat. Raises: BadWorkspace."""
-        real = check_root(wanted or self._default, home=home_folder(), data_dir=self._data_dir)
+        real = check_root(folder or self._default, home=home_folder(), data_dir=self._data_dir)
         if not under_a_root(real, [root.root for root in await self._roots.all()]):
             raise BadWorkspace(
                 f"'{real}' is not inside a registered folder. Register it first: POST /workspaces, or start with --workspace.",
                 param="workspace",
             )
         return str(real)
+
+
+def _is_utf8(name: str) -> bool:
+    """Whether the name can be written in an answer: a file system takes any bytes for a name."""
+    return not any("\ud800" <= letter <= "\udfff" for letter in name)

@@ -39,12 +39,12 @@ class _Series:
         self._names = tuple(labels)
         self._most = most
 
-    def _key(self, known: Mapping[Labels, object], values: Labels) -> Labels:
+    def _key(self, series: Mapping[Labels, object], values: Labels) -> Labels:
         """Returns the series that these values belong to."""
         if len(values) != len(self._names):
             raise ValueError(f"{self.name} takes the labels {self._names}.")
         key = tuple(map(clean_label, values))
-        return key if key in known or len(known) < self._most else (OTHER,) * len(key)
+        return key if key in series or len(series) < self._most else (OTHER,) * len(key)
 
     def _head(self) -> Iterator[str]:
         yield f"# HELP {self.name} {self._help}"
@@ -121,8 +121,8 @@ class HistogramMetric(_Series):
     def lines(self) -> Iterator[str]:
         yield from self._head()
         for values, (counts, total) in sorted(self._counts.items()):
-            below, taken = 0, list(counts)
-            for bound, count in zip((*map(_number, self._bounds), "+Inf"), taken, strict=True):
+            below, bucket_counts = 0, list(counts)
+            for bound, count in zip((*map(_number, self._bounds), "+Inf"), bucket_counts, strict=True):
                 below += count
                 yield self._line(values, below, suffix="_bucket", more=f'le="{bound}"')
             yield self._line(values, total[0], suffix="_sum")

@@ -31,8 +31,8 @@ from anycowork.domain.journal import Spend, Write
 from anycowork.domain.model import ModelRequest
 from anycowork.domain.telemetry import ModelOutcome, ToolOutcome
 from anycowork.domain.tools import Call, CallStatus, ToolSpec
-from anycowork.telemetry.error_types import error_type
 from anycowork.telemetry.metrics import clean_label
+from anycowork.telemetry.telemetry import error_type
 
 log = logging.getLogger(__name__)
 CLOSE_SECONDS = 2.0
@@ -57,19 +57,21 @@ class OtlpTraces:
 
     @contextmanager
     def model_request(self, turn: Turn, provider: str, request: ModelRequest, outcome: ModelOutcome) -> Iterator[None]:
-        given: Attributes = {
+        attributes: Attributes = {
             "gen_ai.operation.name": "chat",
             "gen_ai.provider.name": provider,
             "gen_ai.request.model": request.model,
             "gen_ai.conversation.id": turn.chat_id,
         }
         if request.max_tokens is not None:
-            given["gen_ai.request.max_tokens"] = request.max_tokens
+            attributes["gen_ai.request.max_tokens"] = request.max_tokens
         if request.temperature is not None:
-            given["gen_ai.request.temperature"] = request.temperature
+            attributes["gen_ai.request.temperature"] = request.temperature
         if self._contents:
-            given["gen_ai.input.messages"] = _messages((one.role, one.content) for one in request.messages)
-        span = self._child(f"chat {clean_label(request.model)}", turn, given, SpanKind.CLIENT)
+            attributes["gen_ai.input.messages"] = _messages(
+                (message.role, message.content) for message in request.messages
+            )
+        span = self._child(f"chat {clean_label(request.model)}", turn, attributes, SpanKind.CLIENT)
         with _ending(span):
             yield
             if outcome.finish is not None:
@@ -85,7 +87,7 @@ class OtlpTraces:
     @contextmanager
     def tool_call(self, turn: Turn, call: Call, spec: ToolSpec, outcome: ToolOutcome) -> Iterator[None]:
         name = clean_label(spec.name)
-        given: Attributes = {
+        attributes: Attributes = {
             "gen_ai.operation.name": "execute_tool",
             "gen_ai.tool.name": name,
             "gen_ai.tool.call.id": call.id,
@@ -93,8 +95,8 @@ class OtlpTraces:
             "gen_ai.conversation.id": turn.chat_id,
         }
         if self._contents:
-            given["gen_ai.tool.call.arguments"] = json.dumps(call.parameters)[:MOST_CONTENT]
-        span = self._child(f"execute_tool {name}", turn, given, SpanKind.INTERNAL)
+            attributes["gen_ai.tool.call.arguments"] = json.dumps(call.parameters)[:MOST_CONTENT]
+        span = self._child(f"execute_tool {name}", turn, attributes, SpanKind.INTERNAL)
         with _ending(span):
             yield
             if (result := outcome.result) is None:
@@ -105,17 +107,17 @@ class OtlpTraces:
             if self._contents:
                 span.set_attribute("gen_ai.tool.call.result", result.content[:MOST_CONTENT])
 
-    def committed(self, writes: Sequence[Write], at: str) -> None:
+    def committed(self, writes: Sequence[Write], recorded_at: str) -> None:
         """Sends the spans of turns, tasks and jobs that ended."""
         for write in writes:
             if isinstance(write, Spend):
                 self._add_tokens(write)
             elif isinstance(write, Turn) and write.state is TurnState.ENDED:
-                self._send_turn(write, at)
+                self._send_turn(write, recorded_at)
             elif isinstance(write, JobTask) and write.status.over and self._is_new(f"{write.job_id}:{write.id}"):
-                self._send_task(write, at)
+                self._send_task(write, recorded_at)
             elif isinstance(write, Job) and write.status.over and self._is_new(write.id):
-                self._send_job(write, at)
+                self._send_job(write, recorded_at)
 
     async def aclose(self) -> None:
         """Sends what is left, for a moment at most."""
@@ -123,9 +125,9 @@ class OtlpTraces:
         ending.start()
         await asyncio.to_thread(ending.join, CLOSE_SECONDS)
 
-    def _send_turn(self, turn: Turn, at: str) -> None:
+    def _send_turn(self, turn: Turn, recorded_at: str) -> None:
         prompt, completion = self._used.pop(turn.id, [0, 0])
-        given: Attributes = {
+        attributes: Attributes = {
             "gen_ai.operation.name": "invoke_agent",
             "gen_ai.agent.name": turn.role,
             "gen_ai.conversation.id": turn.chat_id,
@@ -141,10 +143,18 @@ class OtlpTraces:
             parent = self._context(_trace_of(turn), task or _span_id("job", turn.job_id))
         error = str(turn.error.get("code")) if turn.error else None
         ids = (_trace_of(turn), _span_id("turn", turn.id))
-        self._send(f"invoke_agent {clean_label(turn.role)}", ids, parent, given, turn.created_at or at, at, error)
+        self._send(
+            f"invoke_agent {clean_label(turn.role)}",
+            ids,
+            parent,
+            attributes,
+            turn.created_at or recorded_at,
+            recorded_at,
+            error,
+        )
 
-    def _send_task(self, task: JobTask, at: str) -> None:
-        given: Attributes = {
+    def _send_task(self, task: JobTask, recorded_at: str) -> None:
+        attributes: Attributes = {
             "anycowork.job.id": task.job_id,
             "anycowork.task.ordinal": task.ordinal,
             "anycowork.task.attempt": task.attempt,
@@ -153,11 +163,14 @@ class OtlpTraces:
         trace = _number("trace", task.job_id, 16)
         parent = self._context(trace, _span_id("job", task.job_id))
         ids = (trace, _span_id("task", f"{task.job_id}:{task.id}"))
-        begun, error = task.started_at or task.created_at or at, str(task.error.get("code")) if task.error else None
-        self._send("task", ids, parent, given, begun, task.completed_at or at, error)
+        begun, error = (
+            task.started_at or task.created_at or recorded_at,
+            str(task.error.get("code")) if task.error else None,
+        )
+        self._send("task", ids, parent, attributes, begun, task.completed_at or recorded_at, error)
 
-    def _send_job(self, job: Job, at: str) -> None:
-        given: Attributes = {
+    def _send_job(self, job: Job, recorded_at: str) -> None:
+        attributes: Attributes = {
             "gen_ai.operation.name": "invoke_workflow",
             "gen_ai.workflow.name": "job",
             "gen_ai.conversation.id": job.chat_id,
@@ -166,29 +179,41 @@ class OtlpTraces:
         }
         ids = (_number("trace", job.id, 16), _span_id("job", job.id))
         error = str(job.error.get("code")) if job.error else None
-        self._send("invoke_workflow job", ids, None, given, job.created_at or at, job.completed_at or at, error)
+        self._send(
+            "invoke_workflow job",
+            ids,
+            None,
+            attributes,
+            job.created_at or recorded_at,
+            job.completed_at or recorded_at,
+            error,
+        )
 
     def _send(
         self,
         name: str,
         ids: tuple[int, int],
         parent: Context | None,
-        given: Attributes,
+        attributes: Attributes,
         begun: str,
-        ended: str,
+        end: str,
         error: str | None,
     ) -> None:
         with self._ids.choosing(*ids):
             span = self._tracer.start_span(
-                name, context=parent or Context(), kind=SpanKind.INTERNAL, attributes=given, start_time=_nanos(begun)
+                name,
+                context=parent or Context(),
+                kind=SpanKind.INTERNAL,
+                attributes=attributes,
+                start_time=_nanos(begun),
             )
         if error is not None:
             _fail(span, error)
-        span.end(end_time=max(_nanos(ended), _nanos(begun)))
+        span.end(end_time=max(_nanos(end), _nanos(begun)))
 
-    def _child(self, name: str, turn: Turn, given: Attributes, kind: SpanKind) -> Span:
+    def _child(self, name: str, turn: Turn, attributes: Attributes, kind: SpanKind) -> Span:
         parent = self._context(_trace_of(turn), _span_id("turn", turn.id))
-        return self._tracer.start_span(name, context=parent, kind=kind, attributes=given)
+        return self._tracer.start_span(name, context=parent, kind=kind, attributes=attributes)
 
     def _context(self, trace_id: int, span_id: int) -> Context:
         """Returns a parent's context. The sampler decides by the trace's id, so every process decides alike."""
@@ -289,8 +314,8 @@ def _named(resource: Resource) -> Resource:
     return resource.merge(Resource({"service.name": "anycowork"})) if unnamed else resource
 
 
-def _messages(said: "Iterator[tuple[str, str]] | Sequence[tuple[str, str]]") -> str:
-    listed = [{"role": role, "parts": [{"type": "text", "content": text}]} for role, text in said]
+def _messages(messages: "Iterator[tuple[str, str]] | Sequence[tuple[str, str]]") -> str:
+    listed = [{"role": role, "parts": [{"type": "text", "content": text}]} for role, text in messages]
     return json.dumps(listed, ensure_ascii=False)[:MOST_CONTENT]
 
 
@@ -298,12 +323,12 @@ def _trace_of(turn: Turn) -> int:
     return _number("trace", turn.job_id or turn.id, 16)
 
 
-def _span_id(kind: str, of: str) -> int:
-    return _number(kind, of, 8)
+def _span_id(kind: str, name: str) -> int:
+    return _number(kind, name, 8)
 
 
-def _number(kind: str, of: str, size: int) -> int:
-    return int.from_bytes(hashlib.sha256(f"{kind}:{of}".encode()).digest()[:size], "big") or 1
+def _number(kind: str, name: str, size: int) -> int:
+    return int.from_bytes(hashlib.sha256(f"{kind}:{name}".encode()).digest()[:size], "big") or 1
 
 
 def _nanos(written: str) -> int:

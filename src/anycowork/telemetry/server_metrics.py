@@ -107,7 +107,7 @@ class ServerMetrics:
         )
         self._metrics: tuple[Metric, ...] = (
             build,
-            *(one for one in vars(self).values() if isinstance(one, CounterMetric | HistogramMetric)),
+            *(metric for metric in vars(self).values() if isinstance(metric, CounterMetric | HistogramMetric)),
         )
 
     def http_request(self, method: str, route: str, status: int, seconds: float | None) -> None:
@@ -128,7 +128,7 @@ class ServerMetrics:
         self.commit_seconds.observe(seconds)
         self.group_sizes.observe(works)
 
-    def committed(self, writes: Iterable[Write], at: str) -> None:
+    def committed(self, writes: Iterable[Write], recorded_at: str) -> None:
         """Counts what became durable."""
         for write in writes:
             if type(write) not in _OBSERVED:
@@ -141,12 +141,14 @@ class ServerMetrics:
                 case Spend():
                     self._count_tokens(write)
                 case Approval():
-                    _remember(self._asked, write.id, at)
+                    _remember(self._asked, write.id, recorded_at)
                 case DecideApproval():
-                    self._count_decision(write, at)
-                case Job() if write.status.over and self._is_new(write.id, at):
+                    self._count_decision(write, recorded_at)
+                case Job() if write.status.over and self._is_new(write.id, recorded_at):
                     self.jobs.add(write.status.value)
-                case JobTask() if write.status.over and self._is_new(f"{write.job_id}:{write.id}:{write.attempt}", at):
+                case JobTask() if write.status.over and self._is_new(
+                    f"{write.job_id}:{write.id}:{write.attempt}", recorded_at
+                ):
                     self.tasks.add(write.status.value)
                 case _:
                     pass
@@ -197,23 +199,23 @@ class ServerMetrics:
         else:
             self.model_cost.add(model, by=cost)
 
-    def _is_new(self, key: str, at: str) -> bool:
+    def _is_new(self, key: str, recorded_at: str) -> bool:
         if key in self._over:
             return False
-        _remember(self._over, key, at)
+        _remember(self._over, key, recorded_at)
         return True
 
-    def _count_decision(self, decided: DecideApproval, at: str) -> None:
+    def _count_decision(self, decided: DecideApproval, decided_at: str) -> None:
         self.approvals.add(decided.state.value)
-        asked = self._asked.pop(decided.approval_id, None)
-        if asked is not None:
-            self.approval_seconds.observe(seconds_between(asked, at))
+        requested_at = self._asked.pop(decided.approval_id, None)
+        if requested_at is not None:
+            self.approval_seconds.observe(seconds_between(requested_at, decided_at))
 
 
-def _remember(known: OrderedDict[str, str], key: str, at: str) -> None:
-    known[key] = at
-    if len(known) > _KEPT:
-        known.popitem(last=False)
+def _remember(remembered: OrderedDict[str, str], key: str, time: str) -> None:
+    remembered[key] = time
+    if len(remembered) > _KEPT:
+        remembered.popitem(last=False)
 
 
 def tool_label(spec: ToolSpec) -> str:

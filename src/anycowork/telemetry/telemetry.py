@@ -6,11 +6,11 @@ from contextlib import AbstractContextManager, contextmanager
 from typing import Protocol
 
 from anycowork.domain.chats import Turn
+from anycowork.domain.errors import AnyCoworkError
 from anycowork.domain.journal import Write
 from anycowork.domain.model import ModelRequest
 from anycowork.domain.telemetry import ModelOutcome, ToolOutcome
 from anycowork.domain.tools import Call, ToolSpec
-from anycowork.telemetry.error_types import error_type
 from anycowork.telemetry.server_metrics import ServerMetrics
 
 OK = "ok"
@@ -27,7 +27,7 @@ class Traces(Protocol):
         self, turn: Turn, call: Call, spec: ToolSpec, outcome: ToolOutcome
     ) -> AbstractContextManager[None]: ...
 
-    def committed(self, writes: Sequence[Write], at: str) -> None: ...
+    def committed(self, writes: Sequence[Write], recorded_at: str) -> None: ...
     async def aclose(self) -> None: ...
 
 
@@ -40,7 +40,7 @@ class ServerTelemetry:
 
     @contextmanager
     def model_request(self, turn: Turn, provider: str, request: ModelRequest) -> Iterator[ModelOutcome]:
-        outcome, ended, begun = ModelOutcome(), OK, time.monotonic()
+        outcome, end_type, begun = ModelOutcome(), OK, time.monotonic()
         try:
             if self._traces is None:
                 yield outcome
@@ -48,10 +48,10 @@ class ServerTelemetry:
                 with self._traces.model_request(turn, provider, request, outcome):
                     yield outcome
         except BaseException as error:
-            ended = error_type(error)
+            end_type = error_type(error)
             raise
         finally:
-            self.metrics.model_request(f"{provider}/{request.model}", ended, time.monotonic() - begun)
+            self.metrics.model_request(f"{provider}/{request.model}", end_type, time.monotonic() - begun)
 
     @contextmanager
     def tool_call(self, turn: Turn, call: Call, spec: ToolSpec) -> Iterator[ToolOutcome]:
@@ -65,12 +65,21 @@ class ServerTelemetry:
         finally:
             self.metrics.tool_call(spec, time.monotonic() - begun)
 
-    def committed(self, writes: Sequence[Write], at: str) -> None:
+    def committed(self, writes: Sequence[Write], recorded_at: str) -> None:
         """Takes what became durable, and when."""
-        self.metrics.committed(writes, at)
+        self.metrics.committed(writes, recorded_at)
         if self._traces is not None:
-            self._traces.committed(writes, at)
+            self._traces.committed(writes, recorded_at)
 
     async def aclose(self) -> None:
         if self._traces is not None:
             await self._traces.aclose()
+
+
+CANCELLED = "cancelled"
+
+
+def error_type(error: BaseException) -> str:
+    if isinstance(error, AnyCoworkError):
+        return error.code
+    return "internal_error" if isinstance(error, Exception) else CANCELLED

@@ -26,6 +26,8 @@ class BuiltInTool(ABC, Generic[P]):
     priority: ClassVar[int] = 50
     looks_below: ClassVar[bool] = False
     reveals: ClassVar[bool] = False
+    asks_agents: ClassVar[bool] = False
+    web: ClassVar[bool] = False
     # Sets of parameters that form a complete call, if only such sets do.
     forms: ClassVar[tuple[tuple[str, ...], ...]] = ()
     display: ClassVar[ToolDisplay] = ToolDisplay()
@@ -39,7 +41,9 @@ class BuiltInTool(ABC, Generic[P]):
             description=self.description,
             permissions=self.permissions,
             schema=schema,
-            requires_approval=self.permissions != READ,
+            requires_approval=self.permissions != READ or self.asks_agents,
+            asks_agents=self.asks_agents,
+            web=self.web,
             priority=self.priority,
             looks_below=self.looks_below,
             reveals=self.reveals,
@@ -71,7 +75,7 @@ def _form(schema: dict[str, JsonValue], names: tuple[str, ...]) -> dict[str, Jso
 
 def folder_of(tool_context: ToolContext) -> Folder:
     if not isinstance(tool_context.workspace, Folder):
-        raise TypeError("built-in tools work in a workspace that LocalWorkspaces opened")
+        raise TypeError("built-in tools work in a workspace that Workspaces opened")
     return tool_context.workspace
 
 

@@ -93,8 +93,8 @@ async def run_child(
 async def _first_of(process: "_Process", seconds: float, must_stop: Callable[[], bool] | None) -> ChildEnding:
     """Returns what comes first: its end, its time limit, or a request to stop, which is polled."""
     ends = time.monotonic() + seconds
-    while (left := ends - time.monotonic()) > 0:
-        if await _ends_within(process, left if must_stop is None else min(left, _POLL_SECONDS)):
+    while (remaining := ends - time.monotonic()) > 0:
+        if await _ends_within(process, remaining if must_stop is None else min(remaining, _POLL_SECONDS)):
             return ChildEnding.ITSELF
         if must_stop is not None and must_stop():
             return ChildEnding.DISK_FULL
@@ -158,11 +158,11 @@ class _Process:
         if not hasattr(os, "pidfd_open"):
             await asyncio.to_thread(self._popen.wait)
             return
-        loop, ended = asyncio.get_running_loop(), asyncio.Event()
+        loop, process_ended = asyncio.get_running_loop(), asyncio.Event()
         process = os.pidfd_open(self.pid)
-        loop.add_reader(process, ended.set)
+        loop.add_reader(process, process_ended.set)
         try:
-            await ended.wait()
+            await process_ended.wait()
         finally:
             loop.remove_reader(process)
             os.close(process)
@@ -217,11 +217,11 @@ class _Pipe:
         return not self.full
 
     def _keep(self, piece: bytes) -> None:
-        kept = piece[: self._most - len(self.data)]
-        self.data += kept
-        if kept and self._on_output is not None:
-            self._on_output(kept)
-        if len(kept) < len(piece):
+        kept_piece = piece[: self._most - len(self.data)]
+        self.data += kept_piece
+        if kept_piece and self._on_output is not None:
+            self._on_output(kept_piece)
+        if len(kept_piece) < len(piece):
             self.full = True
             if self._when_full is not None:
                 self._when_full()

@@ -1,24 +1,28 @@
 """Settles a command's changes after it ran: commits them together, drops them together, or holds them for a person's approval."""
 
 import asyncio
-from collections.abc import Callable
+import os
+import stat
+from collections.abc import Callable, Sequence
 from functools import partial
 from itertools import islice
 from pathlib import Path
 
 from anycowork.domain.errors import DeniedByRule, Refusal, ToolFault
+from anycowork.domain.path_class import is_git_control
 from anycowork.domain.rules import ChangesDecision, Effect
-from anycowork.domain.tool_ports import ToolContext
-from anycowork.domain.tools import HeldChanges, Intent, ToolResult
-from anycowork.sandbox.delta import Delta, UnusableDelta
-from anycowork.sandbox.delta_check import CommitBlocker, CommitBlockerKind, may_change_nothing
-from anycowork.sandbox.delta_diff import content, delta_diff, is_file
-from anycowork.sandbox.stage import Staging
-from anycowork.sandbox.transaction import CannotHold, Transaction, resume_transaction
+from anycowork.domain.tool_ports import CommitSession, ToolContext
+from anycowork.domain.tools import HeldChanges, Intent, PathIntent, ToolResult
+from anycowork.sandbox.commit.delta import Delta, UnusableDelta
+from anycowork.sandbox.commit.delta_check import CommitBlocker, CommitBlockerKind, may_change_nothing
+from anycowork.sandbox.commit.delta_diff import content, delta_diff, is_file
+from anycowork.sandbox.commit.entry_marks import state_mark
+from anycowork.sandbox.commit.transaction import CannotHold, Transaction, resume_transaction
+from anycowork.sandbox.layers.stage import Staging
 from anycowork.tools.command_summary import CommandSummary, committed, dropped, joined, left_alone, partly_kept
 from anycowork.tools.syntax_check import check_syntax, is_checked
 from anycowork.workspace.jail import Jail
-from anycowork.workspace.paths import WorkspacePath, is_git_control, shown
+from anycowork.workspace.paths import WorkspacePath, shown
 from anycowork.workspace.uncancellable import run_uncancellable
 
 MOST_CHECKED = 20
@@ -35,10 +39,11 @@ async def settle_changes(
     whose: str = "This role",
     within: WorkspacePath | None = None,
 ) -> ToolResult:
-    """`result` is the command's output; the returned result also describes its changes. Held changes are passed to `tool_context.hold`.
+    """`result` is the command's output; the returned result also describes its changes. Held changes are passed to the commit session.
 
     `whose` names the holder of the permissions; `within` is the only place that may change. Raises: ToolFault.
     """
+    commit = tool_context.commit
     if may_change_nothing(tool_context.permissions):
         return joined(result, left_alone(whose))
     if not by_itself:
@@ -56,69 +61,67 @@ async def settle_changes(
     if beyond := _beyond(delta, within):
         says = f"It was to work on '{shown(within.path) if within else ''}' and changed '{shown(beyond)}' too. None of its changes was kept."
         return joined(result, dropped(says, code="beyond_its_path", paths=(beyond,)))
-    decision = (
-        await tool_context.check_changes(await asyncio.to_thread(transaction.manifest))
-        if tool_context.check_changes is not None
-        else ChangesDecision()
-    )
+    decision = await commit.check_changes(await asyncio.to_thread(_every_change, transaction))
     blocker = await asyncio.to_thread(
-        transaction.find_blocker, tool_context.permissions, _named(tool_context, decision), whose
+        transaction.find_blocker, tool_context.permissions, _named(commit, decision), whose
     )
-    if blocker is not None and blocker.why is not CommitBlockerKind.NEEDS_APPROVAL:
+    if blocker is not None and blocker.kind is not CommitBlockerKind.NEEDS_APPROVAL:
         return joined(result, _dropped_by(blocker))
     if decision.effect is Effect.DENY:
         return joined(
             result, dropped(f"{decision.why} None of the command's changes was kept.", code=DeniedByRule.code)
         )
-    why = _reasons(blocker, decision, tool_context, left_out)
-    if not why:
-        return joined(result, await _commit(transaction, command, tool_context))
-    if tool_context.hold is None:
+    reasons = _reasons(blocker, decision, commit, left_out)
+    if not reasons:
+        return joined(result, await _commit(transaction, command, commit))
+    if not commit.can_hold:
         return joined(
             result,
-            _dropped_by(blocker) if blocker else dropped(" ".join(why), code=CommitBlockerKind.NEEDS_APPROVAL.value),
+            _dropped_by(blocker)
+            if blocker
+            else dropped(" ".join(reasons), code=CommitBlockerKind.NEEDS_APPROVAL.value),
         )
     every_time = blocker is not None or decision.effect is Effect.ASK
     drawn = await asyncio.to_thread(delta_diff, transaction.delta, transaction.stage.upper, transaction.jail)
-    return await _hold(transaction, command, HeldChanges(why, drawn.text, result, every_time), tool_context.hold)
+    if unseen := [path for path in drawn.unseen if not _named(commit, decision)(path)]:
+        return joined(result, dropped(_cannot_be_shown(unseen), code="cannot_be_shown", paths=tuple(unseen)))
+    return await _hold(transaction, command, HeldChanges(reasons, drawn.text, result, every_time), commit)
 
 
-async def commit_now(staging: Staging, jail: Jail, held: Intent, tool_context: ToolContext) -> ToolResult:
+async def commit_now(staging: Staging, jail: Jail, intent: Intent, tool_context: ToolContext) -> ToolResult:
     """Commits held changes after a person allowed them: checks them again, as if the command had just ended.
 
     Raises: ToolFault (StateChanged if they, or the files beneath them, are not as shown).
     """
-    assert held.held is not None  # nothing else is ever held
-    transaction = await asyncio.to_thread(resume_transaction, staging, jail, held)
+    assert intent.held is not None  # nothing else is ever held
+    transaction = await asyncio.to_thread(resume_transaction, staging, jail, intent)
     try:
         blocker = await asyncio.to_thread(transaction.find_blocker, tool_context.permissions, lambda path: True)
         if blocker is not None:
             raise UnusableDelta(blocker.message)
         transaction.pledged = True  # the call that waits names its stage
-        return joined(held.held.result, await _commit(transaction, held.command or "", tool_context))
+        return joined(intent.held.result, await _commit(transaction, intent.command or "", tool_context.commit))
     finally:
         await asyncio.shield(asyncio.get_running_loop().run_in_executor(None, transaction.end))
 
 
 async def _leave_out(transaction: Transaction, result: ToolResult) -> tuple[ToolResult, tuple[str, ...]]:
     """Takes refused changes out of the delta where the rest can do without; returns the result that tells it, and the sentence."""
-    found = await asyncio.to_thread(transaction.leave_out)
-    if found is None:
+    left_out = await asyncio.to_thread(transaction.leave_out)
+    if left_out is None:
         return result, ()
-    return joined(result, partly_kept(found.message, found.paths)), (found.message,)
+    return joined(result, partly_kept(left_out.message, left_out.paths)), (left_out.message,)
 
 
-async def _hold(
-    transaction: Transaction, command: str, held: HeldChanges, hold: Callable[[Intent], None]
-) -> ToolResult:
+async def _hold(transaction: Transaction, command: str, held_changes: HeldChanges, commit: CommitSession) -> ToolResult:
     try:
-        hold(await run_uncancellable(lambda: transaction.hold(command, held)))
+        commit.hold(await run_uncancellable(lambda: transaction.hold(command, held_changes)))
     except CannotHold as fault:
-        return joined(held.result, dropped(fault.message, code=fault.code))
-    return held.result
+        return joined(held_changes.result, dropped(fault.message, code=fault.code))
+    return held_changes.result
 
 
-async def _commit(transaction: Transaction, command: str, tool_context: ToolContext) -> CommandSummary:
+async def _commit(transaction: Transaction, command: str, commit: CommitSession) -> CommandSummary:
     delta = transaction.delta
     drawn = await asyncio.to_thread(
         partial(delta_diff, delta, transaction.stage.upper, transaction.jail, most_drawn=MOST_DRAWN)
@@ -126,43 +129,66 @@ async def _commit(transaction: Transaction, command: str, tool_context: ToolCont
     spoilt = await asyncio.to_thread(_unparsable, delta, transaction.stage.upper)
     intent = await asyncio.to_thread(transaction.intent, command)
     try:
-        if tool_context.keep is not None:
-            await tool_context.keep(intent, delta.replaced.files)
+        await commit.keep(intent, delta.replaced.files)
         transaction.pledged = True
-        if tool_context.intend is not None:
-            await tool_context.intend(intent, delta.replaced.files)
+        await commit.intend(intent)
     except (ToolFault, Refusal):
         transaction.pledged = False  # refused before it was recorded, so nobody needs the stage
         raise
     applied = await run_uncancellable(transaction.commit)
-    if tool_context.committed is not None:
-        tool_context.committed(applied.conflicts)
+    commit.finish(applied.conflicts)
     return await asyncio.to_thread(committed, delta, drawn, tuple(applied.conflicts), spoilt)
 
 
 def _unparsable(delta: Delta, upper: Path) -> dict[str, str]:
     """Returns the files that no longer parse, and why: `sed` breaks a file as easily as an edit."""
-    staged, found = Jail(str(upper)), {}
+    staged, faults = Jail(str(upper)), {}
     files = (change for change in delta.changes if is_file(change.after) and is_checked(change.place.path))
     for change in islice(files, MOST_CHECKED):
         checked = check_syntax(change.place.path, content(staged, change.place, change.after) or b"")
         if checked is not None and not checked.ok:
-            found[change.place.path] = checked.message
-    return found
+            faults[change.place.path] = checked.message
+    return faults
 
 
 def _reasons(
-    blocker: CommitBlocker | None, decision: ChangesDecision, tool_context: ToolContext, left_out: tuple[str, ...]
+    blocker: CommitBlocker | None, decision: ChangesDecision, commit: CommitSession, left_out: tuple[str, ...]
 ) -> tuple[str, ...]:
     """Returns why a person must approve existing changes; empty if nobody must."""
-    found = []
+    reasons = []
     if blocker is not None:
-        found.append(blocker.asks)
+        reasons.append(blocker.asks)
     if decision.effect is Effect.ASK:
-        found.append(decision.why)
-    if tool_context.asks_at_commit:
-        found.append("No rule covers it.")
-    return ("It has run, and its changes wait for your word.", *found, *left_out) if found else ()
+        reasons.append(decision.why)
+    if commit.asks_at_commit:
+        reasons.append("No rule covers it.")
+    return ("It has run, and its changes are waiting for your approval.", *reasons, *left_out) if reasons else ()
+
+
+def _cannot_be_shown(paths: Sequence[str]) -> str:
+    return (
+        f"'{shown(paths[0])}' controls tools, editors or agents, and its new content is too large to be shown, so nobody can allow it. "
+        "None of the command's changes was kept. Leave this file out, or let a person make a rule that names it."
+    )
+
+
+def _every_change(transaction: Transaction) -> tuple[PathIntent, ...]:
+    """Returns the manifest, and for each removed folder what was in it: rules and questions are about files. Contents are read only where
+    a new file of the same name may hold them."""
+    changes = transaction.delta.changes
+    new_names = {change.place.name for change in changes if change.before is None}
+    removed_entries = ((path, transaction.jail.stat(path)) for change in changes for path in change.below)
+    removed = [
+        PathIntent(path.path, _mark(transaction.jail, path, status) if path.name in new_names else "", None)
+        for path, status in removed_entries
+        if status is not None and not stat.S_ISDIR(status.st_mode)
+    ]
+    return (*transaction.manifest(), *removed) if removed else transaction.manifest()
+
+
+def _mark(jail: Jail, path: WorkspacePath, status: os.stat_result) -> str:
+    with jail.folder(path.parent) as folder:
+        return state_mark(path.name, folder, status)
 
 
 def _beyond(delta: Delta, within: WorkspacePath | None) -> str | None:
@@ -173,8 +199,8 @@ def _beyond(delta: Delta, within: WorkspacePath | None) -> str | None:
 
 
 def _dropped_by(blocker: CommitBlocker) -> CommandSummary:
-    return dropped(blocker.message, code=blocker.why.value, paths=blocker.paths)
+    return dropped(blocker.message, code=blocker.kind.value, paths=blocker.paths)
 
 
-def _named(tool_context: ToolContext, decision: ChangesDecision) -> Callable[[str], bool]:
-    return lambda path: path in decision.named or tool_context.named(path)
+def _named(commit: CommitSession, decision: ChangesDecision) -> Callable[[str], bool]:
+    return lambda path: path in decision.named or commit.is_named(path)

@@ -1,7 +1,7 @@
 """Describes how a command ended and what happened to its changes: text for the model and facts for machines. Pure."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import field, replace
 from itertools import islice
 from types import MappingProxyType
@@ -12,11 +12,11 @@ from pydantic import JsonValue
 from anycowork.domain.errors import CommandFailed, ToolTimedOut
 from anycowork.domain.tools import CallError, CallStatus, ToolResult
 from anycowork.domain.values import value
-from anycowork.sandbox.delta import Delta, PathChange
-from anycowork.sandbox.delta_diff import DeltaDiff
-from anycowork.sandbox.named_changes import count_by_folder, named_always
-from anycowork.sandbox.proxy import NetworkReport
-from anycowork.sandbox.stage import Layer
+from anycowork.sandbox.commit.delta import Delta, PathChange
+from anycowork.sandbox.commit.delta_check import count_by_folder, named_always
+from anycowork.sandbox.commit.delta_diff import DeltaDiff, files_below
+from anycowork.sandbox.layers.stage import Layer
+from anycowork.sandbox.network.dialer import NetworkReport
 from anycowork.tools.child_process import ChildEnding, ChildLimits, ChildResult
 from anycowork.workspace.paths import shown
 
@@ -33,6 +33,7 @@ _MISSES_NETWORK = re.compile(
     rb"network is unreachable|ENETUNREACH|ENOTFOUND|EAI_AGAIN|getaddrinfo|no such host|dns error|UnknownHost|connection refused",
     re.IGNORECASE,
 )
+_DENIED = re.compile(r"permission ?denied|PermissionError|EACCES|access ?denied|errno 13", re.IGNORECASE)
 _HOW_TO_ASK = (
     "It ran without network. If it needs some, make the call again with 'network', a list of the hosts that it must reach, such as "
     '["example.org"]; a person may be asked. Programs then find a proxy in HTTP_PROXY and HTTPS_PROXY; nothing but http and https passes.'
@@ -52,7 +53,7 @@ class CommandSummary:
 
 
 def summary_text(
-    ended: ChildResult,
+    child: ChildResult,
     bounds: ChildLimits,
     *,
     sandbox: str,
@@ -61,21 +62,22 @@ def summary_text(
     network: NetworkReport | None = None,
 ) -> ToolResult:
     """`network` reports where it connected to, if it had network access."""
-    output = ended.output.decode(errors="replace").replace("\0", "�")
-    closing, error = _verdict(ended, bounds)
+    output = child.output.decode(errors="replace").replace("\0", "�")
+    closing, error = _verdict(child, bounds)
     lead = output if not output or output.endswith("\n") else output + "\n"
     if sandbox != "none":
-        closing = "\n".join([closing, *_of_network(ended, network)])
+        closing = "\n".join([closing, *_of_network(child, network)])
     result = ToolResult(
         status=CallStatus.OK if error is None else CallStatus.ERROR,
         content=lead + closing,
         error=error,
         facts={
-            "exit_code": ended.exit_code,
-            "seconds": round(ended.seconds, 3),
+            "exit_code": child.exit_code,
+            "seconds": round(child.seconds, 3),
             "sandbox": sandbox,
             "layer": layer.value if layer else None,
             **_network_facts(network),
+            **({"needs_network": True} if sandbox != "none" and network is None and _missed_network(child) else {}),
         },
     )
     return joined(result, story or CommandSummary("It ran without a sandbox: this machine gives none."))
@@ -93,50 +95,65 @@ def joined(result: ToolResult, story: CommandSummary) -> ToolResult:
     )
 
 
-def missing_program(ended: ChildResult) -> str | None:
+def missing_program(child: ChildResult) -> str | None:
     """Returns the name of the program that bash did not find, if that ended the command."""
-    if ended.how is not ChildEnding.ITSELF or ended.exit_code != _NOT_FOUND:
+    if child.how is not ChildEnding.ITSELF or child.exit_code != _NOT_FOUND:
         return None
-    for line in reversed(ended.output[-_LAST_WORDS:].decode(errors="replace").splitlines()):
+    for line in reversed(child.output[-_LAST_WORDS:].decode(errors="replace").splitlines()):
         if line.endswith(_NOT_FOUND_TEXT):
             name = line.removesuffix(_NOT_FOUND_TEXT).rpartition(": ")[2].strip()
             return name if name and "/" not in name else None
     return None
 
 
-def exists_outside(result: ToolResult, program: str, at: str, refused: str | None = None) -> ToolResult:
+def exists_outside(result: ToolResult, program: str, program_path: str, refused: str | None = None) -> ToolResult:
     """Tells the model and the person that the sandbox hides the program, and which setting shows it, or why its folder is `refused`."""
     way_out = (
         f"Its folder is refused: {refused}." if refused else "A person can add its folder to the setting sandbox_paths."
     )
     sentence = (
-        f"'{shown(program)}' is installed on this machine ('{shown(at)}'), but commands cannot see it. {way_out} "
+        f"'{shown(program)}' is installed on this machine ('{shown(program_path)}'), but commands cannot see it. {way_out} "
         "`anycowork doctor` lists what commands see."
     )
-    return replace(result, content=f"{result.content}\n{sentence}", facts={**result.facts, "not_visible": at})
+    return replace(result, content=f"{result.content}\n{sentence}", facts={**result.facts, "not_visible": program_path})
 
 
-def without_key_files(result: ToolResult, paths: tuple[str, ...]) -> ToolResult:
-    """Tells which files with keys the command could not read, and how to ask for them."""
+def without_key_files(result: ToolResult, paths: tuple[str, ...], command: str = "") -> ToolResult:
+    """Adds which files were kept from the command; says so, and how to ask for them, only if it named or failed to read one."""
     if not paths:
         return result
-    sentence = (
-        f"It could not read files that may hold keys or passwords: {_named(list(paths))}. If it needs one, make the call again with "
-        "'key_files', a list of exactly these files; a person is asked."
-    )
     facts: dict[str, JsonValue] = {**result.facts, "key_files_left_out": list(paths[:_MOST_FACTS])}
+    missed = _missed(paths, command, result.content[-_LAST_WORDS:])
+    if not missed:
+        return replace(result, facts=facts)
+    sentence = (
+        f"It could not read {_named(missed)}: a person decides who reads what may hold keys or passwords, or what a rule asks about. "
+        "If it needs one, make the call again with 'key_files', a list of exactly these files; a person is asked."
+    )
     return replace(result, content=f"{result.content}\n{sentence}", facts=facts)
+
+
+def _missed(paths: Sequence[str], command: str, output: str) -> list[str]:
+    """Returns the paths that the command names, or that its output says could not be read. An output that names none may mean any."""
+    in_command = [path for path in paths if path.rpartition("/")[2] in command]
+    if not _DENIED.search(output):
+        return in_command
+    in_output = [path for path in paths if path.rpartition("/")[2] in output]
+    return list(dict.fromkeys((*in_command, *in_output))) or list(paths)
 
 
 def on_a_copy(result: ToolResult) -> ToolResult:
     return replace(result, content=f"{result.content}\n{_ON_A_COPY}")
 
 
-def _of_network(ended: ChildResult, network: NetworkReport | None) -> list[str]:
+def _of_network(child: ChildResult, network: NetworkReport | None) -> list[str]:
     if network is None:
-        missed = ended.exit_code != 0 and _MISSES_NETWORK.search(ended.output[-_LAST_WORDS:])
-        return [_HOW_TO_ASK] if missed else []
-    return [f"Network: {why}" for why in list(network.refused.values())[:_MOST_REFUSALS]]
+        return [_HOW_TO_ASK] if _missed_network(child) else []
+    return [f"Network: {reason}" for reason in list(network.refused.values())[:_MOST_REFUSALS]]
+
+
+def _missed_network(child: ChildResult) -> bool:
+    return child.exit_code != 0 and _MISSES_NETWORK.search(child.output[-_LAST_WORDS:]) is not None
 
 
 def _network_facts(network: NetworkReport | None) -> dict[str, JsonValue]:
@@ -173,15 +190,18 @@ def committed(
     """`spoilt` maps files that no longer parse to the reason."""
     delta = _without(delta, conflicts)
     many = len(delta.changes) > _MOST_FACTS
-    named = _first_named(delta) if many else delta.changes
-    files: list[JsonValue] = [{"path": change.place.path, "change": change.verb} for change in named]
+    named_changes = _first_named(delta) if many else delta.changes
+    files: list[JsonValue] = [{"path": change.place.path, "change": change.verb} for change in named_changes]
     facts: dict[str, JsonValue] = {
         "files": files,
-        "changed": len(delta.changes),
+        "changed": sum(len(files_below(change)) or 1 for change in delta.changes),
         "additions": drawn.additions if drawn else 0,
         "deletions": drawn.deletions if drawn else 0,
     }
-    lines = [f"{_SIGNS[change.verb]} {shown(change.place.path)}" for change in named[:_MAX_SHOWN]]
+    lines = [
+        f"{_SIGNS[change.verb]} {shown(change.place.path)}{_with_files(change)}"
+        for change in named_changes[:_MAX_SHOWN]
+    ]
     if len(delta.changes) > _MAX_SHOWN:
         lines.append(f"… and {len(delta.changes) - _MAX_SHOWN} more")
     if many:
@@ -191,16 +211,18 @@ def committed(
         lines += [shown(count.line()) for count in counts]
     if lines:
         counted = f" in the first {drawn.drawn:,} files" if drawn and drawn.drawn < len(delta.changes) else ""
-        lines.insert(0, f"Changed (+{facts['additions']} −{facts['deletions']} lines{counted}):")
+        at_least = "at least " if drawn and drawn.undrawn_below and not counted else ""
+        lines.insert(0, f"Changed ({at_least}+{facts['additions']} −{facts['deletions']} lines{counted}):")
     if delta.skipped:
-        lines.append(f"Not kept (not regular files): {_named([place.path for place in delta.skipped])}")
+        lines.append(f"Not kept (not regular files): {_named([skipped_path.path for skipped_path in delta.skipped])}")
     if delta.split:
         lines.append(
             f"No longer the same file as their other names (hard links): {_named([p.path for p in delta.split])}"
         )
     if spoilt:
-        lines += [f"'{shown(path)}': {why} Correct it before going on." for path, why in spoilt.items()]
-        facts["check"] = {"ok": False, "says": " ".join(f"{path}: {why}" for path, why in spoilt.items())}
+        lines += [f"'{shown(path)}': {reason} Correct it before going on." for path, reason in spoilt.items()]
+        facts["unparsable"] = dict(spoilt)
+        facts["check"] = {"ok": False, "says": " ".join(f"{path}: {reason}" for path, reason in spoilt.items())}
     if not conflicts:
         return CommandSummary("\n".join(lines), drawn.text if drawn else None, facts)
     sentence = f"Left alone, because somebody changed it at that very moment: {_named(list(conflicts))}. Look at it before going on."
@@ -209,19 +231,28 @@ def committed(
     return CommandSummary("\n".join([*lines, sentence]), drawn.text if drawn else None, facts, error)
 
 
+def _with_files(change: PathChange) -> str:
+    number = len(files_below(change))
+    return f" with {number:,} {'file' if number == 1 else 'files'} in it" if number else ""
+
+
 def _without(delta: Delta, conflicts: tuple[str, ...]) -> Delta:
     """Returns what was made: a path that was left alone did not change."""
     if not conflicts:
         return delta
-    left = set(conflicts)
-    return replace(delta, changes=[change for change in delta.changes if change.place.path not in left], named=None)
+    conflicting_paths = set(conflicts)
+    return replace(
+        delta,
+        changes=[change for change in delta.changes if change.place.path not in conflicting_paths],
+        named_changes=None,
+    )
 
 
 def _first_named(delta: Delta) -> list[PathChange]:
     """Returns the first few of very many changes, and every control file and everything that looks like a secret, these first."""
-    named = named_always(delta)
-    always = {id(change) for change in named}
-    return [*named, *islice((change for change in delta.changes if id(change) not in always), _FIRST_OF_MANY)]
+    named_changes = named_always(delta)
+    always = {id(change) for change in named_changes}
+    return [*named_changes, *islice((change for change in delta.changes if id(change) not in always), _FIRST_OF_MANY)]
 
 
 def _named(paths: list[str]) -> str:
@@ -230,8 +261,8 @@ def _named(paths: list[str]) -> str:
     )
 
 
-def _verdict(ended: ChildResult, bounds: ChildLimits) -> tuple[str, CallError | None]:
-    match ended.how:
+def _verdict(child: ChildResult, bounds: ChildLimits) -> tuple[str, CallError | None]:
+    match child.how:
         case ChildEnding.TIMED_OUT:
             sentence = (
                 f"Stopped: it was still running after {bounds.seconds:g} seconds. {_more_time(bounds)} A server or a "
@@ -247,12 +278,12 @@ def _verdict(ended: ChildResult, bounds: ChildLimits) -> tuple[str, CallError | 
             sentence = "Stopped: the disk was nearly full. Free some room, or make it write less."
             return sentence, CallError.of(CommandFailed(sentence))
         case ChildEnding.ITSELF:
-            sentence = f"exit code {ended.exit_code}"
+            sentence = f"exit code {child.exit_code}"
             return sentence, CallError.of(
                 CommandFailed(f"The command ended with {sentence}.")
-            ) if ended.exit_code else None
+            ) if child.exit_code else None
         case _:
-            assert_never(ended.how)
+            assert_never(child.how)
 
 
 def _more_time(bounds: ChildLimits) -> str:

@@ -6,6 +6,8 @@ names. Where the machine has no sandbox, see `unsandboxed.py`.
 
 import asyncio
 import codecs
+import re
+import shlex
 import shutil
 from collections.abc import Callable
 from dataclasses import replace
@@ -18,13 +20,14 @@ from anycowork.domain.boundary import Boundary
 from anycowork.domain.key_files import is_key_file
 from anycowork.domain.network import wanted_destinations
 from anycowork.domain.roles import Permission
-from anycowork.domain.tool_ports import Prepared, ToolContext
+from anycowork.domain.tool_ports import CheckPrograms, CheckSetup, Prepared, ToolContext
 from anycowork.domain.tools import Intent, Parameters, ToolDisplay, ToolKind, ToolResult
-from anycowork.sandbox.delta_check import may_change_nothing
-from anycowork.sandbox.egress import Egress
-from anycowork.sandbox.proxy import NetworkReach
+from anycowork.sandbox.commit.delta_check import may_change_nothing
+from anycowork.sandbox.layers.stage import Layer
+from anycowork.sandbox.network.dialer import NetworkReach
+from anycowork.sandbox.network.egress import Egress
+from anycowork.sandbox.remote.remote_runs import RemoteRuns
 from anycowork.sandbox.sandbox import Sandbox
-from anycowork.sandbox.stage import Layer
 from anycowork.tools.built_in_tool import BuiltInTool, folder_of
 from anycowork.tools.child_process import ChildEnding, ChildLimits, ChildResult
 from anycowork.tools.command_changes import commit_now, settle_changes
@@ -37,11 +40,15 @@ from anycowork.tools.command_summary import (
     without_key_files,
 )
 from anycowork.tools.parameters import PlainText, parsed
+from anycowork.tools.remote_command import run_on_worker
 from anycowork.tools.sandboxed_program import SandboxedProgram, run_on_best_layer
 from anycowork.tools.unsandboxed import require_all_changes_allowed, run_unsandboxed
 
 LONGEST_TIMEOUT = 3600.0
+_WORD = re.compile(r"[\s'\"=:;|&<>()`$@,]")
 MOST_OUTPUT = 10_000_000
+_PROJECT_PROGRAMS = (".venv/bin", "venv/bin", "node_modules/.bin")
+_BYTECODE = "/tmp/check-bytecode"  # in memory, and gone with the command
 KeyFileText = Annotated[PlainText, Field(min_length=1, max_length=1_000)]
 HostText = Annotated[PlainText, Field(min_length=1, max_length=300)]
 
@@ -58,7 +65,7 @@ class ExecuteCommandParameters(Boundary):
     key_files: list[KeyFileText] | None = Field(
         None,
         max_length=50,
-        description="key files it must read, such as .env; it can read none without it",
+        description="key files, such as .env, and files that a rule asks about, that it must read; it reads none without it",
     )
 
     @field_validator("key_files")
@@ -66,10 +73,8 @@ class ExecuteCommandParameters(Boundary):
     def _key_files(cls, paths: list[str] | None) -> list[str] | None:
         for path in paths or ():
             is_path = {"", ".", ".."}.isdisjoint(path.split("/")) and not any(sign in path for sign in "*?[]")
-            if not is_path or not is_key_file(path):
-                raise ValueError(
-                    "name each file from the workspace's root, such as .env; folders and other files are not meant"
-                )
+            if not is_path:
+                raise ValueError("name each file from the workspace's root, such as .env; folders are not meant")
         return paths
 
     @field_validator("network")
@@ -93,8 +98,16 @@ class ExecuteCommand(BuiltInTool[ExecuteCommandParameters]):
     display = ToolDisplay(ToolKind.RUN, ("command",), ("command",), {"command": "git status"})
     model = ExecuteCommandParameters
 
-    def __init__(self, *, timeout: float, sandbox: Sandbox | None, egress: Egress | None = None) -> None:
+    def __init__(
+        self,
+        *,
+        timeout: Callable[[], float],
+        sandbox: Sandbox | None,
+        egress: Egress | None = None,
+        remote: RemoteRuns | None = None,
+    ) -> None:
         super().__init__()
+        self._remote = remote
         self.spec = replace(self.spec, contained=sandbox is not None)
         self._timeout = timeout
         self._sandbox = sandbox
@@ -118,51 +131,85 @@ class ExecuteCommand(BuiltInTool[ExecuteCommandParameters]):
 
     async def run(self, prepared: Prepared, tool_context: ToolContext) -> ToolResult:
         args = ExecuteCommandParameters.model_validate(prepared.parameters)
-        seconds = min(args.timeout or self._timeout, self._timeout)
-        bounds = ChildLimits(seconds=seconds, output=MOST_OUTPUT, most_seconds=self._timeout)
+        most = self._timeout()
+        bounds = ChildLimits(seconds=min(args.timeout or most, most), output=MOST_OUTPUT, most_seconds=most)
         on_output = _as_text(tool_context.progress)
         if self._sandbox is None:
             return summary_text(
                 await run_unsandboxed(args.command, tool_context, bounds, on_output), bounds, sandbox="none"
             )
-        if tool_context.held is not None:
+        if tool_context.commit.held is not None:
             return await commit_now(
-                self._sandbox.staging, folder_of(tool_context).jail, tool_context.held, tool_context
+                self._sandbox.staging, folder_of(tool_context).jail, tool_context.commit.held, tool_context
             )
-        wanted = SandboxedProgram(
+        program = SandboxedProgram(
             self._sandbox,
-            args.command,
+            _without_bytecode(args.command, tool_context.check),
             bounds,
             on_output,
             reach=NetworkReach(prepared.network, tool_context.named_network) if prepared.network else None,
             egress=self._egress,
+            environment=_check_environment(folder_of(tool_context).jail.origin, tool_context.check),
         )
         root = folder_of(tool_context).root
-        return await run_on_best_layer(self._sandbox, root, lambda layer: _contained(wanted, layer, tool_context))
-
-
-async def _contained(wanted: SandboxedProgram, layer: Layer, tool_context: ToolContext) -> ToolResult:
-    jail = folder_of(tool_context).jail
-    async with wanted.sandbox.begin(jail, layer) as transaction:
-        await asyncio.to_thread(transaction.hide, tool_context.hidden)
-        kept = not may_change_nothing(tool_context.permissions)
-        ended, report = await wanted.run(
-            jail.origin, transaction.stage, source=jail.layers, cache_kept=kept, masks=transaction.covered.masks
+        runs_elsewhere = self._remote is not None and tool_context.worker is not None and tool_context.check is None
+        if self._remote is not None and runs_elsewhere and not prepared.network and not args.key_files:
+            worker = self._remote.worker_for(tool_context.worker, tool_context.worker_needs)
+            if worker is not None:
+                return await run_on_worker(self._remote, worker, program, tool_context)
+        result = await run_on_best_layer(self._sandbox, root, lambda layer: _contained(program, layer, tool_context))
+        key_files = [
+            *(args.key_files or ()),
+            *filter(is_key_file, _WORD.split(args.command)),
+            *sorted(tool_context.hidden.named),
+        ]
+        return (
+            replace(result, facts={**result.facts, "key_files_read": [*dict.fromkeys(key_files)][:50]})
+            if key_files
+            else result
         )
-        result = summary_text(ended, wanted.bounds, sandbox="full", layer=layer, story=CommandSummary(), network=report)
-        result = without_key_files(_with_hint(result, ended, wanted.sandbox), transaction.covered.key_files)
-        by_itself = ended.how is ChildEnding.ITSELF
-        result = await settle_changes(transaction, wanted.command, result, tool_context, by_itself=by_itself)
+
+
+async def _contained(program: SandboxedProgram, layer: Layer, tool_context: ToolContext) -> ToolResult:
+    jail = folder_of(tool_context).jail
+    async with program.sandbox.begin(jail, layer) as transaction:
+        await asyncio.to_thread(transaction.hide, tool_context.hidden)
+        cache_kept = not may_change_nothing(tool_context.permissions)
+        child, report = await program.run(
+            jail.origin, transaction.stage, source=jail.layers, cache_kept=cache_kept, covered=transaction.covered
+        )
+        result = summary_text(
+            child, program.bounds, sandbox="full", layer=layer, story=CommandSummary(), network=report
+        )
+        hinted = _with_hint(result, child, program.sandbox)
+        result = without_key_files(hinted, transaction.covered.key_files, program.command)
+        by_itself = child.how is ChildEnding.ITSELF
+        result = await settle_changes(transaction, program.command, result, tool_context, by_itself=by_itself)
     return on_a_copy(result) if layer is Layer.COPY else result
 
 
-def _with_hint(result: ToolResult, ended: ChildResult, sandbox: Sandbox) -> ToolResult:
-    program = missing_program(ended)
-    found = shutil.which(program, path=sandbox.toolchains.outside) if program else None
-    if not program or not found:
+def _check_environment(root: str, check: CheckSetup | None) -> dict[str, str]:
+    if check is None:
+        return {}
+    folders = ":".join(f"{root}/{folder}" for folder in _PROJECT_PROGRAMS)
+    path = {"PATH": folders} if check.programs is CheckPrograms.PROJECT else {}
+    return path if check.stale_bytecode is not None else {**path, "PYTHONPYCACHEPREFIX": _BYTECODE}
+
+
+def _without_bytecode(command: str, check: CheckSetup | None) -> str:
+    """Returns the command with stale bytecode removed before it, in the layer that is dropped with the check."""
+    if check is None or not check.stale_bytecode:
+        return command
+    return f"rm -rf -- {' '.join(map(shlex.quote, check.stale_bytecode))} 2> /dev/null\n{command}"
+
+
+def _with_hint(result: ToolResult, child: ChildResult, sandbox: Sandbox) -> ToolResult:
+    program = missing_program(child)
+    program_path = shutil.which(program, path=sandbox.toolchains.outside) if program else None
+    if not program or not program_path:
         return result
-    refused = {one.path: one.why for one in sandbox.toolchains.refused}
-    return exists_outside(result, program, found, refused.get(str(Path(found).parent)))
+    refused = {folder.path: folder.why for folder in sandbox.toolchains.refused}
+    return exists_outside(result, program, program_path, refused.get(str(Path(program_path).parent)))
 
 
 def _as_text(progress: Callable[[str], None] | None) -> Callable[[bytes], None] | None:

@@ -8,8 +8,9 @@ import stat
 from pydantic import Field
 
 from anycowork.domain.boundary import Boundary
-from anycowork.domain.control_files import is_control_file
 from anycowork.domain.errors import FileExists, FileMissing, OutsideWorkspace, StateChanged, ToolFault, WrongKind
+from anycowork.domain.key_files import is_key_file
+from anycowork.domain.path_class import is_control_file, is_git_control
 from anycowork.domain.ports import NOTHING_HIDDEN, HiddenPathRules
 from anycowork.domain.roles import Permission
 from anycowork.domain.tool_ports import Prepared, ToolContext
@@ -19,17 +20,19 @@ from anycowork.tools.built_in_tool import BuiltInTool, folder_of, payload_of
 from anycowork.tools.parameters import PathText
 from anycowork.tools.read_tools import suggestion
 from anycowork.workspace.content_summary import EDGE_BYTES, summary
-from anycowork.workspace.diffs import LARGEST_DIFFED, Diff, diff, moved
-from anycowork.workspace.folder import Folder
+from anycowork.workspace.diffs import LARGEST_DIFFED, LONGEST_DIFF, Diff, diff, moved
+from anycowork.workspace.folder import LARGEST_HASHED, Folder
+from anycowork.workspace.hard_links import told_file
 from anycowork.workspace.jail import kind_of
 from anycowork.workspace.landlock_threads import changing
-from anycowork.workspace.paths import WorkspacePath, is_git_control, shown
+from anycowork.workspace.paths import WorkspacePath, shown
 from anycowork.workspace.repositories import is_repository
 from anycowork.workspace.walk import FolderWalk
 
 MOST_MOVED = 20_000
 # A folder moves in one rename, so a few files at their new place prove it for all.
 WITNESSES = 50
+_LARGEST_WITNESS = LARGEST_HASHED // WITNESSES
 EMPTY_FOLDER = "empty folder"
 
 
@@ -67,9 +70,9 @@ class MoveFile(BuiltInTool[MoveFileParameters]):
     def inspect(self, args: MoveFileParameters, parameters: Parameters, tool_context: ToolContext) -> Prepared:
         folder = folder_of(tool_context)
         source, target = folder.writable(args.path), folder.writable(args.to)
-        if kept := _hidden_in(folder, source, tool_context.hidden):
+        if hidden_path := _hidden_in(folder, source, tool_context.hidden):
             # Not inspected: the gate denies it, by the rule that hides it.
-            return Prepared(self.name, parameters, kept.resource)
+            return Prepared(self.name, parameters, hidden_path.resource)
         checked = _check_path(folder, source)
         is_free = folder.jail.stat(target) is None
         if is_free and (args.to.endswith("/") or _called_a_folder(target.name, tool_context.user_text)):
@@ -82,13 +85,14 @@ class MoveFile(BuiltInTool[MoveFileParameters]):
         new = _new_places(folder, source, target, checked)
         folder.require_no_repository(target)
         _require_no_repository_within(source, target, new)
-        control = tuple(place.resource for place in new if is_control_file(place.path))
+        steering = [path for path in new if is_control_file(path.path)]
+        control = tuple(path.resource for path in steering)
         return Prepared(
             tool=self.name,
             parameters=parameters,
             resource=source.resource,
             intent=Intent(paths=tuple(_moves(source, target, checked))),
-            diff=moved(source.path, target.path).text,
+            diff=moved(source.path, target.path).text + _contents(folder, source, target, steering),
             state=checked.state,
             others=(target.resource, *control),
             payload=PlannedMove(source, target, checked),
@@ -130,22 +134,22 @@ class DeleteFile(BuiltInTool[DeleteFileParameters]):
 
     def inspect(self, args: DeleteFileParameters, parameters: Parameters, tool_context: ToolContext) -> Prepared:
         folder = folder_of(tool_context)
-        place = folder.writable(args.path)
-        is_folder = _kind(folder, place, tool_context.hidden) == "folder"
+        path = folder.writable(args.path)
+        is_folder = _kind(folder, path, tool_context.hidden) == "folder"
         before = None
-        shows = Diff(f"delete folder {place.path}\n")
+        shows = Diff(f"delete folder {path.path}\n")
         if is_folder:
-            _require_empty(folder, place)
+            _require_empty(folder, path)
         else:
-            before, shows = folder.sha256(place), _shows_removal(folder, place)
+            before, shows = folder.sha256(path), _shows_removal(folder, path)
         return Prepared(
             tool=self.name,
             parameters=parameters,
-            resource=place.resource,
-            intent=Intent(paths=(PathIntent(place.path, before, None),)),
+            resource=path.resource,
+            intent=Intent(paths=(PathIntent(path.path, before, None),)),
             diff=shows.text,
             state=before or EMPTY_FOLDER,
-            payload=PlannedRemoval(place, is_folder, shows),
+            payload=PlannedRemoval(path, is_folder, shows),
         )
 
     async def run(self, prepared: Prepared, tool_context: ToolContext) -> ToolResult:
@@ -161,16 +165,16 @@ class DeleteFile(BuiltInTool[DeleteFileParameters]):
         )
 
 
-def _kind(folder: Folder, place: WorkspacePath, hidden: HiddenPathRules = NOTHING_HIDDEN) -> str:
+def _kind(folder: Folder, path: WorkspacePath, hidden: HiddenPathRules = NOTHING_HIDDEN) -> str:
     """Raises: FileMissing; WrongKind for anything but a file or a folder."""
-    found = folder.jail.stat(place)
-    if found is None:
-        raise FileMissing(f"There is no '{shown(place.path)}' in the workspace. {suggestion(folder, place, hidden)}")
-    if not (stat.S_ISREG(found.st_mode) or stat.S_ISDIR(found.st_mode)):
+    status = folder.jail.stat(path)
+    if status is None:
+        raise FileMissing(f"There is no '{shown(path.path)}' in the workspace. {suggestion(folder, path, hidden)}")
+    if not (stat.S_ISREG(status.st_mode) or stat.S_ISDIR(status.st_mode)):
         raise WrongKind(
-            f"'{shown(place.path)}' is a {kind_of(found.st_mode)}; file tools move and delete files and folders only."
+            f"'{shown(path.path)}' is a {kind_of(status.st_mode)}; file tools move and delete files and folders only."
         )
-    return kind_of(found.st_mode)
+    return kind_of(status.st_mode)
 
 
 # --- move_file
@@ -186,25 +190,25 @@ def _hidden_in(folder: Folder, source: WorkspacePath, hidden: HiddenPathRules) -
     return next((entry.place for entry in walk.entries(source) if hidden.hides(entry.place.path)), None)
 
 
-def _check_path(folder: Folder, place: WorkspacePath) -> PathCheck:
-    if _kind(folder, place) == "file":
-        digest = folder.sha256(place)
-        return PathCheck(is_folder=False, state=digest, files=((place, digest),))
+def _check_path(folder: Folder, path: WorkspacePath) -> PathCheck:
+    if _kind(folder, path) == "file":
+        digest = folder.sha256(path)
+        return PathCheck(is_folder=False, state=digest, files=((path, digest),))
     walk = FolderWalk(folder.jail, most=MOST_MOVED, with_ignored=True)
-    entries = list(walk.entries(place))
+    entries = list(walk.entries(path))
     if walk.cut:
         raise ToolFault(
-            f"'{shown(place.path)}' holds more than this tool moves ({MOST_MOVED:,} entries). Move parts of it."
+            f"'{shown(path.path)}' holds more than this tool moves ({MOST_MOVED:,} entries). Move parts of it."
         )
     git = next((entry for entry in entries if is_git_control((entry.place.name,))), None)
     if git is not None:
         raise OutsideWorkspace(
-            f"'{shown(place.path)}' holds a git repository ('{shown(git.place.path)}') and is not moved by file tools."
+            f"'{shown(path.path)}' holds a git repository ('{shown(git.place.path)}') and is not moved by file tools."
         )
     listing = "\n".join(
         f"{entry.place.path!a} {entry.kind} {entry.size if entry.kind == 'file' else 0}" for entry in entries
     )
-    files = [entry.place for entry in entries if entry.kind == "file"][:WITNESSES]
+    files = [entry.place for entry in entries if entry.kind == "file" and entry.size <= _LARGEST_WITNESS][:WITNESSES]
     return PathCheck(
         is_folder=True,
         state=hashlib.sha256(listing.encode()).hexdigest(),
@@ -212,19 +216,47 @@ def _check_path(folder: Folder, place: WorkspacePath) -> PathCheck:
     )
 
 
-def _called_a_folder(name: str, words: str) -> bool:
+def _contents(folder: Folder, source: WorkspacePath, target: WorkspacePath, steering: list[WorkspacePath]) -> str:
+    """Shows what is in files that become control files: nobody can allow what is not shown. Raises: ToolFault if it cannot be.
+
+    A key file's content is not shown for that.
+    """
+    pieces: list[str] = []
+    for path in steering:
+        moved_from = WorkspacePath((*source.parts, *path.parts[len(target.parts) :]))
+        status = folder.jail.stat(moved_from)
+        if status is None or not stat.S_ISREG(status.st_mode) or is_key_file(moved_from.path) or is_key_file(path.path):
+            continue
+        with told_file(folder.jail, moved_from) as (fd, opened_status):
+            whole_diff = (
+                diff(None, os.pread(fd, LARGEST_DIFFED, 0), path.path)
+                if opened_status.st_size <= LARGEST_DIFFED
+                else None
+            )
+        if whole_diff is None or not whole_diff.is_whole or sum(map(len, pieces)) > LONGEST_DIFF:
+            raise ToolFault(
+                f"'{shown(moved_from.path)}' would become '{shown(path.path)}', which controls tools, editors or agents, and its content "
+                "cannot be shown, so nobody can allow it. Leave the move to a person."
+            )
+        pieces.append(whole_diff.text)
+    return "".join(pieces)
+
+
+def _called_a_folder(name: str, user_text: str) -> bool:
     """Tells whether the person's own words call this a folder."""
     name = re.escape(name)
     return bool(
-        re.search(rf"\b(folder|directory) ['\"`]?{name}\b|\b{name}/?['\"`]? (folder|directory)\b", words, re.IGNORECASE)
+        re.search(
+            rf"\b(folder|directory) ['\"`]?{name}\b|\b{name}/?['\"`]? (folder|directory)\b", user_text, re.IGNORECASE
+        )
     )
 
 
 def _require_free(folder: Folder, target: WorkspacePath, name: str) -> None:
-    found = folder.jail.stat(target)
-    if found is None:
+    status = folder.jail.stat(target)
+    if status is None:
         return
-    hint = f" To put it inside, say '{shown(target.child(name).path)}'." if stat.S_ISDIR(found.st_mode) else ""
+    hint = f" To put it inside, say '{shown(target.child(name).path)}'." if stat.S_ISDIR(status.st_mode) else ""
     raise FileExists(f"'{shown(target.path)}' exists already and is not overwritten.{hint}")
 
 
@@ -241,8 +273,8 @@ def _new_places(
 def _require_no_repository_within(source: WorkspacePath, target: WorkspacePath, new: list[WorkspacePath]) -> None:
     """A folder that git treats as a repository is not moved: its `commondir` may mean another folder elsewhere."""
     names: dict[WorkspacePath, list[str]] = {}
-    for place in new:
-        names.setdefault(place.parent, []).append(place.name)
+    for path in new:
+        names.setdefault(path.parent, []).append(path.name)
     if any(is_repository(inside) for folder, inside in names.items() if target.holds(folder)):
         raise OutsideWorkspace(
             f"'{shown(source.path)}' holds a folder that git takes for a repository, and is not moved by file tools."
@@ -272,22 +304,22 @@ def _move(folder: Folder, move: PlannedMove) -> None:
 # --- delete_file
 
 
-def _require_empty(folder: Folder, place: WorkspacePath) -> None:
-    count = len(folder.jail.names(place))
+def _require_empty(folder: Folder, path: WorkspacePath) -> None:
+    count = len(folder.jail.names(path))
     if count:
-        raise WrongKind(f"The folder '{shown(place.path)}' is not empty: it holds {count} entries. Delete those first.")
+        raise WrongKind(f"The folder '{shown(path.path)}' is not empty: it holds {count} entries. Delete those first.")
 
 
-def _shows_removal(folder: Folder, place: WorkspacePath) -> Diff:
-    found = folder.jail.stat(place)
-    if found is None:
-        return Diff(f"--- a/{place.path}\n+++ /dev/null\nNo longer there.\n")
-    if found.st_size > LARGEST_DIFFED:
-        with folder.jail.regular_file(place) as (fd, _):
-            head, tail = (os.pread(fd, EDGE_BYTES, at) for at in (0, max(0, found.st_size - EDGE_BYTES)))
-        described = summary(found.st_size, folder.sha256(place), head, tail)
-        return Diff(f"--- a/{place.path}\n+++ /dev/null\nToo large to be shown line by line.\n{described}")
-    return diff(folder.read(place, most=LARGEST_DIFFED).data, None, place.path)
+def _shows_removal(folder: Folder, path: WorkspacePath) -> Diff:
+    status = folder.jail.stat(path)
+    if status is None:
+        return Diff(f"--- a/{path.path}\n+++ /dev/null\nNo longer there.\n")
+    if status.st_size > LARGEST_DIFFED:
+        with folder.jail.regular_file(path) as (fd, _):
+            head, tail = (os.pread(fd, EDGE_BYTES, offset) for offset in (0, max(0, status.st_size - EDGE_BYTES)))
+        described = summary(status.st_size, folder.sha256(path), head, tail)
+        return Diff(f"--- a/{path.path}\n+++ /dev/null\nToo large to be shown line by line.\n{described}")
+    return diff(folder.read(path, most=LARGEST_DIFFED).data, None, path.path)
 
 
 def _remove(folder: Folder, removal: PlannedRemoval, state: str) -> None:

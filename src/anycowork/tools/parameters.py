@@ -12,6 +12,7 @@ from anycowork.domain.errors import BadParameters
 from anycowork.domain.tools import Parameters
 
 P = TypeVar("P", bound=Boundary)
+_MOST_PROBLEMS = 20  # of one call; a model that sends thousands of unknown keys needs no more to mend it
 
 EXPECTED = {
     "string": "text",
@@ -62,10 +63,10 @@ def schema_of(model: type[Boundary]) -> dict[str, JsonValue]:
 @cache
 def _schema_of(model: type[Boundary]) -> dict[str, JsonValue]:
     """Made once per model: pydantic takes milliseconds for it."""
-    whole: dict[str, JsonValue] = model.model_json_schema()
-    parts = whole.pop("$defs", {})
+    full_schema: dict[str, JsonValue] = model.model_json_schema()
+    parts = full_schema.pop("$defs", {})
     assert isinstance(parts, dict)
-    schema = _simplified(whole, parts)
+    schema = _simplified(full_schema, parts)
     assert isinstance(schema, dict)
     return schema
 
@@ -77,14 +78,14 @@ def _simplified(node: JsonValue, parts: dict[str, JsonValue]) -> JsonValue:
         return node
     if isinstance(reference := node.get("$ref"), str):
         return _simplified(parts[reference.removeprefix("#/$defs/")], parts)
-    kept = {key: _simplified(value, parts) for key, value in node.items() if not _is_noise(key, value)}
-    choices = kept.get("anyOf")
+    simplified = {key: _simplified(value, parts) for key, value in node.items() if not _is_noise(key, value)}
+    choices = simplified.get("anyOf")
     if isinstance(choices, list):
         real = [choice for choice in choices if choice != {"type": "null"}]
         if len(real) == 1 and isinstance(real[0], dict):
-            del kept["anyOf"]
-            kept = real[0] | kept
-    return kept
+            del simplified["anyOf"]
+            simplified = real[0] | simplified
+    return simplified
 
 
 def _is_noise(key: str, value: JsonValue) -> bool:
@@ -93,7 +94,11 @@ def _is_noise(key: str, value: JsonValue) -> bool:
 
 
 def _sentences(model: type[Boundary], error: ValidationError) -> list[str]:
-    return [_sentence(model, details) for details in error.errors(include_url=False, include_context=True)]
+    problems = error.errors(include_url=False, include_context=True)
+    sentences = [_sentence(model, details) for details in problems[:_MOST_PROBLEMS]]
+    if len(problems) > _MOST_PROBLEMS:
+        sentences.append(f"There are {len(problems) - _MOST_PROBLEMS:,} more problems.")
+    return sentences
 
 
 def _sentence(model: type[Boundary], details: ErrorDetails) -> str:
@@ -113,19 +118,19 @@ def _sentence(model: type[Boundary], details: ErrorDetails) -> str:
 
 
 def _known(model: type[Boundary]) -> str:
-    properties = schema_of(model).get("properties")
+    properties = _schema_of(model).get("properties")
     return ", ".join(properties) if isinstance(properties, dict) else ""
 
 
 def _expectation(model: type[Boundary], details: ErrorDetails) -> str:
-    properties = schema_of(model).get("properties")
+    properties = _schema_of(model).get("properties")
     described = properties.get(str(details["loc"][0])) if isinstance(properties, dict) else None
     kind = described.get("type") if isinstance(described, dict) and len(details["loc"]) == 1 else None
     return f" ({EXPECTED[kind]})" if isinstance(kind, str) and kind in EXPECTED else ""
 
 
 def seen(value: object) -> str:
-    shown = repr(value)
+    text = repr(value)
     kinds = {
         str: "the text",
         int: "the number",
@@ -134,4 +139,4 @@ def seen(value: object) -> str:
         dict: "the object",
         bool: "the value",
     }
-    return f"{kinds.get(type(value), 'the value')} {shown if len(shown) <= 80 else shown[:80] + '…'}"
+    return f"{kinds.get(type(value), 'the value')} {text if len(text) <= 80 else text[:80] + '…'}"

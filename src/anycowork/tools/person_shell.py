@@ -2,7 +2,7 @@
 
 The command has the rights, the home and the network of the server's user, because it is the person's own. It gets none of the server's
 variables beyond an allow-list. Where bubblewrap works, it runs in its own process namespace, so that nothing of it survives it or the
-server, and the server's data folder is empty for it. See docs/adr/0169.
+server, and the server's data folder is empty for it.
 """
 
 import codecs
@@ -13,7 +13,6 @@ from pathlib import Path
 
 from anycowork.domain.errors import ToolFault
 from anycowork.domain.person_commands import CommandEnd, CommandResult
-from anycowork.domain.ports import Workspace
 from anycowork.tools.child_process import ChildEnding, ChildLimits, run_child
 from anycowork.workspace.folder import Folder
 from anycowork.workspace.jail import working_folder
@@ -37,7 +36,7 @@ _ENDS = {
 }
 
 
-class LocalPersonShell:
+class PersonShell:
     """`bubblewrap` is its path, None where it does not work. `environ` is the server's environment."""
 
     def __init__(self, *, bubblewrap: str | None, data_dir: Path, environ: Mapping[str, str], seconds: float) -> None:
@@ -47,14 +46,16 @@ class LocalPersonShell:
         self._seconds = seconds
 
     async def run(
-        self, workspace: Workspace, command: str, *, on_output: Callable[[str], None], is_stopped: Callable[[], bool]
+        self, workspace: Folder, command: str, *, on_output: Callable[[str], None], is_stopped: Callable[[], bool]
     ) -> CommandResult:
-        if not isinstance(workspace, Folder):
-            raise TypeError("commands run in a workspace that LocalWorkspaces opened")
+        """Run the command as the server's user, without the server's secrets, until it ends. Then none of its processes is left.
+
+        `is_stopped` is asked while it runs. Raises: ToolFault if it cannot be started.
+        """
         decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
         try:
             with workspace.jail.folder(WorkspacePath(())) as root:
-                ended = await run_child(
+                child = await run_child(
                     [*self._namespace(), _shell(), "-c", "--", command],
                     cwd=working_folder(root, workspace.jail.root, WorkspacePath(())),
                     env=self._environment(),
@@ -64,9 +65,9 @@ class LocalPersonShell:
                 )
         except OSError as error:
             raise ToolFault(f"The command could not be started ({error.strerror}).") from error
-        how = CommandEnd.STOPPED if is_stopped() else _ENDS[ended.how]
-        code = ended.exit_code if how is CommandEnd.EXITED else None
-        return CommandResult(how, code, ended.output.decode(errors="replace"), ended.seconds)
+        how = CommandEnd.STOPPED if is_stopped() else _ENDS[child.how]
+        code = child.exit_code if how is CommandEnd.EXITED else None
+        return CommandResult(how, code, child.output.decode(errors="replace"), child.seconds)
 
     def _namespace(self) -> list[str]:
         """Returns the words that give the command its own processes and an empty data folder; nothing else is changed for it."""
@@ -78,12 +79,14 @@ class LocalPersonShell:
         ]
 
     def _environment(self) -> dict[str, str]:
-        kept = {name: value for name, value in self._environ.items() if name in _OF_PERSON or name.startswith("LC_")}
-        return {"PATH": os.defpath, **kept, **_OWN}
+        session_variables = {
+            name: value for name, value in self._environ.items() if name in _OF_PERSON or name.startswith("LC_")
+        }
+        return {"PATH": os.defpath, **session_variables, **_OWN}
 
 
 def _shell() -> str:
-    found = shutil.which("bash") or shutil.which("sh")
-    if found is None:
+    shell = shutil.which("bash") or shutil.which("sh")
+    if shell is None:
         raise ToolFault("There is no shell on this machine, so no command can be run.")
-    return str(Path(found).absolute())
+    return str(Path(shell).absolute())

@@ -25,6 +25,7 @@ from anycowork.tools.built_in_tool import BuiltInTool, folder_of, payload_of
 from anycowork.tools.parameters import LineNumber, PathText
 from anycowork.tools.syntax_check import check_syntax
 from anycowork.workspace.folder import FileContents, Folder
+from anycowork.workspace.hard_links import told_file
 from anycowork.workspace.jail import kind_of
 from anycowork.workspace.landlock_threads import reading
 from anycowork.workspace.paths import WorkspacePath, shown
@@ -32,6 +33,7 @@ from anycowork.workspace.text import decode, lines_of
 from anycowork.workspace.walk import FolderWalk, WalkEntry
 
 LARGEST_READ = 10_000_000
+LARGEST_SCANNED = 256 << 20  # bytes that are gone through for lines, counts and a hash: about a second
 MOST_LISTED = 2_000
 _SIGNATURES = (
     (b"\x89PNG", "a PNG image"),
@@ -53,12 +55,12 @@ _LOOKED_AT = 500  # files whose names are compared with a missing one
 def prepared_for_reading(tool: str, path: str, parameters: Parameters, tool_context: ToolContext) -> Prepared:
     """Returns the existing place that `path` leads to. Raises: FileMissing with the nearest name, OutsideWorkspace."""
     folder = folder_of(tool_context)
-    place, found = folder.jail.find(path)
-    if found is None:
+    workspace_path, status = folder.jail.find(path)
+    if status is None:
         raise FileMissing(
-            f"There is no '{shown(place.path)}' in the workspace. {suggestion(folder, place, tool_context.hidden)}"
+            f"There is no '{shown(workspace_path.path)}' in the workspace. {suggestion(folder, workspace_path, tool_context.hidden)}"
         )
-    return Prepared(tool=tool, parameters=parameters, resource=place.resource, payload=place)
+    return Prepared(tool=tool, parameters=parameters, resource=workspace_path.resource, payload=workspace_path)
 
 
 class ReadFileParameters(Boundary):
@@ -89,8 +91,8 @@ class ReadFile(BuiltInTool[ReadFileParameters]):
 
     async def run(self, prepared: Prepared, tool_context: ToolContext) -> ToolResult:
         args = ReadFileParameters.model_validate(prepared.parameters)
-        folder, place = folder_of(tool_context), payload_of(prepared, WorkspacePath)
-        return await reading(lambda: _read(folder, place, args))
+        folder, path = folder_of(tool_context), payload_of(prepared, WorkspacePath)
+        return await reading(lambda: _read(folder, path, args))
 
 
 class ListDirectoryParameters(Boundary):
@@ -113,8 +115,8 @@ class ListDirectory(BuiltInTool[ListDirectoryParameters]):
 
     async def run(self, prepared: Prepared, tool_context: ToolContext) -> ToolResult:
         args = ListDirectoryParameters.model_validate(prepared.parameters)
-        folder, place = folder_of(tool_context), payload_of(prepared, WorkspacePath)
-        return await reading(lambda: _list(folder, place, args, tool_context.hidden))
+        folder, path = folder_of(tool_context), payload_of(prepared, WorkspacePath)
+        return await reading(lambda: _list(folder, path, args, tool_context.hidden))
 
 
 class GetFileInfoParameters(Boundary):
@@ -134,103 +136,127 @@ class GetFileInfo(BuiltInTool[GetFileInfoParameters]):
         return prepared_for_reading(self.name, args.path, parameters, tool_context)
 
     async def run(self, prepared: Prepared, tool_context: ToolContext) -> ToolResult:
-        folder, place = folder_of(tool_context), payload_of(prepared, WorkspacePath)
-        return await reading(lambda: _info(folder, place))
+        folder, path = folder_of(tool_context), payload_of(prepared, WorkspacePath)
+        return await reading(lambda: _info(folder, path))
 
 
-def suggestion(folder: Folder, place: WorkspacePath, hidden: HiddenPathRules) -> str:
+def suggestion(folder: Folder, missing_path: WorkspacePath, hidden: HiddenPathRules) -> str:
     """Suggests what a missing path may have meant: the same name elsewhere, else a similar name in the same folder."""
-    elsewhere = [path for path in bare_lines(folder.overview(_LOOKED_AT, hidden)) if path.endswith(f"/{place.name}")]
+    elsewhere = [
+        path for path in bare_lines(folder.overview(_LOOKED_AT, hidden)) if path.endswith(f"/{missing_path.name}")
+    ]
     if elsewhere:
         return f"Did you mean '{elsewhere[0]}'?"
     try:
-        names = [name for name in folder.jail.names(place.parent) if not hidden.hides(place.parent.child(name).path)]
+        names = [
+            name
+            for name in folder.jail.names(missing_path.parent)
+            if not hidden.hides(missing_path.parent.child(name).path)
+        ]
     except ToolFault:
-        return f"There is no folder '{shown(place.parent.path)}' either; list_directory shows what is there."
-    close = difflib.get_close_matches(place.name, names[:2000], n=1)
+        return f"There is no folder '{shown(missing_path.parent.path)}' either; list_directory shows what is there."
+    close = difflib.get_close_matches(missing_path.name, names[:2000], n=1)
     if not close:
         return "list_directory shows what is there."
-    return f"Did you mean '{shown(place.parent.child(close[0]).path)}'?"
+    return f"Did you mean '{shown(missing_path.parent.child(close[0]).path)}'?"
 
 
 # --- read_file
 
 
-def _read(folder: Folder, place: WorkspacePath, args: ReadFileParameters) -> ToolResult:
-    contents = folder.read_up_to(place, LARGEST_READ)
-    return _read_part(folder, place, args) if contents is None else _result(place, contents, args)
+def _read(folder: Folder, path: WorkspacePath, args: ReadFileParameters) -> ToolResult:
+    contents = folder.read_up_to(path, LARGEST_READ)
+    if contents is None and (size := _size(folder, path)) > LARGEST_SCANNED and args.end_line is None:
+        return _only_size(path, size)
+    return _read_part(folder, path, args) if contents is None else _result(path, contents, args)
 
 
-def _result(place: WorkspacePath, contents: FileContents, args: ReadFileParameters) -> ToolResult:
-    facts: dict[str, JsonValue] = {"path": place.path, "sha256": contents.sha256, "bytes": len(contents.data)}
+def _result(path: WorkspacePath, contents: FileContents, args: ReadFileParameters) -> ToolResult:
+    facts: dict[str, JsonValue] = {"path": path.path, "sha256": contents.sha256, "bytes": len(contents.data)}
     text = decode(contents.data)
     if text is None:
-        return _described(place, contents.data, facts)
+        return _described(path, contents.data, facts)
     lines = lines_of(text.body)
     facts |= {"lines": len(lines), "whole": True}
-    if (parsed := check_syntax(place.path, contents.data)) and not parsed.ok:
+    if (parsed := check_syntax(path.path, contents.data)) and not parsed.ok:
         facts["remark"] = parsed.message
     if args.start_line is None and args.end_line is None:
         return ToolResult(status=CallStatus.OK, content=text.body, facts=facts)
-    return _lines_read(place, lines, args, facts)
+    return _lines_read(path, lines, args, facts)
 
 
 def _lines_read(
-    place: WorkspacePath, lines: list[str], args: ReadFileParameters, facts: dict[str, JsonValue]
+    path: WorkspacePath, lines: list[str], args: ReadFileParameters, facts: dict[str, JsonValue]
 ) -> ToolResult:
     start = args.start_line or 1
     end = min(args.end_line or len(lines), len(lines))
     if start > max(len(lines), 1):
         raise NoMatch(
-            f"'{shown(place.path)}' has only {len(lines)} line{'' if len(lines) == 1 else 's'}; line {start} is beyond its end."
+            f"'{shown(path.path)}' has only {len(lines)} line{'' if len(lines) == 1 else 's'}; line {start} is beyond its end."
         )
     facts["whole"] = start == 1 and end == len(lines)
     return ToolResult(status=CallStatus.OK, content="".join(lines[start - 1 : end]), facts=facts)
 
 
-def _described(place: WorkspacePath, data: bytes, facts: dict[str, JsonValue]) -> ToolResult:
+def _described(path: WorkspacePath, data: bytes, facts: dict[str, JsonValue]) -> ToolResult:
     kind = next((kind for signature, kind in _SIGNATURES if data.startswith(signature)), None)
-    kind = kind or mimetypes.guess_type(place.name)[0] or "binary data"
-    content = f"'{shown(place.path)}' is not text: {kind}, {len(data):,} bytes, sha256 {facts['sha256']}."
+    kind = kind or mimetypes.guess_type(path.name)[0] or "binary data"
+    content = f"'{shown(path.path)}' is not text: {kind}, {len(data):,} bytes, sha256 {facts['sha256']}."
     return ToolResult(status=CallStatus.OK, content=content, facts=facts | {"kind": kind, "lines": 0, "whole": False})
+
+
+def _size(folder: Folder, path: WorkspacePath) -> int:
+    status = folder.jail.stat(path)
+    return status.st_size if status is not None else 0
+
+
+def _only_size(path: WorkspacePath, size: int) -> ToolResult:
+    """A file of many gigabytes may be almost nothing on the disk; going through it would hold a thread for minutes."""
+    content = (
+        f"'{shown(path.path)}' is too large to be read whole: {size:,} bytes. Use grep, or give start_line and end_line within "
+        f"its first {LARGEST_SCANNED:,} bytes."
+    )
+    return ToolResult(status=CallStatus.OK, content=content, facts={"path": path.path, "bytes": size, "whole": False})
 
 
 @dataclass(slots=True)
 class _Part:
-    """Requested lines picked from a stream, with hash and counts of the whole file."""
+    """Requested lines picked from a stream, with hash and counts of the whole file, or of as much as was gone through."""
 
     picked: list[bytes]
     lines: int
     size: int
     sha256: str
+    is_cut: bool = False
 
 
-def _read_part(folder: Folder, place: WorkspacePath, args: ReadFileParameters) -> ToolResult:
+def _read_part(folder: Folder, path: WorkspacePath, args: ReadFileParameters) -> ToolResult:
     """Reads a file too large for memory: the requested lines, or a description."""
-    part = _pick(folder, place, args.start_line or 1, args.end_line or 0)
-    facts: dict[str, JsonValue] = {
-        "path": place.path,
-        "sha256": part.sha256,
-        "bytes": part.size,
-        "lines": part.lines,
-        "whole": False,
-    }
+    part = _pick(folder, path, args.start_line or 1, args.end_line or 0)
+    facts: dict[str, JsonValue] = {"path": path.path, "bytes": part.size, "whole": False}
+    if not part.is_cut:
+        facts |= {"sha256": part.sha256, "lines": part.lines}
+    elif not part.picked:
+        return _only_size(path, part.size)
     text = decode(b"".join(part.picked))
     if args.end_line is None or text is None:
         how = "Use grep, or give start_line and end_line." if text is not None else "It is not text."
         content = (
-            f"'{shown(place.path)}' is too large to be read whole: {part.size:,} bytes, {part.lines:,} lines. {how}"
+            f"'{shown(path.path)}' is too large to be read whole: {part.size:,} bytes, {part.lines:,} lines. {how}"
         )
         return ToolResult(status=CallStatus.OK, content=content, facts=facts)
     return ToolResult(status=CallStatus.OK, content=text.body, facts=facts)
 
 
-def _pick(folder: Folder, place: WorkspacePath, start: int, end: int) -> _Part:
+def _pick(folder: Folder, path: WorkspacePath, start: int, end: int) -> _Part:
     part = _Part(picked=[], lines=0, size=0, sha256="")
     digest = hashlib.sha256()
     remaining = LARGEST_READ
-    with folder.jail.regular_file(place) as (fd, _):
+    with told_file(folder.jail, path) as (fd, status):
         for piece in _pieces(fd):
+            if part.size >= LARGEST_SCANNED:
+                part.is_cut, part.size = True, status.st_size
+                break
             digest.update(piece)
             part.size += len(piece)
             if start <= part.lines + 1 <= end and remaining > 0:
@@ -251,18 +277,18 @@ def _pieces(fd: int) -> Iterator[bytes]:
 # --- list_directory and get_file_info
 
 
-def _list(folder: Folder, place: WorkspacePath, args: ListDirectoryParameters, hidden: HiddenPathRules) -> ToolResult:
+def _list(folder: Folder, path: WorkspacePath, args: ListDirectoryParameters, hidden: HiddenPathRules) -> ToolResult:
     leave_out = frozenset() if args.include_ignored else frozenset({".git"})
     walk = FolderWalk(
         folder.jail, depth=args.depth, most=MOST_LISTED, with_ignored=args.include_ignored, leave_out=leave_out
     )
-    seen = (entry for entry in walk.entries(place) if not hidden.hides(entry.place.path))
+    seen = (entry for entry in walk.entries(path) if not hidden.hides(entry.place.path))
     entries = sorted(seen, key=lambda entry: entry.place.parts)
-    lines = [_listed(entry, place) for entry in entries]
+    lines = [_listed(entry, path) for entry in entries]
     if walk.cut:
         lines.append(f"… cut after {len(entries)} entries: list a folder deeper down.")
     content = "\n".join(lines) or "The folder is empty."
-    facts: dict[str, JsonValue] = {"path": place.path, "entries": len(entries), "cut": walk.cut}
+    facts: dict[str, JsonValue] = {"path": path.path, "entries": len(entries), "cut": walk.cut}
     if not walk.cut and (counted := _counted(entries)):
         facts["remark"] = counted
     return ToolResult(status=CallStatus.OK, content=content, facts=facts)
@@ -283,31 +309,32 @@ def _listed(entry: WalkEntry, start: WorkspacePath) -> str:
     return path if entry.kind == "file" else f"{path} ({entry.kind})"
 
 
-def _info(folder: Folder, place: WorkspacePath) -> ToolResult:
-    found = folder.jail.stat(place)
-    if found is None:
-        raise FileMissing(f"There is no '{shown(place.path)}' in the workspace any more.")
-    changed = datetime.fromtimestamp(found.st_mtime, UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
+def _info(folder: Folder, path: WorkspacePath) -> ToolResult:
+    status = folder.jail.stat(path)
+    if status is None:
+        raise FileMissing(f"There is no '{shown(path.path)}' in the workspace any more.")
+    changed = datetime.fromtimestamp(status.st_mtime, UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
     facts: dict[str, JsonValue] = {
-        "path": place.path,
-        "kind": kind_of(found.st_mode),
-        "bytes": found.st_size,
-        "mode": f"{stat.S_IMODE(found.st_mode):o}",
+        "path": path.path,
+        "kind": kind_of(status.st_mode),
+        "bytes": status.st_size,
+        "mode": f"{stat.S_IMODE(status.st_mode):o}",
         "modified": changed,
     }
-    if stat.S_ISREG(found.st_mode):
-        facts["sha256"] = folder.sha256(place)
-        facts |= _text_facts(folder, place, found.st_size)
-    if stat.S_ISDIR(found.st_mode):
+    if stat.S_ISREG(status.st_mode):
+        if status.st_size <= LARGEST_SCANNED:
+            facts["sha256"] = folder.sha256(path)
+        facts |= _text_facts(folder, path, status.st_size)
+    if stat.S_ISDIR(status.st_mode):
         del facts["bytes"]
-        facts["entries"] = len(folder.jail.names(place))
+        facts["entries"] = len(folder.jail.names(path))
     return ToolResult(
         status=CallStatus.OK, content="\n".join(f"{name}: {value}" for name, value in facts.items()), facts=facts
     )
 
 
-def _text_facts(folder: Folder, place: WorkspacePath, size: int) -> dict[str, JsonValue]:
+def _text_facts(folder: Folder, path: WorkspacePath, size: int) -> dict[str, JsonValue]:
     if size > LARGEST_READ:
         return {}
-    text = decode(folder.read(place, most=LARGEST_READ).data)
+    text = decode(folder.read(path, most=LARGEST_READ).data)
     return {"text": False} if text is None else {"text": True, "lines": len(lines_of(text.body))}

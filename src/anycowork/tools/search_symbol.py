@@ -11,7 +11,7 @@ from typing import IO, Literal
 from pydantic import BaseModel, Field, ValidationError
 
 from anycowork.domain.boundary import Boundary
-from anycowork.domain.errors import ToolFault
+from anycowork.domain.errors import DeniedByRule, ToolFault
 from anycowork.domain.tool_ports import Prepared, ToolContext
 from anycowork.domain.tools import CallStatus, Parameters, ToolDisplay, ToolKind, ToolResult
 from anycowork.domain.values import value
@@ -137,36 +137,36 @@ class SearchSymbol(BuiltInTool[SearchSymbolParameters]):
 
     async def run(self, prepared: Prepared, tool_context: ToolContext) -> ToolResult:
         args = SearchSymbolParameters.model_validate(prepared.parameters)
-        folder, place = folder_of(tool_context), payload_of(prepared, WorkspacePath)
+        folder, path = folder_of(tool_context), payload_of(prepared, WorkspacePath)
         # The last part of a dotted name is what its definition contains.
         name = re.split(r"\.|::", args.name.strip(".:"))[-1] or args.name
-        found = await self._ripgrep.find(
-            tool_context, place, [name], ["--fixed-strings", "--word-regexp", "--case-sensitive"]
+        matches = await self._ripgrep.find(
+            tool_context, path, [name], ["--fixed-strings", "--word-regexp", "--case-sensitive"]
         )
-        candidates, cut = await reading(lambda: _candidates(folder, found))
+        candidates, cut = await reading(lambda: _candidates(folder, matches))
         answer = await _parse(name, [candidate for candidate in candidates if candidate.language])
         guessed = _guesses(name, candidates, answer)
-        definitions = [each for each in answer.definitions + guessed if _fits(each.kind, args.kind)]
-        return with_left_out(_result(args, definitions, candidates, cut=cut), found)
+        definitions = [definition for definition in answer.definitions + guessed if _fits(definition.kind, args.kind)]
+        return with_left_out(_result(args, definitions, candidates, cut=cut), matches)
 
 
-def _candidates(folder: Folder, found: SearchMatches) -> tuple[list[_Candidate], bool]:
+def _candidates(folder: Folder, matches: SearchMatches) -> tuple[list[_Candidate], bool]:
     """Returns the files that contain the name, those that seem to define it first."""
     by_file: dict[WorkspacePath, list[MatchedLine]] = {}
-    for line in found.lines:
+    for line in matches.lines:
         by_file.setdefault(line.place, []).append(line)
     ordered = sorted(by_file.items(), key=lambda item: -sum(_looks_defining(line.text) for line in item[1]))
     candidates: list[_Candidate] = []
     remaining = MOST_TEXT
-    for place, lines in ordered[:MOST_PARSED]:
+    for path, lines in ordered[:MOST_PARSED]:
         try:
-            text = decode(folder.read(place, most=min(remaining, LARGEST_PARSED)).data)
-        except ToolFault:
+            text = decode(folder.read(path, most=min(remaining, LARGEST_PARSED)).data)
+        except (ToolFault, DeniedByRule):
             text = None
-        language = _LANGUAGES.get(PurePosixPath(place.name).suffix.lower()) if text else None
+        language = _LANGUAGES.get(PurePosixPath(path.name).suffix.lower()) if text else None
         remaining -= len(text.body) if text else 0
-        candidates.append(_Candidate(place, language, text.body if text else "", tuple(lines)))
-    return candidates, found.cut or len(ordered) > MOST_PARSED
+        candidates.append(_Candidate(path, language, text.body if text else "", tuple(lines)))
+    return candidates, matches.cut or len(ordered) > MOST_PARSED
 
 
 def _looks_defining(line: str) -> bool:
@@ -179,7 +179,7 @@ async def _parse(name: str, candidates: list[_Candidate]) -> _Answer:
     if not candidates:
         return nothing
     with await asyncio.to_thread(_request, name, candidates) as request:
-        ended = await run_child(
+        child = await run_child(
             [sys.executable, "-I", str(_WORKER)],
             cwd="/",
             env={},
@@ -187,16 +187,19 @@ async def _parse(name: str, candidates: list[_Candidate]) -> _Answer:
             stdin=request,
             errors_apart=True,
         )
-    if ended.how is not ChildEnding.ITSELF or ended.exit_code != 0:
+    if child.how is not ChildEnding.ITSELF or child.exit_code != 0:
         return nothing
     try:
-        return _Answer.model_validate_json(ended.output)
+        return _Answer.model_validate_json(child.output)
     except ValidationError:
         return nothing
 
 
 def _request(name: str, candidates: list[_Candidate]) -> IO[bytes]:
-    files = [{"path": each.place.path, "language": each.language, "text": each.text} for each in candidates]
+    files = [
+        {"path": candidate.place.path, "language": candidate.language, "text": candidate.text}
+        for candidate in candidates
+    ]
     request = tempfile.TemporaryFile()  # noqa: SIM115  # noqa: SIM115  # the caller closes it
     request.write(json.dumps({"name": name, "files": files}).encode())
     request.seek(0)
@@ -220,17 +223,20 @@ def _guesses(name: str, candidates: list[_Candidate], answer: _Answer) -> list[D
     return guesses
 
 
-def _fits(kind: str, wanted: str | None) -> bool:
-    return wanted is None or kind == wanted or any({kind, wanted} <= family for family in _FAMILIES)
+def _fits(kind: str, expected_kind: str | None) -> bool:
+    return (
+        expected_kind is None or kind == expected_kind or any({kind, expected_kind} <= family for family in _FAMILIES)
+    )
 
 
 def _result(
     args: SearchSymbolParameters, definitions: list[Definition], candidates: list[_Candidate], *, cut: bool
 ) -> ToolResult:
-    texts = {(line.place.path, line.number): line.text for each in candidates for line in each.lines}
+    texts = {(line.place.path, line.number): line.text for candidate in candidates for line in candidate.lines}
     lines = [
-        f"{shown(each.path, 1000)}:{each.line}-{each.end_line}: {each.kind}: {texts.get((each.path, each.line), '').strip()}"
-        for each in definitions[:MAX_SHOWN]
+        f"{shown(definition.path, 1000)}:{definition.line}-{definition.end_line}: {definition.kind}: "
+        f"{texts.get((definition.path, definition.line), '').strip()}"
+        for definition in definitions[:MAX_SHOWN]
     ]
     if not lines:
         mentions = sum(len(candidate.lines) for candidate in candidates)

@@ -57,12 +57,12 @@ class Grep(BuiltInTool[GrepParameters]):
 
     async def run(self, prepared: Prepared, tool_context: ToolContext) -> ToolResult:
         args = GrepParameters.model_validate(prepared.parameters)
-        place = payload_of(prepared, WorkspacePath)
+        path = payload_of(prepared, WorkspacePath)
         options = [_CASE[args.case], f"--context={args.context}"]
         if args.glob is not None:
             options.append(f"--glob={args.glob}")
-        found = await self._ripgrep.find(tool_context, place, [args.pattern], options)
-        return with_left_out(_grep_result(found, args.pattern, place), found)
+        matches = await self._ripgrep.find(tool_context, path, [args.pattern], options)
+        return with_left_out(_grep_result(matches, args.pattern, path), matches)
 
 
 class SearchCodeParameters(Boundary):
@@ -91,10 +91,10 @@ class SearchCode(BuiltInTool[SearchCodeParameters]):
 
     async def run(self, prepared: Prepared, tool_context: ToolContext) -> ToolResult:
         args = SearchCodeParameters.model_validate(prepared.parameters)
-        place = payload_of(prepared, WorkspacePath)
-        words = list(dict.fromkeys(args.query.split()))[:20] or [args.query]
-        found = await self._ripgrep.find(tool_context, place, words, ["--fixed-strings", "--smart-case"])
-        return with_left_out(_ranked_result(found, args.query, words, place), found)
+        path = payload_of(prepared, WorkspacePath)
+        query_words = list(dict.fromkeys(args.query.split()))[:20] or [args.query]
+        matches = await self._ripgrep.find(tool_context, path, query_words, ["--fixed-strings", "--smart-case"])
+        return with_left_out(_ranked_result(matches, args.query, query_words, path), matches)
 
 
 def format_matches(line: MatchedLine) -> str:
@@ -102,13 +102,13 @@ def format_matches(line: MatchedLine) -> str:
     return f"{shown(line.place.path, 1000)}{mark}{line.number}{mark} {line.text}"
 
 
-def _grep_result(found: SearchMatches, pattern: str, place: WorkspacePath) -> ToolResult:
-    lines = found.lines[:MAX_MATCHES]
+def _grep_result(search_matches: SearchMatches, pattern: str, path: WorkspacePath) -> ToolResult:
+    lines = search_matches.lines[:MAX_MATCHES]
     matches = sum(line.matched for line in lines)
-    cut = found.cut or len(found.lines) > MAX_MATCHES
+    cut = search_matches.cut or len(search_matches.lines) > MAX_MATCHES
     facts = {"matches": matches, "files": len({line.place for line in lines if line.matched}), "cut": cut}
     if not lines:
-        return ToolResult(status=CallStatus.OK, content=_nothing(pattern, place, cut=cut), facts=dict(facts))
+        return ToolResult(status=CallStatus.OK, content=_nothing(pattern, path, cut=cut), facts=dict(facts))
     content = "\n".join(_with_gaps(lines))
     if cut:
         content += f"\n… there is more than these {len(lines)} lines: search a smaller folder, or for something rarer."
@@ -128,38 +128,42 @@ def _with_gaps(lines: Sequence[MatchedLine]) -> list[str]:
     return texts
 
 
-def _nothing(what: str, place: WorkspacePath, *, cut: bool) -> str:
-    where = "the workspace" if place.is_root else f"'{shown(place.path)}'"
+def _nothing(query: str, path: WorkspacePath, *, cut: bool) -> str:
+    where = "the workspace" if path.is_root else f"'{shown(path.path)}'"
     until = " before the search was cut short" if cut else ""
-    return f"Nothing in {where} matches '{what[:200]}'{until}. Ignored and binary files were not searched."
+    return f"Nothing in {where} matches '{query[:200]}'{until}. Ignored and binary files were not searched."
 
 
-def _ranked_result(found: SearchMatches, query: str, words: list[str], place: WorkspacePath) -> ToolResult:
-    files = [list(lines) for _, lines in groupby(found.lines, key=lambda line: line.place)]
-    files.sort(key=lambda lines: _rank(lines, query, words))
-    facts = {"matches": len(found.lines), "files": len(files), "cut": found.cut}
+def _ranked_result(
+    search_matches: SearchMatches, query: str, query_words: list[str], path: WorkspacePath
+) -> ToolResult:
+    files = [list(lines) for _, lines in groupby(search_matches.lines, key=lambda line: line.place)]
+    files.sort(key=lambda lines: _rank(lines, query, query_words))
+    facts = {"matches": len(search_matches.lines), "files": len(files), "cut": search_matches.cut}
     if not files:
-        return ToolResult(status=CallStatus.OK, content=_nothing(query, place, cut=found.cut), facts=dict(facts))
+        return ToolResult(
+            status=CallStatus.OK, content=_nothing(query, path, cut=search_matches.cut), facts=dict(facts)
+        )
     texts: list[str] = []
     for lines in files[:MAX_FILES]:
-        best = sorted(lines, key=lambda line: (-_hits(line.text, words), line.number))[:LINES_PER_FILE]
+        best = sorted(lines, key=lambda line: (-_hits(line.text, query_words), line.number))[:LINES_PER_FILE]
         texts += [format_matches(line) for line in sorted(best, key=lambda line: line.number)]
         if len(lines) > len(best):
             texts.append(f"  … and {len(lines) - len(best)} more lines in {shown(lines[0].place.path, 1000)}")
-    if len(files) > MAX_FILES or found.cut:
+    if len(files) > MAX_FILES or search_matches.cut:
         texts.append(f"… there are more files than these {min(len(files), MAX_FILES)}: use more or rarer words.")
     return ToolResult(status=CallStatus.OK, content="\n".join(texts), facts=dict(facts))
 
 
-def _rank(lines: list[MatchedLine], query: str, words: list[str]) -> tuple[float, float, int, str]:
+def _rank(lines: list[MatchedLine], query: str, query_words: list[str]) -> tuple[float, float, int, str]:
     """Ranks files with the whole phrase first, then with more of the words, then with more of them in one line; then by name."""
     path = lines[0].place.path
     everything = "\n".join(line.text for line in lines)
     phrase = query.casefold() in everything.casefold()
-    closest = max(_hits(line.text, words) for line in lines)
-    return (-float(phrase), -(_hits(everything, words) + 0.5 * _hits(path, words)), -closest, path)
+    closest = max(_hits(line.text, query_words) for line in lines)
+    return (-float(phrase), -(_hits(everything, query_words) + 0.5 * _hits(path, query_words)), -closest, path)
 
 
-def _hits(text: str, words: list[str]) -> int:
+def _hits(text: str, query_words: list[str]) -> int:
     folded = text.casefold()
-    return sum(word.casefold() in folded for word in words)
+    return sum(word.casefold() in folded for word in query_words)

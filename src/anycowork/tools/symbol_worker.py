@@ -49,7 +49,7 @@ _NOT_DEFINING = re.compile(r"import|use_|export_spec|parameter|argument|_call|ca
 
 
 def main() -> None:
-    request = json.load(sys.stdin)
+    request = json.load(sys.stdin)  # noqa: TID251  # our own process wrote it
     definitions: list[dict[str, object]] = []
     unparsed: list[str] = []
     for file in request["files"]:
@@ -66,12 +66,12 @@ def definitions_in(name: str, language: str, text: str, path: str) -> list[dict[
 
     source = text.encode()
     root = get_parser(language).parse(source).root_node  # type: ignore[arg-type]  # the language's name comes as data
-    found: dict[int, dict[str, object]] = {}
-    for place in re.finditer(rb"(?<![\w$])" + re.escape(name.encode()) + rb"(?![\w$])", source):
-        leaf = root.descendant_for_byte_range(place.start(), place.end())
+    definitions: dict[int, dict[str, object]] = {}
+    for occurrence in re.finditer(rb"(?<![\w$])" + re.escape(name.encode()) + rb"(?![\w$])", source):
+        leaf = root.descendant_for_byte_range(occurrence.start(), occurrence.end())
         defining = defining_node(leaf) if leaf is not None else None
         if defining is not None:
-            found.setdefault(
+            definitions.setdefault(
                 defining.start_byte,
                 {
                     "path": path,
@@ -80,7 +80,7 @@ def definitions_in(name: str, language: str, text: str, path: str) -> list[dict[
                     "kind": kind_of(defining),
                 },
             )
-    return list(found.values())
+    return list(definitions.values())
 
 
 def defining_node(leaf: "Node") -> "Node | None":
@@ -101,7 +101,9 @@ def _is_name_of(child: "Node", node: "Node") -> bool:
     if _WRAPPERS.search(node.type) and node.type != "variable_declarator" and node.type != "init_declarator":
         return False
     fields = ("name", "declarator", "left")
-    return any((named := node.child_by_field_name(field)) is not None and named.id == child.id for field in fields)
+    return any(
+        (name_node := node.child_by_field_name(field)) is not None and name_node.id == child.id for field in fields
+    )
 
 
 def kind_of(node: "Node") -> str:

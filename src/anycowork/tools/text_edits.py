@@ -27,9 +27,9 @@ def apply_edits(text: TextFile, edits: Sequence[TextEdit], path: str) -> TextFil
     """Applies edits in order; each `find` must match exactly one place. Bytes outside these places stay. Raises: NoMatch."""
     body = text.body
     for number, edit in enumerate(edits, start=1):
-        what = f"Nothing was changed: 'find' of edit {number}" if len(edits) > 1 else "'find'"
+        subject = f"Nothing was changed: 'find' of edit {number}" if len(edits) > 1 else "'find'"
         loose = _loose_place(body, edit) if number * len(body) <= _MOST_LOOSE else None
-        start, end, new = loose or (*_only_place(body, edit.find, what, path, text.body), edit.replace)
+        start, end, new = loose or (*_only_place(body, edit.find, subject, path, text.body), edit.replace)
         body = body[:start] + with_line_ends(new, _newline_for(body[start:end], text)) + body[end:]
     return text.with_body(body)
 
@@ -59,66 +59,70 @@ def _loose_place(body: str, edit: TextEdit) -> tuple[int, int, str] | None:
     lines = bare_lines(edit.find.strip("\r\n"))
     if not edit.find.strip() or _first_places(body, edit.find):
         return None
-    found = _only_lines(body.split("\n"), [line.strip() for line in lines])
-    if found is None:
+    matching_rows = _only_lines(body.split("\n"), [line.strip() for line in lines])
+    if matching_rows is None:
         return None
-    start, rows = found
-    given = [_indent(line) for line in lines if line.strip()]
-    there = [_indent(row) for row, line in zip(rows, lines, strict=True) if line.strip()]
-    if len({len(is_) - len(was) for is_, was in zip(there, given, strict=True)}) != 1:
+    start, rows = matching_rows
+    given_indents = [_indent(line) for line in lines if line.strip()]
+    actual_indents = [_indent(row) for row, line in zip(rows, lines, strict=True) if line.strip()]
+    if len({len(is_) - len(was) for is_, was in zip(actual_indents, given_indents, strict=True)}) != 1:
         return None  # otherwise the lines in between would be indented by guesswork
     end = start + sum(len(row) + 1 for row in rows[:-1]) + len(_indent(rows[-1])) + len(lines[-1].strip())
-    return start, end, "\n".join(_moved(line, given[0], there[0]) for line in bare_lines(edit.replace.strip("\r\n")))
+    return (
+        start,
+        end,
+        "\n".join(_moved(line, given_indents[0], actual_indents[0]) for line in bare_lines(edit.replace.strip("\r\n"))),
+    )
 
 
-def _only_lines(rows: Sequence[str], wanted: Sequence[str]) -> tuple[int, Sequence[str]] | None:
+def _only_lines(rows: Sequence[str], expected: Sequence[str]) -> tuple[int, Sequence[str]] | None:
     """Returns the only rows that equal the wanted lines except for blanks around each, and where the first of them begins.
 
     It is one text search: its time grows with the file, whatever blanks it contains.
     """
     bare = [row.removesuffix("\r").strip(" \t") for row in rows]
-    text, passage = "\n".join(["", *bare, ""]), "\n".join(["", *wanted, ""])
-    at = text.find(passage)
-    if at < 0 or text.find(passage, at + 1) >= 0:
+    text, passage = "\n".join(["", *bare, ""]), "\n".join(["", *expected, ""])
+    position = text.find(passage)
+    if position < 0 or text.find(passage, position + 1) >= 0:
         return None
-    first = text.count("\n", 0, at)
-    return sum(len(row) + 1 for row in rows[:first]), rows[first : first + len(wanted)]
+    first = text.count("\n", 0, position)
+    return sum(len(row) + 1 for row in rows[:first]), rows[first : first + len(expected)]
 
 
 def _indent(line: str) -> str:
     return line[: len(line) - len(line.lstrip(" \t"))]
 
 
-def _moved(line: str, given: str, there: str) -> str:
-    return there + line.removeprefix(given) if line.strip() and line.startswith(given) else line
+def _moved(line: str, given_indent: str, actual_indent: str) -> str:
+    return actual_indent + line.removeprefix(given_indent) if line.strip() and line.startswith(given_indent) else line
 
 
-def _only_place(body: str, find: str, what: str, path: str, before: str) -> tuple[int, int]:
+def _only_place(body: str, find: str, subject: str, path: str, before: str) -> tuple[int, int]:
     """`before` is the file as it is, which an error shows."""
-    places = _first_places(body, find)
-    if len(places) == 1:
-        return places[0]
-    if not places:
-        raise NoMatch(f"{what} does not occur in '{path}'. {_nearest(before, find)}")
-    rows = ", ".join(str(body.count("\n", 0, start) + 1) for start, _ in places[:_MAX_SHOWN])
-    more = " and more" if len(places) > _MAX_SHOWN else ""
+    positions = _first_places(body, find)
+    if len(positions) == 1:
+        return positions[0]
+    if not positions:
+        raise NoMatch(f"{subject} does not occur in '{path}'. {_nearest(before, find)}")
+    rows = ", ".join(str(body.count("\n", 0, start) + 1) for start, _ in positions[:_MAX_SHOWN])
+    more = " and more" if len(positions) > _MAX_SHOWN else ""
     raise NoMatch(
-        f"{what} occurs several times in '{path}', on lines {rows}{more}. Give more of the text around it, so that it fits one place."
+        f"{subject} occurs several times in '{path}', on lines {rows}{more}. Give more of the text around it, so that it fits one place."
     )
 
 
 def _first_places(body: str, find: str) -> list[tuple[int, int]]:
     """Overlapping places count: they are ambiguous, too. A line feed in `find` also matches a Windows line end."""
-    wanted = find.replace("\r\n", "\n")
-    ends = _windows_ends(body) if "\n" in wanted else []
+    searched = find.replace("\r\n", "\n")
+    ends = _windows_ends(body) if "\n" in searched else []
     text = body.replace("\r\n", "\n") if ends else body
-    places: list[tuple[int, int]] = []
-    at = text.find(wanted)
-    while at >= 0 and len(places) <= _MAX_SHOWN:
-        end = at + len(wanted)
-        places.append((at + bisect_left(ends, at), end + bisect_left(ends, end)))
-        at = text.find(wanted, at + 1)
-    return places
+    positions: list[tuple[int, int]] = []
+    start = text.find(searched)
+    while start >= 0 and len(positions) <= _MAX_SHOWN:
+        end = start + len(searched)
+        positions.append((start + bisect_left(ends, start), end + bisect_left(ends, end)))
+        start = text.find(searched, start + 1)
+    return positions
 
 
 def _windows_ends(body: str) -> list[int]:
@@ -147,8 +151,11 @@ def _best_line(lines: Sequence[str], find: str) -> int | None:
     """Returns the line that shares most words with the first distinctive line of `find`; only searches the start of a long file."""
     near = sum(1 for _ in takewhile(lambda length: length < _MOST_COMPARED, accumulate(map(len, lines))))
     rows = [set(_words(line)) for line in lines[: near + 1]]
-    for wanted in (set(words) for words in _word_lists(find)):
-        scores = ((len(wanted & words) / len(wanted | words), -row) for row, words in enumerate(rows))
+    for expected_words in (set(line_words) for line_words in _word_lists(find)):
+        scores = (
+            (len(expected_words & line_words) / len(expected_words | line_words), -row)
+            for row, line_words in enumerate(rows)
+        )
         score, row = max(scores, default=(0.0, 0))
         if score >= 0.3:
             return -row
@@ -157,7 +164,7 @@ def _best_line(lines: Sequence[str], find: str) -> int | None:
 
 def _word_lists(find: str) -> Iterator[list[str]]:
     candidates = sorted(find.split("\n", 10)[:10], key=lambda line: -len(_words(line)))[:3]
-    yield from (words for words in map(_words, candidates) if words)
+    yield from (line_words for line_words in map(_words, candidates) if line_words)
 
 
 def _words(line: str) -> list[str]:

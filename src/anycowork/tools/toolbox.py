@@ -1,13 +1,15 @@
 """Implements the `Toolbox` port: built-in tools, and beside them those of other sources (plugins, MCP servers).
 It does not decide which of these tools a role is shown and may call."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Protocol
 
 from anycowork.domain.tool_ports import Tool
 from anycowork.domain.tools import ToolSpec
-from anycowork.sandbox.egress import Egress
+from anycowork.sandbox.network.egress import Egress
+from anycowork.sandbox.remote.remote_runs import RemoteRuns
 from anycowork.sandbox.sandbox import Sandbox
+from anycowork.tools.ask_agent import AskAgent
 from anycowork.tools.execute_command import ExecuteCommand
 from anycowork.tools.move_and_delete import DeleteFile, MoveFile
 from anycowork.tools.read_history import ReadHistory
@@ -15,6 +17,8 @@ from anycowork.tools.read_tools import GetFileInfo, ListDirectory, ReadFile
 from anycowork.tools.ripgrep import Ripgrep, find_ripgrep
 from anycowork.tools.search_symbol import SearchSymbol
 from anycowork.tools.search_tools import Grep, SearchCode
+from anycowork.tools.web.fetch_page import FetchPage
+from anycowork.tools.web.search_web import SearchWeb
 from anycowork.tools.write_tools import CreateFile, UpdateFile
 
 
@@ -61,12 +65,12 @@ class ToolRegistry:
 
 
 def _by_name(tools: Iterable[Tool]) -> dict[str, Tool]:
-    found: dict[str, Tool] = {}
+    tools_by_name: dict[str, Tool] = {}
     for tool in tools:
-        if tool.spec.name in found:
+        if tool.spec.name in tools_by_name:
             raise ValueError(f"two tools are called '{tool.spec.name}'")
-        found[tool.spec.name] = tool
-    return found
+        tools_by_name[tool.spec.name] = tool
+    return tools_by_name
 
 
 def _sorted(tools: Mapping[str, Tool]) -> tuple[ToolSpec, ...]:
@@ -74,12 +78,16 @@ def _sorted(tools: Mapping[str, Tool]) -> tuple[ToolSpec, ...]:
 
 
 def built_in_tools(
-    rg: str | None, command_timeout: float, sandbox: Sandbox | None = None, egress: Egress | None = None
+    rg: str | None,
+    command_timeout: Callable[[], float],
+    sandbox: Sandbox | None = None,
+    egress: Egress | None = None,
+    remote: RemoteRuns | None = None,
 ) -> ToolRegistry:
-    """`rg` is ripgrep's path; None looks for it beside this Python and on PATH. `command_timeout` is in seconds.
+    """`rg` is ripgrep's path; None looks for it beside this Python and on PATH. `command_timeout` returns seconds, for each command.
 
     Without a `sandbox`, commands run with the server's own rights, only for roles that may do anything, and always ask. `egress` gives
-    commands network access; None uses the real network.
+    commands and pages network access; None uses the real network. `remote` are the workers that commands of tasks run on.
     """
     ripgrep = Ripgrep(rg or find_ripgrep())
     return ToolRegistry(
@@ -94,7 +102,10 @@ def built_in_tools(
             UpdateFile(),
             MoveFile(),
             DeleteFile(),
-            ExecuteCommand(timeout=command_timeout, sandbox=sandbox, egress=egress),
+            ExecuteCommand(timeout=command_timeout, sandbox=sandbox, egress=egress, remote=remote),
+            AskAgent(),
+            FetchPage(egress),
         ],
-        unlisted=[ReadHistory()],
+        # With a search engine, another `search_web` is offered instead.
+        unlisted=[ReadHistory(), SearchWeb(lambda: None)],
     )

@@ -13,8 +13,8 @@ from pathlib import Path
 
 from anycowork.domain.errors import Forbidden, ToolFault
 from anycowork.domain.tool_ports import ToolContext
-from anycowork.sandbox.delta_check import CHANGING
-from anycowork.sandbox.staging_folders import remove_tree
+from anycowork.sandbox.commit.delta_check import CHANGING
+from anycowork.sandbox.layers.staging_folders import remove_tree
 from anycowork.tools.built_in_tool import folder_of
 from anycowork.tools.child_process import ChildLimits, ChildResult, run_child
 from anycowork.workspace.jail import working_folder
@@ -58,10 +58,10 @@ async def _private_home() -> AsyncIterator[str]:
 
 
 def _bash() -> str:
-    found = shutil.which("bash")
-    if found is None:
+    bash = shutil.which("bash")
+    if bash is None:
         raise ToolFault("There is no bash on this machine, so commands cannot be run. Install it and try again.")
-    return str(Path(found).absolute())
+    return str(Path(bash).absolute())
 
 
 def _environment(home: str) -> dict[str, str]:

@@ -1,6 +1,8 @@
 """Tools that write one file's content: create_file and update_file."""
 
 import asyncio
+import re
+from collections import Counter
 from hashlib import sha256
 
 from pydantic import Field, JsonValue, model_validator
@@ -12,12 +14,11 @@ from anycowork.domain.tool_ports import Prepared, ToolContext
 from anycowork.domain.tools import CallStatus, Intent, Parameters, PathIntent, ToolDisplay, ToolKind, ToolResult
 from anycowork.domain.values import value
 from anycowork.tools.built_in_tool import BuiltInTool, folder_of, payload_of
-from anycowork.tools.content_loss import elision_in, lost_content
 from anycowork.tools.parameters import LineNumber, PathText, PlainText
 from anycowork.tools.syntax_check import check_syntax
 from anycowork.tools.text_edits import TextEdit, apply_edits, first_lines, replace_lines
 from anycowork.workspace.diffs import Diff, diff
-from anycowork.workspace.folder import Folder
+from anycowork.workspace.folder import FileContents, Folder
 from anycowork.workspace.landlock_threads import changing, creating
 from anycowork.workspace.paths import WorkspacePath, shown
 from anycowork.workspace.text import TextFile, decode, lines_of, with_line_ends
@@ -67,6 +68,13 @@ class FileChange:
         return ToolResult(status=CallStatus.OK, content=content, diff=self.diff.text, facts=facts)
 
 
+@value
+class UnfitChange:
+    """A change that does not fit a file whose content may not be told."""
+
+    place: WorkspacePath
+
+
 class CreateFileParameters(Boundary):
     path: PathText = Field(description="new file, relative to the workspace; missing folders are made")
     content: PlainText = Field(max_length=LARGEST_WRITTEN, description="the whole text of the new file")
@@ -83,16 +91,16 @@ class CreateFile(BuiltInTool[CreateFileParameters]):
 
     def inspect(self, args: CreateFileParameters, parameters: Parameters, tool_context: ToolContext) -> Prepared:
         folder = folder_of(tool_context)
-        place = folder.writable(args.path)
-        if folder.jail.stat(place) is not None:
+        path = folder.writable(args.path)
+        if folder.jail.stat(path) is not None:
             may_change = (
                 tool_context.permissions >= UpdateFile.permissions
             )  # an error suggests no tool that the role lacks
             way_out = "Use update_file to change it, or choose another name." if may_change else "Choose another name."
-            raise FileExists(f"'{shown(place.path)}' exists already. {way_out}")
-        _require_free_path(folder, place)
+            raise FileExists(f"'{shown(path.path)}' exists already. {way_out}")
+        _require_free_path(folder, path)
         data = args.content.encode()
-        return FileChange(place, None, data, diff(None, data, place.path)).prepared(self.name, parameters)
+        return FileChange(path, None, data, diff(None, data, path.path)).prepared(self.name, parameters)
 
     async def run(self, prepared: Prepared, tool_context: ToolContext) -> ToolResult:
         change = payload_of(prepared, FileChange)
@@ -156,26 +164,29 @@ class UpdateFile(BuiltInTool[UpdateFileParameters]):
 
     def inspect(self, args: UpdateFileParameters, parameters: Parameters, tool_context: ToolContext) -> Prepared:
         folder = folder_of(tool_context)
-        place = folder.writable(args.path)
-        if tool_context.hidden.hides(place.path):
+        path = folder.writable(args.path)
+        if tool_context.hidden.hides(path.path):
             # Not inspected: the gate denies it, by the rule that hides it.
-            return Prepared(self.name, parameters, place.resource)
-        folder.require_replaceable(place)
-        contents = folder.read(place, most=LARGEST_WRITTEN)
-        text = decode(contents.data)
-        if text is None:
-            raise NotText(f"'{shown(place.path)}' is not UTF-8 text, so this tool does not change it.")
-        if args.content is not None and _replaces_all(text, args):
-            _require_known(place, contents.sha256, text, args.content, tool_context)
-            _require_whole(place, text, args.content, tool_context)
-        data = _updated(text, args, place.path).encoded()
-        if data == contents.data:
-            raise ToolFault(f"This would leave '{shown(place.path)}' exactly as it is: nothing to do.")
-        return FileChange(place, contents.sha256, data, diff(contents.data, data, place.path)).prepared(
-            self.name, parameters
-        )
+            return Prepared(self.name, parameters, path.resource)
+        folder.require_replaceable(path)
+        contents = folder.read(path, most=LARGEST_WRITTEN)
+        try:
+            change = _change(path, contents, args, tool_context)
+        except ToolFault:
+            if tool_context.hidden.tells(path.path) or tool_context.read.get(path.path) == contents.sha256:
+                raise
+            # Whether and why it does not fit would tell the content: the person is asked first, as for a change that fits.
+            return Prepared(
+                self.name, parameters, path.resource, Intent(), state=contents.sha256, payload=UnfitChange(path)
+            )
+        return change.prepared(self.name, parameters)
 
     async def run(self, prepared: Prepared, tool_context: ToolContext) -> ToolResult:
+        if isinstance(prepared.payload, UnfitChange):
+            raise ToolFault(
+                f"Nothing was changed: this does not fit '{shown(prepared.payload.place.path)}' as it is now. Why is not told, because "
+                "reading this file asks a person: read it with read_file first."
+            )
         change = payload_of(prepared, FileChange)
         folder = folder_of(tool_context)
         await changing(
@@ -186,9 +197,25 @@ class UpdateFile(BuiltInTool[UpdateFileParameters]):
         return await asyncio.to_thread(change.result, "Updated")
 
 
-def _require_free_path(folder: Folder, place: WorkspacePath) -> None:
+def _change(
+    path: WorkspacePath, contents: FileContents, args: UpdateFileParameters, tool_context: ToolContext
+) -> FileChange:
+    """Returns the change that the call describes. Raises: ToolFault, which may quote the file."""
+    text = decode(contents.data)
+    if text is None:
+        raise NotText(f"'{shown(path.path)}' is not UTF-8 text, so this tool does not change it.")
+    if args.content is not None and _replaces_all(text, args):
+        _require_known(path, contents.sha256, text, args.content, tool_context)
+        _require_whole(path, text, args.content, tool_context)
+    data = _updated(text, args, path.path).encoded()
+    if data == contents.data:
+        raise ToolFault(f"This would leave '{shown(path.path)}' exactly as it is: nothing to do.")
+    return FileChange(path, contents.sha256, data, diff(contents.data, data, path.path))
+
+
+def _require_free_path(folder: Folder, path: WorkspacePath) -> None:
     """Every existing entry above a new file must be a folder; checked before a person is asked."""
-    above = place.parent
+    above = path.parent
     while not above.is_root and folder.jail.stat(above) is None:
         above = above.parent
     with folder.jail.folder(above):
@@ -202,33 +229,31 @@ def _replaces_all(text: TextFile, args: UpdateFileParameters) -> bool:
     return args.start_line == 1 and args.end_line >= len(lines_of(text.body))
 
 
-def _require_known(place: WorkspacePath, current: str, text: TextFile, content: str, tool_context: ToolContext) -> None:
+def _require_known(path: WorkspacePath, current: str, text: TextFile, content: str, tool_context: ToolContext) -> None:
     """Allows replacing a whole file only if it was read in its current state, or if the user's own words ask for it."""
-    if tool_context.read.get(place.path) == current:
+    if tool_context.read.get(path.path) == current:
         return
     if content.strip() and content.strip() in tool_context.user_text:
         return
-    if not text.body and place.path in tool_context.user_text:
+    if not text.body and path.path in tool_context.user_text:
         return
-    seen = (
-        "It has changed since it was read" if place.path in tool_context.read else "It has not been read in this turn"
-    )
+    seen = "It has changed since it was read" if path.path in tool_context.read else "It has not been read in this turn"
     raise NotRead(
-        f"'{shown(place.path)}' exists and would be overwritten whole. {seen}: read it with read_file first, "
+        f"'{shown(path.path)}' exists and would be overwritten whole. {seen}: read it with read_file first, "
         f"or change only a part with 'edits'. It begins:\n{first_lines(text.body, 10)}"
     )
 
 
-def _require_whole(place: WorkspacePath, text: TextFile, content: str, tool_context: ToolContext) -> None:
+def _require_whole(path: WorkspacePath, text: TextFile, content: str, tool_context: ToolContext) -> None:
     """Requires that a whole new text contains everything; from a small model, everything that nobody asked to remove."""
     if (line := elision_in(content, text.body)) is not None:
         raise ToolFault(
             f"Nothing was changed: line {line} of 'content' stands for lines that are left out. "
-            f"Give every line of '{shown(place.path)}', those that stay too, or change only a part with 'edits'."
+            f"Give every line of '{shown(path.path)}', those that stay too, or change only a part with 'edits'."
         )
-    if tool_context.wary and (gone := lost_content(content, text.body, asked=tool_context.user_text)):
+    if tool_context.wary and (lost_words := lost_content(content, text.body, request=tool_context.user_text)):
         raise ToolFault(
-            f"Nothing was changed: 'content' lacks much of what is in '{shown(place.path)}' ({', '.join(gone[:8])}). "
+            f"Nothing was changed: 'content' lacks much of what is in '{shown(path.path)}' ({', '.join(lost_words[:8])}). "
             f"Give the whole file, with every line that stays. It is:\n{text.body}"
         )
 
@@ -240,3 +265,38 @@ def _updated(text: TextFile, args: UpdateFileParameters, path: str) -> TextFile:
     if args.start_line is not None and args.end_line is not None:
         return replace_lines(text, args.start_line, args.end_line, args.content, path)
     return text.with_body(with_line_ends(args.content, text.newline))
+
+
+# A line that stands for others, as models write it to avoid repeating them. A bare `...` is Python, and allowed.
+_LONGEST_LINE = 300  # characters: longer lines are not such remarks
+_ELISION = re.compile(
+    r"\[\s*(?:\.\.\.|…)\s*\]"
+    r"|(?:#|//|/\*|<!--|--|;|%)?\s*(?:\.\.\.|…)\s*\(?(?:the )?(?:rest|existing|remaining|other|previous|unchanged|same)\b.*"
+    r"|(?:#|//|/\*|<!--|--|;|%)\s*(?:the )?(?:rest|existing|remaining|other|previous) .*(?:unchanged|as (?:is|before)|(?:the )?same|here)\b.*",
+    re.I,
+)
+_ELISION_BEGINS = tuple("[#/<-;%.…")
+_REMOVES = re.compile(
+    r"\b(remove|delete|drop|clear|empty|cut|shorten|strip|replace|rewrite|rework|clean|simplify|convert|overwrite|trim|take [^\n]{1,80} out)\b",
+    re.I,
+)
+_WORD = re.compile(r"\w+")
+_FEW = 6  # words: a text this short may be replaced completely
+_MOST_LOST = 0.4
+
+
+def elision_in(new: str, old: str) -> int | None:
+    """Returns the line, from 1, on which `new` says that something is left out, unless `old` says so, too."""
+    for row, line in enumerate(new.split("\n"), start=1):
+        bare = line.strip()
+        if bare.startswith(_ELISION_BEGINS) and len(bare) <= _LONGEST_LINE and _ELISION.fullmatch(bare):
+            return None if bare in old else row
+    return None
+
+
+def lost_content(new: str, old: str, *, request: str) -> list[str]:
+    """Returns the words of `old` that `new` lacks, if they are too many for the request; counts words, so order and layout may change."""
+    old_words = Counter(_WORD.findall(old))
+    lost_words = old_words - Counter(_WORD.findall(new))
+    many = old_words.total() > _FEW and lost_words.total() > _MOST_LOST * old_words.total()
+    return list(lost_words) if many and not _REMOVES.search(request) else []

@@ -1,19 +1,25 @@
 """`anycowork chat`: connects to a server, opens the chat, and runs the terminal screen."""
 
 import asyncio
+import os
+import select
 import sys
+import termios
+import tty
 from collections.abc import Mapping
 from pathlib import Path
 
 from anycowork.client.chat_client import open_chat_client
 from anycowork.client.connect import ServerAddress, with_server
-from anycowork.client.console import stderr, stdout
+from anycowork.client.console import stderr, stdout, strip_controls
 from anycowork.client.errors import ServerRefused, with_way_out
 from anycowork.client.http import ServerClient
 from anycowork.config.loading import load_settings
 from anycowork.config.settings import Settings
 from anycowork.domain.errors import AnyCoworkError, Invalid
 from anycowork.tui.screen import ChatScreen
+
+MOST_TYPED = 10_000
 
 
 def chat(
@@ -52,8 +58,21 @@ async def _chat(settings: Settings, workspace: Path, role: str | None, chat_id: 
             chat_client = await open_chat_client(
                 client, workspace=workspace, role=role, model=settings.model, chat_id=chat_id, newest=newest
             )
-            screen = ChatScreen(chat_client)
+            screen = ChatScreen(chat_client, typed=_typed_so_far(sys.stdin.fileno()))
             await screen.run_async()
         stdout().line(f"The chat is kept. Continue with: anycowork chat {screen.client.chat_id}")
 
     await with_server(settings.model_copy(update={"workspace": workspace}), work)
+
+
+def _typed_so_far(terminal: int) -> str:
+    """Returns what was typed while the server started: the screen would drop it. Control characters are left out."""
+    before = termios.tcgetattr(terminal)
+    try:
+        tty.setcbreak(terminal, termios.TCSANOW)  # a line that is not finished can be read then, too
+        typed = b""
+        while select.select([terminal], [], [], 0)[0] and (piece := os.read(terminal, MOST_TYPED)):
+            typed += piece
+    finally:
+        termios.tcsetattr(terminal, termios.TCSANOW, before)
+    return strip_controls(typed[:MOST_TYPED].decode(errors="ignore").replace("\r", "\n")).strip("\n")

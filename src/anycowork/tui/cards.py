@@ -73,15 +73,15 @@ def thought_card(message: Json) -> Card | None:
     reasoning = message.get("reasoning")
     if not isinstance(reasoning, str) or not reasoning.strip():
         return None
-    words = len(reasoning.split())
-    return Card("thought", Text(f"thought, {words} words"), Text(_bounded(reasoning)))
+    word_count = len(reasoning.split())
+    return Card("thought", Text(f"thought, {word_count} words"), Text(_bounded(reasoning)))
 
 
 def call_line(call: Json) -> Text:
     """Shows the tool and its target; whole files are in the diff."""
-    given = noun(call, "parameters")
-    subject = [str(given[name]) for name in _SUBJECTS if name in given]
-    others = [f"{name}={value!s}" for name, value in given.items() if name not in (*_SUBJECTS, *_TEXTS)]
+    parameters = noun(call, "parameters")
+    subject = [str(parameters[name]) for name in _SUBJECTS if name in parameters]
+    others = [f"{name}={value!s}" for name, value in parameters.items() if name not in (*_SUBJECTS, *_TEXTS)]
     line = Text(f"→ {strip_controls(str(call.get('tool')))} ", style="bold")
     return line.append(shortened(strip_controls(" ".join([*subject, *others])), LINE_WIDTH), style="not bold dim")
 
@@ -89,24 +89,24 @@ def call_line(call: Json) -> Text:
 def _result_card(result: Json, content: str) -> Card:
     status = str(result.get("status"))
     sign = Text("✓ ", style="green") if status == "ok" else Text(f"✗ {strip_controls(status)} ", style="bold red")
-    first, *rest = _bounded(content).strip().splitlines() or [""]
+    first, *more_lines = _bounded(content).strip().splitlines() or [""]
     head = sign.append(first, style="default")
     diff = result.get("diff")
     if isinstance(diff, str):
         return _folded("result", head, list(diff_lines(diff)))
-    return _folded("result", head, [Text(f"  {line}", style="dim") for line in rest])
+    return _folded("result", head, [Text(f"  {line}", style="dim") for line in more_lines])
 
 
 def _own_command_card(command: Json) -> Card:
     """Shows the person's own command: when it starts its words, when it has ended the last lines that it printed and how it ended."""
-    words = strip_controls(str(command.get("command")))
+    command_text = strip_controls(str(command.get("command")))
     if "ended" not in command:
-        return Card("user", Text(f"$ {words}"))
+        return Card("user", Text(f"$ {command_text}"))
     output, no_undo = str(command.get("output") or ""), command.get("no_undo")
     lines = [Text(f"  {line}") for line in _tail(output).splitlines()]
     fine = command.get("ended") == CommandEnd.EXITED and command.get("exit_code") == 0
     end = Text("✓ " if fine else "✗ ", style="green" if fine else "bold red")
-    end.append(f"{shortened(words, LINE_WIDTH // 2)}: {_own_command_end(command)}", style="default")
+    end.append(f"{shortened(command_text, LINE_WIDTH // 2)}: {_own_command_end(command)}", style="default")
     last = [end, *([Text(f"  It cannot be undone: {strip_controls(str(no_undo))}", style="yellow")] if no_undo else [])]
     if len(lines) <= OUTPUT_LINES:
         return Card("result", Group(*lines, *last))
@@ -123,8 +123,8 @@ def _own_command_end(command: Json) -> str:
 
 def _tail(output: str) -> str:
     """Of a long output the end is shown: there stands what went wrong."""
-    shown = strip_controls(output[-LONGEST:])
-    return shown if len(output) <= LONGEST else f"… {len(output) - LONGEST:,} earlier characters\n{shown}"
+    tail = strip_controls(output[-LONGEST:])
+    return tail if len(output) <= LONGEST else f"… {len(output) - LONGEST:,} earlier characters\n{tail}"
 
 
 def _folded(look: str, head: Text, lines: list[Text]) -> Card:
@@ -134,9 +134,9 @@ def _folded(look: str, head: Text, lines: list[Text]) -> Card:
     return Card(look, Group(head, *lines[:SHORT_LINES], more), Group(head, *lines))
 
 
-def diff_lines(diff: str, *, whole: bool = False) -> Iterator[Text]:
+def diff_lines(diff: str, *, complete: bool = False) -> Iterator[Text]:
     """Yields the coloured lines of a unified diff."""
-    for line in bare_lines(strip_controls(diff) if whole else _bounded(diff)):
+    for line in bare_lines(strip_controls(diff) if complete else _bounded(diff)):
         heading = line.startswith(("--- ", "+++ "))
         style = "bold" if heading else {"+": "green", "-": "red", "@": "cyan"}.get(line[:1], "dim")
         yield Text(f"  {line}", style=style)
@@ -151,11 +151,32 @@ def plan_text(plan: Json) -> RenderableType:
         if reason := step.get("reason"):
             lines.append(Text(f"    {strip_controls(str(reason))}", style="dim italic"))
     for name in ("risks", "prerequisites"):
-        lines += [Text(f" {name}: {one}", style="yellow") for one in _words(plan, name)]
+        lines += [Text(f" {name}: {entry}", style="yellow") for entry in _words(plan, name)]
     lines += [Text(f" budget: {name} {strip_controls(str(most))}") for name, most in noun(plan, "budget").items()]
     if time := plan.get("estimated_total_time"):
         lines.append(Text(f" {strip_controls(str(time))}", style="dim"))
     return Group(*lines)
+
+
+def plan_standing(plan: Json) -> str | None:
+    """Describes how each step of a plan stands when its run is over, in the server's words; None while it goes on."""
+    if plan.get("status") not in ("done", "blocked"):
+        return None
+    steps = [
+        f"{strip_controls(str(step.get('id')))} {_STEP_WORDS.get(str(step.get('status')), 'open')}"
+        for step in _objects(plan, "steps")
+    ]
+    return f"Plan {plan['status']}: {' · '.join(steps)}"
+
+
+_STEP_WORDS = {
+    "open": "not done",
+    "running": "at work",
+    "done": "done",
+    "claimed": "claimed (only the agent says so)",
+    "failed": "failed",
+    "skipped": "skipped",
+}
 
 
 def _reach(step: Json) -> str:
@@ -199,10 +220,10 @@ def approval_text(approval: Json) -> RenderableType:
     if reasons := " ".join(_words(approval, "reasons")):
         lines.append(Text(reasons, style="dim"))
     disclosure = noun(approval, "disclosure")
-    known = [one for one in _objects(disclosure, "items") if one.get("kind") not in ("tool", "host")]
-    lines += disclosed_lines({**disclosure, "items": [*known], "total": _missing(disclosure) + len(known)})
+    listed = [item for item in _objects(disclosure, "items") if item.get("kind") not in ("tool", "host")]
+    lines += disclosed_lines({**disclosure, "items": [*listed], "total": _missing(disclosure) + len(listed)})
     diff = approval.get("diff")
-    lines += diff_lines(diff, whole=True) if isinstance(diff, str) else ()
+    lines += diff_lines(diff, complete=True) if isinstance(diff, str) else ()
     return Group(*lines)
 
 
@@ -214,11 +235,11 @@ def _missing(disclosure: Json) -> int:
 def _review_text(review: Json) -> RenderableType:
     lines = [Text(f"Review: {strip_controls(str(review.get('summary')))}", style="bold")]
     for finding in _objects(review, "findings"):
-        place = ":".join(str(finding[part]) for part in ("path", "line") if finding.get(part))
+        location = ":".join(str(finding[part]) for part in ("path", "line") if finding.get(part))
         lines.append(
-            Text(f" {strip_controls(str(finding.get('severity')))}  {strip_controls(place)}  ", style="yellow").append(
-                strip_controls(str(finding.get("problem"))), style="default"
-            )
+            Text(
+                f" {strip_controls(str(finding.get('severity')))}  {strip_controls(location)}  ", style="yellow"
+            ).append(strip_controls(str(finding.get("problem"))), style="default")
         )
         if suggestion := finding.get("suggestion"):
             lines.append(Text(f"   → {strip_controls(str(suggestion))}", style="dim"))
@@ -226,15 +247,15 @@ def _review_text(review: Json) -> RenderableType:
 
 
 def _bounded(text: str) -> str:
-    shown = strip_controls(text[:LONGEST])
-    return shown if len(text) <= LONGEST else f"{shown}\n… {len(text) - LONGEST:,} more characters"
+    start = strip_controls(text[:LONGEST])
+    return start if len(text) <= LONGEST else f"{start}\n… {len(text) - LONGEST:,} more characters"
 
 
-def _objects(of: Json, name: str) -> list[Json]:
-    found = of.get(name)
-    return [one for one in found if isinstance(one, dict)] if isinstance(found, list) else []
+def _objects(fields: Json, name: str) -> list[Json]:
+    value = fields.get(name)
+    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
 
 
-def _words(of: Json, name: str) -> list[str]:
-    found = of.get(name)
-    return [strip_controls(str(one)) for one in found] if isinstance(found, list) else []
+def _words(fields: Json, name: str) -> list[str]:
+    value = fields.get(name)
+    return [strip_controls(str(item)) for item in value] if isinstance(value, list) else []

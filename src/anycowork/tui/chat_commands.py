@@ -1,45 +1,22 @@
 """What the commands of the terminal chat do: each asks the server, shows a list where there is a choice, and tells the person the outcome."""
 
 from collections.abc import Awaitable, Callable, Sequence
-from typing import Protocol
+from typing import TYPE_CHECKING
 
-from textual.screen import ModalScreen
-
-from anycowork.client.chat_client import ChatClient
 from anycowork.client.console import shortened, strip_controls
 from anycowork.domain.errors import AnyCoworkError
 from anycowork.domain.messages import Json
-from anycowork.tui.chat_state import ChatStatus
 from anycowork.tui.dialogs import FilteredMenuScreen, MenuChoice, MenuScreen, TextInputScreen, autonomy_choices
 from anycowork.tui.slash_commands import SlashCommand, command_help
+
+if TYPE_CHECKING:
+    from anycowork.tui.screen import ChatScreen
 
 SNIPPET_WIDTH = 160
 
 
-class CommandHost(Protocol):
-    """The screen, as the commands use it."""
-
-    @property
-    def client(self) -> ChatClient: ...
-
-    @property
-    def status(self) -> ChatStatus: ...
-
-    async def ask(self, screen: ModalScreen[str | None]) -> str | None:
-        """Shows a list or an input in front of the chat; None if the person went back."""
-
-    def note(self, words: str) -> None:
-        """Adds a line to the conversation."""
-
-    def show_status(self, words: str, *, error: bool = False) -> None:
-        """Shows a short message above the input line."""
-
-    def open_chat(self, client: ChatClient) -> None:
-        """Shows another chat in the place of this one."""
-
-
 class ChatCommands:
-    def __init__(self, host: CommandHost) -> None:
+    def __init__(self, host: "ChatScreen") -> None:
         self._host = host
         self._commands: dict[str, Callable[[str], Awaitable[None]]] = {
             "chats": self._open_listed,
@@ -48,7 +25,9 @@ class ChatCommands:
             "model": self._choose_model,
             "role": self._choose_role,
             "autonomy": self._choose_autonomy,
-            "undo": self._restore,
+            "restore": self._restore,
+            "dismiss": self._dismiss,
+            "remember": self._remember,
             "compact": self._compact,
             "help": self._help,
         }
@@ -67,23 +46,25 @@ class ChatCommands:
         chats, complete = await client.chats()
         choices = [MenuChoice(str(chat["id"]), str(chat.get("title")), _chat_details(chat)) for chat in chats]
         title = "Which chat?" if complete else f"Which chat? The newest {len(chats)}; /search finds older ones."
-        wanted = await self._host.ask(FilteredMenuScreen(title, choices, current=client.chat_id))
-        await self._open(wanted)
+        chat_id = await self._host.ask(FilteredMenuScreen(title, choices, current=client.chat_id))
+        await self._open(chat_id)
 
     async def _open_new(self, _text: str) -> None:
         self._host.open_chat(await self._host.client.open_new())
 
     async def _search(self, text: str) -> None:
-        words = text or await self._host.ask(TextInputScreen("Search all chats for", keys="Enter search   Esc back"))
-        if not words:
+        query = text or await self._host.ask(TextInputScreen("Search all chats for", keys="Enter search   Esc back"))
+        if not query:
             return
-        results = await self._host.client.search(words)
+        results = await self._host.client.search(query)
         if not results:
-            self._host.show_status(f"No chat contains all of these words: {words}")
+            self._host.show_status(f"No chat contains all of these words: {query}")
             return
-        choices = [MenuChoice(str(place), str(one.get("title")), _found(one)) for place, one in enumerate(results)]
-        wanted = await self._host.ask(FilteredMenuScreen(f"Found: {words}", choices))
-        await self._open(None if wanted is None else str(results[int(wanted)]["context_id"]))
+        choices = [
+            MenuChoice(str(index), str(result.get("title")), _found(result)) for index, result in enumerate(results)
+        ]
+        chosen = await self._host.ask(FilteredMenuScreen(f"Found: {query}", choices))
+        await self._open(None if chosen is None else str(results[int(chosen)]["context_id"]))
 
     async def _open(self, chat_id: str | None) -> None:
         if chat_id is not None and chat_id != self._host.client.chat_id:
@@ -95,11 +76,11 @@ class ChatCommands:
         model = text
         if not model:
             models = await self._host.client.models()
-            choices = [MenuChoice(str(place), name) for place, name in enumerate(models)]
-            wanted = await self._host.ask(MenuScreen("Which model?", choices))
-            if wanted is None:
+            choices = [MenuChoice(str(index), name) for index, name in enumerate(models)]
+            chosen = await self._host.ask(MenuScreen("Which model?", choices))
+            if chosen is None:
                 return
-            model = models[int(wanted)]
+            model = models[int(chosen)]
         await self._host.client.choose_model(model)
         self._host.note(f"The model is {model} from the next message on.")
 
@@ -109,21 +90,21 @@ class ChatCommands:
             return
         roles = await self._host.client.roles()
         choices = [MenuChoice(str(role["name"]), str(role["name"]), str(role.get("tooltip"))) for role in roles]
-        wanted = await self._host.ask(MenuScreen("Which role?", choices, current=self._host.status.role))
-        if wanted is None or wanted == self._host.status.role:
+        chosen = await self._host.ask(MenuScreen("Which role?", choices, current=self._host.status.role))
+        if chosen is None or chosen == self._host.status.role:
             return
         if self._host.status.state != "idle":
             sure = [MenuChoice("yes", "Stop the turn and switch"), MenuChoice("no", "Let it continue")]
             if await self._host.ask(MenuScreen("A turn is running.", sure)) != "yes":
                 return
-        await self._host.client.switch(wanted, confirm=True)
+        await self._host.client.switch(chosen, confirm=True)
 
     async def _choose_autonomy(self, _text: str) -> None:
         choices = autonomy_choices(await self._host.client.sandbox_level())
         current = self._host.status.autonomy
-        wanted = await self._host.ask(MenuScreen("How much may happen without asking?", choices, current=current))
-        if wanted is not None and wanted != current:
-            await self._host.client.choose_autonomy(wanted)
+        chosen = await self._host.ask(MenuScreen("How much may happen without asking?", choices, current=current))
+        if chosen is not None and chosen != current:
+            await self._host.client.choose_autonomy(chosen)
 
     async def _restore(self, _text: str) -> None:
         client = self._host.client
@@ -131,7 +112,10 @@ class ChatCommands:
         if not changes:
             self._host.show_status("Nothing was changed in this chat, so there is nothing to restore.")
             return
-        choices = [MenuChoice(str(one["id"]), f"before {_clock(one)}", f"{one.get('files')} files") for one in changes]
+        choices = [
+            MenuChoice(str(change["id"]), f"before {_clock(change)}", f"{change.get('files')} files")
+            for change in changes
+        ]
         snapshot_id = await self._host.ask(MenuScreen("Restore the files as of", choices))
         if snapshot_id is None:
             return
@@ -140,6 +124,21 @@ class ChatCommands:
         if await self._host.ask(MenuScreen(_restore_summary(preview), sure)) == "yes":
             done = await client.restore(snapshot_id, dry_run=False)
             self._host.note(f"{_restore_summary(done)} You can undo this, too: Ctrl+G.")
+
+    async def _dismiss(self, _text: str) -> None:
+        await self._host.client.dismiss()
+
+    async def _remember(self, text: str) -> None:
+        note = text or await self._host.ask(TextInputScreen("What should be remembered?", keys="Enter next   Esc back"))
+        if not note:
+            return
+        change = await self._host.client.memory_change(note)
+        title = f"Remember this in {change.get('path')}?\n\n{strip_controls(str(change.get('diff')))}"
+        choices = [MenuChoice("yes", "Save"), MenuChoice("no", "Leave the file as it is")]
+        if await self._host.ask(MenuScreen(title, choices, current="no")) == "yes":
+            sha256 = change.get("sha256")
+            await self._host.client.remember(note, sha256 if isinstance(sha256, str) else None)
+            self._host.note(f"Saved in {change.get('path')}. You can undo this: Ctrl+G.")
 
     async def _compact(self, _text: str) -> None:
         await self._host.client.compact()
@@ -179,5 +178,5 @@ def _restore_summary(restored: Json) -> str:
 
 
 def _first_paths(paths: Sequence[object]) -> str:
-    shown = ", ".join(strip_controls(str(path)) for path in paths[:5])
-    return f"{shown}{' …' if len(paths) > 5 else ''}"
+    first_paths = ", ".join(strip_controls(str(path)) for path in paths[:5])
+    return f"{first_paths}{' …' if len(paths) > 5 else ''}"

@@ -37,4 +37,4 @@ def header_text(status: ChatStatus, chat: Json, role_colours: Mapping[str, str])
 def _state_words(status: ChatStatus) -> str:
     if status.own_command and status.state == "idle":
         return "your command runs: Ctrl+C stops it"
-    return "stopped: F3 continues" if status.stopped else STATES.get(status.state, status.state)
+    return "stopped: F3 continues, /dismiss drops it" if status.stopped else STATES.get(status.state, status.state)

@@ -1,5 +1,6 @@
 """The state of a chat for the person: the sum of its events. Pure, takes JSON; knows no screen and no server."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from anycowork.domain.chats import CONTINUABLE
@@ -18,6 +19,7 @@ class ChatStatus:
     approvals: dict[str, Json] = field(default_factory=dict)
     question: Json | None = None
     plan: Json | None = None
+    carried_out: Json | None = None  # the plan whose run is over, with the status of each step
     model: str = ""
     tokens: int = 0
     stopped: str | None = None  # why the last turn can be continued
@@ -33,7 +35,7 @@ class ChatStatus:
             case "turn-started":
                 self.role = str(noun(event, "turn").get("role") or self.role)
                 self._nothing_is_asked()
-                self.stopped = None
+                self.stopped = self.carried_out = None
             case "turn-ended":
                 self._nothing_is_asked()
                 error = noun(noun(event, "turn"), "error").get("message")
@@ -55,6 +57,7 @@ class ChatStatus:
             case "plan-update":
                 plan = noun(event, "plan")
                 self.plan = plan if plan.get("state") == "open" else None
+                self.carried_out = plan if plan.get("status") in ("done", "blocked") else None
             case "usage" | "queue-updated":
                 self._count(noun(event, "usage"))
                 self.queue(noun(event, "queued"))
@@ -73,9 +76,24 @@ class ChatStatus:
     def busy(self) -> bool:
         return self.state == "running"
 
+    def disclosure_hashes(self, approval_ids: Iterable[str]) -> dict[str, str]:
+        """Returns the hashes of what was shown, by approval id."""
+        hashes = {
+            approval_id: noun(self.approvals.get(approval_id, {}), "disclosure").get("hash")
+            for approval_id in approval_ids
+        }
+        return {approval_id: hash_ for approval_id, hash_ in hashes.items() if isinstance(hash_, str)}
+
+    @property
+    def waits(self) -> bool:
+        """True while the turn waits for a decision or an answer."""
+        return bool(self.approvals) or self.question is not None
+
     def _read_payload(self, payload: Json) -> None:
         self.autonomy = str(payload.get("new_autonomy") or self.autonomy)
         command = noun(payload, PERSON_COMMAND)
+        if "dismissed" in payload:
+            self.plan = None
         if command:
             self.own_command = None if "ended" in command else str(command.get("id"))
 
@@ -98,11 +116,11 @@ def disclosed_plan(plan: Json) -> Json:
     read = read_plan(plan) if "disclosure" not in plan else None
     if read is None:
         return plan
-    found = disclose_plan(read)
-    return {**plan, "disclosure": {"hash": found.hash, "items": [item.to_json() for item in found.items]}}
+    disclosure = disclose_plan(read)
+    return {**plan, "disclosure": {"hash": disclosure.hash, "items": [item.to_json() for item in disclosure.items]}}
 
 
 def noun(event: Json, name: str) -> Json:
     """Returns the event's main object."""
-    found = event.get(name)
-    return found if isinstance(found, dict) else {}
+    value = event.get(name)
+    return value if isinstance(value, dict) else {}

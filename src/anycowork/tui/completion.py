@@ -7,7 +7,7 @@ from typing import Literal
 from anycowork.client.chat_client import ChatClient
 from anycowork.domain.messages import Json
 from anycowork.domain.values import value
-from anycowork.tui.slash_commands import COMMANDS
+from anycowork.tui.slash_commands import COMMANDS, EXPECT_ABOUT
 
 LONGEST_WORD = 200  # characters; the server takes no more
 MOST_OPTIONS = 20
@@ -70,8 +70,8 @@ class CompletionSource:
     async def options(self, client: ChatClient, trigger: CompletionTrigger) -> list[CompletionOption]:
         """Raises: ServerRefused, ServerUnreachable."""
         if trigger.kind != "command":
-            found = await client.find_files(trigger.query, limit=MOST_OPTIONS)
-            return path_options(found) if trigger.kind == "path" else shell_path_options(found)
+            files = await client.find_files(trigger.query, limit=MOST_OPTIONS)
+            return path_options(files) if trigger.kind == "path" else shell_path_options(files)
         if not trigger.query or self._chat_id != client.chat_id:
             self._workflows = await client.workflows()
             self._chat_id = client.chat_id
@@ -80,32 +80,32 @@ class CompletionSource:
 
 def command_options(query: str, workflows: Iterable[Json]) -> list[CompletionOption]:
     """Names that begin with the query come before names that contain it."""
-    about = {str(one.get("name")): str(one.get("description")) for one in workflows}
-    about |= {name: entry.about for name, entry in COMMANDS.items()}
+    about = {str(workflow.get("name")): str(workflow.get("description")) for workflow in workflows}
+    about |= {**{name: entry.about for name, entry in COMMANDS.items()}, "expect": EXPECT_ABOUT}
     query = query.casefold()
     ordered = [*COMMANDS, *(name for name in about if name not in COMMANDS)]
-    found = [name for name in ordered if query in name.casefold()]
-    found.sort(key=lambda name: not name.casefold().startswith(query))
-    return [CompletionOption(f"/{name}", about[name]) for name in found]
+    matching = [name for name in ordered if query in name.casefold()]
+    matching.sort(key=lambda name: not name.casefold().startswith(query))
+    return [CompletionOption(f"/{name}", about[name]) for name in matching]
 
 
-def path_options(found: Iterable[Json]) -> list[CompletionOption]:
+def path_options(files: Iterable[Json]) -> list[CompletionOption]:
     """A path that no message can name is left out."""
     options = []
-    for one in found:
-        path, shown = str(one.get("path")), str(one.get("shown"))
+    for file in files:
+        path, display_path = str(file.get("path")), str(file.get("shown"))
         if '"' not in path and "\n" not in path:
-            path = f"{path}/" if one.get("kind") == "folder" else path
-            options.append(CompletionOption(_mention(path), "" if shown == one.get("path") else shown))
+            path = f"{path}/" if file.get("kind") == "folder" else path
+            options.append(CompletionOption(_mention(path), "" if display_path == file.get("path") else display_path))
     return options
 
 
-def shell_path_options(found: Iterable[Json]) -> list[CompletionOption]:
+def shell_path_options(files: Iterable[Json]) -> list[CompletionOption]:
     """Return each path as a shell reads it back."""
     return [
-        CompletionOption(shlex.quote(f"{one.get('path')}{'/' if one.get('kind') == 'folder' else ''}"))
-        for one in found
-        if "\n" not in str(one.get("path"))
+        CompletionOption(shlex.quote(f"{file.get('path')}{'/' if file.get('kind') == 'folder' else ''}"))
+        for file in files
+        if "\n" not in str(file.get("path"))
     ]
 
 

@@ -1,15 +1,69 @@
 """The input line: Enter sends, Ctrl+J inserts a new line, the arrows recall earlier messages, `/` and `@` complete, and Tab after `!`."""
 
+import time
 from collections.abc import Sequence
 
+from rich.text import Text
 from textual import events
 from textual.message import Message
-from textual.widgets import TextArea
+from textual.widgets import OptionList, TextArea
+from textual.widgets.option_list import Option
 
+from anycowork.client.console import shortened, strip_controls
 from anycowork.tui.completion import CompletionOption, CompletionTrigger, trigger_in
-from anycowork.tui.completion_list import CompletionList
+
+ABOUT_WIDTH = 100
+
+
+class CompletionList(OptionList):
+    can_focus = False
+
+    def __init__(self) -> None:
+        super().__init__(id="completions", markup=False, compact=True)
+        self._offered: list[CompletionOption] = []
+        self._trigger: CompletionTrigger | None = None
+        self.display = False
+
+    def offer(self, trigger: CompletionTrigger, options: Sequence[CompletionOption]) -> None:
+        """Shows the options, what is typed in full first; closes if there are none."""
+        self._trigger = trigger
+        self._offered = sorted(options, key=lambda option: option.text != trigger.typed)
+        self.set_options(map(_drawn, self._offered))
+        self.highlighted = 0 if self._offered else None
+        self.display = bool(self._offered)
+
+    def close(self) -> None:
+        self.display = False
+
+    def chosen(self, trigger: CompletionTrigger | None) -> CompletionOption | None:
+        """Returns the highlighted option; None if the list is closed, or still that of another word."""
+        if not self.display or trigger != self._trigger or self.highlighted is None:
+            return None
+        return self._offered[self.highlighted]
+
+
+def _drawn(option: CompletionOption) -> Option:
+    about = shortened(strip_controls(option.about), ABOUT_WIDTH)
+    text = Text(strip_controls(option.text), no_wrap=True, overflow="ellipsis")
+    return Option(text.append(f"  {about}", style="dim"))
+
 
 _MOVES = {"up": "cursor_up", "down": "cursor_down"}
+PAUSE_SECONDS = 1.0
+
+
+class TypingClock:
+    """Knows when the person typed last: what comes right after may belong to it."""
+
+    def __init__(self) -> None:
+        self._typed_at = -PAUSE_SECONDS
+
+    def note(self) -> None:
+        self._typed_at = time.monotonic()
+
+    @property
+    def paused(self) -> bool:
+        return time.monotonic() - self._typed_at >= PAUSE_SECONDS
 
 
 class Composer(TextArea):
@@ -23,7 +77,7 @@ class Composer(TextArea):
             super().__init__()
             self.trigger = trigger
 
-    def __init__(self, completions: CompletionList) -> None:
+    def __init__(self, completions: CompletionList, typing: TypingClock) -> None:
         super().__init__(
             id="composer",
             soft_wrap=True,
@@ -36,13 +90,14 @@ class Composer(TextArea):
         self._sent: list[str] = []
         self._back = 0
         self._completions = completions
+        self._typing = typing
         self._declined: int | None = None  # where the word begins whose list was closed
 
-    def give_back(self, words: str) -> None:
+    def give_back(self, text: str) -> None:
         """Puts unsent text back, unless there is new text by now."""
-        self._sent.remove(words)
+        self._sent.remove(text)
         if not self.text:
-            self.text = words
+            self.text = text
             self.move_cursor(self.document.end)
 
     def offer(self, trigger: CompletionTrigger, options: Sequence[CompletionOption]) -> None:
@@ -76,6 +131,8 @@ class Composer(TextArea):
         self._completions.close()
 
     async def _on_key(self, event: events.Key) -> None:
+        if event.is_printable or event.key == "enter":
+            self._typing.note()
         if self._completions.display and await self._is_completion_key(event.key):
             self._handled(event)
         elif event.key == "tab" and (trigger := self._trigger()) and trigger.kind == "shell_path":
@@ -124,14 +181,14 @@ class Composer(TextArea):
         before = self.get_text_range((0, 0), self.cursor_location)
         return trigger_in(before, self.text[len(before) :])
 
-    def _send(self, words: str) -> None:
+    def _send(self, text: str) -> None:
         """Clears the line at once: the next screen may wait for a key."""
         self._completions.close()
-        if words:
-            self._sent.append(words)
+        if text:
+            self._sent.append(text)
             self._back = 0
             self.text = ""
-            self.post_message(self.Sent(words))
+            self.post_message(self.Sent(text))
 
     def _may_go_back(self) -> bool:
         """True if no unsent text would be lost."""

@@ -14,6 +14,7 @@ from textual.widgets.option_list import Option
 
 from anycowork.client.console import strip_controls
 from anycowork.domain.values import value
+from anycowork.tui.composer import TypingClock
 
 _MOVES = {"up": "cursor_up", "down": "cursor_down", "pageup": "page_up", "pagedown": "page_down"}
 
@@ -33,6 +34,7 @@ class MenuScreen(ModalScreen[str | None]):
     def __init__(self, title: str, choices: Sequence[MenuChoice], *, current: str | None = None) -> None:
         super().__init__()
         self._title, self._choices, self._current = title, choices, current
+        self._typing = TypingClock()
 
     def compose(self) -> ComposeResult:
         with Vertical(classes="modal"):
@@ -41,12 +43,20 @@ class MenuScreen(ModalScreen[str | None]):
             yield Label("Enter choose   Esc back", classes="keys", markup=False)
 
     def on_mount(self) -> None:
-        places = [choice.id for choice in self._choices]
-        if places:
-            self.query_one(OptionList).highlighted = places.index(self._current) if self._current in places else 0
+        choice_ids = [choice.id for choice in self._choices]
+        if choice_ids:
+            self.query_one(OptionList).highlighted = (
+                choice_ids.index(self._current) if self._current in choice_ids else 0
+            )
+
+    async def on_key(self, event: events.Key) -> None:
+        """What is typed here belongs nowhere, and an Enter after it chooses nothing."""
+        if event.is_printable:
+            self._typing.note()
 
     def on_option_list_option_selected(self, event: OptionList.OptionSelected) -> None:
-        self.dismiss(event.option_id)
+        if self._typing.paused:
+            self.dismiss(event.option_id)
 
 
 class FilteredMenuScreen(MenuScreen):
@@ -63,8 +73,12 @@ class FilteredMenuScreen(MenuScreen):
         self.query_one(OptionList).can_focus = False  # the keys go to the input, which passes on the arrows
 
     def on_input_changed(self, event: Input.Changed) -> None:
-        words = event.value.casefold().split()
-        fitting = [one for one in self._choices if all(word in f"{one.words} {one.more}".casefold() for word in words)]
+        query_words = event.value.casefold().split()
+        fitting = [
+            choice
+            for choice in self._choices
+            if all(word in f"{choice.words} {choice.more}".casefold() for word in query_words)
+        ]
         options = self.query_one(OptionList)
         options.set_options(map(_option, fitting))
         options.highlighted = 0 if fitting else None

@@ -1,11 +1,12 @@
 """Panels above the input line while the agent waits for a person: calls to approve, a question, a plan.
 
-A key decides only while its dock has the focus, and not in the first moment: it may have been meant for something else. Typing anything
-that decides nothing moves the focus to the input line.
+They never take the focus: F2, Tab or a click gives it to them. A key decides only there, after a pause in typing, and a letter only if
+no other follows it. Everything else that is typed goes to the input line.
 """
 
 import time
 from collections.abc import Sequence
+from functools import partial
 from typing import ClassVar
 
 from rich.console import Group
@@ -15,6 +16,7 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 from textual.message import Message
+from textual.timer import Timer
 from textual.widgets import Label, OptionList
 from textual.widgets.option_list import Option
 
@@ -23,9 +25,12 @@ from anycowork.client.console import strip_controls
 from anycowork.domain.messages import Json
 from anycowork.domain.values import value
 from anycowork.tui.cards import approval_text
+from anycowork.tui.composer import TypingClock
 from anycowork.tui.read_tracking_scroll import ReadTrackingScroll, disclosed_lines
 
 GUARD_SECONDS = 0.4
+ALONE_SECONDS = 0.3
+GO_THERE = "F2, Tab or a click goes here"
 SOMETHING_ELSE = "\0something else"  # cannot be an option's value: those are text
 
 
@@ -42,38 +47,74 @@ class Dock(Vertical, can_focus=True):
     """Handles keys while it has the focus."""
 
     class Typed(Message):
-        """A key that decides nothing here."""
+        """Text that decides nothing here."""
 
-        def __init__(self, character: str) -> None:
+        def __init__(self, text: str) -> None:
             super().__init__()
-            self.character = character
+            self.text = text
 
-    def __init__(self, *, id: str) -> None:
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "leave", "Back to the input line", show=False)]
+
+    def __init__(self, typing: TypingClock, *, id: str) -> None:
         super().__init__(id=id, classes="dock")
         self.display = False
-        self._heeds_from = 0.0
-        self._typing = False
+        self._typing = typing
+        self._accepts_from = 0.0
+        self._letter = ""
+        self._timer: Timer | None = None
 
     def hold_back(self) -> None:
         """Ignores keys for a moment, because something new is shown and a key may not be meant for it."""
-        self._heeds_from = time.monotonic() + GUARD_SECONDS
+        self._accepts_from = time.monotonic() + GUARD_SECONDS
+
+    def draw_keys(self) -> None:
+        """Shows which keys decide; without the focus, how to get there."""
 
     def on_focus(self) -> None:
-        self._typing = False
+        self.draw_keys()
+
+    def on_blur(self) -> None:
+        self.draw_keys()
+
+    def on_descendant_focus(self) -> None:
+        self.draw_keys()
+
+    def on_descendant_blur(self) -> None:
+        self.draw_keys()
+
+    def action_leave(self) -> None:
+        self.post_message(self.Typed(""))
 
     def on_key(self, event: events.Key) -> None:
-        """Runs before the bindings: once somebody types, no letter decides until they return."""
+        """Runs before the bindings: a letter decides only after a pause, and only if no other key follows at once."""
         if not event.character or not event.is_printable:
+            self._take_letter()
             return
-        if self._typing or event.key not in self._bindings.key_to_bindings:
-            event.stop()
-            event.prevent_default()
-            self._typing = True
-            self.post_message(self.Typed(event.character))
+        event.stop()
+        event.prevent_default()
+        letter = self._take_letter()
+        if not letter and self.accepts_keys and event.key in self._bindings.key_to_bindings:
+            self._letter = event.character
+            self._timer = self.set_timer(ALONE_SECONDS, partial(self._press, event.key))
+        else:
+            self._typing.note()
+            self.post_message(self.Typed(letter + event.character))
+
+    def _take_letter(self) -> str:
+        letter, self._letter = self._letter, ""
+        if self._timer is not None:
+            self._timer.stop()
+        return letter
+
+    async def _press(self, key: str) -> None:
+        """Does what the letter is bound to, if its dock still has the focus."""
+        self._letter = ""
+        if self.has_focus_within and self.display:
+            await self.run_action(self._bindings.key_to_bindings[key][0].action)
 
     @property
     def accepts_keys(self) -> bool:
-        return time.monotonic() >= self._heeds_from
+        return self._typing.paused and time.monotonic() >= self._accepts_from
 
 
 class ApprovalDock(Dock):
@@ -97,8 +138,8 @@ class ApprovalDock(Dock):
             super().__init__()
             self.decision = decision
 
-    def __init__(self) -> None:
-        super().__init__(id="approvals")
+    def __init__(self, typing: TypingClock) -> None:
+        super().__init__(typing, id="approvals")
         self._open: list[Json] = []
         self._at = 0
 
@@ -108,10 +149,10 @@ class ApprovalDock(Dock):
         yield Label(id="approval-keys", classes="keys", markup=False)
 
     def show(self, approvals: Sequence[Json]) -> None:
-        before = [one.get("id") for one in self._open]
+        before = [approval.get("id") for approval in self._open]
         self._open = list(approvals)
         self._at = min(self._at, max(0, len(self._open) - 1))
-        if before != [one.get("id") for one in self._open]:
+        if before != [approval.get("id") for approval in self._open]:
             self.hold_back()
         self._draw()
 
@@ -125,7 +166,7 @@ class ApprovalDock(Dock):
 
     def on_read_tracking_scroll_scrolled(self, event: ReadTrackingScroll.Scrolled) -> None:
         event.stop()
-        self._draw_keys()
+        self.draw_keys()
 
     def action_decide(self, decision: str) -> None:
         """Allows only what was on the screen completely: otherwise the key scrolls on."""
@@ -139,10 +180,14 @@ class ApprovalDock(Dock):
         """Goes to the first unread call, and allows all once there is none."""
         if not self._open or not self.accepts_keys:
             return
-        place = self.query_one(ReadTrackingScroll)
-        if not place.read_on():
+        scroll = self.query_one(ReadTrackingScroll)
+        if not scroll.read_on():
             return
-        unread = [at for at, one in enumerate(self._open) if not place.has_read(_key(one)) or not _is_complete(one)]
+        unread = [
+            index
+            for index, approval in enumerate(self._open)
+            if not scroll.has_read(_key(approval)) or not _is_complete(approval)
+        ]
         if unread:
             self._at = unread[0]
             self._draw()
@@ -154,34 +199,34 @@ class ApprovalDock(Dock):
 
     def _decide(self, approvals: Sequence[Json], decision: str, *, with_note: bool = False) -> None:
         if approvals and self.accepts_keys:
-            ids = tuple(str(one["id"]) for one in approvals)
+            ids = tuple(str(approval["id"]) for approval in approvals)
             self.post_message(self.Decided(ApprovalDecision(ids, decision, with_note)))
 
     def _draw(self) -> None:
         if not self._open:
             return
         current, many = self._open[self._at], len(self._open)
-        head = (
-            "May the agent do this?"
-            if many == 1
-            else f"May the agent do this?  {self._at + 1} of {many}, ← → for the others"
-        )
+        others = ", ← → for the others" if many > 1 else ""
+        head = f"May the agent do this?  {self._at + 1} of {many}{others}"
         self.query_one("#approval-head", Label).update(head)
         self.query_one(ReadTrackingScroll).show(_key(current), approval_text(current))
-        self._draw_keys()
+        self.draw_keys()
 
-    def _draw_keys(self) -> None:
+    def draw_keys(self) -> None:
         if not self._open:
+            return
+        if not self.has_focus_within:
+            self.query_one("#approval-keys", Label).update(f"{GO_THERE} to allow or deny")
             return
         current, many = self._open[self._at], len(self._open)
         if not self.query_one(ReadTrackingScroll).has_read(_key(current)):
-            words = (
+            key_help = (
                 "there is more below: y scrolls on to its end, then it can be allowed   n deny   N deny with a reason"
             )
-            self.query_one("#approval-keys", Label).update(words)
+            self.query_one("#approval-keys", Label).update(key_help)
             return
         rule = current.get("proposed_rule")
-        keys = f"y allow once   {'Y read and allow all   ' if many > 1 else ''}n deny   N deny with a reason"
+        keys = f"y allow once   {'Y read and allow all   ' if many > 1 else ''}n deny   N deny with a reason   Esc back"
         if isinstance(rule, dict):
             covered = f"{strip_controls(str(rule.get('tool')))} {strip_controls(str(rule.get('resource')))}"
             keys += f"\ns allow in this chat, a always:  {covered}"
@@ -198,30 +243,38 @@ class QuestionDock(Dock):
             super().__init__()
             self.value = value
 
-    def __init__(self) -> None:
-        super().__init__(id="question")
+    def __init__(self, typing: TypingClock) -> None:
+        super().__init__(typing, id="question")
         self.can_focus = False  # its list has the focus
 
     def compose(self) -> ComposeResult:
         yield Label(id="question-words", markup=False)
         yield OptionList(id="question-options", markup=False)
+        yield Label(id="question-keys", classes="keys", markup=False)
+
+    def draw_keys(self) -> None:
+        keys = "↑ ↓ move   Enter answers   Esc back" if self.has_focus_within else f"{GO_THERE} to answer"
+        self.query_one("#question-keys", Label).update(keys)
 
     def show(self, question: Json) -> None:
         self.hold_back()
         self.query_one("#question-words", Label).update(strip_controls(str(question.get("question"))))
         options = self.query_one(OptionList)
         options.clear_options()
-        found = question.get("options")
-        offered = [one for one in found if isinstance(one, dict)] if isinstance(found, list) else []
+        options_value = question.get("options")
+        offered = (
+            [choice for choice in options_value if isinstance(choice, dict)] if isinstance(options_value, list) else []
+        )
         for option in offered:
-            words = Text(strip_controls(str(option.get("label"))))
+            label = Text(strip_controls(str(option.get("label"))))
             if option.get("description"):
-                words.append(f"  {strip_controls(str(option['description']))}", style="dim")
-            options.add_option(Option(words, id=str(option.get("value"))))
+                label.append(f"  {strip_controls(str(option['description']))}", style="dim")
+            options.add_option(Option(label, id=str(option.get("value"))))
         if question.get("allow_custom"):
             options.add_option(Option("Something else …", id=SOMETHING_ELSE))
         values = [option.get("value") for option in offered]
         options.highlighted = values.index(question["default"]) if question.get("default") in values else 0
+        self.draw_keys()
 
     def on_option_list_option_selected(self, event: OptionList.OptionSelected) -> None:
         event.stop()
@@ -235,7 +288,7 @@ class PlanDock(Dock):
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("y", "choose('approve')", "Approve and execute", show=False),
         Binding("e", "choose('edit')", "Edit", show=False),
-        Binding("n,escape", "choose('chat')", "Continue the chat", show=False),
+        Binding("n", "choose('chat')", "Continue the chat", show=False),
         Binding("pageup", "page(-1)", show=False),
         Binding("pagedown", "page(1)", show=False),
     ]
@@ -245,8 +298,8 @@ class PlanDock(Dock):
             super().__init__()
             self.choice = choice
 
-    def __init__(self) -> None:
-        super().__init__(id="plan")
+    def __init__(self, typing: TypingClock) -> None:
+        super().__init__(typing, id="plan")
         self._key = ""
 
     def compose(self) -> ComposeResult:
@@ -263,9 +316,15 @@ class PlanDock(Dock):
 
     def on_read_tracking_scroll_scrolled(self, event: ReadTrackingScroll.Scrolled) -> None:
         event.stop()
+        self.draw_keys()
+
+    def draw_keys(self) -> None:
+        if not self.has_focus_within:
+            self.query_one("#plan-keys", Label).update(f"{GO_THERE} to approve or edit it")
+            return
         read = self.query_one(ReadTrackingScroll).has_read(self._key)
         approve = "y approve and execute" if read else "there is more below: y scrolls on to its end"
-        self.query_one("#plan-keys", Label).update(f"{approve}   e edit first   n continue the chat")
+        self.query_one("#plan-keys", Label).update(f"{approve}   e edit first   n or Esc continue the chat")
 
     def action_page(self, by: int) -> None:
         self.query_one(ReadTrackingScroll).page(by)
@@ -286,5 +345,5 @@ def _is_complete(approval: Json) -> bool:
 
 
 def _disclosure(approval: Json) -> Json:
-    found = approval.get("disclosure")
-    return found if isinstance(found, dict) else {}
+    value = approval.get("disclosure")
+    return value if isinstance(value, dict) else {}

@@ -6,7 +6,9 @@ from collections.abc import Sequence
 from anycowork.client.chat_client import ChatClient, objects
 from anycowork.client.console import shortened
 from anycowork.client.errors import ServerUnreachable
+from anycowork.domain.evidence import evidence_line
 from anycowork.domain.messages import Json
+from anycowork.tui.cards import plan_standing
 from anycowork.tui.chat_state import ChatStatus, noun
 
 RECONNECT_SECONDS = 1.0
@@ -17,7 +19,7 @@ async def restore_status(status: ChatStatus, client: ChatClient, chat: Json, mes
     status.state = str(chat.get("state"))
     status.autonomy = str(noun(chat, "config").get("autonomy") or status.autonomy)
     status.stopped = str(noun(chat, "continuable").get("message")) if chat.get("continuable") else None
-    status.own_command = next((str(one["id"]) for one in await client.own_commands()), None)
+    status.own_command = next((str(command["id"]) for command in await client.own_commands()), None)
     for message in objects(chat, "queue"):
         status.queue(message)
     if status.state == "awaiting_approval":
@@ -25,7 +27,7 @@ async def restore_status(status: ChatStatus, client: ChatClient, chat: Json, mes
             status.ask({**approval, "disclosure": await client.whole_disclosure(approval)})
     if status.state == "awaiting_answer":
         status.question = _newest(messages, "question")
-    plan = _newest(messages, "plan")
+    plan = _newest(_after_dismissal(messages), "plan")
     if plan is not None and str(plan["message_id"]) not in await client.approved_plans():
         status.plan = plan
 
@@ -40,12 +42,21 @@ async def welcome_text(client: ChatClient, chat: Json) -> str:
     )
 
 
-def held_messages(status: ChatStatus) -> str:
+def notes_at_end(status: ChatStatus, turn_end: Json) -> list[str]:
+    """Returns what the person should know when a turn has ended: how its plan stands, and which messages still wait."""
+    standing = plan_standing(status.carried_out) if status.carried_out else None
+    finished = turn_end.get("reason") in ("answered", "terminated")
+    evidence = turn_end.get("evidence")
+    worth = evidence_line(evidence) if isinstance(evidence, dict) else ""
+    return [note for note in (worth, standing, "" if finished else _held_messages(status)) if note]
+
+
+def _held_messages(status: ChatStatus) -> str:
     """What the person should know of queued messages after a turn that did not finish; empty if none waits."""
     if not status.queued:
         return ""
-    words = ", ".join(f'"{shortened(content, 60)}"' for content in status.queued.values())
-    return f"Not sent yet, because the turn did not finish: {words}. It follows your next message; the page can send or remove it."
+    quoted = ", ".join(f'"{shortened(content, 60)}"' for content in status.queued.values())
+    return f"Not sent yet, because the turn did not finish: {quoted}. It follows your next message; the page can send or remove it."
 
 
 async def wait_for_server(client: ChatClient) -> None:
@@ -59,7 +70,13 @@ async def wait_for_server(client: ChatClient) -> None:
         return
 
 
+def _after_dismissal(messages: Sequence[Json]) -> Sequence[Json]:
+    """Returns the messages that followed the last one by which a person dismissed a plan or a turn; all if there was none."""
+    dismissals = [index for index, message in enumerate(messages) if "dismissed" in noun(message, "payload")]
+    return messages[dismissals[-1] + 1 :] if dismissals else messages
+
+
 def _newest(messages: Sequence[Json], kind: str) -> Json | None:
     """Returns the payload of the last message of this type, with its id."""
-    found = [one for one in messages if one.get("message_type") == kind]
-    return {**noun(found[-1], "payload"), "message_id": found[-1]["id"]} if found else None
+    matching = [message for message in messages if message.get("message_type") == kind]
+    return {**noun(matching[-1], "payload"), "message_id": matching[-1]["id"]} if matching else None

@@ -11,6 +11,7 @@ from textual.widgets import Static
 from anycowork.client.console import strip_controls
 from anycowork.domain.messages import Json
 from anycowork.tui.cards import Card, card_of, thought_card
+from anycowork.tui.chat_state import noun
 
 TAIL = 6_000  # characters of a streaming answer that are drawn
 PRINTED_LINES = 12  # of a running command
@@ -68,6 +69,7 @@ class MessageScroll(VerticalScroll):
         self._growing: dict[str, StreamingText] = {}
         self._shown: set[str] = set()
         self._outside_turns: set[str] = set()
+        self._calls: dict[str, Static] = {}  # the last card of each call, by its id
 
     def on_mount(self) -> None:
         self.anchor()
@@ -76,6 +78,7 @@ class MessageScroll(VerticalScroll):
         """Removes everything: another chat comes."""
         self._shown.clear()
         self._growing.clear()
+        self._calls.clear()
         await self.remove_children()
 
     def show(self, message: Json) -> None:
@@ -86,19 +89,24 @@ class MessageScroll(VerticalScroll):
         self._shown.add(id_)
         views = [CardView(card) for card in (thought_card(message), card_of(message)) if card]
         grown = self._growing.pop(id_, None)
-        if grown is None:
-            self.mount(*views)
-            return
         if views:
-            self.mount(*views, after=grown)
-        grown.remove()
+            self.mount(*views, after=grown or self._call_of(message))
+            if call_id := _call_id(message):
+                self._calls[call_id] = views[-1]
+        if grown is not None:
+            grown.remove()
+
+    def _call_of(self, message: Json) -> Static | None:
+        """Returns the card that a result belongs below: one of several calls has its result beside it."""
+        return self._calls.get(_call_id(message)) if message.get("message_type") == "tool_result" else None
 
     def grow_by(self, event: Json, *, thinking: bool) -> None:
         """Shows a text or reasoning delta."""
         where, offset, text = str(event.get("message_id")), event.get("offset"), str(event.get("text"))
         printed, of_turn = event.get("call_id") is not None, event.get("turn_id") is not None
-        at = offset if isinstance(offset, int) else 0
-        self.grow(where, at, text, thinking=thinking, printed=printed, of_turn=of_turn)
+        position = offset if isinstance(offset, int) else 0
+        call_id = str(event.get("call_id") or "")
+        self.grow(where, position, text, thinking=thinking, printed=printed, of_turn=of_turn, call_id=call_id)
 
     def grow(
         self,
@@ -109,6 +117,7 @@ class MessageScroll(VerticalScroll):
         thinking: bool,
         printed: bool = False,
         of_turn: bool = True,
+        call_id: str = "",
     ) -> None:
         """Shows text that has no message yet. What a person's own command prints belongs to no turn."""
         if message_id in self._shown:
@@ -117,13 +126,20 @@ class MessageScroll(VerticalScroll):
             self._outside_turns.add(message_id)
         if message_id not in self._growing:
             self._growing[message_id] = StreamingText(printed=printed)
-            self.mount(self._growing[message_id])
+            self.mount(self._growing[message_id], after=self._calls.get(call_id))
         self._growing[message_id].grow(offset, text, thinking=thinking)
 
-    def note(self, words: str, look: str = "note") -> None:
-        self.mount(CardView(Card(look, Text(strip_controls(words)))))
+    def note(self, text: str, look: str = "note") -> None:
+        self.mount(CardView(Card(look, Text(strip_controls(text)))))
 
     def end_growing(self) -> None:
         """The turn is over: text without a message will not get one any more."""
         for message_id in self._growing.keys() - self._outside_turns:
             self._growing.pop(message_id).remove()
+
+
+def _call_id(message: Json) -> str:
+    """Returns the id of the call that a message is, or is the result of; empty for others."""
+    payload = noun(message, "payload")
+    name = {"tool_call": "id", "tool_result": "tool_call_id"}.get(str(message.get("message_type")))
+    return str(payload.get(name) or "") if name else ""

@@ -66,8 +66,8 @@ class ReadTrackingScroll(VerticalScroll, can_focus=False):
 
 def disclosed_lines(disclosure: Json) -> list[Text]:
     """Shows every included item in full; a step of a plan begins a new paragraph."""
-    found = disclosure.get("items")
-    items = [item for item in found if isinstance(item, dict)] if isinstance(found, list) else []
+    value = disclosure.get("items")
+    items = [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
     total = disclosure.get("total")
     missing = total - len(items) if isinstance(total, int) else 0
     return [
@@ -77,15 +77,15 @@ def disclosed_lines(disclosure: Json) -> list[Text]:
 
 
 def _line(item: Json) -> Text:
-    kind, words = str(item.get("kind")), _shown(item.get("text"))
+    kind, text = str(item.get("kind")), _shown(item.get("text"))
     if kind == "step":
-        return Text(f"step {_shown(item.get('step'))}: {words}", style="bold")
+        return Text(f"step {_shown(item.get('step'))}: {text}", style="bold")
     line = Text(f"  {ITEM_NAMES.get(kind, kind)} ", style="dim")
     if item.get("control"):
         line.append("control file ", style="bold yellow")
     if detail := _shown(item.get("detail")):
         line.append(f"{detail}: ", style="dim")
-    return line.append(words, style="not dim")
+    return line.append(text, style="not dim")
 
 
 def _shown(raw: object) -> str:

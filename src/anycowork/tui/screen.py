@@ -1,10 +1,11 @@
 """The chat on a whole terminal: messages, what waits for the person, and the input line."""
 
-from collections.abc import Awaitable, Iterable
+from collections.abc import Awaitable, Coroutine, Iterable
 from functools import partial
 from pathlib import Path
 from typing import ClassVar
 
+from textual import events
 from textual.app import App, ComposeResult, SystemCommand
 from textual.binding import Binding, BindingType
 from textual.css.query import NoMatches
@@ -22,14 +23,13 @@ from anycowork.tui.chat_commands import ChatCommands
 from anycowork.tui.chat_header import header_text
 from anycowork.tui.chat_state import ChatStatus, disclosed_plan, noun
 from anycowork.tui.completion import CompletionSource, CompletionTrigger
-from anycowork.tui.completion_list import CompletionList
-from anycowork.tui.composer import Composer
+from anycowork.tui.composer import CompletionList, Composer, TypingClock
 from anycowork.tui.dialogs import MenuChoice, MenuScreen, TextInputScreen
 from anycowork.tui.docks import ApprovalDock, Dock, PlanDock, QuestionDock
-from anycowork.tui.earlier_state import held_messages, restore_status, wait_for_server, welcome_text
+from anycowork.tui.earlier_state import notes_at_end, restore_status, wait_for_server, welcome_text
 from anycowork.tui.message_scroll import MessageScroll
-from anycowork.tui.plan_editor import edited_steps
-from anycowork.tui.slash_commands import SlashCommand, command_in, own_command_in
+from anycowork.tui.person_editor import edited_steps, merged_by_hand
+from anycowork.tui.slash_commands import SYSTEM_COMMANDS, SlashCommand, command_in, own_command_in
 
 
 class ChatScreen(App[None]):
@@ -40,7 +40,7 @@ class ChatScreen(App[None]):
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape", "stop", "Stop"),
         Binding("ctrl+r", "command('role')", "Role"),
-        Binding("ctrl+g", "command('undo')", "Go back"),
+        Binding("ctrl+g", "command('restore')", "Restore"),
         Binding("f2", "attend", "Decide"),
         Binding("f3", "continue_turn", "Continue"),
         Binding("f4", "command('autonomy')", "Autonomy"),
@@ -49,14 +49,18 @@ class ChatScreen(App[None]):
         Binding("ctrl+c", "interrupt", "Stop or quit", show=False, priority=True),
     ]
 
-    def __init__(self, client: ChatClient) -> None:
+    def __init__(self, client: ChatClient, *, typed: str = "") -> None:
+        """`typed` stands in the input line from the start."""
         super().__init__()
+        self._typed = typed
         self.client = client
         self.status = _first_status(client)
         self._commands = ChatCommands(self)
         self._completion_source = CompletionSource()
         self._colours: dict[str, str] = {}
+        self._typing = TypingClock()
         self._asked: Dock | None = None
+        self._answering: object = None  # the question whose answer is typed in the input line
         self._leaving = False
 
     # --- the screen
@@ -64,30 +68,19 @@ class ChatScreen(App[None]):
     def compose(self) -> ComposeResult:
         yield Static(id="head", markup=False)
         yield MessageScroll()
-        yield ApprovalDock()
-        yield QuestionDock()
-        yield PlanDock()
+        yield ApprovalDock(self._typing)
+        yield QuestionDock(self._typing)
+        yield PlanDock(self._typing)
         yield Static(id="status", markup=False)
         completions = CompletionList()
-        yield Composer(completions)
+        yield Composer(completions, self._typing)
         yield completions
         yield Footer(show_command_palette=True)
 
     def get_system_commands(self, screen: Screen[object]) -> Iterable[SystemCommand]:
-        yield SystemCommand("Chats", "Open another chat (F5)", partial(self.action_command, "chats"))
-        yield SystemCommand("New chat", "Open a new chat in this folder", partial(self.action_command, "new"))
-        yield SystemCommand("Search", "Search all chats", partial(self.action_command, "search"))
-        yield SystemCommand("Model", "Choose the model of this chat", partial(self.action_command, "model"))
-        yield SystemCommand(
-            "Switch role", "Another role for the next message (Ctrl+R)", partial(self.action_command, "role")
-        )
-        yield SystemCommand(
-            "Restore", "Restore an earlier state of the files (Ctrl+G)", partial(self.action_command, "undo")
-        )
+        for title, help_text, command in SYSTEM_COMMANDS:
+            yield SystemCommand(title, help_text, partial(self.action_command, command))
         yield SystemCommand("Continue", "Go on where the turn stopped (F3)", self.action_continue_turn)
-        yield SystemCommand(
-            "Autonomy", "Choose how much asks in this chat (F4)", partial(self.action_command, "autonomy")
-        )
         yield SystemCommand("Stop", "End the turn that runs (Esc)", self.action_stop)
         yield SystemCommand("Light or dark", "The other look", self._toggle_theme)
         yield SystemCommand("Quit", "Leave; the chat is kept (Ctrl+Q)", self.exit)
@@ -97,21 +90,25 @@ class ChatScreen(App[None]):
 
     async def on_mount(self) -> None:
         self.query_one(Composer).focus()
+        self.query_one(Composer).insert(self._typed)
         self._start_to_follow()
 
     # --- what the commands use
 
     async def ask(self, screen: ModalScreen[str | None]) -> str | None:
+        """Shows a list or an input in front of the chat; None if the person went back."""
         return await self.push_screen_wait(screen)
 
-    def note(self, words: str) -> None:
-        self._conversation.note(words)
+    def note(self, text: str) -> None:
+        """Adds a line to the conversation."""
+        self._conversation.note(text)
 
-    def show_status(self, words: str, *, error: bool = False) -> None:
+    def show_status(self, text: str, *, error: bool = False) -> None:
+        """Shows a short message above the input line."""
         line = self.query_one("#status", Static)
-        line.update(strip_controls(words))
+        line.update(strip_controls(text))
         line.set_class(error, "error")
-        line.display = bool(words)
+        line.display = bool(text)
 
     def open_chat(self, client: ChatClient) -> None:
         """In one step, so that nothing comes in between: from here on each key and event belongs to this chat."""
@@ -125,7 +122,7 @@ class ChatScreen(App[None]):
     # --- events of the server
 
     def _start_to_follow(self) -> None:
-        self.run_worker(self._follow(), group="events", exclusive=True)
+        self._start(self._follow(), group="events", exclusive=True)
 
     async def _follow(self) -> None:
         """Shows the chat and what comes. After the server was lost, it starts anew as soon as one answers."""
@@ -141,9 +138,6 @@ class ChatScreen(App[None]):
                     self.status = _first_status(self.client)
                     self._show_dock(None)
                     self.show_status("")
-        except NoMatches:
-            if self.query(QuestionDock):
-                raise  # else the screen is being closed, and nobody looks
         except AnyCoworkError as error:
             self._conversation.note(error.message, "error")
             self.status.state = "idle"
@@ -174,7 +168,7 @@ class ChatScreen(App[None]):
         conversation = self._conversation
         match event.get("type"):
             case "permission-request":
-                self.run_worker(self._read_rest(noun(event, "approval")))
+                self._start(self._read_rest(noun(event, "approval")))
             case "message":
                 conversation.show(noun(event, "message"))
             case "text-delta" | "reasoning-delta" as kind:
@@ -185,8 +179,8 @@ class ChatScreen(App[None]):
                 conversation.note(progress_line(event))
             case "turn-ended":
                 conversation.end_growing()
-                if event.get("reason") not in ("answered", "terminated") and (held := held_messages(self.status)):
-                    conversation.note(held)
+                for note in notes_at_end(self.status, event):
+                    conversation.note(note)
         self._show_open_requests()
 
     # --- what waits for the person
@@ -194,46 +188,50 @@ class ChatScreen(App[None]):
     def _show_open_requests(self) -> None:
         status = self.status
         approvals, question = self.query_one(ApprovalDock), self.query_one(QuestionDock)
-        asked: Dock | None = None
+        open_dock: Dock | None = None
         if status.approvals:
-            asked = approvals
+            open_dock = approvals
             approvals.show(list(status.approvals.values()))
         elif status.question is not None:
-            asked = question
+            open_dock = question
             if self._asked is not question:
                 question.show(status.question)
         elif status.plan is not None and status.state == "idle":
-            asked = dock = self.query_one(PlanDock)
+            open_dock = dock = self.query_one(PlanDock)
             status.plan = disclosed_plan(status.plan)
             dock.show(status.plan)
-        self._show_dock(asked)
+        self._show_dock(open_dock)
         self._draw_head()
 
-    def _show_dock(self, asked: Dock | None) -> None:
-        if asked is self._asked:
+    def _show_dock(self, open_dock: Dock | None) -> None:
+        if open_dock is self._asked:
             return
         had_focus = self._asked is not None and self._asked.has_focus_within
         for dock in self.query(Dock):
-            dock.display = dock is asked
-        if asked is not None:
-            asked.hold_back()  # at once: an event would come after keys that were pressed before it was seen
-        self._asked = asked
-        if asked is None and had_focus:
+            dock.display = dock is open_dock
+        if open_dock is not None:
+            open_dock.hold_back()  # at once: an event would come after keys that were pressed before it was seen
+        self._asked = open_dock
+        if open_dock is None and had_focus:
             self._focus_input()
-        elif (
-            asked is not None and not self.query_one(Composer).text
-        ):  # otherwise somebody is typing: F2 moves the focus there
-            self.action_attend()
+
+    def on_key(self, event: events.Key) -> None:
+        """Brings what is typed anywhere else to the input line."""
+        if event.character and event.is_printable and not isinstance(self.screen, ModalScreen):
+            event.stop()
+            self._typing.note()
+            self.on_dock_typed(Dock.Typed(event.character))
 
     def on_dock_typed(self, event: Dock.Typed) -> None:
         """This text was meant for the input line."""
         self._focus_input()
-        self.query_one(Composer).insert(event.character)
+        if event.text:
+            self.query_one(Composer).insert(event.text)
 
     def action_attend(self) -> None:
-        """Moves the focus to what waits, and back to the input line."""
-        if self._asked is None or self._asked.has_focus_within:
-            self._focus_input()
+        """Moves the focus to what waits, and only there."""
+        if self._asked is None:
+            self.notify("Nothing waits for you.", markup=False)
         elif isinstance(self._asked, QuestionDock):
             self._focus_on(self._asked.query_one("#question-options"))
         else:
@@ -242,9 +240,9 @@ class ChatScreen(App[None]):
     def _focus_input(self) -> None:
         self._focus_on(self.query_one(Composer))
 
-    def _focus_on(self, place: Widget) -> None:
+    def _focus_on(self, widget: Widget) -> None:
         """At once: the next key may arrive before the next round of messages."""
-        self.screen_stack[0].set_focus(place)
+        self.screen_stack[0].set_focus(widget)
 
     def _draw_head(self) -> None:
         self.query_one("#head", Static).update(header_text(self.status, self.client.chat, self._colours))
@@ -261,20 +259,20 @@ class ChatScreen(App[None]):
         self._run_command(SlashCommand(name))
 
     def _run_command(self, command: SlashCommand) -> None:
-        self.run_worker(self._commands.run(command), exclusive=True, group="command")
+        self._start(self._commands.run(command), exclusive=True, group="command")
 
     async def on_composer_sent(self, event: Composer.Sent) -> None:
         self.show_status("")
         question = self.status.question
-        if question is not None and question.get("allow_custom"):
+        if question is not None and question["message_id"] == self._answering:
             done = await self._try(self.client.answer(str(question["message_id"]), custom=event.words))
         elif (command := command_in(event.words)) is not None:
             self._run_command(command)
             return
-        elif (own := own_command_in(event.words)) is not None:
-            done = await self._try(self.client.run_own_command(own))
+        elif (own_command := own_command_in(event.words)) is not None:
+            done = await self._try(self.client.run_own_command(own_command))
         else:
-            works = self.status.state == "running"
+            works = self.status.state != "idle"
             done = await self._try(self.client.send(event.words, queue=works))
             if done and works:
                 self._conversation.note("Queued: it is sent when the agent has finished.")
@@ -282,9 +280,9 @@ class ChatScreen(App[None]):
             self.query_one(Composer).give_back(event.words)
 
     def on_composer_completion_wanted(self, event: Composer.CompletionWanted) -> None:
-        answers = self.status.question is not None and self.status.question.get("allow_custom")
+        answers = self.status.question is not None and self.status.question["message_id"] == self._answering
         if event.trigger.kind == "path" or not answers:  # an answer is never a command
-            self.run_worker(self._complete(event.trigger), exclusive=True, group="completion")
+            self._start(self._complete(event.trigger), exclusive=True, group="completion")
 
     async def _complete(self, trigger: CompletionTrigger) -> None:
         try:
@@ -295,41 +293,53 @@ class ChatScreen(App[None]):
         self.query_one(Composer).offer(trigger, options)
 
     def on_approval_dock_decided(self, event: ApprovalDock.Decided) -> None:
-        self.run_worker(self._decide(event.decision.approvals, event.decision.decision, event.decision.with_note))
+        self._start(self._decide(event.decision.approvals, event.decision.decision, event.decision.with_note))
 
     async def _decide(self, approvals: tuple[str, ...], decision: str, with_note: bool) -> None:
         note = await self.push_screen_wait(TextInputScreen("Why not? The agent reads it.")) if with_note else ""
         if note is not None:
-            await self._try(self.client.decide(approvals, decision, note, self._hashes(approvals)))
-
-    def _hashes(self, approvals: Iterable[str]) -> dict[str, str]:
-        """Returns the hashes of what was shown, by approval id."""
-        found = {one: noun(self.status.approvals.get(one, {}), "disclosure").get("hash") for one in approvals}
-        return {one: hash_ for one, hash_ in found.items() if isinstance(hash_, str)}
+            await self._try(self.client.decide(approvals, decision, note, self.status.disclosure_hashes(approvals)))
 
     async def _read_rest(self, approval: Json) -> None:
         """Fetches what was not included in the approval: until it is there, it cannot be allowed."""
-        whole = {**approval, "disclosure": await self.client.whole_disclosure(approval)}
+        complete = {**approval, "disclosure": await self.client.whole_disclosure(approval)}
         if str(approval.get("id")) in self.status.approvals:
-            self.status.ask(whole)
+            self.status.ask(complete)
             self._show_open_requests()
 
     async def on_question_dock_answered(self, event: QuestionDock.Answered) -> None:
         question = self.status.question
-        if event.value is None:
+        if event.value is None and question is not None:
+            self._answering = question["message_id"]
             self._focus_input()
-            self.notify("Type your answer and press Enter.", markup=False)
+            self.show_status("Type your answer. Enter sends it to the question.")
+        elif question is not None and event.value == "merge" and noun(question, "conflict").get("draft") is not None:
+            self._start(self._merge(question))
         elif question is not None:
             await self._try(self.client.answer(str(question["message_id"]), value=event.value))
+
+    async def _merge(self, question: Json) -> None:
+        conflict = noun(question, "conflict")
+        try:
+            content = merged_by_hand(self, str(conflict.get("path")), str(conflict.get("draft")))
+        except AnyCoworkError as error:
+            self.show_status(error.message, error=True)
+            return
+        if content is None:
+            self.notify("Nothing was changed.", markup=False)
+            return
+        await self._try(self.client.answer(str(question["message_id"]), value="merge", content=content))
 
     async def on_plan_dock_chosen(self, event: PlanDock.Chosen) -> None:
         plan = self.status.plan
         if plan is None or event.choice == "chat":
             self._focus_input()
         elif event.choice == "approve":
-            await self._try(self.client.approve(str(plan["message_id"]), shown=noun(plan, "disclosure").get("hash")))
+            await self._try(
+                self.client.approve(str(plan["message_id"]), disclosure_hash=noun(plan, "disclosure").get("hash"))
+            )
         else:
-            self.run_worker(self._edit(plan))
+            self._start(self._edit(plan))
 
     async def _edit(self, plan: Json) -> None:
         try:
@@ -350,14 +360,16 @@ class ChatScreen(App[None]):
             await self._try(self.client.approve(str(plan["message_id"]), steps))
 
     async def action_stop(self) -> None:
-        if self.status.state != "idle":
+        if self.status.waits:
+            self.show_status("F2 goes to what waits for you. Ctrl+C stops the turn.")
+        elif self.status.state != "idle":
             await self._try(self.client.stop())
         elif self.status.own_command is not None:
             await self._try(self.client.stop_own_command(self.status.own_command))
 
     async def action_interrupt(self) -> None:
-        """Ctrl+C closes a list, else stops the person's own command or the running turn; with nothing to stop it clears the line,
-        and pressed again it leaves."""
+        """Ctrl+C closes a list, else stops the person's own command or the running turn, else clears the line, else stops a turn that waits;
+        with nothing of that, pressed twice it leaves."""
         composer = self.query_one(Composer)
         if isinstance(self.screen, ModalScreen):
             self.screen.dismiss(None)
@@ -369,6 +381,8 @@ class ChatScreen(App[None]):
             await self._try(self.client.stop())
         elif composer.text:
             composer.text = ""
+        elif self.status.waits:
+            await self._try(self.client.stop())
         elif self._leaving:
             self.exit()
         else:
@@ -384,6 +398,18 @@ class ChatScreen(App[None]):
     @property
     def _conversation(self) -> MessageScroll:
         return self.query_one(MessageScroll)
+
+    def _start(self, work: Coroutine[object, object, None], *, group: str = "default", exclusive: bool = False) -> None:
+        """Runs the work beside the screen; one of a group at a time if `exclusive`."""
+        self.run_worker(self._while_open(work), group=group, exclusive=exclusive)
+
+    async def _while_open(self, work: Coroutine[object, object, None]) -> None:
+        """Finishes the work quietly where the screen is being closed: its parts go one by one, and nobody looks at them any more."""
+        try:
+            await work
+        except NoMatches:
+            if all(self.query(part) for part in (MessageScroll, QuestionDock, ApprovalDock, Composer, "#status")):
+                raise
 
     async def _try(self, action: Awaitable[object]) -> bool:
         """Tells whether it succeeded; if not, shows the person why."""

@@ -12,7 +12,7 @@ from anycowork.domain.messages import Json
 from anycowork.domain.ports import SuppliedFile
 from anycowork.domain.roles import Permission
 from anycowork.domain.tool_ports import Tool
-from anycowork.domain.values import value
+from anycowork.domain.values import replace, value
 from anycowork.domain.workflow_errors import NoSuchWorkflow
 from anycowork.domain.workflows import (
     AskStep,
@@ -96,67 +96,68 @@ class WorkflowCatalog:
 
     def find(self, name: str) -> ListedWorkflow:
         """Return the workflow of this name; an untrusted one only if there is no other. Raises: NoSuchWorkflow."""
-        named = sorted((one for one in self.listed if one.name == name), key=lambda one: not one.trusted)
-        if not named:
+        of_this_name = [listed for listed in self.listed if listed.name == name]
+        if not of_this_name:
             left_out = next((fault for fault in self.faults if fault.name == name), None)
             raise NoSuchWorkflow(name, self.near(name), str(left_out) if left_out else "")
-        return named[0]
+        return min(of_this_name, key=lambda listed: not listed.trusted)
 
     def near(self, name: str) -> list[str]:
-        return difflib.get_close_matches(name[:80], sorted({one.name for one in self.listed}), n=3, cutoff=0.5)
+        return difflib.get_close_matches(name[:80], sorted({listed.name for listed in self.listed}), n=3, cutoff=0.5)
 
     def by_category(self) -> dict[str, list[ListedWorkflow]]:
-        found: dict[str, list[ListedWorkflow]] = {}
-        for one in self.listed:
-            found.setdefault(one.workflow.category, []).append(one)
-        return dict(sorted(found.items()))
+        by_category: dict[str, list[ListedWorkflow]] = {}
+        for listed in self.listed:
+            by_category.setdefault(listed.workflow.category, []).append(listed)
+        return dict(sorted(by_category.items()))
 
 
 def workflow_catalog(by_source: BySource, find_tool: FindTool) -> WorkflowCatalog:
     """Build the catalog. `by_source` is ordered from the farthest to the nearest, built-in first."""
     read, faults = _read_all(by_source)
-    by_name = _by_name(read)
+    needs = _WorkflowNeeds(_by_name(read), find_tool)
     sound: list[ListedWorkflow] = []
-    for one in read:
+    for listed in read:
         try:
-            sound.append(ListedWorkflow(one.workflow, one.source, one.file, _needs(one.workflow, by_name, find_tool)))
+            sound.append(replace(listed, needs=needs.of(listed.workflow)))
         except BadDefinition as fault:
-            faults.append(FileFault(one.source, one.file.path, fault.line, fault.reason))
+            faults.append(FileFault(listed.source, listed.file.path, fault.line, fault.reason))
     sound_by_name = _by_name(sound)
-    shown = [one for one in sound if not _is_hidden(one, sound_by_name[one.name])]
-    return WorkflowCatalog(tuple(sorted(shown, key=lambda one: (one.workflow.category, one.name))), tuple(faults))
+    visible = [listed for listed in sound if not _is_hidden(listed, sound_by_name[listed.name])]
+    visible.sort(key=lambda listed: (listed.workflow.category, listed.name))
+    return WorkflowCatalog(tuple(visible), tuple(faults))
 
 
-def _by_name(listed: Iterable[ListedWorkflow]) -> ByName:
-    found: dict[str, list[ListedWorkflow]] = {}
-    for one in listed:
-        found.setdefault(one.name, []).append(one)
-    return found
+def _by_name(workflows: Iterable[ListedWorkflow]) -> ByName:
+    by_name: dict[str, list[ListedWorkflow]] = {}
+    for listed in workflows:
+        by_name.setdefault(listed.name, []).append(listed)
+    return by_name
 
 
 def _read_all(by_source: BySource) -> tuple[list[ListedWorkflow], list[FileFault]]:
     read: list[ListedWorkflow] = []
     faults: list[FileFault] = []
-    known: dict[str, list[ListedWorkflow]] = {}
+    by_name: dict[str, list[ListedWorkflow]] = {}
     for source, files in by_source:
         for file in files:
             try:
-                one = _read_one(source, file, known)
-                read.append(one)
-                known.setdefault(one.name, []).append(one)
+                listed = _read_one(source, file, by_name)
+                read.append(listed)
+                by_name.setdefault(listed.name, []).append(listed)
             except BadDefinition as fault:
                 line = None if file.text is None else fault.line
                 faults.append(FileFault(source, file.path, line, fault.reason))
     return read, faults
 
 
-def _read_one(source: Source, file: SuppliedFile, known: ByName) -> ListedWorkflow:
+def _read_one(source: Source, file: SuppliedFile, by_name: ByName) -> ListedWorkflow:
     if file.text is None:
         raise BadDefinition(1, file.fault or "it cannot be read")
     workflow = _read(file.path.rpartition("/")[2], file.text)
     if isinstance(workflow, BadDefinition):
         raise BadDefinition(workflow.line, workflow.reason)
-    for other in known.get(workflow.name, ()):
+    for other in by_name.get(workflow.name, ()):
         if other.source is Source.BUILT_IN:
             raise BadDefinition(1, f"'{workflow.name}' is built in and cannot be replaced; choose another name")
         if other.source is source:
@@ -173,15 +174,38 @@ def _read(file_name: str, text: str) -> Workflow | BadDefinition:
         return BadDefinition(fault.line, fault.reason)
 
 
-def _needs(workflow: Workflow, by_name: ByName, find_tool: FindTool) -> frozenset[Permission]:
-    """Return the permissions that the workflow needs. Raises: BadDefinition for a missing tool or workflow, or deep nesting."""
-    needs = frozenset({Permission.READ_FILES}) if workflow.declared is None else workflow.declared
-    for step in workflow.steps:
-        if isinstance(step.does, ToolUse):
-            needs |= _needs_of_tool(step, step.does, find_tool)
-        elif isinstance(step.does, NestedWorkflow):
-            needs |= _needs_of_nested(step, step.does, by_name, find_tool)
-    return needs
+class _WorkflowNeeds:
+    """Computes the permissions that workflows need; checks the calls of each workflow once, however many others run it."""
+
+    def __init__(self, by_name: ByName, find_tool: FindTool) -> None:
+        self._by_name = by_name
+        self._find_tool = find_tool
+        self._of_tools: dict[int, frozenset[Permission] | BadDefinition] = {}  # by the workflow's id: it has no hash
+
+    def of(self, workflow: Workflow) -> frozenset[Permission]:
+        """Raises: BadDefinition for a missing tool or workflow, or deep nesting."""
+        needs = self._checked_tools(workflow)
+        for step in workflow.steps:
+            if isinstance(step.does, NestedWorkflow):
+                needs |= self._checked_tools(_nested_workflow(step, step.does, self._by_name))
+        return needs
+
+    def _checked_tools(self, workflow: Workflow) -> frozenset[Permission]:
+        if (needs := self._of_tools.get(id(workflow))) is None:
+            needs = self._of_tools[id(workflow)] = self._needs_of_tools(workflow)
+        if isinstance(needs, BadDefinition):
+            raise BadDefinition(needs.line, needs.reason)
+        return needs
+
+    def _needs_of_tools(self, workflow: Workflow) -> frozenset[Permission] | BadDefinition:
+        needs = frozenset({Permission.READ_FILES}) if workflow.declared is None else workflow.declared
+        try:
+            for step in workflow.steps:
+                if isinstance(step.does, ToolUse):
+                    needs |= _needs_of_tool(step, step.does, self._find_tool)
+        except BadDefinition as fault:
+            return fault
+        return needs
 
 
 def _needs_of_tool(step: WorkflowStep, use: ToolUse, find_tool: FindTool) -> frozenset[Permission]:
@@ -194,38 +218,37 @@ def _needs_of_tool(step: WorkflowStep, use: ToolUse, find_tool: FindTool) -> fro
     return tool.spec.permissions
 
 
-def _needs_of_nested(
-    step: WorkflowStep, nested: NestedWorkflow, by_name: ByName, find_tool: FindTool
-) -> frozenset[Permission]:
-    named = by_name.get(nested.workflow, ())
-    if not named:
+def _nested_workflow(step: WorkflowStep, nested: NestedWorkflow, by_name: ByName) -> Workflow:
+    """Return the workflow that the step runs. Raises: BadDefinition if it is missing, or runs another one itself."""
+    candidates = by_name.get(nested.workflow, ())
+    if not candidates:
         raise BadDefinition(step.line, f"there is no workflow '{nested.workflow}' to run")
     # Like `find`: the nearest trusted one. An untrusted file must not break a trusted workflow.
-    meant = next((one for one in reversed(named) if one.trusted), named[0]).workflow
-    if any(isinstance(inner.does, NestedWorkflow) for inner in meant.steps):
+    inner = next((listed for listed in reversed(candidates) if listed.trusted), candidates[0]).workflow
+    if any(isinstance(inner_step.does, NestedWorkflow) for inner_step in inner.steps):
         raise BadDefinition(
-            step.line, f"'{meant.name}' runs another workflow itself; only one level of nesting is allowed"
+            step.line, f"'{inner.name}' runs another workflow itself; only one level of nesting is allowed"
         )
-    _require_its_parameters(step, nested, meant)
-    return _needs(meant, by_name, find_tool)
+    _require_its_parameters(step, nested, inner)
+    return inner
 
 
-def _require_its_parameters(step: WorkflowStep, nested: NestedWorkflow, meant: Workflow) -> None:
-    known = {parameter.name: parameter for parameter in meant.parameters}
+def _require_its_parameters(step: WorkflowStep, nested: NestedWorkflow, inner: Workflow) -> None:
+    parameters = {parameter.name: parameter for parameter in inner.parameters}
     for name in nested.given:
-        if name not in known:
+        if name not in parameters:
             raise BadDefinition(
-                step.line, f"'{name}' is not a parameter of '{meant.name}' (it takes: {', '.join(known)})"
+                step.line, f"'{name}' is not a parameter of '{inner.name}' (it takes: {', '.join(parameters)})"
             )
-    for name, parameter in known.items():
+    for name, parameter in parameters.items():
         if parameter.required and name not in nested.given:
-            raise BadDefinition(step.line, f"'{meant.name}' needs '{name}', which is not given to it")
+            raise BadDefinition(step.line, f"'{inner.name}' needs '{name}', which is not given to it")
 
 
-def _is_hidden(one: ListedWorkflow, among: Sequence[ListedWorkflow]) -> bool:
+def _is_hidden(listed: ListedWorkflow, of_its_name: Sequence[ListedWorkflow]) -> bool:
     """Whether a nearer, trusted workflow of the same name hides it."""
-    nearer = (other for other in among if other.source is not one.source and other.trusted)
-    return one.source is Source.DATA and any(other.source is Source.WORKSPACE for other in nearer)
+    nearer = (other for other in of_its_name if other.source is not listed.source and other.trusted)
+    return listed.source is Source.DATA and any(other.source is Source.WORKSPACE for other in nearer)
 
 
 def _kind(step: WorkflowStep) -> str:

@@ -10,6 +10,7 @@ from pydantic import Field, JsonValue, StrictBool, ValidationError
 
 from anycowork.domain.boundary import Boundary
 from anycowork.domain.errors import Invalid
+from anycowork.domain.evidence import read_stated
 from anycowork.domain.messages import Json
 from anycowork.domain.question import Question, read_question
 from anycowork.domain.roles import Permission
@@ -36,8 +37,9 @@ from anycowork.workflows.parameters import PLACEHOLDER, placeholders, split_word
 from anycowork.workflows.sections import BadDefinition, DefinitionSection, in_sections
 from anycowork.workflows.suggestions import in_plain_words, misspelt_placeholders, plainest, unknown_key
 
-MOST_STEPS = 30
+MOST_LINES = 4_000
 LONGEST_FRONT = 16_384  # characters of front matter
+LONGEST_NESTED = 8_192  # characters of a workflow block
 FENCE = "+++"
 QUESTION_KEYS = (*(key for key in Question.model_fields if key not in ("type", "format_version")), "stop_on")
 RESERVED = frozenset({"categories"})  # GET /workflows/categories
@@ -52,6 +54,7 @@ class WorkflowHead(Boundary):
     category: Annotated[str, Field(pattern=r"^[a-z][a-z0-9 _-]{0,39}$")] = "other"
     needs: tuple[Permission, ...] | None = None
     parameters: Annotated[tuple[ParameterHead, ...], Field(max_length=20)] = ()
+    expect: Annotated[tuple[Annotated[str, Field(min_length=1, max_length=1_000)], ...], Field(max_length=20)] = ()
 
 
 class ToolBlock(Boundary):
@@ -63,6 +66,8 @@ class ToolBlock(Boundary):
 def read_definition(file_name: str, text: str) -> Workflow:
     """Raises: BadDefinition."""
     lines = text.removeprefix("\ufeff").replace("\r\n", "\n").split("\n")
+    if len(lines) > MOST_LINES:
+        raise BadDefinition(MOST_LINES + 1, f"the file has more than {MOST_LINES:,} lines")
     end = _end_of_front(lines)
     front = FrontMatter(lines[1:end])
     head = read_head(front, WorkflowHead, {"parameters": ParameterHead}, longest=LONGEST_FRONT)
@@ -75,6 +80,7 @@ def read_definition(file_name: str, text: str) -> Workflow:
         steps=tuple(WorkflowStep(section.title, _action(section), section.line) for section in sections),
         declared=None if head.needs is None else frozenset(head.needs),
         about=about,
+        expect=_expect(head.expect, {parameter.name for parameter in head.parameters}, front),
     )
     _require_steps(workflow)
     _require_known_names(workflow, sections)
@@ -94,11 +100,22 @@ def _end_of_front(lines: Sequence[str]) -> int:
     raise BadDefinition(1, f"the front matter is not closed: a second line {FENCE} is missing")
 
 
-def _name(file_name: str, given: str | None, front: FrontMatter) -> str:
-    name = definition_name(given if given is not None else file_name.removesuffix(".md"), front)
+def _name(file_name: str, name_in_file: str | None, front: FrontMatter) -> str:
+    name = definition_name(name_in_file if name_in_file is not None else file_name.removesuffix(".md"), front)
     if name in RESERVED:
         raise BadDefinition(front.line_of(["name"]), f"'{name}' is reserved; choose another name")
     return name
+
+
+def _expect(lines: Sequence[str], parameters: set[str], front: FrontMatter) -> tuple[str, ...]:
+    for line in lines:
+        if strange := next((name for name in PLACEHOLDER.findall(line) if name not in parameters), None):
+            raise BadDefinition(front.line_of(["expect"]), f"'{{{{{strange}}}}}' is no parameter")
+        try:
+            read_stated(line)
+        except Invalid as error:
+            raise BadDefinition(front.line_of(["expect"]), error.message) from None
+    return tuple(lines)
 
 
 # --- the steps
@@ -133,52 +150,54 @@ def _tool(section: DefinitionSection) -> ToolUse:
 
 
 def _ask(section: DefinitionSection) -> AskStep:
-    found = _json(section)
-    if strange := next((key for key in found if key not in QUESTION_KEYS), None):
+    block = _json(section)
+    if strange := next((key for key in block if key not in QUESTION_KEYS), None):
         raise BadDefinition(section.block_line, f"in the question {unknown_key(strange, QUESTION_KEYS)}")
-    stop_on = found.pop("stop_on", [])
-    question = read_question({**found, "type": "question"})
+    stop_on = block.pop("stop_on", [])
+    question = read_question({**block, "type": "question"})
     if question is None:
         raise BadDefinition(
             section.block_line,
             "this is not a valid question: it needs a 'question' and 'options' (each with 'label' and 'value'), or 'allow_custom': true",
         )
-    values = [option.value for option in question.options]
-    if not isinstance(stop_on, list) or not all(value in values for value in stop_on):
+    values = {option.value: None for option in question.options}
+    if not isinstance(stop_on, list) or not all(isinstance(value, str) and value in values for value in stop_on):
         raise BadDefinition(section.block_line, f"'stop_on' must list values of the options: {', '.join(values)}")
     return AskStep(question.to_json(), tuple(str(value) for value in stop_on))
 
 
 def _nested(section: DefinitionSection) -> NestedWorkflow:
+    if len(section.block) > LONGEST_NESTED:
+        raise BadDefinition(section.block_line, f"a workflow block has at most {LONGEST_NESTED:,} characters")
     try:
-        words = split_words(section.block)
+        parts = split_words(section.block)
     except Invalid as fault:
         raise BadDefinition(section.block_line, fault.message) from None
-    if not words or not NAME.fullmatch(words[0]):
+    if not parts or not NAME.fullmatch(parts[0]):
         raise BadDefinition(
             section.block_line, "a workflow block contains a name, then key=value: explain_code path={{path}}"
         )
-    given: dict[str, str] = {}
-    for word in words[1:]:
-        named = _KEY_VALUE.fullmatch(word)
-        if named is None or named[1] in given:
+    values: dict[str, str] = {}
+    for word in parts[1:]:
+        pair = _KEY_VALUE.fullmatch(word)
+        if pair is None or pair[1] in values:
             raise BadDefinition(section.block_line, f"'{word[:60]}' is not key=value, or its key appears twice")
-        given[named[1]] = named[2]
-    return NestedWorkflow(words[0], given)
+        values[pair[1]] = pair[2]
+    return NestedWorkflow(parts[0], values)
 
 
 def _json(section: DefinitionSection) -> Json:
     try:
-        found = json.loads(section.block, parse_constant=_no_constant)
-        msgspec.json.encode(found)  # a value that cannot be encoded cannot be run
+        document = json.loads(section.block, parse_constant=_no_constant)  # noqa: TID251  # bounded by its file, and a depth that is too large is caught
+        msgspec.json.encode(document)  # a value that cannot be encoded cannot be run
     except json.JSONDecodeError as error:
         raise BadDefinition(section.block_line + error.lineno, f"not valid JSON: {error.msg}") from None
     except (ValueError, OverflowError, RecursionError):
         reason = "it holds something that is no JSON value, a number too large, or is nested too deep"
         raise BadDefinition(section.block_line, f"not valid JSON: {reason}") from None
-    if not isinstance(found, dict):
+    if not isinstance(document, dict):
         raise BadDefinition(section.block_line, "the block must be one JSON object")
-    return found
+    return document
 
 
 def _no_constant(word: str) -> float:
@@ -191,8 +210,6 @@ def _no_constant(word: str) -> float:
 def _require_steps(workflow: Workflow) -> None:
     if not workflow.steps:
         raise BadDefinition(1, "there is no step: write at least one '## title' with the words for the agent below it")
-    if len(workflow.steps) > MOST_STEPS:
-        raise BadDefinition(workflow.steps[MOST_STEPS].line, f"more than {MOST_STEPS} steps; make it two workflows")
     for step in workflow.steps:
         if isinstance(step.does, NestedWorkflow) and step.does.workflow == workflow.name:
             raise BadDefinition(step.line, "a workflow cannot run itself")
@@ -200,16 +217,16 @@ def _require_steps(workflow: Workflow) -> None:
 
 def _require_known_names(workflow: Workflow, sections: Sequence[DefinitionSection]) -> None:
     """Every `{{name}}` is a parameter; what is not, is told with its line."""
-    known = {parameter.name for parameter in workflow.parameters}
-    takes = ", ".join(sorted(known)) or "none"
+    names = {parameter.name for parameter in workflow.parameters}
+    takes = ", ".join(sorted(names)) or "none"
     for step, section in zip(workflow.steps, sections, strict=True):
-        for name, meant in misspelt_placeholders("\n".join((step.title, *section.lines)), known):
+        for name, suggestion in misspelt_placeholders("\n".join((step.title, *section.lines)), names):
             raise BadDefinition(
-                section.line_of(name), f"'{{{{{name}}}}}' is no parameter; did you mean '{{{{{meant}}}}}'?"
+                section.line_of(name), f"'{{{{{name}}}}}' is no parameter; did you mean '{{{{{suggestion}}}}}'?"
             )
         used = [*PLACEHOLDER.findall(step.title), *placeholders(_texts(step.does))]
         for name in used:
-            if name not in known:
+            if name not in names:
                 raise BadDefinition(section.line_of(name), f"'{{{{{name}}}}}' is no parameter (there are: {takes})")
 
 

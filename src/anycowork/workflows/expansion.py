@@ -32,7 +32,8 @@ def expand(workflow: Workflow, values: Mapping[str, Value], find: Find) -> tuple
         if isinstance(step.does, NestedWorkflow):
             inner = find(step.does.workflow)
             steps += [
-                RunStep(_one_line(f"{title}: {one.title}"), one.does) for one in _unfolded(step.does, inner, values)
+                RunStep(_one_line(f"{title}: {inner_step.title}"), inner_step.does)
+                for inner_step in _unfolded(step.does, inner, values)
             ]
         else:
             steps.append(RunStep(title, _filled_in(step, step.does, values)))
@@ -46,9 +47,9 @@ def _one_line(title: str) -> str:
 
 
 def _unfolded(nested: NestedWorkflow, inner: Workflow, values: Mapping[str, Value]) -> tuple[RunStep, ...]:
-    given = {name: render(text, values) for name, text in nested.given.items()}
+    arguments = {name: render(text, values) for name, text in nested.given.items()}
     try:
-        inner_values = fit(inner, given)
+        inner_values = fit(inner, arguments)
     except UnfittingParameters as fault:
         raise BadWorkflow(f"A step runs '{inner.name}' with parameters that do not fit. {fault.message}") from None
     return expand(inner, inner_values, _too_deep)
@@ -66,10 +67,10 @@ def _filled_in(step: WorkflowStep, does: Action, values: Mapping[str, Value]) ->
             return ToolUse(tool, _parameters(parameters, values), may_fail)
         case AskStep(question, stop_on):
             rendered = render_json(question, values)
-            asked = read_question(rendered) if isinstance(rendered, dict) else None
-            if asked is None:
+            asked_question = read_question(rendered) if isinstance(rendered, dict) else None
+            if asked_question is None:
                 raise BadWorkflow(f"With these values the step '{step.title}' asks no valid question.")
-            return AskStep(asked.to_json(), stop_on)
+            return AskStep(asked_question.to_json(), stop_on)
         case ShowChanges():
             return does
         case _:

@@ -38,22 +38,33 @@ class FrontMatter:
     first: int = 2
     title: str = "the front matter"
 
-    def line_of(self, place: Sequence[str | int]) -> int:
+    def line_of(self, field: Sequence[str | int]) -> int:
         """Return the line of this field, or of its table if it is missing. The file's first line is 1."""
         heads = [number for number, line in enumerate(self.lines) if line.lstrip().startswith("[")]
-        at = 0
-        if len(place) > 1 and isinstance(place[1], int):
-            tables = [number for number in heads if self.lines[number].strip() == f"[[{place[0]}]]"]
-            if place[1] < len(tables):
-                at, place = tables[place[1]], place[2:]
-        end = next((number for number in heads if number > at), len(self.lines))
-        key = re.compile(rf"\s*{re.escape(str(place[0]))}\s*=") if place else None
-        for number in range(at, end):
-            if key and key.match(self.lines[number]):
+        start = 0
+        if len(field) > 1 and isinstance(field[1], int):
+            tables = [number for number in heads if self.lines[number].strip() == f"[[{field[0]}]]"]
+            if field[1] < len(tables):
+                start, field = tables[field[1]], field[2:]
+        if not field:
+            return start + self.first if start else 1
+        end = next((number for number in heads if number > start), len(self.lines))
+        key = str(field[0])
+        for number in range(start, end):
+            if _assigns(self.lines[number], key):
                 return number + self.first
-        table = re.compile(rf"\s*\[\[?\s*{re.escape(str(place[0]))}\s*\]") if place else None
-        named = (number + self.first for number in heads if table and table.match(self.lines[number]))
-        return at + self.first if at else next(named, 1)
+        if start:
+            return start + self.first
+        return next((number + self.first for number in heads if _table_name(self.lines[number]) == key), 1)
+
+
+def _assigns(line: str, key: str) -> bool:
+    return line.partition("=")[0].strip() == key and "=" in line
+
+
+def _table_name(line: str) -> str:
+    """The name in a line that begins a table: `[name]` or `[[name]]`."""
+    return line.strip().removeprefix("[").removeprefix("[").partition("]")[0].strip()
 
 
 def read_head(front: FrontMatter, head: type[H], tables: Mapping[str, type[Boundary]], *, longest: int) -> H:
@@ -66,8 +77,8 @@ def read_head(front: FrontMatter, head: type[H], tables: Mapping[str, type[Bound
     try:
         return head.model_validate_json(msgspec.json.encode(tomllib.loads(text)))
     except tomllib.TOMLDecodeError as error:
-        found = _AT_LINE.search(str(error))
-        line = int(found[1]) - 1 if found else len(front.lines) - 1
+        line_number = _AT_LINE.search(str(error))
+        line = int(line_number[1]) - 1 if line_number else len(front.lines) - 1
         raise BadDefinition(line + front.first, f"not valid TOML: {_AT_LINE.sub('', str(error))}") from None
     except ValidationError as error:
         kinds: tuple[type[Boundary], ...] = (head, *tables.values())
@@ -91,31 +102,31 @@ def definition_name(name: str, front: FrontMatter) -> str:
 def read_parameters(heads: Sequence[ParameterHead], front: FrontMatter) -> tuple[WorkflowParameter, ...]:
     """Return the parameters, each with its default and choices in its type. Raises: BadDefinition."""
     read: list[WorkflowParameter] = []
-    for place, given in enumerate(heads):
-        if given.name in {parameter.name for parameter in read}:
-            raise BadDefinition(front.line_of(["parameters", place, "name"]), f"'{given.name}' is named twice")
-        read.append(_parameter(given, place, front))
+    for index, head in enumerate(heads):
+        if head.name in {parameter.name for parameter in read}:
+            raise BadDefinition(front.line_of(["parameters", index, "name"]), f"'{head.name}' is named twice")
+        read.append(_parameter(head, index, front))
     return tuple(read)
 
 
-def _parameter(given: ParameterHead, place: int, front: FrontMatter) -> WorkflowParameter:
+def _parameter(head: ParameterHead, index: int, front: FrontMatter) -> WorkflowParameter:
     def fault(field: str, reason: str) -> BadDefinition:
-        return BadDefinition(front.line_of(["parameters", place, field]), f"parameter '{given.name}': {reason}")
+        return BadDefinition(front.line_of(["parameters", index, field]), f"parameter '{head.name}': {reason}")
 
-    required = given.default is None if given.required is None else given.required
-    if required and given.default is not None:
+    required = head.default is None if head.required is None else head.required
+    if required and head.default is not None:
         raise fault("default", "it is required, so its default is never used; remove one of the two")
-    plain = WorkflowParameter(given.name, given.type, given.description, required)
+    plain = WorkflowParameter(head.name, head.type, head.description, required)
     choices = []
-    for choice in given.choices:
+    for choice in head.choices:
         fitted = fitting(plain, choice)
         if isinstance(fitted, UnfitValue):
             raise fault("choices", f"the choice '{choice}' {fitted.reason}")
         choices.append(fitted)
-    parameter = WorkflowParameter(given.name, given.type, given.description, required, choices=tuple(choices))
-    if given.default is None:
+    parameter = WorkflowParameter(head.name, head.type, head.description, required, choices=tuple(choices))
+    if head.default is None:
         return parameter
-    default = fitting(parameter, given.default)
+    default = fitting(parameter, head.default)
     if isinstance(default, UnfitValue):
         raise fault("default", f"the default {default.reason}")
-    return WorkflowParameter(given.name, given.type, given.description, required, default, tuple(choices))
+    return WorkflowParameter(head.name, head.type, head.description, required, default, tuple(choices))

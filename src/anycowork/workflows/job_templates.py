@@ -51,9 +51,9 @@ class TemplateStep(Boundary):
     role: Text | None = None
 
     def to_plan_step(self, number: int) -> Json:
-        given = self.model_dump(mode="json", exclude_defaults=True)
-        on = [str(one) for one in self.dependencies]
-        return {**given, "id": str(number if self.id is None else self.id), **({"dependencies": on} if on else {})}
+        fields = self.model_dump(mode="json", exclude_defaults=True)
+        on = [str(dependency) for dependency in self.dependencies]
+        return {**fields, "id": str(number if self.id is None else self.id), **({"dependencies": on} if on else {})}
 
 
 class TemplateHead(Boundary):
@@ -85,9 +85,9 @@ def read_job_template(file_name: str, text: str) -> JobTemplate:
     return template
 
 
-def filled_plan(template: JobTemplate, given: Mapping[str, JsonValue]) -> Json:
+def filled_plan(template: JobTemplate, arguments: Mapping[str, JsonValue]) -> Json:
     """Return the plan with these values. Raises: UnfittingParameters, with all faults."""
-    values = fit(template, given)
+    values = fit(template, arguments)
     faults = dict(_unfit_values(template, values))
     if faults:
         raise UnfittingParameters.of(template.name, faults)
@@ -99,15 +99,15 @@ def filled_plan(template: JobTemplate, given: Mapping[str, JsonValue]) -> Json:
 
 def _filled_step(step: Json, texts: Mapping[str, str]) -> JsonValue:
     """Optional paths and commands without a value are left out; in all other texts such a placeholder becomes empty."""
-    words = {key: render(text, texts) for key in ("action", "reason", "estimated_time") if (text := _text(step, key))}
-    rest = render_json({key: value for key, value in step.items() if key not in words}, texts)
-    assert isinstance(rest, dict)
-    return {**rest, **words}
+    filled = {key: render(text, texts) for key in ("action", "reason", "estimated_time") if (text := _text(step, key))}
+    others = render_json({key: value for key, value in step.items() if key not in filled}, texts)
+    assert isinstance(others, dict)
+    return {**others, **filled}
 
 
 def _text(step: Json, key: str) -> str:
-    found = step.get(key)
-    return found if isinstance(found, str) else ""
+    text = step.get(key)
+    return text if isinstance(text, str) else ""
 
 
 def _unfit_values(template: JobTemplate, values: Mapping[str, Value]) -> Iterator[tuple[str, str]]:
@@ -132,13 +132,13 @@ def _require_graph(template: JobTemplate, front: FrontMatter) -> None:
     try:
         TaskGraph.of({str(step["id"]): _dependencies(step) for step in template.steps})
     except BadGraph as fault:
-        number = next((at for at, step in enumerate(template.steps) if _is_about(step, fault.ids)), 0)
+        number = next((index for index, step in enumerate(template.steps) if _is_about(step, fault.ids)), 0)
         raise BadDefinition(front.line_of(["steps", number, "dependencies"]), str(fault)) from None
 
 
 def _dependencies(step: Json) -> tuple[str, ...]:
-    found = step.get("dependencies")
-    return tuple(str(one) for one in found) if isinstance(found, list) else ()
+    dependencies = step.get("dependencies")
+    return tuple(str(dependency) for dependency in dependencies) if isinstance(dependencies, list) else ()
 
 
 def _is_about(step: Json, ids: tuple[str, ...]) -> bool:
@@ -156,12 +156,12 @@ def _require_fitting_placeholders(template: JobTemplate, front: FrontMatter) -> 
 
 
 def _unknown_name(template: JobTemplate, text: str) -> str | None:
-    known = {parameter.name for parameter in template.parameters}
-    for name, meant in misspelt_placeholders(text, known):
-        return f"'{{{{{name}}}}}' is no parameter; did you mean '{{{{{meant}}}}}'?"
+    names = {parameter.name for parameter in template.parameters}
+    for name, suggestion in misspelt_placeholders(text, names):
+        return f"'{{{{{name}}}}}' is no parameter; did you mean '{{{{{suggestion}}}}}'?"
     for name in placeholders(text):
-        if name not in known:
-            return f"'{{{{{name[:80]}}}}}' is no parameter (there are: {', '.join(sorted(known)) or 'none'})"
+        if name not in names:
+            return f"'{{{{{name[:80]}}}}}' is no parameter (there are: {', '.join(sorted(names)) or 'none'})"
     return None
 
 
@@ -176,10 +176,10 @@ def _misplaced(template: JobTemplate, key: str, text: str) -> str | None:
 
 def _unfit_path(template: JobTemplate, text: str, names: Sequence[str]) -> str | None:
     """A missing value must not make a path wider: `{{path}}/**` without a path would be everything."""
-    known = {parameter.name: parameter for parameter in template.parameters}
+    parameters = {parameter.name: parameter for parameter in template.parameters}
     for name in names:
-        if known[name].type is not ParameterType.PATH:
+        if parameters[name].type is not ParameterType.PATH:
             return f"'{{{{{name}}}}}' in 'paths' must be a parameter of type \"path\""
-        if not (PLACEHOLDER.fullmatch(text) or known[name].required or known[name].default is not None):
+        if not (PLACEHOLDER.fullmatch(text) or parameters[name].required or parameters[name].default is not None):
             return f"'{{{{{name}}}}}' is part of a path, so it must be required or have a default"
     return None

@@ -46,29 +46,29 @@ def split_words(text: str) -> list[str]:
         ) from None
 
 
-def read_words(workflow: Workflow, words: Sequence[str]) -> dict[str, JsonValue]:
+def read_words(workflow: Workflow, arguments: Sequence[str]) -> dict[str, JsonValue]:
     """Assign `name=value` by name, and a bare word to the first parameter without a value. Raises: UnfittingParameters."""
-    given: dict[str, JsonValue] = {}
+    values: dict[str, JsonValue] = {}
     bare: list[str] = []
     faults: dict[str, str] = {}
     names = [parameter.name for parameter in workflow.parameters]
-    for word in words:
-        named = _NAMED.fullmatch(word)
-        if (flag := _FLAG.match(word)) and (meant := flag[1].replace("-", "_")) in names:
-            faults[word[:80]] = f"is written without dashes: {meant}=…"
-        elif named is None:
+    for word in arguments:
+        pair = _NAMED.fullmatch(word)
+        if (flag := _FLAG.match(word)) and (suggestion := flag[1].replace("-", "_")) in names:
+            faults[word[:80]] = f"is written without dashes: {suggestion}=…"
+        elif pair is None:
             bare.append(word)
-        elif named[1] in given:
-            faults[named[1]] = "is given twice"
+        elif pair[1] in values:
+            faults[pair[1]] = "is given twice"
         else:
-            given[named[1]] = named[2]
-    free = [name for name in names if name not in given]
-    given |= dict(zip(free, bare, strict=False))
+            values[pair[1]] = pair[2]
+    free = [name for name in names if name not in values]
+    values |= dict(zip(free, bare, strict=False))
     for word in bare[len(free) :]:
         faults[word[:80]] = f"is one word too many ({usage(workflow)}); put text with spaces between quotes"
     if faults:
         raise UnfittingParameters.of(workflow.name, faults)
-    return given
+    return values
 
 
 def as_typed(name: str, values: Mapping[str, Value]) -> str:
@@ -83,21 +83,21 @@ def usage(workflow: Workflow) -> str:
 
 def _usage_of(parameter: WorkflowParameter) -> str:
     kind = "|".join(map(_as_text, parameter.choices)) or f"<{parameter.type.value}>"
-    shown = f"{parameter.name}={kind}"
-    return shown if parameter.required else f"[{shown}]"
+    usage_text = f"{parameter.name}={kind}"
+    return usage_text if parameter.required else f"[{usage_text}]"
 
 
 # --- checking
 
 
-def fit(definition: Workflow | JobTemplate, given: Mapping[str, JsonValue]) -> dict[str, Value]:
+def fit(definition: Workflow | JobTemplate, arguments: Mapping[str, JsonValue]) -> dict[str, Value]:
     """Return every parameter's value in its type, with defaults. Raises: UnfittingParameters, with all faults."""
-    known = {parameter.name: parameter for parameter in definition.parameters}
-    takes = ", ".join(known) or "none"
-    faults = {name[:80]: f"is not a parameter (it takes: {takes})" for name in given if name not in known}
+    parameters = {parameter.name: parameter for parameter in definition.parameters}
+    takes = ", ".join(parameters) or "none"
+    faults = {name[:80]: f"is not a parameter (it takes: {takes})" for name in arguments if name not in parameters}
     values: dict[str, Value] = {}
-    for name, parameter in known.items():
-        value = given.get(name)
+    for name, parameter in parameters.items():
+        value = arguments.get(name)
         if value is None or _is_blank(value):
             if parameter.required:
                 faults[name] = "is missing" + (f" ({parameter.description})" if parameter.description else "")
@@ -203,7 +203,7 @@ def placeholders(template: JsonValue) -> list[str]:
 
 def render(template: str, values: Mapping[str, Value]) -> str:
     """Fill in the values in one pass, so that placeholders inside a value are not expanded. A missing value becomes empty."""
-    return PLACEHOLDER.sub(lambda found: _as_text(values.get(found[1], "")), template)
+    return PLACEHOLDER.sub(lambda match: _as_text(values.get(match[1], "")), template)
 
 
 def render_json(template: JsonValue, values: Mapping[str, Value]) -> JsonValue:

@@ -1,7 +1,7 @@
 """Executes the steps of a run, each as a segment of the run's turn. A required decision parks the run; nothing here waits for it."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from dataclasses import replace
 from typing import assert_never
 
@@ -9,18 +9,20 @@ from anycowork.agent.loop import Agent
 from anycowork.agent.tool_runner import CallsParked, ToolRunner
 from anycowork.agent.turn_context import TurnContext
 from anycowork.agent.turn_recorder import TurnRecorder
+from anycowork.checkpoints.snapshots import Snapshots
 from anycowork.domain.chats import Autonomy, EndReason, Limits, Turn, TurnState
 from anycowork.domain.errors import AnyCoworkError, OutOfTime
-from anycowork.domain.ports import Clock, Journal, Store
-from anycowork.domain.snapshot_ports import SnapshotRows, Snapshots
+from anycowork.domain.ports import Clock
 from anycowork.domain.snapshots import Snapshot, SnapshotMoment
 from anycowork.domain.tools import CallStatus
 from anycowork.domain.workflows import AskStep, PromptStep, Run, RunStatus, ShowChanges, ToolUse
+from anycowork.store.sql.journal import Journal
+from anycowork.store.sql.store import Store
+from anycowork.turns.turn_scheduler import ContextOf
 from anycowork.workflows.step_recorder import StepOpener, StepPolicy
 
 MOST_CHANGES = 200  # snapshots read to show what a chat changed
 LONGEST_CHANGES = 1_000_000  # characters, after which older ones are left out
-ContextOf = Callable[[Turn], Awaitable[TurnContext]]
 
 
 class StepFailed(AnyCoworkError):
@@ -33,7 +35,6 @@ class WorkflowRunner:
         *,
         journal: Journal,
         store: Store,
-        rows: SnapshotRows,
         snapshots: Snapshots,
         toolrunner: ToolRunner,
         agent: Agent,
@@ -42,7 +43,6 @@ class WorkflowRunner:
     ) -> None:
         self._journal = journal
         self._store = store
-        self._rows = rows
         self._snapshots = snapshots
         self._toolrunner = toolrunner
         self._agent = agent
@@ -51,11 +51,14 @@ class WorkflowRunner:
         self._limits = limits
         self._opener = StepOpener(journal=journal, clock=clock)
 
-    async def go_on(self, run: Run, turn: Turn, context_of: ContextOf) -> None:
-        """Execute the run to its end, or until a person must decide.
+    async def run(self, turn: Turn, context_of: ContextOf) -> bool:
+        """Execute the workflow run that the turn belongs to, to its end or until a person must decide; False if there is none.
 
         Raises: StepFailed, LimitReached, ProviderFault, …: then the turn has not ended, and the caller must end both.
         """
+        run = await self._store.run(turn.id)
+        if run is None:
+            return False
         while run.status is RunStatus.RUNNING and turn.state is TurnState.RUNNING:
             if run.begun is None:
                 begun = await self._opener.begin(
@@ -66,12 +69,14 @@ class WorkflowRunner:
                 )
                 run, turn = begun.run, begun.turn
                 if turn.state is not TurnState.RUNNING:
-                    return
-            context = await context_of(turn)
+                    break
+            context = await context_of(turn, None)
             context.role = replace(context.role, permissions=context.role.permissions & run.needs)
-            context.policy = policy = StepPolicy(run)
+            policy = StepPolicy(run)
+            context.assignment = replace(context.assignment, policy=policy)
             await self._step(context, policy)
             run, turn = policy.run, context.turn
+        return True
 
     async def _step(self, context: TurnContext, policy: StepPolicy) -> None:
         """What the present step is about, once it has begun."""
@@ -90,7 +95,7 @@ class WorkflowRunner:
 
     async def _use_tool(self, context: TurnContext, run: Run, use: ToolUse) -> None:
         limits = self._limits(context.chat.config.autonomy)
-        context.started, context.seconds_before = self._clock.monotonic(), context.turn.seconds
+        context.time.started, context.time.seconds_before = self._clock.monotonic(), context.turn.seconds
         used = context.turn.seconds - context.turn.seconds_before
         try:
             async with asyncio.timeout(max(0.0, limits.seconds - used)):
@@ -99,15 +104,17 @@ class WorkflowRunner:
             raise OutOfTime(f"The step '{run.current.title}' was ended after {limits.seconds:g} seconds.") from None
         if isinstance(outcome, CallsParked):
             return
-        result = context.call(run.begun or "").result
+        result = context.calls.by_id(run.begun or "").result
         if result is not None and (
             result.status is CallStatus.OK or (use.may_fail and result.status is CallStatus.ERROR)
         ):
             await self._recorder.end(context, EndReason.TERMINATED)
             return
         await self._recorder.pending(context)
-        why = result.error.message if result and result.error else "it has no result"
-        raise StepFailed(f"The workflow '{run.workflow}' ended at its step '{run.current.title}' ({use.tool}): {why}")
+        reason = result.error.message if result and result.error else "it has no result"
+        raise StepFailed(
+            f"The workflow '{run.workflow}' ended at its step '{run.current.title}' ({use.tool}): {reason}"
+        )
 
     async def _take_answer(self, context: TurnContext, run: Run, stop_on: tuple[str, ...]) -> None:
         row = await self._store.question(run.begun or "")
@@ -119,13 +126,13 @@ class WorkflowRunner:
 
     async def _changes(self, run: Run) -> str:
         """Return the recorded differences of this chat, oldest first; a restore counts as a change too."""
-        found, older = await self._rows.snapshots_page(run.chat_id, limit=MOST_CHANGES)
+        snapshots, older = await self._store.snapshots_page(run.chat_id, limit=MOST_CHANGES)
         texts: list[str] = []
-        for snapshot in reversed(found):
+        for snapshot in reversed(snapshots):
             if snapshot.moment is not SnapshotMoment.AFTER or sum(map(len, texts)) >= LONGEST_CHANGES:
                 continue
             if await self._is_hidden(snapshot):
-                texts.append("(A change is left out: a rule forbids reading one of its files.)")
+                texts.append("(A change is left out: one of its files is not read without a person's decision.)")
             elif text := await self._snapshots.difference(snapshot):
                 texts.append(text)
         if not texts:
@@ -136,7 +143,5 @@ class WorkflowRunner:
     async def _is_hidden(self, snapshot: Snapshot) -> bool:
         """Whether the difference shows files that may not be read; unknown paths count as hidden."""
         hidden = await self._toolrunner.hidden(snapshot.chat_id, snapshot.workspace)
-        if not hidden.patterns:
-            return False
-        known = await self._rows.snapshot(snapshot.chat_id, snapshot.id)
-        return known is None or known.pruned or any(hidden.hides(image.path) for image in known.images)
+        stored = await self._store.snapshot(snapshot.chat_id, snapshot.id)
+        return stored is None or stored.pruned or not all(hidden.tells(image.path) for image in stored.images)

@@ -1,12 +1,14 @@
 """Splits the body of a definition file into sections: the text before the first `## title`, then one section per step. Pure."""
 
 import re
+from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
 from anycowork.domain.values import value
 from anycowork.workflows.suggestions import meant_block
 
+MOST_STEPS = 30
 KINDS = ("tool", "ask", "changes", "workflow")
 _FENCE = re.compile(
     r" {0,3}+(`{3,}+|~{3,}+)[ \t]*+([\w-]*+)[^`]*+"
@@ -41,8 +43,8 @@ class DefinitionSection:
 
     def line_of(self, name: str) -> int:
         """Return the first line with this placeholder."""
-        wanted = re.compile(r"\{\{ *" + re.escape(name) + r" *\}\}")
-        inside = (number for number, line in enumerate(self.lines, self.line + 1) if wanted.search(line))
+        placeholder = re.compile(r"\{\{ *" + re.escape(name) + r" *\}\}")
+        inside = (number for number, line in enumerate(self.lines, self.line + 1) if placeholder.search(line))
         return next(inside, self.line)
 
 
@@ -61,23 +63,24 @@ def in_sections(lines: Sequence[str], start: int) -> tuple[str, list[DefinitionS
     unfenced = [n for n in range(start, len(lines)) if n not in fenced]
     _require_spaced_titles(lines, unfenced)
     titles = [n for n in unfenced if _title(lines[n])]
+    if len(titles) > MOST_STEPS:
+        raise BadDefinition(titles[MOST_STEPS] + 1, f"more than {MOST_STEPS} steps; make it two workflows")
     about = "\n".join(lines[start : titles[0] if titles else len(lines)]).strip()
-    return about, [_section(lines, at, end, blocks) for at, end in pairwise([*titles, len(lines)])]
+    return about, [_section(lines, first, end, blocks) for first, end in pairwise([*titles, len(lines)])]
 
 
-def _section(lines: Sequence[str], at: int, end: int, blocks: Sequence[_Block]) -> DefinitionSection:
-    section = DefinitionSection(_title(lines[at]), at + 1, tuple(lines[at + 1 : end]))
+def _section(lines: Sequence[str], first: int, end: int, blocks: Sequence[_Block]) -> DefinitionSection:
+    section = DefinitionSection(_title(lines[first]), first + 1, tuple(lines[first + 1 : end]))
     if not section.text:
         raise BadDefinition(
-            at + 1, f"the step '{section.title}' is empty: write instructions for the agent, or a block"
+            first + 1, f"the step '{section.title}' is empty: write instructions for the agent, or a block"
         )
-    inside = [block for block in blocks if at < block.first < end]
-    special = [block for block in inside if block.kind in KINDS]
-    if not special:
-        _require_meant_as_words(lines, at, end, inside)
+    inside = blocks[bisect_left(blocks, first, key=_first_line) : bisect_left(blocks, end, key=_first_line)]
+    block = next((block for block in inside if block.kind in KINDS), None)
+    if block is None:
+        _require_meant_as_words(lines, first, end, inside)
         return section
-    block = special[0]
-    if not _is_alone(lines, at, end, block):
+    if not _is_alone(lines, first, end, block):
         raise BadDefinition(
             block.first + 1, f"a {block.kind} block must be the only content of its step; give it a separate '## title'"
         )
@@ -85,17 +88,23 @@ def _section(lines: Sequence[str], at: int, end: int, blocks: Sequence[_Block]) 
     return DefinitionSection(section.title, section.line, section.lines, block.kind, content, block.first + 1)
 
 
-def _is_alone(lines: Sequence[str], at: int, end: int, block: _Block) -> bool:
-    return not any(line.strip() for line in (*lines[at + 1 : block.first], *lines[block.last + 1 : end]))
+def _first_line(block: _Block) -> int:
+    return block.first
 
 
-def _require_meant_as_words(lines: Sequence[str], at: int, end: int, blocks: Sequence[_Block]) -> None:
+def _is_alone(lines: Sequence[str], first: int, end: int, block: _Block) -> bool:
+    return not any(line.strip() for line in (*lines[first + 1 : block.first], *lines[block.last + 1 : end]))
+
+
+def _require_meant_as_words(lines: Sequence[str], first: int, end: int, blocks: Sequence[_Block]) -> None:
     """Reject a lone block that is nearly one of ours: it is probably a typing error. Raises: BadDefinition."""
-    if len(blocks) != 1 or not _is_alone(lines, at, end, block := blocks[0]):
+    if len(blocks) != 1 or not _is_alone(lines, first, end, block := blocks[0]):
         return
-    if meant := meant_block(block.kind, "\n".join(lines[block.first + 1 : block.last]), KINDS):
-        named = f"'{block.kind}' is not a kind of block" if block.kind else "this block has no kind"
-        raise BadDefinition(block.first + 1, f"{named} (there are: {', '.join(KINDS)}); did you mean ```{meant}?")
+    if suggestion := meant_block(block.kind, "\n".join(lines[block.first + 1 : block.last]), KINDS):
+        problem = f"'{block.kind}' is not a kind of block" if block.kind else "this block has no kind"
+        raise BadDefinition(
+            block.first + 1, f"{problem} (there are: {', '.join(KINDS)}); did you mean ```{suggestion}?"
+        )
 
 
 def _require_spaced_titles(lines: Sequence[str], numbers: Sequence[int]) -> None:
@@ -111,21 +120,21 @@ def _title(line: str) -> str:
 
 def _without_comments(lines: Sequence[str], start: int) -> list[str]:
     """Blank out `<!-- … -->` that begins at the start of a line, so that the line numbers stay the same."""
-    left = list(lines)
+    blanked = list(lines)
     number = start
-    while number < len(left):
-        opened = _FENCE.fullmatch(left[number])
+    while number < len(blanked):
+        opened = _FENCE.fullmatch(blanked[number])
         if opened is not None:
-            number = _end_of(left, number, opened[1]) + 1
+            number = _end_of(blanked, number, opened[1]) + 1
             continue
-        if left[number].lstrip().startswith("<!--"):
-            last = next((n for n in range(number, len(left)) if "-->" in left[n]), None)
+        if blanked[number].lstrip().startswith("<!--"):
+            last = next((n for n in range(number, len(blanked)) if "-->" in blanked[n]), None)
             if last is None:
                 raise BadDefinition(number + 1, "the comment that opens here is never closed with -->")
-            left[number : last + 1] = [""] * (last + 1 - number)
+            blanked[number : last + 1] = [""] * (last + 1 - number)
             number = last
         number += 1
-    return left
+    return blanked
 
 
 def _blocks(lines: Sequence[str], start: int) -> Iterator[_Block]:

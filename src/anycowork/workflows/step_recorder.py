@@ -12,12 +12,14 @@ from anycowork.domain.chats import ChatState, EndReason, Turn, TurnState
 from anycowork.domain.events import NewEvent
 from anycowork.domain.journal import Change, SetChat, Write
 from anycowork.domain.messages import Json, Message, MessageType, Speaker
-from anycowork.domain.ports import Clock, Journal
+from anycowork.domain.origins import WORKSPACE
+from anycowork.domain.ports import Clock
 from anycowork.domain.question import read_question
 from anycowork.domain.roles import Permission
 from anycowork.domain.tools import Call, Provenance
 from anycowork.domain.values import value
 from anycowork.domain.workflows import AskStep, PromptStep, Run, RunStatus, ShowChanges, ToolUse
+from anycowork.store.sql.journal import Journal
 
 COMPACTING = (
     "compact_chat"  # built in; built-in names cannot be shadowed, so no file can replace a chat's history by a summary
@@ -41,6 +43,9 @@ class StepPolicy:
         return None
 
     def gives_up(self, text: str) -> bool:
+        return False
+
+    def vouches(self, text: str) -> bool:
         return False
 
     def end(self, end: TurnEnd) -> TurnEnd:
@@ -98,8 +103,8 @@ class StepOpener:
 
     async def _ask(self, run: Run, turn: Turn, payload: Json) -> BegunStep:
         question = read_question(payload)
-        words = question.question if question else ""
-        message = self._message(run, turn, Speaker.ASSISTANT, words, MessageType.QUESTION, payload)
+        text = question.question if question else ""
+        message = self._message(run, turn, Speaker.ASSISTANT, text, MessageType.QUESTION, payload)
         parked = replace(turn, state=TurnState.PARKED)
         row = QuestionRow(message.id, run.chat_id, turn.id)
         waiting = SetChat(state=ChatState.AWAITING_ANSWER)
@@ -144,7 +149,8 @@ class StepOpener:
     def _changes(self, run: Run, turn: Turn, changes: str) -> Message:
         """Build a result message, because file content is data and must never count as a person's text."""
         payload: Json = {"tool_call_id": None, "tool": "changes", "status": "ok"}
-        return self._message(run, turn, Speaker.TOOL, changes, MessageType.TOOL_RESULT, payload)
+        message = self._message(run, turn, Speaker.TOOL, changes, MessageType.TOOL_RESULT, payload)
+        return replace(message, origins=frozenset({WORKSPACE}))
 
     def _call(self, run: Run, turn: Turn, use: ToolUse, ordinal: int) -> Call:
         return Call(

@@ -1,6 +1,5 @@
 """Explains mistakes in definition files and suggests what the author probably meant. Pure."""
 
-import json
 import re
 from collections.abc import Collection, Iterable
 from difflib import get_close_matches
@@ -9,8 +8,11 @@ from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
 from anycowork.domain.boundary import Boundary
+from anycowork.domain.bounded_json import read_json
 
 _LOOSE = re.compile(r"\{\{ *([A-Za-z][A-Za-z0-9_-]*) *\}\}")
+_LONGEST_WORD = 60  # characters: nothing that is longer was meant as one of our keys
+_MOST_FAULTS = 20  # of one file, of which the plainest is reported
 _ALIKE = 0.8  # `tools` is meant as `tool`, `toml` is not
 _MADE_OF = {
     "name": "must be a lower-case letter, then lower-case letters, digits and _ (at most 40)",
@@ -18,38 +20,40 @@ _MADE_OF = {
 }
 
 
-def near(word: str, words: Iterable[str]) -> str:
+def near(word: str, candidates: Iterable[str]) -> str:
     """Return a "did you mean" suggestion with the nearest word; empty if none is near."""
-    found = get_close_matches(word.lower(), list(words), n=1)
-    return f"; did you mean '{found[0]}'?" if found else ""
+    matches = get_close_matches(word.lower(), list(candidates), n=1) if len(word) <= _LONGEST_WORD else []
+    return f"; did you mean '{matches[0]}'?" if matches else ""
 
 
 def meant_block(kind: str, content: str, kinds: Collection[str]) -> str | None:
     """Return which of our blocks a lone block was probably meant to be; None if it is an ordinary block."""
     if kind in ("", "json"):
         return _by_its_keys(content)
+    if len(kind) > _LONGEST_WORD:
+        return None
     return next(iter(get_close_matches(kind, list(kinds), n=1, cutoff=_ALIKE)), None)
 
 
 def _by_its_keys(content: str) -> str | None:
     try:
-        found = json.loads(content)
-    except (ValueError, RecursionError):
+        block = read_json(content, strict=False)
+    except ValueError:
         return None
-    keys = set(found) if isinstance(found, dict) else set()
+    keys = set(block) if isinstance(block, dict) else set()
     return "tool" if keys >= {"tool", "parameters"} else "ask" if keys >= {"question", "options"} else None
 
 
-def misspelt_placeholders(text: str, known: Collection[str]) -> list[tuple[str, str]]:
+def misspelt_placeholders(text: str, names: Collection[str]) -> list[tuple[str, str]]:
     """Return misspelt placeholders, each with the parameter that was probably meant."""
     loose = ((name, name.lower().replace("-", "_")) for name in _LOOSE.findall(text))
-    return [(name, meant) for name, meant in loose if name != meant and meant in known]
+    return [(name, suggestion) for name, suggestion in loose if name != suggestion and suggestion in names]
 
 
 def plainest(error: ValidationError, fields: Collection[str]) -> ErrorDetails:
     """Return the fault to report: a misspelt key before the key that is missing because of it."""
-    faults = error.errors()
-    misspelt = (one for one in faults if one["type"] == "extra_forbidden" and near(_key(one), fields))
+    faults = error.errors(include_url=False)[:_MOST_FAULTS]
+    misspelt = (fault for fault in faults if fault["type"] == "extra_forbidden" and near(_key(fault), fields))
     return next(misspelt, faults[0])
 
 
@@ -71,8 +75,8 @@ def in_plain_words(error: ErrorDetails, head: type[Boundary]) -> str:
             return f"'{name}': {error['msg'].replace('a valid array', 'a list, in [ ]')}"
 
 
-def unknown_key(name: str, known: Collection[str]) -> str:
-    return f"'{name[:60]}' is not a known key (known keys: {', '.join(known)}){near(name, known)}"
+def unknown_key(name: str, keys: Collection[str]) -> str:
+    return f"'{name[:60]}' is not a known key (known keys: {', '.join(keys)}){near(name, keys)}"
 
 
 def _key(error: ErrorDetails) -> str:

@@ -41,11 +41,11 @@ class TemplateCatalog:
 
     def find(self, name: str) -> JobTemplate:
         """Raises: NoSuchJobTemplate."""
-        found = next((one.template for one in self.listed if one.template.name == name), None)
-        if found is None:
+        template = next((listed.template for listed in self.listed if listed.template.name == name), None)
+        if template is None:
             left_out = next((fault for fault in self.faults if fault.name == name), None)
             raise NoSuchJobTemplate(name, str(left_out) if left_out else "")
-        return found
+        return template
 
 
 class JobTemplateService:
@@ -58,35 +58,35 @@ class JobTemplateService:
     async def catalog(self) -> TemplateCatalog:
         supplied = await self._supplied()
         # In a thread, so that a folder with large files does not block other requests.
-        found = await asyncio.to_thread(template_catalog, supplied)
-        for fault in found.faults:
+        catalog = await asyncio.to_thread(template_catalog, supplied)
+        for fault in catalog.faults:
             if fault not in self._logged:
                 log.warning("job template left out: %s", fault)
-        self._logged = frozenset(found.faults)
-        return found
+        self._logged = frozenset(catalog.faults)
+        return catalog
 
-    async def plan(self, name: str, given: Mapping[str, JsonValue]) -> Json:
+    async def plan(self, name: str, arguments: Mapping[str, JsonValue]) -> Json:
         """Return the template's plan with these values. Raises: NoSuchJobTemplate, UnfittingParameters."""
-        return filled_plan((await self.catalog()).find(name), given)
+        return filled_plan((await self.catalog()).find(name), arguments)
 
 
 def template_catalog(supplied: Sequence[SuppliedFile]) -> TemplateCatalog:
     """Read the built-in files and these. A faulty file is left out, and a built-in template cannot be replaced."""
     read: dict[str, tuple[ListedTemplate, SuppliedFile]] = {}
     faults: list[FileFault] = []
-    for source, found in ((Source.BUILT_IN, _built_in_templates()), (Source.DATA, supplied)):
-        for file in found:
+    for source, source_files in ((Source.BUILT_IN, _built_in_templates()), (Source.DATA, supplied)):
+        for file in source_files:
             template = _read(file.path.rpartition("/")[2], file.text) if file.text is not None else file.fault
             if isinstance(template, JobTemplate) and template.name in read:
-                taken = "built in" if read[template.name][0].source is Source.BUILT_IN else read[template.name][1].path
-                template = BadDefinition(1, f"the name '{template.name}' is taken ({taken}); choose another one")
+                owner = "built in" if read[template.name][0].source is Source.BUILT_IN else read[template.name][1].path
+                template = BadDefinition(1, f"the name '{template.name}' is taken ({owner}); choose another one")
             if isinstance(template, JobTemplate):
                 read[template.name] = (ListedTemplate(template, source), file)
             elif isinstance(template, BadDefinition):
                 faults.append(FileFault(source, file.path, template.line, template.reason))
             else:
                 faults.append(FileFault(source, file.path, None, template or "it cannot be read"))
-    return TemplateCatalog(tuple(one for _, (one, _) in sorted(read.items())), tuple(faults))
+    return TemplateCatalog(tuple(listed for _, (listed, _) in sorted(read.items())), tuple(faults))
 
 
 @lru_cache(maxsize=256)
@@ -101,8 +101,10 @@ def _read(file_name: str, text: str) -> JobTemplate | BadDefinition:
 @cache
 def _built_in_templates() -> tuple[SuppliedFile, ...]:
     folder = files("anycowork.workflows").joinpath("builtin")
-    found = sorted((file for file in folder.iterdir() if file.name.endswith(SUFFIX)), key=lambda file: file.name)
-    texts = [(file.name, file.read_text("utf-8")) for file in found]
+    template_files = sorted(
+        (file for file in folder.iterdir() if file.name.endswith(SUFFIX)), key=lambda file: file.name
+    )
+    texts = [(file.name, file.read_text("utf-8")) for file in template_files]
     return tuple(
         SuppliedFile(f"builtin/{name}", text, sha256(text.encode()).hexdigest(), trusted=True) for name, text in texts
     )

@@ -3,34 +3,27 @@
 import asyncio
 import logging
 from hashlib import sha256
-from typing import Protocol
 
 from anycowork.domain.errors import Conflict, ContentChanged, Invalid, NotFound
-from anycowork.domain.ports import SuppliedFile, WorkflowFiles
+from anycowork.domain.ports import SuppliedFile
 from anycowork.domain.principals import Principal, Scope
 from anycowork.domain.tool_ports import Toolbox
 from anycowork.domain.workflow_errors import BadWorkflow
 from anycowork.domain.workflows import Source
 from anycowork.workflows.catalog import FileFault, ListedWorkflow, workflow_catalog
+from anycowork.workflows.definition_files import DefinitionFiles
 from anycowork.workflows.workflow_service import built_in_files
+from anycowork.workspace.trusted_files import TrustedFileStore
 
 log = logging.getLogger(__name__)
 MOST_BYTES = 64 * 1024
 FOLDER = "workflows"
 
 
-class WorkflowWriter(Protocol):
-    async def save_workflow(self, name: str, path: str | None, content: str) -> None:
-        """Write into this file of the data folder, or a new one. Raises: StorageFault."""
-
-    async def remove_workflow(self, path: str) -> None:
-        """Raises: StorageFault."""
-
-
 class WorkflowEditor:
     """One change at a time. Built-in workflows and those of a workspace are never changed here."""
 
-    def __init__(self, *, files: WorkflowFiles, writer: WorkflowWriter, toolbox: Toolbox) -> None:
+    def __init__(self, *, files: TrustedFileStore, writer: DefinitionFiles, toolbox: Toolbox) -> None:
         self._files = files
         self._writer = writer
         self._toolbox = toolbox
@@ -49,12 +42,14 @@ class WorkflowEditor:
                 raise Conflict(f"There is a workflow '{name[:80]}' already. Choose another name.", param="name")
             return await self._save(principal, name, content, None)
 
-    async def change(self, principal: Principal, name: str, content: str, *, shown: str | None) -> ListedWorkflow:
-        """`shown` is the hash of what the person edited. Raises: BadWorkflow, NotFound, ContentChanged, StorageFault."""
+    async def change(
+        self, principal: Principal, name: str, content: str, *, expected_hash: str | None
+    ) -> ListedWorkflow:
+        """`expected_hash` is the hash of what the person edited. Raises: BadWorkflow, NotFound, ContentChanged, StorageFault."""
         principal.require(Scope.MANAGE)
         async with self._changing:
             file = await self._require(name)
-            if shown is not None and file.sha256 != shown:
+            if expected_hash is not None and file.sha256 != expected_hash:
                 raise ContentChanged(f"'{file.path}' was changed meanwhile. Read it again, then edit it.")
             return await self._save(principal, name, content, file)
 
@@ -84,10 +79,10 @@ class WorkflowEditor:
         others = [file for file in await self._files.of_data_folder() if file.path != path]
         by_source = [(Source.BUILT_IN, built_in_files()), (Source.DATA, [*others, draft])]
         # In a thread, so that a long draft does not block other requests.
-        found = await asyncio.to_thread(workflow_catalog, by_source, self._toolbox.find)
-        if fault := next((fault for fault in found.faults if fault.path == path), None):
+        catalog = await asyncio.to_thread(workflow_catalog, by_source, self._toolbox.find)
+        if fault := next((fault for fault in catalog.faults if fault.path == path), None):
             return fault
-        listed = next(one for one in found.listed if one.file is draft)
+        listed = next(entry for entry in catalog.listed if entry.file is draft)
         if listed.name != name:
             reason = f"the file names itself '{listed.name}', but this is '{name}'; remove that line, or use the name"
             return FileFault(Source.DATA, path, None, reason)
@@ -104,6 +99,6 @@ class WorkflowEditor:
     async def _find(self, name: str) -> SuppliedFile | None:
         """Return the file of the data folder that defines this workflow, or would if it had no fault."""
         files = [file for file in await self._files.of_data_folder() if file.text is not None]
-        found = await asyncio.to_thread(workflow_catalog, [(Source.DATA, files)], self._toolbox.find)
-        named = next((one.file for one in found.listed if one.name == name), None)
-        return named or next((file for file in files if file.path == f"{FOLDER}/{name}.md"), None)
+        catalog = await asyncio.to_thread(workflow_catalog, [(Source.DATA, files)], self._toolbox.find)
+        defining_file = next((entry.file for entry in catalog.listed if entry.name == name), None)
+        return defining_file or next((file for file in files if file.path == f"{FOLDER}/{name}.md"), None)

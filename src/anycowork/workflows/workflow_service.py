@@ -10,38 +10,41 @@ from importlib.resources import files
 from pydantic import JsonValue
 
 from anycowork.domain.errors import Forbidden
-from anycowork.domain.ports import SuppliedFile, WorkflowFiles
-from anycowork.domain.roles import Permission, RoleDefinition
+from anycowork.domain.evidence import read_stated
+from anycowork.domain.ports import SuppliedFile
+from anycowork.domain.roles import RoleDefinition
 from anycowork.domain.tool_ports import Toolbox
-from anycowork.domain.values import replace, value
+from anycowork.domain.tools import ToolSpec
+from anycowork.domain.values import replace
 from anycowork.domain.workflow_errors import BadWorkflow, NoSuchWorkflow, NotTrusted, UnknownWorkflow
-from anycowork.domain.workflows import RunStep, Source, ToolUse, Workflow
+from anycowork.domain.workflows import RunOrder, RunStep, Source, ToolUse, Workflow
 from anycowork.permissions.roles import RoleRegistry
-from anycowork.workflows.catalog import FileFault, ListedWorkflow, WorkflowCatalog, workflow_catalog
+from anycowork.workflows.catalog import BySource, FileFault, ListedWorkflow, WorkflowCatalog, workflow_catalog
 from anycowork.workflows.expansion import expand
-from anycowork.workflows.parameters import as_typed, fit, read_words, split_words
+from anycowork.workflows.parameters import as_typed, fit, read_words, render, split_words
+from anycowork.workspace.trusted_files import TrustedFileStore
 
 log = logging.getLogger(__name__)
+_MOST_BUILT = 8  # catalogs in memory
 
 
-@value
-class RunOrder:
-    """Everything about a run that is fixed at its start. `typed` is the text that would start it again."""
+class _BuiltCatalog:
+    """The catalog of a workspace and what it was built from. The lock lets requests that come together build it once."""
 
-    workflow: str
-    typed: str
-    steps: tuple[RunStep, ...]
-    needs: frozenset[Permission]
-    content_hash: str
+    def __init__(self) -> None:
+        self.lock = asyncio.Lock()
+        self.by_source: BySource = ()
+        self.specs: Sequence[ToolSpec] = ()
+        self.catalog: WorkflowCatalog | None = None
 
 
 class WorkflowService:
-    """Reads the files each time, so that changes and trust take effect at once."""
+    """Looks at the files each time, so that changes and trust take effect at once; reads and parses only what changed."""
 
     def __init__(
         self,
         *,
-        files: WorkflowFiles,
+        files: TrustedFileStore,
         toolbox: Toolbox,
         roles: RoleRegistry,
         prompts: Callable[[], Sequence[SuppliedFile]] = tuple,
@@ -51,60 +54,71 @@ class WorkflowService:
         self._toolbox = toolbox
         self._roles = roles
         self._logged: frozenset[FileFault] = frozenset()
+        self._built: dict[str, _BuiltCatalog] = {}  # by workspace, the one that was used last at the end
 
     async def catalog(self, workspace: str) -> WorkflowCatalog:
         """Return the workflows for a chat in this folder. Raises: BadWorkspace."""
-        by_source = [
-            (Source.BUILT_IN, built_in_files()),
-            (Source.MCP, self._prompts()),
-            (Source.DATA, await self._files.of_data_folder()),
-            (Source.WORKSPACE, await self._files.of_workspace(workspace)),
-        ]
-        # In a thread, so that a folder with large files does not block other requests.
-        found = await asyncio.to_thread(workflow_catalog, by_source, self._toolbox.find)
-        self._log_faults(found.faults)
-        return found
+        built = self._built[workspace] = self._built.pop(workspace, _BuiltCatalog())
+        while len(self._built) > _MOST_BUILT:
+            del self._built[next(iter(self._built))]
+        async with built.lock:
+            by_source = (
+                (Source.BUILT_IN, built_in_files()),
+                (Source.MCP, tuple(self._prompts())),
+                (Source.DATA, tuple(await self._files.of_data_folder())),
+                (Source.WORKSPACE, tuple(await self._files.of_workspace(workspace))),
+            )
+            specs = self._toolbox.specs()
+            if built.catalog is None or built.specs is not specs or built.by_source != by_source:
+                # In a thread, so that a folder with large files does not block other requests.
+                built.catalog = await asyncio.to_thread(workflow_catalog, by_source, self._toolbox.find)
+                built.by_source, built.specs = by_source, specs
+                self._log_faults(built.catalog.faults)
+            return built.catalog
 
     async def order(
-        self, name: str, given: Mapping[str, JsonValue], *, workspace: str, role: RoleDefinition
+        self, name: str, arguments: Mapping[str, JsonValue], *, workspace: str, role: RoleDefinition
     ) -> RunOrder:
         """Validate a run. Raises: NoSuchWorkflow, NotTrusted, Forbidden, UnfittingParameters, BadWorkflow."""
-        found = await self.catalog(workspace)
-        return self._order(found, found.find(name), given, role)
+        catalog = await self.catalog(workspace)
+        return self._order(catalog, catalog.find(name), arguments, role)
 
     async def order_typed(self, text: str, *, workspace: str, role: RoleDefinition) -> RunOrder:
         """Validate a run typed as `/name key=value …`. Raises: as `order`, but UnknownWorkflow for an unknown name; Invalid."""
-        found = await self.catalog(workspace)
+        catalog = await self.catalog(workspace)
         name = text[1:].split(maxsplit=1)[0] if text[1:].strip() and not text[1].isspace() else ""
         try:
-            listed = found.find(name)
+            listed = catalog.find(name)
         except NoSuchWorkflow as unknown:
             way_out = "To send this as a message, begin it with two slashes: //"
             raise UnknownWorkflow(f"{unknown.message} {way_out}", param="content") from None
-        given = read_words(listed.workflow, split_words(text[1 + len(name) :]))
-        return replace(self._order(found, listed, given, role), typed=text)  # the message stays as the person wrote it
+        arguments = read_words(listed.workflow, split_words(text[1 + len(name) :]))
+        return replace(
+            self._order(catalog, listed, arguments, role), typed=text
+        )  # the message stays as the person wrote it
 
     def _order(
-        self, found: WorkflowCatalog, listed: ListedWorkflow, given: Mapping[str, JsonValue], role: RoleDefinition
+        self, catalog: WorkflowCatalog, listed: ListedWorkflow, arguments: Mapping[str, JsonValue], role: RoleDefinition
     ) -> RunOrder:
         require_trusted(listed)
         self._require_role(listed, role)
-        values = fit(listed.workflow, given)
+        values = fit(listed.workflow, arguments)
 
         def nested(name: str) -> Workflow:
-            inner = found.find(name)
+            inner = catalog.find(name)
             require_trusted(inner)
             return inner.workflow
 
         steps = expand(listed.workflow, values, nested)
         self._require_fitting_calls(listed, steps)
-        return RunOrder(listed.name, as_typed(listed.name, values), steps, listed.needs, listed.file.sha256)
+        expect = tuple(read_stated(render(line, values)) for line in listed.workflow.expect)
+        return RunOrder(listed.name, as_typed(listed.name, values), steps, listed.needs, listed.file.sha256, expect)
 
     def _require_role(self, listed: ListedWorkflow, role: RoleDefinition) -> None:
         missing = sorted(listed.needs - role.permissions)
         if not missing:
             return
-        able = [one.title for one in self._roles.all() if one.grants(listed.needs)]
+        able = [role.title for role in self._roles.all() if role.grants(listed.needs)]
         way_out = f"Switch to {' or '.join(able)} to run it." if able else "No role has all these permissions."
         raise Forbidden(f"{role.title} may not run '{listed.name}' (needs {', '.join(missing)}). {way_out}")
 
@@ -140,8 +154,8 @@ def require_trusted(listed: ListedWorkflow) -> None:
 def built_in_files() -> tuple[SuppliedFile, ...]:
     """Return the built-in workflow files, sorted by name."""
     folder = files("anycowork.workflows").joinpath("builtin")
-    found = sorted((file for file in folder.iterdir() if file.name.endswith(".md")), key=lambda file: file.name)
-    texts = [(file.name, file.read_text("utf-8")) for file in found]
+    definitions = sorted((file for file in folder.iterdir() if file.name.endswith(".md")), key=lambda file: file.name)
+    texts = [(file.name, file.read_text("utf-8")) for file in definitions]
     return tuple(
         SuppliedFile(f"builtin/{name}", text, sha256(text.encode()).hexdigest(), trusted=True) for name, text in texts
     )

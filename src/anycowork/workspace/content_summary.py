@@ -43,8 +43,8 @@ def _identity(size: int, digest: str) -> str:
 
 def _edge(data: bytes) -> list[str]:
     text = data.decode(errors="surrogateescape").translate(_BYTE_NUMBERS)
-    found = text.split("\n")
-    return [f"  | {visible(UntrustedText(line))}" for line in (found[:-1] if found[-1] == "" else found)]
+    lines = text.split("\n")
+    return [f"  | {visible(UntrustedText(line))}" for line in (lines[:-1] if lines[-1] == "" else lines)]
 
 
 def _is_odd(character: str) -> bool:

@@ -9,23 +9,34 @@ from hashlib import sha256
 
 import patiencediff
 
+from anycowork.domain.path_class import is_control_file
 from anycowork.domain.values import value
 from anycowork.workspace.content_summary import summary_of, text_with_odd_bytes
-from anycowork.workspace.text import TextFile, decode, lines_of
+from anycowork.workspace.text import TextFile, decode, decode_wide, lines_of
 
 LARGEST_DIFFED = 4_000_000  # bytes, both sides together
 LONGEST_DIFF = 1_000_000  # characters of diff text
+LARGEST_HEX = 65_536  # bytes of a control file that is not text
 REMEMBERED = 8
 _NO_NEWLINE = "\n\\ No newline at end of file\n"
 
 
 @value
 class Diff:
-    """`text` is a unified diff, or a sentence where there can be none; the counts are lines."""
+    """`text` is a unified diff, or a sentence where there can be none; the counts are lines. `is_whole`: it shows all that changes."""
 
     text: str
     additions: int = 0
     deletions: int = 0
+    is_whole: bool = True
+
+
+@value
+class _Side:
+    """One side of a comparison: its lines, and a note if they are not the bytes of the file."""
+
+    lines: list[str]
+    note: str = ""
 
 
 _recent: deque[tuple[tuple[str | None, str | None, str], Diff]] = deque(maxlen=REMEMBERED)
@@ -34,7 +45,7 @@ _recent: deque[tuple[tuple[str | None, str | None, str], Diff]] = deque(maxlen=R
 def cached_diff(before: str | None, after: str | None, path: str) -> Diff | None:
     """Returns the cached diff between two contents, given by SHA-256, if there is one."""
     key = (before, after, path)
-    return next((found for known, found in tuple(_recent) if known == key), None)
+    return next((recent_diff for recent_key, recent_diff in tuple(_recent) if recent_key == key), None)
 
 
 def diff(before: bytes | None, after: bytes | None, path: str) -> Diff:
@@ -42,21 +53,24 @@ def diff(before: bytes | None, after: bytes | None, path: str) -> Diff:
     old_name = "/dev/null" if before is None else f"a/{path}"
     new_name = "/dev/null" if after is None else f"b/{path}"
     header = f"--- {old_name}\n+++ {new_name}\n"
-    old, new = _readable(before or b""), _readable(after or b"")
+    old, new = _side(before or b"", path), _side(after or b"", path)
     sizes = f"{len(before or b'')} → {len(after or b'')} bytes"
     if old is None or new is None:
-        return Diff(f"{header}Binary content differs ({sizes}).\n{_both(before, after, edges=False)}")
-    old_lines, new_lines = _marked_lines(old.body, bom=old.bom), _marked_lines(new.body, bom=new.bom)
+        return Diff(
+            f"{header}Binary content differs ({sizes}).\n{_both(before, after, edges=False)}", is_whole=after is None
+        )
     if len(before or b"") + len(after or b"") > LARGEST_DIFFED:
         notice = f"{header}Too large to compare line by line ({sizes}).\n{_both(before, after)}"
-        return Diff(notice, len(new_lines), len(old_lines))
-    found = _compared(old_lines, new_lines, header)
-    if len(found.text) > LONGEST_DIFF:
-        continued = f"… the diff continues: {found.additions} additions and {found.deletions} deletions in total."
-        cut = f"{found.text[:LONGEST_DIFF]}\n{continued}\n{_both(before, after)}"
-        found = Diff(cut, found.additions, found.deletions)
-    _recent.append(((_hash(before), _hash(after), path), found))
-    return found
+        return Diff(notice, len(new.lines), len(old.lines), is_whole=after is None)
+    notes = f"before: {old.note}\n" if old.note else ""
+    notes += f"after: {new.note}\n" if new.note else ""
+    result = _compared(old.lines, new.lines, header + notes)
+    if len(result.text) > LONGEST_DIFF:
+        continued = f"… the diff continues: {result.additions} additions and {result.deletions} deletions in total."
+        cut = f"{result.text[:LONGEST_DIFF]}\n{continued}\n{_both(before, after)}"
+        result = Diff(cut, result.additions, result.deletions, is_whole=after is None)
+    _recent.append(((_hash(before), _hash(after), path), result))
+    return result
 
 
 def without_hunks(before: bytes, after: bytes, hunks: Collection[int]) -> bytes | None:
@@ -71,26 +85,47 @@ def without_hunks(before: bytes, after: bytes, hunks: Collection[int]) -> bytes 
     groups = list(matcher.get_grouped_opcodes(3))
     if not hunks or not all(0 <= number < len(groups) for number in hunks):
         return None
-    kept: list[str] = []
-    at = 0
+    merged_lines: list[str] = []
+    position = 0
     for number in sorted(set(hunks)):
         for kind, start, end, first, last in groups[number]:
             if kind != "equal":
-                kept += [*new_lines[at:first], *old_lines[start:end]]
-                at = last
-    kept += new_lines[at:]
+                merged_lines += [*new_lines[position:first], *old_lines[start:end]]
+                position = last
+    merged_lines += new_lines[position:]
     # The last line of a side may have no line end; where another line follows it now, it needs one.
     return (
-        "".join(line if line.endswith("\n") else f"{line}\n" for line in kept[:-1]).encode()
-        + "".join(kept[-1:]).encode()
+        "".join(line if line.endswith("\n") else f"{line}\n" for line in merged_lines[:-1]).encode()
+        + "".join(merged_lines[-1:]).encode()
     )
+
+
+def _side(data: bytes, path: str) -> _Side | None:
+    """Returns the lines to compare. A control file that is not text is shown as numbers: nobody can allow what is not shown."""
+    # First: a mark of UTF-16 before plain commands must not turn them into other letters.
+    if (text := _readable(data)) is not None:
+        return _Side(_marked_lines(text.body, bom=text.bom))
+    if (wide := decode_wide(data)) is not None:
+        return _Side(_marked_lines(wide[0], bom=False), f"its text is {wide[1]}")
+    if len(data) > LARGEST_HEX or not is_control_file(path):
+        return None
+    return _Side(_hex_lines(data), "it is not text; each byte is shown as a number")
+
+
+def _hex_lines(data: bytes) -> list[str]:
+    rows = ((offset, data[offset : offset + 16]) for offset in range(0, len(data), 16))
+    return [f"{offset:06x}  {row.hex(' '):<47}  {''.join(map(_letter, row))}\n" for offset, row in rows]
+
+
+def _letter(byte: int) -> str:
+    return chr(byte) if 0x20 <= byte <= 0x7E else "."
 
 
 def _readable(data: bytes) -> TextFile | None:
     """Decodes leniently: an invalid byte in a script must not hide the rest of it. Returns None if most of it is not text."""
-    found = decode(data)
-    if found is not None:
-        return found
+    text_file = decode(data)
+    if text_file is not None:
+        return text_file
     body = text_with_odd_bytes(data)
     return None if body is None else TextFile(body=body.removeprefix("\ufeff"), bom=body.startswith("\ufeff"))
 

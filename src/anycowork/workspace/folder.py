@@ -9,36 +9,35 @@ import os
 import re
 import secrets
 import stat
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from anycowork.domain.errors import FileExists, FileMissing, OutsideWorkspace, StateChanged, ToolFault, WrongKind
+from anycowork.domain.errors import (
+    FileExists,
+    FileMissing,
+    OutsideWorkspace,
+    Refusal,
+    StateChanged,
+    ToolFault,
+    WrongKind,
+)
+from anycowork.domain.files import INTERNAL_NAMES
+from anycowork.domain.path_class import is_git_control
 from anycowork.domain.ports import NOTHING_HIDDEN, HiddenPathRules
+from anycowork.workspace.hard_links import told_file
 from anycowork.workspace.jail import Jail, give_to_owner_of, require_regular, translate_os_errors
 from anycowork.workspace.move_folder import move_folder
-from anycowork.workspace.paths import WorkspacePath, is_git_control, shown
+from anycowork.workspace.paths import WorkspacePath, shown
+from anycowork.workspace.project_checks import quick_checks
 from anycowork.workspace.repositories import repository_around
 from anycowork.workspace.syscalls import rename_without_replacing
 from anycowork.workspace.walk import FolderWalk
 
-INTERNAL_NAMES = frozenset(
-    {
-        ".git",
-        ".hg",
-        ".svn",
-        "node_modules",
-        ".venv",
-        "venv",
-        "__pycache__",
-        ".mypy_cache",
-        ".pytest_cache",
-        ".ruff_cache",
-    }
-    | {".tox", ".idea", ".next", ".cache"}
-)
+LARGEST_HASHED = 1 << 30  # bytes
 _CHUNK = 1 << 20
+_LARGEST_TEXT = 1_000_000
 _TEMPORARY = re.compile(r"\.anycowork-[0-9a-f]{16}\.tmp")
 
 
@@ -65,11 +64,41 @@ class Folder:
 
     def file_hash(self, path: str) -> str | None:
         """Returns the SHA-256 of a regular file inside; None if there is none. Raises: OutsideWorkspace."""
-        place = self.jail.place(path)
+        workspace_path = self.jail.place(path)
         try:
-            return self.sha256(place)
+            return self.sha256(workspace_path)
         except (FileMissing, WrongKind):
             return None
+
+    def has_entry(self, path: str) -> bool:
+        """Returns whether anything is at this path. Raises: OutsideWorkspace."""
+        return self.jail.find(path)[1] is not None
+
+    def quick_checks(self) -> tuple[str, ...]:
+        """Returns the commands that run the project's own tests, best first."""
+        return quick_checks(self)
+
+    def small_text(self, path: str) -> str:
+        """Returns the text of a file inside; empty if there is none, or it is large."""
+        try:
+            contents = self.read_up_to(self.jail.place(path), _LARGEST_TEXT)
+        except (Refusal, ToolFault, OSError):
+            return ""
+        return "" if contents is None else contents.data.decode(errors="replace")
+
+    def file_hashes(self, most: int) -> dict[str, str] | None:
+        """Returns the SHA-256 of each file that is neither ignored by git nor generated; None if there are more than `most`, or more
+        than `LARGEST_HASHED` bytes in them."""
+        walk = FolderWalk(self.jail, most=2 * most, seconds=10.0, leave_out=INTERNAL_NAMES)
+        hashes: dict[str, str] = {}
+        bytes_left = LARGEST_HASHED
+        for entry in walk.entries(WorkspacePath(())):
+            if entry.kind == "file":
+                bytes_left -= entry.size
+                if len(hashes) == most or bytes_left < 0:
+                    return None
+                hashes[entry.place.path] = self.sha256(entry.place)
+        return None if walk.cut else hashes
 
     def overview(self, limit: int, hidden: HiddenPathRules = NOTHING_HIDDEN) -> str:
         """Lists the first `limit` files, nearest to the root first, without files that are ignored by git, generated or hidden by rules.
@@ -95,30 +124,37 @@ class Folder:
         lines = sorted(paths) + (["… and more; list_directory shows the rest."] if walk.cut else [])
         return "\n".join(lines) or "(no files yet)"
 
+    def ignored_among(self, paths: Sequence[str], *, by_name_only: bool = False) -> list[str]:
+        """Returns the topmost entries at or above these paths that git ignores, or that hold generated files."""
+        return FolderWalk(self.jail, with_ignored=by_name_only, leave_out=INTERNAL_NAMES).ignored_among(paths)
+
     # --- reading
 
-    def sha256(self, place: WorkspacePath) -> str:
-        """Raises: FileMissing, WrongKind."""
-        with self.jail.regular_file(place) as (fd, _), translate_os_errors(place.path):
+    def sha256(self, path: WorkspacePath) -> str:
+        """Raises: FileMissing; WrongKind also if it has more than `LARGEST_HASHED` bytes, holes included."""
+        with self.jail.regular_file(path) as (fd, status), translate_os_errors(path.path):
             digest = hashlib.sha256()
-            while chunk := os.read(fd, _CHUNK):
+            for chunk in _chunks(fd, LARGEST_HASHED) if status.st_size <= LARGEST_HASHED else ():
                 digest.update(chunk)
-            return digest.hexdigest()
+            size = os.fstat(fd).st_size
+        if size > LARGEST_HASHED:
+            raise WrongKind(f"'{shown(path.path)}' has {size:,} bytes, too many for a file tool. Please use a command.")
+        return digest.hexdigest()
 
-    def read(self, place: WorkspacePath, *, most: int) -> FileContents:
+    def read(self, path: WorkspacePath, *, most: int) -> FileContents:
         """Returns the whole file. Raises: FileMissing, WrongKind; ToolFault if it has more than `most` bytes."""
-        contents = self.read_up_to(place, most)
+        contents = self.read_up_to(path, most)
         if contents is None:
-            raise ToolFault(f"'{shown(place.path)}' is larger than {most:,} bytes, too large for this tool.")
+            raise ToolFault(f"'{shown(path.path)}' is larger than {most:,} bytes, too large for this tool.")
         return contents
 
-    def read_up_to(self, place: WorkspacePath, most: int) -> FileContents | None:
-        """Returns the whole file; None if it has more than `most` bytes. Raises: FileMissing, WrongKind."""
-        with self.jail.regular_file(place) as (fd, found), translate_os_errors(place.path):
-            data = b"" if found.st_size > most else b"".join(_chunks(fd, most + 1))
-        if found.st_size > most or len(data) > most:
+    def read_up_to(self, path: WorkspacePath, most: int) -> FileContents | None:
+        """Returns the whole file; None if it has more than `most` bytes. Raises: FileMissing, WrongKind, DeniedByRule."""
+        with told_file(self.jail, path) as (fd, status), translate_os_errors(path.path):
+            data = b"" if status.st_size > most else b"".join(_chunks(fd, most + 1))
+        if status.st_size > most or len(data) > most:
             return None
-        return FileContents(data, hashlib.sha256(data).hexdigest(), found.st_mode)
+        return FileContents(data, hashlib.sha256(data).hexdigest(), status.st_mode)
 
     # --- changing
 
@@ -127,27 +163,27 @@ class Folder:
 
         Raises: OutsideWorkspace if it is outside, is the workspace itself, or belongs to git.
         """
-        place = self.jail.entry(path)
-        if place.is_root:
+        entry = self.jail.entry(path)
+        if entry.is_root:
             raise OutsideWorkspace("The workspace folder itself cannot be changed; name something inside it.")
-        if is_git_control(place.parts):
+        if is_git_control(entry.parts):
             raise OutsideWorkspace(
-                f"'{shown(place.path)}' belongs to git and is never changed by file tools. Use git for that."
+                f"'{shown(entry.path)}' belongs to git and is never changed by file tools. Use git for that."
             )
-        self.require_no_repository(place)
-        return place
+        self.require_no_repository(entry)
+        return entry
 
     def require_no_repository(
-        self, place: WorkspacePath, names_at: Callable[[tuple[str, ...]], Iterable[str]] | None = None
+        self, path: WorkspacePath, names_at: Callable[[tuple[str, ...]], Iterable[str]] | None = None
     ) -> None:
-        """Raises: OutsideWorkspace if git would treat a folder above `place` as a repository once `place` exists.
+        """Raises: OutsideWorkspace if git would treat a folder above `path` as a repository once `path` exists.
 
         `names_at` lists a folder, if the caller remembers folders for many paths.
         """
-        around = repository_around(place.parts, names_at or self.names_at)
+        around = repository_around(path.parts, names_at or self.names_at)
         if around is not None:
             raise OutsideWorkspace(
-                f"'{shown(place.path)}' is never changed by file tools: git would treat '{shown(WorkspacePath(around).path)}' as a repository "
+                f"'{shown(path.path)}' is never changed by file tools: git would treat '{shown(WorkspacePath(around).path)}' as a repository "
                 "and run programs that its 'config' names. Use other names, or let a person do it with git."
             )
 
@@ -158,36 +194,36 @@ class Folder:
         except (ToolFault, OutsideWorkspace):
             return []
 
-    def require_replaceable(self, place: WorkspacePath) -> None:
+    def require_replaceable(self, path: WorkspacePath) -> None:
         """Raises: FileMissing; WrongKind for anything but a regular file with a single link."""
-        found = self.jail.stat(place)
-        if found is None:
-            raise FileMissing(f"There is no '{shown(place.path)}' in the workspace.")
-        _require_replaceable(found, place)
+        status = self.jail.stat(path)
+        if status is None:
+            raise FileMissing(f"There is no '{shown(path.path)}' in the workspace.")
+        _require_replaceable(status, path)
 
-    def create(self, place: WorkspacePath, data: bytes, *, nameless: int | None = None) -> None:
+    def create(self, path: WorkspacePath, data: bytes, *, nameless: int | None = None) -> None:
         """Creates a new file with its folders; never overwrites, not even in a race. Raises: FileExists.
 
         `nameless` is an open file to fill and link, for a thread that may not open one for writing.
         """
-        self.jail.make_folders(place.parent)
-        with self.jail.folder(place.parent, flags=os.O_RDONLY) as parent, translate_os_errors(place.path):
+        self.jail.make_folders(path.parent)
+        with self.jail.folder(path.parent, flags=os.O_RDONLY) as parent, translate_os_errors(path.path):
             if nameless is not None:
                 _fill(nameless, data)
-                _link_nameless(nameless, parent, place)
+                _link_nameless(nameless, parent, path)
             else:
                 with _temporary(parent, data, mode=None) as temporary:
                     give_to_owner_of(parent, temporary)
-                    _rename_new(temporary, parent, place.name, parent, place)
+                    _rename_new(temporary, parent, path.name, parent, path)
             os.fsync(parent)
 
     @contextmanager
-    def nameless(self, place: WorkspacePath) -> Iterator[int | None]:
-        """Opens a file without a name on the file system of `place`; None where that is not supported."""
-        above = place.parent
+    def nameless(self, path: WorkspacePath) -> Iterator[int | None]:
+        """Opens a file without a name on the file system of `path`; None where that is not supported."""
+        above = path.parent
         while not above.is_root and self.jail.stat(above) is None:
             above = above.parent
-        with self.jail.folder(above) as fd, translate_os_errors(place.path):
+        with self.jail.folder(above) as fd, translate_os_errors(path.path):
             opened = _open_nameless(fd)
         try:
             yield opened
@@ -195,16 +231,16 @@ class Folder:
             if opened is not None:
                 os.close(opened)
 
-    def replace(self, place: WorkspacePath, data: bytes, *, expected: str) -> None:
+    def replace(self, path: WorkspacePath, data: bytes, *, expected: str) -> None:
         """Replaces the file's content if its hash is still `expected`. Mode and owner stay. Raises: StateChanged, WrongKind."""
-        with self.jail.folder(place.parent, flags=os.O_RDONLY) as parent, translate_os_errors(place.path):
-            found = os.stat(place.name, dir_fd=parent, follow_symlinks=False)
-            _require_replaceable(found, place)
+        with self.jail.folder(path.parent, flags=os.O_RDONLY) as parent, translate_os_errors(path.path):
+            status = os.stat(path.name, dir_fd=parent, follow_symlinks=False)
+            _require_replaceable(status, path)
             # Not the setuid bits: the kernel drops them when content changes, and so does this.
-            with _temporary(parent, data, mode=found.st_mode & 0o777) as temporary:
-                _keep_owner(parent, temporary, found)
-                self.require_hash(place, expected)
-                os.rename(temporary, place.name, src_dir_fd=parent, dst_dir_fd=parent)
+            with _temporary(parent, data, mode=status.st_mode & 0o777) as temporary:
+                _keep_owner(parent, temporary, status)
+                self.require_hash(path, expected)
+                os.rename(temporary, path.name, src_dir_fd=parent, dst_dir_fd=parent)
             os.fsync(parent)
 
     def move(self, source: WorkspacePath, target: WorkspacePath) -> None:
@@ -219,46 +255,46 @@ class Folder:
             os.fsync(new)
             os.fsync(old)
 
-    def remove_file(self, place: WorkspacePath, *, expected: str) -> None:
+    def remove_file(self, path: WorkspacePath, *, expected: str) -> None:
         """Raises: StateChanged, WrongKind."""
-        self.require_hash(place, expected)
-        with self.jail.folder(place.parent, flags=os.O_RDONLY) as parent, translate_os_errors(place.path):
-            os.unlink(place.name, dir_fd=parent)
+        self.require_hash(path, expected)
+        with self.jail.folder(path.parent, flags=os.O_RDONLY) as parent, translate_os_errors(path.path):
+            os.unlink(path.name, dir_fd=parent)
             os.fsync(parent)
 
-    def remove_folder(self, place: WorkspacePath) -> None:
+    def remove_folder(self, path: WorkspacePath) -> None:
         """Removes an empty folder. Raises: ToolFault if it is not empty."""
-        with self.jail.folder(place.parent, flags=os.O_RDONLY) as parent, translate_os_errors(place.path):
-            os.rmdir(place.name, dir_fd=parent)
+        with self.jail.folder(path.parent, flags=os.O_RDONLY) as parent, translate_os_errors(path.path):
+            os.rmdir(path.name, dir_fd=parent)
             os.fsync(parent)
 
     def clear_leftovers(self, path: str) -> None:
         """Removes half-written files beside `path`. Call it only while nobody writes here, or a running write loses its file."""
-        place = self.jail.entry(path)
-        with self.jail.folder(place.parent, flags=os.O_RDONLY) as parent, translate_os_errors(place.path):
+        entry_path = self.jail.entry(path)
+        with self.jail.folder(entry_path.parent, flags=os.O_RDONLY) as parent, translate_os_errors(entry_path.path):
             with os.scandir(parent) as entries:
-                left = [entry.name for entry in entries if _TEMPORARY.fullmatch(entry.name)]
-            for name in left:
+                leftovers = [entry.name for entry in entries if _TEMPORARY.fullmatch(entry.name)]
+            for name in leftovers:
                 os.unlink(name, dir_fd=parent)
             os.fsync(parent)
 
-    def require_hash(self, place: WorkspacePath, expected: str) -> None:
+    def require_hash(self, path: WorkspacePath, expected: str) -> None:
         """Raises: StateChanged."""
         try:
-            current = self.sha256(place)
+            current = self.sha256(path)
         except (FileMissing, WrongKind):
             current = None
         if current != expected:
             raise StateChanged(
-                f"'{shown(place.path)}' was changed by someone else since it was last read. Read it again."
+                f"'{shown(path.path)}' was changed by someone else since it was last read. Read it again."
             )
 
 
-def _require_replaceable(found: os.stat_result, place: WorkspacePath) -> None:
-    require_regular(found, place)
-    if found.st_nlink > 1:
+def _require_replaceable(status: os.stat_result, path: WorkspacePath) -> None:
+    require_regular(status, path)
+    if status.st_nlink > 1:
         raise WrongKind(
-            f"'{shown(place.path)}' has {found.st_nlink} names (hard links), some perhaps outside the workspace. "
+            f"'{shown(path.path)}' has {status.st_nlink} names (hard links), some perhaps outside the workspace. "
             "It is not written; make a copy of it under a new name."
         )
 
@@ -307,57 +343,57 @@ def _fill(fd: int, data: bytes) -> None:
     os.fsync(fd)
 
 
-def _link_nameless(fd: int, folder: int, place: WorkspacePath) -> None:
+def _link_nameless(fd: int, folder: int, path: WorkspacePath) -> None:
     if os.geteuid() == 0:  # as in give_to_owner_of
         owner = os.fstat(folder)
         os.fchown(fd, owner.st_uid, owner.st_gid)
     try:
-        os.link(f"/proc/self/fd/{fd}", place.name, dst_dir_fd=folder, follow_symlinks=True)
+        os.link(f"/proc/self/fd/{fd}", path.name, dst_dir_fd=folder, follow_symlinks=True)
     except FileExistsError:
-        raise FileExists(f"'{shown(place.path)}' exists already and is not overwritten.") from None
+        raise FileExists(f"'{shown(path.path)}' exists already and is not overwritten.") from None
 
 
-def _keep_owner(folder: int, name: str, found: os.stat_result) -> None:
+def _keep_owner(folder: int, name: str, status: os.stat_result) -> None:
     try:
-        os.chown(name, found.st_uid, found.st_gid, dir_fd=folder, follow_symlinks=False)
+        os.chown(name, status.st_uid, status.st_gid, dir_fd=folder, follow_symlinks=False)
     except PermissionError:
         pass  # only root may change the owner; the mode is kept anyway
 
 
-def _rename_new(name: str, folder: int, new_name: str, new_folder: int, place: WorkspacePath) -> None:
+def _rename_new(name: str, folder: int, new_name: str, new_folder: int, path: WorkspacePath) -> None:
     try:
         rename_without_replacing(name, folder, new_name, new_folder)
     except FileExistsError:
-        raise FileExists(f"'{shown(place.path)}' exists already and is not overwritten.") from None
+        raise FileExists(f"'{shown(path.path)}' exists already and is not overwritten.") from None
     except OSError as error:
         if error.errno == errno.EXDEV and _is_folder(name, folder):
-            _move_folder_new(name, folder, new_name, new_folder, place)
+            _move_folder_new(name, folder, new_name, new_folder, path)
             return
         if error.errno not in (errno.ENOSYS, errno.EINVAL):
             raise
-        _link_new(name, folder, new_name, new_folder, place)
+        _link_new(name, folder, new_name, new_folder, path)
 
 
 def _is_folder(name: str, folder: int) -> bool:
     return stat.S_ISDIR(os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode)
 
 
-def _move_folder_new(name: str, folder: int, new_name: str, new_folder: int, place: WorkspacePath) -> None:
+def _move_folder_new(name: str, folder: int, new_name: str, new_folder: int, path: WorkspacePath) -> None:
     """Used in an overlay, where a folder of a lower layer cannot be renamed."""
     try:
         move_folder(name, folder, new_name, new_folder)
     except FileExistsError:
-        raise FileExists(f"'{shown(place.path)}' exists already and is not overwritten.") from None
+        raise FileExists(f"'{shown(path.path)}' exists already and is not overwritten.") from None
 
 
-def _link_new(name: str, folder: int, new_name: str, new_folder: int, place: WorkspacePath) -> None:
+def _link_new(name: str, folder: int, new_name: str, new_folder: int, path: WorkspacePath) -> None:
     """Used where renameat2 is missing: a hard link also refuses an existing name, but works only for files."""
     if _is_folder(name, folder):
         raise ToolFault(
-            f"This system cannot move the folder '{shown(place.path)}' without the risk of overwriting something."
+            f"This system cannot move the folder '{shown(path.path)}' without the risk of overwriting something."
         )
     try:
         os.link(name, new_name, src_dir_fd=folder, dst_dir_fd=new_folder, follow_symlinks=False)
     except FileExistsError:
-        raise FileExists(f"'{shown(place.path)}' exists already and is not overwritten.") from None
+        raise FileExists(f"'{shown(path.path)}' exists already and is not overwritten.") from None
     os.unlink(name, dir_fd=folder)

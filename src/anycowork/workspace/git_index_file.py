@@ -43,15 +43,15 @@ def parse_index(data: bytes) -> GitIndex:
     body, index = data[:-length], GitIndex(algorithm)
     with _translated_faults():
         version, count = _version_and_count(body)
-        at, path, room = _FIRST, b"", _MOST_GROWTH * len(data)
+        offset, path, room = _FIRST, b"", _MOST_GROWTH * len(data)
         for _ in range(count):
-            entry, at = _entry(body, at, length, version, path)
+            entry, offset = _entry(body, offset, length, version, path)
             path = entry.path
             room -= len(path)
             if room < 0:
                 raise NotAnIndex("its paths are much longer than the file")
             index.entries[(path, entry.flags & STAGE)] = entry
-        index.extensions.update(_extensions(body, at))
+        index.extensions.update(_extensions(body, offset))
     if len(index.entries) != count:
         raise NotAnIndex("an entry occurs twice")
     return index
@@ -66,12 +66,12 @@ def tracked_paths(data: bytes) -> Iterator[bytes]:
     body = data[:-length]
     with _translated_faults():
         version, count = _version_and_count(body)
-        at, path = _FIRST, b""
+        offset, path = _FIRST, b""
         for _ in range(count):
-            entry, at = _entry(body, at, length, version, path)
+            entry, offset = _entry(body, offset, length, version, path)
             path = entry.path
             yield path
-        if not _INCOMPLETE.isdisjoint(name for name, _ in _extensions(body, at)):
+        if not _INCOMPLETE.isdisjoint(name for name, _ in _extensions(body, offset)):
             raise NotAnIndex("it does not name every path")
 
 
@@ -97,46 +97,46 @@ def _version_and_count(data: bytes) -> tuple[int, int]:
     return version, count
 
 
-def _extensions(data: bytes, at: int) -> Iterator[tuple[bytes, bytes]]:
-    while at < len(data):
-        size = _number(data, at + 4)
-        if at + 8 + size > len(data):
+def _extensions(data: bytes, offset: int) -> Iterator[tuple[bytes, bytes]]:
+    while offset < len(data):
+        size = _number(data, offset + 4)
+        if offset + 8 + size > len(data):
             raise NotAnIndex("an extension is cut off")
-        yield data[at : at + 4], data[at + 8 : at + 8 + size]
-        at += 8 + size
+        yield data[offset : offset + 4], data[offset + 8 : offset + 8 + size]
+        offset += 8 + size
 
 
-def _entry(data: bytes, at: int, length: int, version: int, previous: bytes) -> tuple[IndexEntry, int]:
-    start, at = at, at + 40 + length
-    flags, more, at = int.from_bytes(data[at : at + 2]), 0, at + 2
+def _entry(data: bytes, offset: int, length: int, version: int, previous: bytes) -> tuple[IndexEntry, int]:
+    start, offset = offset, offset + 40 + length
+    flags, more, offset = int.from_bytes(data[offset : offset + 2]), 0, offset + 2
     if flags & _EXTENDED:
-        more, at = int.from_bytes(data[at : at + 2]), at + 2
-    fixed = data[start:at]
+        more, offset = int.from_bytes(data[offset : offset + 2]), offset + 2
+    fixed = data[start:offset]
     path = b""
     if version == 4:
-        cut, at = _varint(data, at)
+        cut, offset = _varint(data, offset)
         path = previous[: len(previous) - cut] if cut <= len(previous) else previous
-    end = data.index(b"\0", at)
-    path += data[at:end]
+    end = data.index(b"\0", offset)
+    path += data[offset:end]
     if len(path) > _LONGEST_PATH:
         raise NotAnIndex("a path is too long")
-    at = end + 1 if version == 4 else start + (end - start + 8) // 8 * 8
+    offset = end + 1 if version == 4 else start + (end - start + 8) // 8 * 8
     mtime, mode, size = _number(fixed, 8), _number(fixed, 24), _number(fixed, 36)
-    return IndexEntry(path, mode, fixed[40 : 40 + length], flags, more, mtime, size, fixed), at
+    return IndexEntry(path, mode, fixed[40 : 40 + length], flags, more, mtime, size, fixed), offset
 
 
-def _number(data: bytes, at: int) -> int:
-    if at + 4 > len(data):
+def _number(data: bytes, offset: int) -> int:
+    if offset + 4 > len(data):
         raise NotAnIndex("it ends too early")
-    return int.from_bytes(data[at : at + 4])
+    return int.from_bytes(data[offset : offset + 4])
 
 
-def _varint(data: bytes, at: int) -> tuple[int, int]:
-    byte, at = data[at], at + 1
-    found = byte & 127
+def _varint(data: bytes, offset: int) -> tuple[int, int]:
+    byte, offset = data[offset], offset + 1
+    number = byte & 127
     while byte & 128:
-        byte, at = data[at], at + 1
-        found = ((found + 1) << 7) + (byte & 127)
-        if found > 1 << 20:
+        byte, offset = data[offset], offset + 1
+        number = ((number + 1) << 7) + (byte & 127)
+        if number > 1 << 20:
             raise NotAnIndex("a path is too long")
-    return found, at
+    return number, offset

@@ -47,8 +47,10 @@ class Ignores:
 
 
 def read_patterns(text: str) -> tuple[IgnorePattern, ...]:
-    found = (_read_pattern(line.removesuffix("\r")) for line in text.removeprefix("\ufeff").split("\n")[:MOST_PATTERNS])
-    return tuple(pattern for pattern in found if pattern is not None)
+    patterns = (
+        _read_pattern(line.removesuffix("\r")) for line in text.removeprefix("\ufeff").split("\n")[:MOST_PATTERNS]
+    )
+    return tuple(pattern for pattern in patterns if pattern is not None)
 
 
 def _read_pattern(line: str) -> IgnorePattern | None:
@@ -78,7 +80,7 @@ def _glob(segment: str) -> str:
     """Converts git's wildcards to fnmatch: `\\*` is `[*]`, `[^a]` is `[!a]`, and only a lone `**` spans folders."""
     if len(segment) > 1 and not segment.strip("*"):
         return "**"
-    segment = re.sub(r"\\(.)", lambda found: f"[{found[1]}]" if found[1] in "*?[" else found[1], segment)
+    segment = re.sub(r"\\(.)", lambda match: f"[{match[1]}]" if match[1] in "*?[" else match[1], segment)
     return re.sub(r"\*{2,}", "*", segment).replace("[^", "[!")
 
 

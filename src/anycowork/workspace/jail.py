@@ -104,12 +104,12 @@ class Jail:
     def find(self, path: str) -> tuple[WorkspacePath, os.stat_result | None]:
         """Resolves `path` and returns its stat; None if nothing is there. Raises: OutsideWorkspace."""
         parts = lexical_parts(path, self.origin)
-        found = self._stat_without_links(WorkspacePath(parts))
-        if found is not None and not stat.S_ISLNK(found.st_mode):
-            return WorkspacePath(parts), found  # no link on the way, the usual case
-        place = self.entry(path)
-        place = self._follow(place.parts) if self._is_link(place) else place
-        return place, self.stat(place)
+        status = self._stat_without_links(WorkspacePath(parts))
+        if status is not None and not stat.S_ISLNK(status.st_mode):
+            return WorkspacePath(parts), status  # no link on the way, the usual case
+        resolved = self.entry(path)
+        resolved = self._follow(resolved.parts) if self._is_link(resolved) else resolved
+        return resolved, self.stat(resolved)
 
     def entry(self, path: str) -> WorkspacePath:
         """Returns the entry that `path` names: follows links on the way, but not at its end. Raises: OutsideWorkspace."""
@@ -122,58 +122,58 @@ class Jail:
         except ToolFault:
             return self._follow(parts[:-1]).child(parts[-1])
 
-    def folder(self, place: WorkspacePath, *, flags: int = O_PATH) -> "_OpenFolder":
-        """Opens the folder at `place`. Raises: OutsideWorkspace, FileMissing, WrongKind, StateChanged."""
-        return _OpenFolder(self, place, flags)
+    def folder(self, path: WorkspacePath, *, flags: int = O_PATH) -> "_OpenFolder":
+        """Opens the folder at `path`. Raises: OutsideWorkspace, FileMissing, WrongKind, StateChanged."""
+        return _OpenFolder(self, path, flags)
 
     @contextmanager
     def regular_file(
-        self, place: WorkspacePath, *, seen: os.stat_result | None = None
+        self, path: WorkspacePath, *, seen: os.stat_result | None = None
     ) -> Iterator[tuple[int, os.stat_result]]:
-        """Opens the regular file at `place` for reading; returns the descriptor and its stat. Raises: as `folder`.
+        """Opens the regular file at `path` for reading; returns the descriptor and its stat. Raises: as `folder`.
 
         It checks the file before opening it, because opening a device can have an effect; `seen` is the stat of a caller that has just
         checked.
         """
-        if seen is not None and self._use_openat2 and len(place.parts) > 1:
-            require_regular(seen, place)
-            with translate_os_errors(place.path):
-                fd = openat2(self.fd, place.path, _TO_READ, _RESOLVE)
+        if seen is not None and self._use_openat2 and len(path.parts) > 1:
+            require_regular(seen, path)
+            with translate_os_errors(path.path):
+                fd = openat2(self.fd, path.path, _TO_READ, _RESOLVE)
         else:
-            with self.folder(place.parent) as parent, translate_os_errors(place.path):
-                require_regular(os.stat(place.name, dir_fd=parent, follow_symlinks=False), place)
-                fd = os.open(place.name, _TO_READ, dir_fd=parent)
+            with self.folder(path.parent) as parent, translate_os_errors(path.path):
+                require_regular(os.stat(path.name, dir_fd=parent, follow_symlinks=False), path)
+                fd = os.open(path.name, _TO_READ, dir_fd=parent)
         try:
-            found = os.fstat(fd)
-            require_regular(found, place)
-            yield fd, found
+            status = os.fstat(fd)
+            require_regular(status, path)
+            yield fd, status
         finally:
             os.close(fd)
 
-    def stat(self, place: WorkspacePath) -> os.stat_result | None:
+    def stat(self, path: WorkspacePath) -> os.stat_result | None:
         """Returns the stat of the entry itself, without following links; None if there is none. Raises: OutsideWorkspace."""
-        if place.is_root:
+        if path.is_root:
             return os.fstat(self.fd)
         try:
-            with self.folder(place.parent) as parent, translate_os_errors(place.path):
-                return os.stat(place.name, dir_fd=parent, follow_symlinks=False)
+            with self.folder(path.parent) as parent, translate_os_errors(path.path):
+                return os.stat(path.name, dir_fd=parent, follow_symlinks=False)
         except (FileMissing, WrongKind):
             return None
 
-    def names(self, place: WorkspacePath) -> list[str]:
-        """Lists the folder at `place`, sorted. Raises: as `folder`."""
-        with self.folder(place, flags=os.O_RDONLY) as fd, translate_os_errors(place.path), os.scandir(fd) as entries:
+    def names(self, path: WorkspacePath) -> list[str]:
+        """Lists the folder at `path`, sorted. Raises: as `folder`."""
+        with self.folder(path, flags=os.O_RDONLY) as fd, translate_os_errors(path.path), os.scandir(fd) as entries:
             return sorted(entry.name for entry in entries)
 
-    def make_folders(self, place: WorkspacePath) -> None:
-        """Creates the folder at `place` and those above it.
+    def make_folders(self, path: WorkspacePath) -> None:
+        """Creates the folder at `path` and those above it.
 
         Raises: WrongKind if one of them is not a folder; ToolFault if they are too deep.
         """
-        if len(place.parts) > DEEPEST:
-            raise ToolFault(f"'{shown(place.path, 60)}' is more than {DEEPEST} folders deep. Use fewer.")
-        for depth in range(1, len(place.parts) + 1):
-            step = WorkspacePath(place.parts[:depth])
+        if len(path.parts) > DEEPEST:
+            raise ToolFault(f"'{shown(path.path, 60)}' is more than {DEEPEST} folders deep. Use fewer.")
+        for depth in range(1, len(path.parts) + 1):
+            step = WorkspacePath(path.parts[:depth])
             if self.stat(step) is not None:
                 continue
             with self.folder(step.parent, flags=os.O_RDONLY) as parent, translate_os_errors(step.path):
@@ -184,9 +184,9 @@ class Jail:
                 except FileExistsError:
                     pass  # another process created it; the next step finds out what it is
 
-    def _stat_without_links(self, place: WorkspacePath) -> os.stat_result | None:
+    def _stat_without_links(self, path: WorkspacePath) -> os.stat_result | None:
         try:
-            return self.stat(place)
+            return self.stat(path)
         except (OutsideWorkspace, ToolFault):
             return None  # a link on the way, or an error that following the path reports
 
@@ -200,9 +200,9 @@ class Jail:
         """Opens component by component without following links: the same guarantee where openat2 is missing, with one system call each."""
         fd = os.open(".", (flags if not parts else O_PATH) | _FOLDER, dir_fd=self.fd)
         for number, part in enumerate(parts, start=1):
-            wanted = flags if number == len(parts) else O_PATH
+            open_flags = flags if number == len(parts) else O_PATH
             try:
-                deeper = os.open(part, wanted | _FOLDER | os.O_NOFOLLOW, dir_fd=fd)
+                deeper = os.open(part, open_flags | _FOLDER | os.O_NOFOLLOW, dir_fd=fd)
             except OSError as error:
                 if error.errno == errno.ENOTDIR and _is_link_at(part, fd):
                     raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), part) from None
@@ -212,9 +212,9 @@ class Jail:
             fd = deeper
         return fd
 
-    def _is_link(self, place: WorkspacePath) -> bool:
-        found = self.stat(place)
-        return found is not None and stat.S_ISLNK(found.st_mode)
+    def _is_link(self, path: WorkspacePath) -> bool:
+        status = self.stat(path)
+        return status is not None and stat.S_ISLNK(status.st_mode)
 
     def _follow(self, parts: tuple[str, ...]) -> WorkspacePath:
         """Resolves links by name. The result is only a name: opening it follows no link."""
@@ -240,10 +240,10 @@ class Jail:
             todo.extend(reversed([step for step in target.split("/") if step not in ("", ".")]))
         return WorkspacePath(tuple(done))
 
-    def _link_target(self, place: WorkspacePath) -> str | None:
+    def _link_target(self, path: WorkspacePath) -> str | None:
         try:
-            with self.folder(place.parent) as parent, translate_os_errors(place.path):
-                return os.readlink(place.name, dir_fd=parent)
+            with self.folder(path.parent) as parent, translate_os_errors(path.path):
+                return os.readlink(path.name, dir_fd=parent)
         except ToolFault:
             return None  # not a link; if it is missing, opening it reports that
 
@@ -253,17 +253,17 @@ class Jail:
         return target[len(self.origin) :]
 
 
-def working_folder(fd: int, root: str, place: WorkspacePath) -> str:
+def working_folder(fd: int, root: str, path: WorkspacePath) -> str:
     """Returns a path for a child's working folder that leads to exactly this descriptor, where the system supports it."""
-    held = Path(f"/proc/self/fd/{fd}")
-    return str(held) if held.is_dir() else str(Path(root, *place.parts))
+    descriptor_path = Path(f"/proc/self/fd/{fd}")
+    return str(descriptor_path) if descriptor_path.is_dir() else str(Path(root, *path.parts))
 
 
-def require_regular(found: os.stat_result, place: WorkspacePath) -> None:
+def require_regular(status: os.stat_result, path: WorkspacePath) -> None:
     """Raises: WrongKind."""
-    if stat.S_ISREG(found.st_mode):
+    if stat.S_ISREG(status.st_mode):
         return
-    raise WrongKind(f"'{shown(place.path)}' is a {kind_of(found.st_mode)}, not a file.")
+    raise WrongKind(f"'{shown(path.path)}' is a {kind_of(status.st_mode)}, not a file.")
 
 
 def _is_link_at(name: str, folder: int) -> bool:
@@ -318,21 +318,21 @@ class translate_os_errors:
 
 
 class _OpenFolder:
-    __slots__ = ("_fd", "_flags", "_jail", "_place")
+    __slots__ = ("_fd", "_flags", "_jail", "_path_to_open")
 
-    def __init__(self, jail: Jail, place: WorkspacePath, flags: int) -> None:
+    def __init__(self, jail: Jail, path: WorkspacePath, flags: int) -> None:
         self._jail = jail
-        self._place = place
+        self._path_to_open = path
         self._flags = flags
         self._fd = _NOT_OPENED
 
     def __enter__(self) -> int:
-        if not self._place.parts and self._flags == O_PATH:
+        if not self._path_to_open.parts and self._flags == O_PATH:
             return self._jail.fd  # held open anyway
         try:
-            self._fd = self._jail.open_folder(self._place.parts, self._flags)
+            self._fd = self._jail.open_folder(self._path_to_open.parts, self._flags)
         except OSError as error:
-            raise _kind_error(error, shown(self._place.path)) from None
+            raise _kind_error(error, shown(self._path_to_open.path)) from None
         return self._fd
 
     def __exit__(

@@ -69,11 +69,11 @@ def landlock_abi() -> int:
 
 def handled(abi: int) -> Access:
     """Returns all rights that a kernel of this ABI can remove."""
-    known = reduce(or_, Access)
+    rights = reduce(or_, Access)
     for access, since in _SINCE:
         if abi < since:
-            known &= ~access
-    return known
+            rights &= ~access
+    return rights
 
 
 class Ruleset:
@@ -95,7 +95,7 @@ class Ruleset:
         _restrict_by(self._fd)
 
 
-def write_only_in(places: Iterable[str], *, apart_from: str) -> bool:
+def write_only_in(paths: Iterable[str], *, apart_from: str) -> bool:
     """Restricts this thread and its children to open only these files and folders for writing: also no pipe or device,
     which a read-only mount would allow. Returns False where the kernel has no Landlock. Raises: OSError.
 
@@ -105,17 +105,17 @@ def write_only_in(places: Iterable[str], *, apart_from: str) -> bool:
     abi = landlock_abi()
     if not abi:
         return False
-    held = (Access.WRITE_FILE | Access.TRUNCATE) & handled(abi)
-    attributes = _RulesetAttr(fs=held)
+    access = (Access.WRITE_FILE | Access.TRUNCATE) & handled(abi)
+    attributes = _RulesetAttr(fs=access)
     rules = _call(_CREATE_RULESET, ctypes.byref(attributes), _long(ctypes.sizeof(attributes)), _long(0))
-    for place in places:
-        _allow_beneath(rules, held, _apart(place, apart_from))
+    for path in paths:
+        _allow_beneath(rules, access, _apart(path, apart_from))
     _restrict_by(rules)
     os.close(rules)
     return True
 
 
-def read_only_in(places: Iterable[str]) -> bool:
+def read_only_in(paths: Iterable[str]) -> bool:
     """Restricts this thread and its children to open only these files and folders for reading; what is open stays so.
     Returns False where the kernel has no Landlock. Raises: OSError.
     """
@@ -123,25 +123,25 @@ def read_only_in(places: Iterable[str]) -> bool:
         return False
     attributes = _RulesetAttr(fs=_READ)
     rules = _call(_CREATE_RULESET, ctypes.byref(attributes), _long(ctypes.sizeof(attributes)), _long(0))
-    for place in places:
-        _allow_beneath(rules, _READ, place)
+    for path in paths:
+        _allow_beneath(rules, _READ, path)
     _restrict_by(rules)
     os.close(rules)
     return True
 
 
-def _apart(place: str, other: str) -> str:
-    if not f"{other}/".startswith(f"{place}/"):
-        return place
-    inside = f"{place}/scratch-{os.urandom(8).hex()}"
+def _apart(folder: str, other: str) -> str:
+    if not f"{other}/".startswith(f"{folder}/"):
+        return folder
+    inside = f"{folder}/scratch-{os.urandom(8).hex()}"
     os.mkdir(inside, 0o700)  # noqa: PTH102  # noqa: PTH102  # pathlib would be the most expensive import here
     os.environ["TMPDIR"] = inside
     return inside
 
 
-def _allow_beneath(rules: int, access: int, place: str) -> None:
+def _allow_beneath(rules: int, access: int, path: str) -> None:
     try:
-        parent = os.open(place, os.O_PATH | os.O_CLOEXEC)
+        parent = os.open(path, os.O_PATH | os.O_CLOEXEC)
     except (FileNotFoundError, NotADirectoryError):
         return
     if not stat.S_ISDIR(os.fstat(parent).st_mode):
@@ -152,8 +152,8 @@ def _allow_beneath(rules: int, access: int, place: str) -> None:
 
 
 def _restrict_by(ruleset: int) -> None:
-    one, zero = ctypes.c_ulong(1), ctypes.c_ulong(0)
-    if _libc().prctl(_PR_SET_NO_NEW_PRIVS, one, zero, zero, zero) != 0:
+    enabled, zero = ctypes.c_ulong(1), ctypes.c_ulong(0)
+    if _libc().prctl(_PR_SET_NO_NEW_PRIVS, enabled, zero, zero, zero) != 0:
         raise _last_error()
     _call(_RESTRICT_SELF, _long(ruleset), _long(0))
 

@@ -48,15 +48,15 @@ async def changing(folder: Folder, permissions: frozenset[Permission], work: Cal
         return await run_uncancellable(work, _pools().writers(folder, access_for(permissions)))
 
 
-async def creating(folder: Folder, permissions: frozenset[Permission], place: WorkspacePath, data: bytes) -> None:
+async def creating(folder: Folder, permissions: frozenset[Permission], path: WorkspacePath, data: bytes) -> None:
     """Creates a new file with its folders. Raises: FileExists.
 
     A role that may create but not write gets an open file without a name: it can fill and link that one, but open no other for writing.
     """
     only_creates = Permission.CREATE_FILES in permissions and Permission.WRITE_FILES not in permissions
     if not only_creates or not is_held(access_for(permissions)):
-        return await changing(folder, permissions, lambda: folder.create(place, data))
-    return await run_uncancellable(lambda: _create_without_writing(folder, permissions, place, data))
+        return await changing(folder, permissions, lambda: folder.create(path, data))
+    return await run_uncancellable(lambda: _create_without_writing(folder, permissions, path, data))
 
 
 def access_for(permissions: frozenset[Permission]) -> Access:
@@ -74,12 +74,12 @@ def is_held(access: Access = NOTHING) -> bool:
 
 
 def _create_without_writing(
-    folder: Folder, permissions: frozenset[Permission], place: WorkspacePath, data: bytes
+    folder: Folder, permissions: frozenset[Permission], path: WorkspacePath, data: bytes
 ) -> None:
-    with folder.nameless(place) as nameless, _report_refusals():
+    with folder.nameless(path) as nameless, _report_refusals():
         # Where the file system has no nameless files, the kernel limits this call to the workspace only.
         access = access_for(permissions if nameless is not None else permissions | {Permission.WRITE_FILES})
-        _pools().writers(folder, access).submit(lambda: folder.create(place, data, nameless=nameless)).result()
+        _pools().writers(folder, access).submit(lambda: folder.create(path, data, nameless=nameless)).result()
 
 
 class _Pools:
@@ -108,9 +108,9 @@ class _Pools:
         if access == NOTHING:
             return self._nothing()
         with folder.jail.folder(WorkspacePath(())) as root, self._lock:
-            found = os.fstat(root)
+            status = os.fstat(root)
             # The ruleset holds the folder's inode, so no other folder can get these numbers; but a mount can, after the end of another.
-            key = (access, found.st_dev, found.st_ino, folder.jail.mount_number)
+            key = (access, status.st_dev, status.st_ino, folder.jail.mount_number)
             if key not in self._writers:
                 self._writers[key] = _pool("changing", _WRITERS, access, root)
             self._writers.move_to_end(key)

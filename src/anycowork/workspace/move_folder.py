@@ -29,10 +29,10 @@ def move_anything(name: str, folder: int, new_name: str, new_folder: int) -> Non
                 move_anything(inner, old, inner, new)
             else:
                 os.rename(inner, inner, src_dir_fd=old, dst_dir_fd=new)
-        found = os.fstat(old)
+        status = os.fstat(old)
         if os.geteuid() == 0:
-            os.fchown(new, found.st_uid, found.st_gid)
-        os.fchmod(new, stat.S_IMODE(found.st_mode))
+            os.fchown(new, status.st_uid, status.st_gid)
+        os.fchmod(new, stat.S_IMODE(status.st_mode))
     os.rmdir(name, dir_fd=folder)
 
 

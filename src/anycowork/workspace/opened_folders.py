@@ -46,15 +46,15 @@ def close_left_open(file: Path) -> None:
         return
     for line in reversed(lines):  # a folder before those above it
         with suppress(ValueError, TypeError, OSError, ToolFault, OutsideWorkspace):
-            root, path, mode = json.loads(line)
+            root, path, mode = json.loads(line)  # noqa: TID251  # our own process wrote it
             _close(root, path, mode)
     with suppress(OSError):
         file.unlink(missing_ok=True)
 
 
 def _close(root: str, path: str, mode: int) -> None:
-    place = WorkspacePath(tuple(path.split("/")) if path else ())
-    with Jail(root).folder(place, flags=os.O_RDONLY) as fd:
-        found = os.fstat(fd)
-        if found.st_uid == os.geteuid() and stat.S_IMODE(found.st_mode) == mode | stat.S_IRWXU:
+    workspace_path = WorkspacePath(tuple(path.split("/")) if path else ())
+    with Jail(root).folder(workspace_path, flags=os.O_RDONLY) as fd:
+        status = os.fstat(fd)
+        if status.st_uid == os.geteuid() and stat.S_IMODE(status.st_mode) == mode | stat.S_IRWXU:
             os.fchmod(fd, mode)

@@ -7,10 +7,10 @@ import struct
 import zlib
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from itertools import groupby
 from pathlib import Path
 
 from anycowork.domain.values import leaf_value
-from anycowork.workspace.sparse_files import pieces_with_data
 
 CHUNK = 1 << 20
 _PLAIN = struct.Struct(">4s32sQ")
@@ -33,32 +33,32 @@ def header(digest: str, size: int) -> bytes:
 
 def entries_in(fd: int, file: str, total: int) -> Iterator[tuple[str, PackEntry]]:
     """Yields entries with a complete header and content, up to the first incomplete one."""
-    at = 0
-    while len(raw := os.pread(fd, HEADER_BYTES, at)) == HEADER_BYTES:
+    offset = 0
+    while len(raw := os.pread(fd, HEADER_BYTES, offset)) == HEADER_BYTES:
         magic, digest, size, check = _CHECKED.unpack(raw)
-        start = at + HEADER_BYTES
+        start = offset + HEADER_BYTES
         if magic != _MAGIC or check != zlib.crc32(raw[: _PLAIN.size]) or start + size > total:
             return
         yield digest.hex(), PackEntry(file, start, size)
-        at = start + size
+        offset = start + size
 
 
 def anything_after(fd: int, end: int) -> bool:
     """Tells whether entries may follow the unreadable one at `end`: then it was damaged, not torn by a crash."""
-    at, tail = end + 1, b""
-    while chunk := os.pread(fd, CHUNK, at):
+    offset, tail = end + 1, b""
+    while chunk := os.pread(fd, CHUNK, offset):
         if _MAGIC in tail + chunk:
             return True
-        at, tail = at + len(chunk), chunk[-len(_MAGIC) :]
+        offset, tail = offset + len(chunk), chunk[-len(_MAGIC) :]
     return False
 
 
 def intact(fd: int, digest: str, entry: PackEntry) -> bool:
     check = hashlib.sha256()
-    at, end = entry.offset, entry.offset + entry.size
-    while at < end and (chunk := os.pread(fd, min(CHUNK, end - at), at)):
+    offset, end = entry.offset, entry.offset + entry.size
+    while offset < end and (chunk := os.pread(fd, min(CHUNK, end - offset), offset)):
         check.update(chunk)
-        at += len(chunk)
+        offset += len(chunk)
     return check.hexdigest() == digest
 
 
@@ -108,3 +108,37 @@ def opened(path: Path, flags: int) -> Iterator[int]:
 def sync_folder(folder: Path) -> None:
     with opened(folder, os.O_RDONLY | os.O_DIRECTORY) as fd:
         os.fsync(fd)
+
+
+_BLOCK = 1 << 16
+_ZEROS = bytes(_BLOCK)
+_BLOCK_OF_STAT = 512
+
+
+def pieces_with_data(data: bytes) -> Iterator[tuple[int, bytes]]:
+    """Yields what must be written, each piece with its offset. Whole blocks of zeros between them are left out."""
+    starts = range(0, len(data), _BLOCK)
+    for is_empty, run in groupby(starts, key=lambda start: data[start : start + _BLOCK] == _ZEROS):
+        if not is_empty:
+            block_starts = list(run)
+            start, end = block_starts[0], block_starts[-1] + _BLOCK
+            yield start, data if start == 0 and end >= len(data) else data[start:end]
+
+
+def has_holes(status: os.stat_result) -> bool:
+    return status.st_blocks * _BLOCK_OF_STAT < status.st_size
+
+
+def ranges_with_data(fd: int, size: int) -> Iterator[tuple[int, int]]:
+    """Yields start and end of each range that the file has on the disk. Raises: OSError, EINVAL where the file system cannot tell."""
+    end = 0
+    while end < size:
+        try:
+            start = os.lseek(fd, end, os.SEEK_DATA)
+        except OSError as error:
+            if error.errno == errno.ENXIO:  # there is only a hole left
+                return
+            raise
+        end = min(os.lseek(fd, start, os.SEEK_HOLE), size)
+        if start < end:
+            yield start, end

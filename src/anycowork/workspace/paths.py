@@ -3,7 +3,6 @@
 import unicodedata
 from pathlib import PurePosixPath
 
-from anycowork.domain.control_files import fold_name
 from anycowork.domain.errors import OutsideWorkspace
 from anycowork.domain.values import leaf_value
 
@@ -69,11 +68,6 @@ def lexical_parts(path: str, root: str) -> tuple[str, ...]:
     return tuple(parts)
 
 
-def is_git_control(parts: tuple[str, ...]) -> bool:
-    """Tells whether the path is a `.git` or inside one, in any spelling that some file system treats as `.git`."""
-    return any(map(folds_to_git, parts))
-
-
 def shown(path: str, longest: int = 200) -> str:
     """Returns the path as a message may show it: no control characters, no lone surrogates, bounded length."""
     if len(path) <= longest and path.isprintable():
@@ -96,10 +90,3 @@ def _require_usable(path: str) -> None:
         )
     if any(unicodedata.category(c) == "Cc" for c in path):
         raise OutsideWorkspace(f"'{shown(path)}' contains control characters, which are not allowed in paths.")
-
-
-def folds_to_git(name: str) -> bool:
-    """Tells whether some file system treats this spelling as `.git`; NTFS also knows it as `git~1`."""
-    if name.isascii() and not name.startswith((".", "g", "G")):
-        return False  # only characters beyond ASCII can be ignored at the beginning of a name
-    return fold_name(name) in (".git", "git~1")

@@ -2,6 +2,7 @@
 
 import os
 import re
+import threading
 import time
 from hashlib import sha256
 
@@ -13,10 +14,11 @@ from anycowork.workspace.paths import WorkspacePath, shown
 
 MOST_FILES = 200
 MOST_BYTES = 64 * 1024
-_MOST_KNOWN = 2 * MOST_FILES
+_MOST_READ = 4 * MOST_FILES  # files in memory
 _SETTLED = 2_000_000_000  # nanoseconds: a file changed so recently may change again within one tick of the file's clock
 _State = tuple[str, int, int, int, int, int]  # path, device, inode, size, and when it was last changed
-_known: dict[_State, SuppliedFile] = {}
+_read_files: dict[_State, SuppliedFile] = {}
+_reading = threading.Lock()
 # Characters that a model reads and a person does not see: controls, direction marks, tags, selectors, fillers. The joiners and
 # selectors of emoji and scripts are left alone unless many stand together, as they do only to hide something.
 _UNSEEN = re.compile(
@@ -33,27 +35,27 @@ def supplied_files(root: str, folder: str, suffix: str) -> list[SuppliedFile]:
     """
     try:
         jail = Jail(root)
-        place = WorkspacePath(tuple(folder.split("/")))
-        names = [name for name in jail.names(place) if name.endswith(suffix)]
+        folder_path = WorkspacePath(tuple(folder.split("/")))
+        names = [name for name in jail.names(folder_path) if name.endswith(suffix)]
     except (FileMissing, WrongKind, FileNotFoundError, NotADirectoryError):
         return []
     except StateChanged:
         return [SuppliedFile(folder, None, fault="it leads through a symbolic link, which is not followed")]
     except (ToolFault, OSError) as error:
         return [SuppliedFile(folder, None, fault=f"it cannot be read: {os_reason(error)}")]
-    read = [_read(jail, place.child(name)) for name in names[:MOST_FILES]]
+    files = [_read(jail, folder_path.child(name)) for name in names[:MOST_FILES]]
     if len(names) > MOST_FILES:
-        left = len(names) - MOST_FILES
-        read.append(SuppliedFile(folder, None, fault=f"{left} more files are not read: {MOST_FILES} is the most"))
-    return read
+        unread = len(names) - MOST_FILES
+        files.append(SuppliedFile(folder, None, fault=f"{unread} more files are not read: {MOST_FILES} is the most"))
+    return files
 
 
 def supplied_file(root: str, name: str) -> SuppliedFile | None:
     """Returns the file of this name in the folder itself; None if there is none. Blocking."""
     try:
         jail = Jail(root)
-        place = WorkspacePath((name,))
-        return None if jail.stat(place) is None else _read(jail, place)
+        path = WorkspacePath((name,))
+        return None if jail.stat(path) is None else _read(jail, path)
     except (FileNotFoundError, NotADirectoryError):
         return None
     except (ToolFault, OSError) as error:
@@ -62,31 +64,37 @@ def supplied_file(root: str, name: str) -> SuppliedFile | None:
 
 def with_the_unseen_written_out(text: str) -> str:
     """Replaces invisible characters by visible codes, so that a model gets what a person was shown, and nothing more."""
-    return _UNSEEN.sub(lambda found: "".join(f"[U+{ord(letter):04X}]" for letter in found[0]), text)
+    return _UNSEEN.sub(lambda match: "".join(f"[U+{ord(letter):04X}]" for letter in match[0]), text)
 
 
-def _read(jail: Jail, place: WorkspacePath) -> SuppliedFile:
-    path = shown(place.path)
+def _read(jail: Jail, path: WorkspacePath) -> SuppliedFile:
+    """Reads the file, or returns what was read of it before if its entry has not changed since."""
+    name = shown(path.path)
     try:
-        with jail.regular_file(place) as (fd, stat):
+        entry = jail.stat(path)
+        if entry is not None and (read_before := _read_files.get(_state(name, entry))) is not None:
+            return read_before
+        with jail.regular_file(path) as (fd, stat):
             if stat.st_size > MOST_BYTES:
-                return SuppliedFile(path, None, fault=f"it is larger than {MOST_BYTES:,} bytes")
-            state = (path, stat.st_dev, stat.st_ino, stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns)
-            if (known := _known.get(state)) is not None:
-                return known
+                return SuppliedFile(name, None, fault=f"it is larger than {MOST_BYTES:,} bytes")
             data = _up_to(fd, MOST_BYTES + 1)
     except (ToolFault, OSError) as error:
-        return SuppliedFile(path, None, fault=f"it cannot be read: {os_reason(error)}")
-    read = _as_text(path, data)
+        return SuppliedFile(name, None, fault=f"it cannot be read: {os_reason(error)}")
+    file = _as_text(name, data)
     if time.time_ns() - stat.st_ctime_ns > _SETTLED:
-        _remember(state, read)
-    return read
+        _remember(_state(name, stat), file)
+    return file
 
 
-def _remember(state: _State, read: SuppliedFile) -> None:
-    if len(_known) >= _MOST_KNOWN:
-        _known.clear()
-    _known[state] = read
+def _state(name: str, stat: os.stat_result) -> _State:
+    return (name, stat.st_dev, stat.st_ino, stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns)
+
+
+def _remember(state: _State, file: SuppliedFile) -> None:
+    with _reading:
+        while len(_read_files) >= _MOST_READ:
+            del _read_files[next(iter(_read_files))]
+        _read_files[state] = file
 
 
 def _as_text(path: str, data: bytes) -> SuppliedFile:
@@ -100,7 +108,7 @@ def _as_text(path: str, data: bytes) -> SuppliedFile:
 
 
 def _up_to(fd: int, most: int) -> bytes:
-    read = b""
-    while len(read) < most and (piece := os.read(fd, most - len(read))):
-        read += piece
-    return read
+    content = b""
+    while len(content) < most and (piece := os.read(fd, most - len(content))):
+        content += piece
+    return content

@@ -1,11 +1,13 @@
-"""The Linux system calls that the standard library lacks: openat2, renameat2 and syncfs. Contains no policy."""
+"""The Linux system calls that the standard library lacks: openat2, renameat2, syncfs and inotify. Contains no policy."""
 
 import ctypes
 import errno
 import os
 import platform
 import sys
+from enum import IntFlag
 from functools import cache
+from typing import Any  # a function of the C library
 
 RESOLVE_NO_MAGICLINKS = 0x02
 RESOLVE_NO_SYMLINKS = 0x04
@@ -78,6 +80,44 @@ def sync_file_system(fd: int) -> None:
         os.sync()
     elif _libc().syncfs(fd) != 0:
         raise _last_error("")
+
+
+class NotificationFlag(IntFlag):
+    """What inotify reports about a watched path, and how it is watched."""
+
+    MODIFY = 0x2
+    MOVED_TO = 0x80
+    CREATE = 0x100
+    UNMOUNTED = 0x2000
+    OVERFLOW = 0x4000
+    IGNORED = 0x8000
+    ONLY_FOLDER = 0x01000000
+    NO_LINK = 0x02000000
+    IS_FOLDER = 0x40000000
+
+
+def open_notifications() -> int | None:
+    """Returns a descriptor of inotify that never waits; None if this system has none, or no more of them."""
+    if sys.platform != "linux":
+        return None
+    fd = int(_libc().inotify_init1(os.O_NONBLOCK | os.O_CLOEXEC))
+    return fd if fd >= 0 else None
+
+
+def add_notification(fd: int, path: str, flags: int) -> int:
+    """Returns the number that events of this path carry. Raises: OSError."""
+    number = int(_add_watch()(fd, os.fsencode(path), flags))
+    if number < 0:
+        raise _last_error(path)
+    return number
+
+
+@cache
+def _add_watch() -> Any:
+    """Typed once: a command's start calls it for every folder."""
+    add = _libc().inotify_add_watch
+    add.argtypes = (ctypes.c_int, ctypes.c_char_p, ctypes.c_uint32)
+    return add
 
 
 def _syscall(number: int, *arguments: object) -> int:

@@ -4,6 +4,20 @@ import codecs
 
 from anycowork.domain.values import value
 
+# UTF-32 first: its mark begins with that of UTF-16.
+_MARKED = (
+    (codecs.BOM_UTF32_LE, "utf-32-le", "UTF-32"),
+    (codecs.BOM_UTF32_BE, "utf-32-be", "UTF-32"),
+    (codecs.BOM_UTF16_LE, "utf-16-le", "UTF-16"),
+    (codecs.BOM_UTF16_BE, "utf-16-be", "UTF-16"),
+)
+_UNMARKED = (
+    ("utf-32-le", "UTF-32 without a mark"),
+    ("utf-32-be", "UTF-32 without a mark"),
+    ("utf-16-le", "UTF-16 without a mark"),
+    ("utf-16-be", "UTF-16 without a mark"),
+)
+
 
 @value
 class TextFile:
@@ -37,10 +51,36 @@ def decode(data: bytes) -> TextFile | None:
     return TextFile(body=body.removeprefix("\ufeff"), bom=body.startswith("\ufeff"))
 
 
+def decode_wide(data: bytes) -> tuple[str, str] | None:
+    """Returns the text and the name of its encoding if these bytes are UTF-16 or UTF-32, with or without a byte order mark.
+
+    Without a mark it must be mostly ASCII, else many pictures and programs would count as text.
+    """
+    for mark, codec, name in _MARKED:
+        if data.startswith(mark):
+            return _decoded(data[len(mark) :], codec, name)
+    for codec, name in _UNMARKED if b"\0" in data else ():
+        decoded = _decoded(data, codec, name)
+        if decoded is not None and sum(map(_is_plain, decoded[0])) * 2 >= len(decoded[0]):
+            return decoded
+    return None
+
+
+def _decoded(data: bytes, codec: str, name: str) -> tuple[str, str] | None:
+    try:
+        return data.decode(codec), name
+    except UnicodeDecodeError:
+        return None
+
+
+def _is_plain(character: str) -> bool:
+    return " " <= character <= "~" or character in "\n\r\t"
+
+
 def lines_of(body: str) -> list[str]:
     """Splits into lines with their ends. Only a line feed ends a line, as in diffs and editors: not a form feed, not U+2028."""
-    *whole, last = body.split("\n")
-    return [f"{line}\n" for line in whole] + ([last] if last else [])
+    *complete_lines, last = body.split("\n")
+    return [f"{line}\n" for line in complete_lines] + ([last] if last else [])
 
 
 def with_line_ends(body: str, newline: str) -> str:

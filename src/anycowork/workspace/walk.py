@@ -4,7 +4,7 @@ import os
 import stat
 import time
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from anycowork.domain.errors import ToolFault
@@ -74,17 +74,35 @@ class FolderWalk:
                 return Ignores()
         return rules
 
+    def ignored_among(self, paths: Iterable[str]) -> list[str]:
+        """Returns the topmost entries at or above these paths that the walk would leave out. An entry need not exist any more."""
+        rules: dict[tuple[str, ...], Ignores | None] = {(): self.with_own_rules(WorkspacePath(()), Ignores())}
+        ignored: dict[str, None] = {}
+        for path in paths:
+            parts = tuple(path.split("/"))
+            for depth in range(1, len(parts) + 1):
+                entry, is_folder = parts[:depth], depth < len(parts)
+                above = rules[entry[:-1]]
+                assert above is not None, "the loop ends at an ignored folder"
+                if entry not in rules and is_folder:
+                    left_out = entry[-1] in self.leave_out or above.ignored(entry, is_folder=True)
+                    rules[entry] = None if left_out else self.with_own_rules(WorkspacePath(entry), above)
+                if rules[entry] is None if is_folder else above.ignored(entry, is_folder=False):
+                    ignored["/".join(entry)] = None
+                    break
+        return list(ignored)
+
     def _kept(self, folder: WorkspacePath, names: list[str], rules: Ignores) -> Iterator[WalkEntry]:
         with self.jail.folder(folder) as fd:
             for name in names:
                 try:
-                    found = os.stat(name, dir_fd=fd, follow_symlinks=False)
+                    status = os.stat(name, dir_fd=fd, follow_symlinks=False)
                 except OSError:
                     continue  # deleted since it was listed
-                entry = WalkEntry(folder.child(name), kind_of(found.st_mode), found.st_size)
+                entry = WalkEntry(folder.child(name), kind_of(status.st_mode), status.st_size)
                 if name in self.leave_out and entry.is_folder:
                     continue
-                if self.with_ignored or not rules.ignored(entry.place.parts, is_folder=stat.S_ISDIR(found.st_mode)):
+                if self.with_ignored or not rules.ignored(entry.place.parts, is_folder=stat.S_ISDIR(status.st_mode)):
                     yield entry
 
     def with_own_rules(self, folder: WorkspacePath, rules: Ignores, names: list[str] | None = None) -> Ignores:

@@ -6,8 +6,37 @@ from pathlib import Path
 
 from anycowork.domain.errors import OutsideWorkspace, ToolFault
 from anycowork.workspace.jail import AccessRefused, Jail, RefusedBySystem
-from anycowork.workspace.last_folder import LastFolder
 from anycowork.workspace.opened_folders import OpenedFolders
+from anycowork.workspace.paths import WorkspacePath
+
+
+class LastFolder:
+    """Opens folders beneath a jail's root. A descriptor is valid until another folder is asked for."""
+
+    __slots__ = ("_fd", "_flags", "_jail", "_open", "_path")
+
+    def __init__(self, jail: Jail, *, flags: int = os.O_RDONLY) -> None:
+        self._jail = jail
+        self._flags = flags
+        self._path: str | None = None
+        self._open = jail.folder(WorkspacePath(()), flags=flags)
+        self._fd = -1
+
+    def at(self, path: str) -> int:
+        """`path` is relative to the root, "" for the root itself. Raises: OutsideWorkspace, FileMissing, WrongKind, StateChanged."""
+        if path == self._path:
+            return self._fd
+        self.close()
+        self._open = self._jail.folder(WorkspacePath(tuple(path.split("/")) if path else ()), flags=self._flags)
+        self._fd = self._open.__enter__()
+        self._path = path
+        return self._fd
+
+    def close(self) -> None:
+        """Call it at the end, and whenever a folder was moved or removed."""
+        if self._path is not None:
+            self._path = None
+            self._open.__exit__(None, None, None)
 
 
 class WritableFolders(LastFolder):
@@ -48,10 +77,10 @@ class WritableFolders(LastFolder):
         self.closed, self._checked = {}, set()
 
     def _open_to_owner(self, fd: int, path: str) -> None:
-        found = os.fstat(fd)
+        status = os.fstat(fd)
         user = os.geteuid()
-        mode = stat.S_IMODE(found.st_mode)
-        if user == found.st_uid != 0 and mode & stat.S_IRWXU != stat.S_IRWXU:
+        mode = stat.S_IMODE(status.st_mode)
+        if user == status.st_uid != 0 and mode & stat.S_IRWXU != stat.S_IRWXU:
             if self._record is not None:
                 self._record.add(path, mode)
             os.fchmod(fd, mode | stat.S_IRWXU)

@@ -47,7 +47,7 @@ async def test_terminate_ends_the_turn_with_the_tools_result(tmp_path: Path) -> 
         assert len(client.model.requests) == 1
 
 
-@proves("LOOP-10")
+@proves("LOOP-10/2")
 async def test_a_terminating_call_that_failed_does_not_end_the_turn(tmp_path: Path) -> None:
     async with live_server(
         tmp_path, replies=[call("read_file", terminate=True, path="no.txt"), "There is no such file."]
@@ -373,7 +373,7 @@ async def test_a_call_planted_in_a_file_is_asked_even_where_a_plan_grants_it(tmp
         assert (client.workspace / "a.txt").exists()
 
 
-@proves("LOOP-10")
+@proves("LOOP-10/1")
 async def test_an_unread_file_is_not_overwritten_and_a_read_one_is(tmp_path: Path) -> None:
     write = call("update_file", path="a.txt", content="new\n")
     async with live_server(
@@ -390,7 +390,7 @@ async def test_an_unread_file_is_not_overwritten_and_a_read_one_is(tmp_path: Pat
         assert (client.workspace / "a.txt").read_text() == "new\n"
 
 
-@proves("LOOP-10")
+@proves("LOOP-10/2")
 async def test_done_right_after_a_failed_step_is_not_taken_for_done(tmp_path: Path) -> None:
     replies = [call("read_file", path="missing.txt"), "All done!", "It failed: there is no missing.txt."]
     async with live_server(tmp_path, replies=replies) as client:
@@ -400,7 +400,7 @@ async def test_done_right_after_a_failed_step_is_not_taken_for_done(tmp_path: Pa
         assert (await chat.last())["content"].startswith("It failed")
 
 
-@proves("LOOP-10")
+@proves("LOOP-10/3")
 async def test_an_identical_failing_call_is_not_repeated_but_is_after_something_changed(tmp_path: Path) -> None:
     again = call("read_file", path="late.txt")
     replies = [again, again, call("create_file", path="late.txt", content="now"), again, "There it is."]
@@ -418,7 +418,7 @@ async def test_an_identical_failing_call_is_not_repeated_but_is_after_something_
         assert results[1]["error"]["code"] == "repeated_call"
 
 
-@proves("LOOP-10")
+@proves("LOOP-10/4")
 async def test_a_runaway_answer_is_stopped_while_it_streams(tmp_path: Path) -> None:
     runaway = Reply(chunks=["again and again and again. " * 8] * 200 + ["end"])
     async with live_server(tmp_path, replies=[runaway, "Sorry."]) as client:

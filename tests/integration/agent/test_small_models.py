@@ -47,7 +47,7 @@ async def test_a_planner_cannot_even_say_a_call_that_its_role_does_not_grant(tmp
     assert not tools_allowed(model.requests[0]) & {"execute_command", "create_file", "update_file", "delete_file"}
 
 
-@proves("LOOP-10")
+@proves("LOOP-10/3")
 async def test_the_same_call_twice_changes_the_next_request_once(tmp_path: Path) -> None:
     replies = [call("read_file", path="gone.txt")] * 2 + [call("list_directory", path="."), ANSWER]
     async with ScriptedModel(replies) as model, live_server(tmp_path, **small(model.base_url)) as client:
@@ -108,7 +108,7 @@ async def test_a_small_model_looks_before_its_first_answer_but_may_return_a_gree
     assert may_answer == [False, True, True]
 
 
-@proves("LOOP-10")
+@proves("LOOP-10/2")
 async def test_a_small_model_does_not_rest_on_a_failed_step(tmp_path: Path) -> None:
     gave_up = json.dumps({"answer": "I do not see it."})
     replies = [call("read_file", path="b.txt"), gave_up, call("read_file", path="old/b.txt"), ANSWER]

@@ -115,3 +115,32 @@ async def test_a_file_is_shown_as_what_it_is_and_a_secret_only_when_asked_for(tm
         assert await chat.messages() == [] and client.model.requests == []
         await client.ask("GET", f"{chat.path}/file?path=none", expect=404)
         await client.ask("GET", f"{chat.path}/file?path=src", expect=409)
+
+
+@proves("UI-10")
+async def test_a_file_that_was_only_restored_is_still_the_agents_and_what_git_ignores_says_so(tmp_path: Path) -> None:
+    command = "echo two > a.txt; mkdir dist; echo out > dist/out.js; echo line > run.log"
+    replies = [call("execute_command", command=command), "Done.", call("execute_command", command="echo three > a.txt")]
+    files = {"a.txt": "one\n", ".gitignore": "dist/\n*.log\n"}
+    async with live_server(tmp_path, files=files, replies=[*replies, "Done.", *replies[2:], "Done."]) as client:
+        chat = await client.chat()
+        await client.ask("PATCH", chat.path, {"autonomy": "sandboxed"})
+        await chat.send("first")
+        await chat.send("second")
+
+        async def authors() -> dict[str, tuple[str, bool]]:
+            listed = (await client.ask("GET", f"{chat.path}/changes"))["changes"]
+            return {change["path"]: (change["changed_by"], change["ignored"]) for change in listed}
+
+        generated = {"dist/out.js": ("agent", True), "run.log": ("agent", True)}
+        assert await authors() == {"a.txt": ("agent", False), **generated}
+        snapshots = (await client.ask("GET", f"{chat.path}/snapshots"))["snapshots"]
+        await client.ask("POST", f"{chat.path}/snapshots/{snapshots[2]['id']}/restore", {})
+        assert (tmp_path / "workspace/a.txt").read_text() == "two\n"
+        assert await authors() == {"a.txt": ("agent", False), **generated}
+        await client.ask("POST", f"{chat.path}/snapshots/{snapshots[0]['id']}/restore", {})
+        assert await authors() == {}
+        await chat.send("third")
+        assert await authors() == {"a.txt": ("agent", False)}
+        [result] = [m for m in await chat.messages() if m["message_type"] == "tool_result"][:1]
+        assert result["payload"]["facts"]["ignored"] == ["dist", "run.log"]

@@ -34,6 +34,21 @@ async def test_a_chat_opens_as_actor_in_the_default_workspace_unless_asked_other
     assert answer.json()["config"]["agent_role"] == "actor"
 
 
+async def test_a_workspace_is_taken_off_the_list_and_its_chats_stay(client, workspace, tmp_path):
+    (other := tmp_path / "other").mkdir()
+    added = (await client.post("/workspaces", {"root": str(other)})).json()
+    listed = {one["root"]: one["id"] for one in (await client.get("/workspaces")).json()["workspaces"]}
+    assert listed[str(other)] == added["id"] and len(set(listed.values())) == len(listed) == 2
+    chat = await new_chat(client, workspace=str(other))
+    assert (await client.ask("DELETE", f"/workspaces/{added['id']}")).status == 204
+    assert [one["root"] for one in (await client.get("/workspaces")).json()["workspaces"]] == [str(workspace)]
+    assert (await client.get(f"/context/{chat['id']}")).status == 200 and other.is_dir()
+    assert (await client.post("/context", {"workspace": str(other)})).status == 422
+    assert (await client.ask("DELETE", f"/workspaces/{added['id']}")).status == 404
+    kept = await client.ask("DELETE", f"/workspaces/{listed[str(workspace)]}")
+    assert kept.status == 409 and "--workspace" in kept.error["message"]
+
+
 @proves("ROL-2")
 async def test_a_chat_is_opened_in_a_mode_as_in_a_role_but_not_in_two(client):
     assert (await new_chat(client, mode="plan"))["config"]["agent_role"] == "planner"

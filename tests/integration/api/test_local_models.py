@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 
 from anycowork.app import RunningServer
-from anycowork.chats.services import Services
 from anycowork.providers.local.catalogue import DEFAULT
 from anycowork.providers.local.download import ModelDownload
 from anycowork.providers.local.folder import ModelFolder
 from anycowork.providers.local.models import LocalModels
 from anycowork.providers.local.supervisor import Supervisor
+from anycowork.server.services import Services
 from support.asgi import Client
 
 

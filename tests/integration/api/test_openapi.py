@@ -24,8 +24,13 @@ async def test_every_route_documents_its_answers_and_errors(client):
             if "requestBody" in operation:
                 assert {"400", "413", "422"} <= statuses, (method, path)
             for status in statuses - {"200", "201", "202", "204"}:
-                schema = operation["responses"][status]["content"]["application/json"]["schema"]
-                assert schema == {"$ref": "#/components/schemas/Error"}, (method, path, status)
+                assert operation["responses"][status] == {"$ref": f"#/components/responses/Error{status}"}, (
+                    method,
+                    path,
+                )
+                assert f"Error{status}" in document["components"]["responses"], (method, path)
+    for name, response in document["components"]["responses"].items():
+        assert response["content"]["application/json"]["schema"] == {"$ref": "#/components/schemas/Error"}, name
 
 
 def test_a_route_works_out_what_it_answers_with_only_to_be_described():

@@ -139,7 +139,7 @@ async def test_the_enhanced_prompt_of_a_role_has_each_section_once_and_its_own_t
     assert shown["content"].startswith(MUSEUM["content"]) and prose("base") not in shown["content"]
     assert shown["content"].count(f"You are operating in {role.value.upper()} role") == 1
     heads = re.findall(r"^# (.*)$", shown["content"], re.MULTILINE)
-    assert heads == [f"Role: {role.value.upper()}", "Tools", "Calling a tool", "Diagrams"]
+    assert heads == [f"Role: {role.value.upper()}", "Tools", "Calling a tool", "Diagrams", "Other agents"]
     for spec in TOOLS:
         named = re.search(rf"\b{spec.name}\b", shown["content"]) is not None
         assert named == (spec.permissions <= PERMISSIONS[role]), spec.name

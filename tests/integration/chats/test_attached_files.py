@@ -51,6 +51,8 @@ async def test_a_file_is_quoted_to_the_model_stored_exported_and_kept_by_an_edit
 @proves("UI-8")
 async def test_beside_an_image_that_is_not_seen_the_file_is_still_shown(tmp_path):
     async with live_server(tmp_path, replies=["Yes."]) as client:
+        blind = {"model_settings": {"scripted": {"images": False}}}
+        await client.ask("PATCH", "/providers/scripted", blind, expect=200)
         chat = await client.chat()
         await send(chat, "Look.", file("towns.csv", CSV), images=[given(png(), name="flag.png")])
         assert client.model.requests[0]["messages"][-1]["content"].endswith(f"[image: flag.png, 3×2]\n\n{QUOTED}")

@@ -1,15 +1,17 @@
 """An export holds the whole chat: as Markdown, as JSON that can be imported again, and as one inert HTML page."""
 
 import json
+import re
 from pathlib import Path
 
 import pytest
 
-from anycowork.chats.chat_export import ExportFormat
-from anycowork.cli.export import _write
+from anycowork.chats.export.chat_export import ExportFormat
+from anycowork.cli.chats import _write
 from anycowork.client.errors import ServerUnreachable
 from anycowork.domain.errors import NotFound
 from anycowork.domain.journal import Change, RemoveChat
+from anycowork.domain.principals import OWNER
 from anycowork.server.clock import SystemClock
 from anycowork.store.sql.importer import Importer
 from support.live_server import LiveChat, LiveServer, live_server
@@ -59,6 +61,8 @@ async def test_the_three_forms_hold_conversation_plan_actual_diffs_and_audit_hea
     page, headers = await exported(client, chat, "html")
     assert "<script" not in page and "&lt;script&gt;" in page and "\u202e" not in page
     assert "http" not in page.replace("http-equiv", ""), "it needs nothing from anywhere"
+    assert "<h3>b.txt</h3>" in page and "<h3>Create file: <code>b.txt</code></h3>" in page, "headed in words"
+    assert re.search(r"<dt>Created</dt><dd>\d+ [A-Z][a-z]+ \d{4}, \d\d:\d\d UTC</dd>", page)
     assert "default-src 'none'" in page and "sandbox" in headers["Content-Security-Policy"]
     text, _ = await exported(client, chat, "markdown")
     assert "# not a heading" in text and text.count("\n## Audit\n") == 1
@@ -92,7 +96,7 @@ async def test_chat_that_is_deleted_while_it_is_exported_leaves_no_file_that_loo
 ) -> None:
     client, chat = worked
     database = client.server.database
-    file = await client.server.services.export.export(chat.id, ExportFormat.JSON)
+    file = await client.server.services.export.export(OWNER, chat.id, ExportFormat.JSON)
     pieces = [await anext(aiter(file.content))]
     await database.journal.write(Change(chat.id, (RemoveChat(),)))
     with pytest.raises(NotFound):

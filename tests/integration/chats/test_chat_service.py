@@ -285,6 +285,23 @@ async def test_an_approval_binds_to_the_file_as_it_was_shown(tmp_path: Path) -> 
         assert (client.workspace / "a.txt").read_text() == "new and more\n"
 
 
+@proves("APR-8/1")
+async def test_an_approval_does_not_count_for_a_file_that_changed_where_nobody_looked(tmp_path: Path) -> None:
+    """The difference that was shown is the same; the file around it is not."""
+    lines = [f"line {number}" for number in range(200)]
+    edit = call("update_file", path="a.txt", edits=[{"find": "line 3\n", "replace": "three\n"}])
+    async with live_server(tmp_path, replies=[edit, "Done."], files={"a.txt": "\n".join(lines)}) as client:
+        chat = await client.chat()
+        await chat.send("change it")
+        shown = (await chat.approvals())[0]
+        changed = "\n".join([*lines[:-1], "by a person"])
+        (client.workspace / "a.txt").write_text(changed)
+        await chat.decide()
+        asked_again = (await chat.approvals())[0]
+        assert asked_again["id"] != shown["id"] and asked_again["diff"] == shown["diff"]
+        assert (client.workspace / "a.txt").read_text() == changed
+
+
 async def test_a_second_message_while_a_turn_runs_is_a_409_and_nothing_is_lost(tmp_path: Path) -> None:
     hold = asyncio.Event()
     async with live_server(tmp_path, replies=[Reply("One moment", hold=hold)]) as client:

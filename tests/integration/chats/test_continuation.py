@@ -69,16 +69,62 @@ async def test_a_chat_that_is_not_stopped_short_has_nothing_to_continue(tmp_path
         hold.set()
 
 
+@proves("LOOP-11", "UI-11")
+async def test_a_turn_that_a_person_dismissed_waits_for_nobody_and_drops_its_plan(tmp_path: Path) -> None:
+    steps = [{"id": "a", "action": "Write a", "paths": ["a.txt"], "tools_needed": ["create_file"]}]
+    replies = ["I did nothing.", "Still nothing.", "Hello."]
+    async with live_server(tmp_path, replies=replies) as client:
+        chat = await client.chat()
+        refused = await client.ask("POST", f"{chat.path}/dismiss", expect=409)
+        assert refused["error"]["code"] == "nothing_to_dismiss"
+        plan_id = (await client.ask("POST", f"{chat.path}/plans", {"plan": {"goal": "A", "steps": steps}}))[
+            "message_id"
+        ]
+        await client.ask("POST", f"{chat.path}/plans/{plan_id}/approve")
+        stopped = await chat.rest()
+        assert (stopped["waiting"], stopped["continuable"]["reason"]) == ("continue", "blocked")
+        await client.ask("POST", f"{chat.path}/dismiss", expect=204)
+        shown = await chat.show()
+        assert (shown["waiting"], shown["continuable"]) == (None, None)
+        assert (await chat.last())["content"] == "The plan was dropped." and (await ends(chat))[-1] == "stopped"
+        await client.ask("POST", f"{chat.path}/continue", expect=409)
+        await chat.send("hi")
+        [asked] = [m for m in await chat.messages() if m["content"] == "hi"]
+        assert "kept_plan" not in (asked["payload"] or {})
+
+
+async def test_a_plan_that_was_set_aside_no_longer_waits_and_can_still_be_approved(tmp_path: Path) -> None:
+    planned = '{"type": "plan", "goal": "Greet", "steps": [{"action": "Write hello", "paths": ["hello.txt"]}]}'
+    async with live_server(tmp_path, replies=[planned, "Nothing.", "Nothing."]) as client:
+        chat = await client.chat(role="planner")
+        assert (await chat.send("plan"))["waiting"] == "plan"
+        await client.ask("POST", f"{chat.path}/dismiss", expect=204)
+        assert (await chat.show())["waiting"] is None
+        [plan_id] = [m["id"] for m in await chat.messages() if m["message_type"] == "plan"]
+        await client.ask("POST", f"{chat.path}/plans/{plan_id}/approve", expect=202)
+        await chat.rest()
+
+
 async def test_failed_task_of_a_job_is_not_offered_as_a_turn_to_continue(tmp_path: Path) -> None:
-    async with live_server(tmp_path, replies=[report("done, says the worker")] * 9) as client:
+    async with live_server(tmp_path, replies=[report("it cannot be done", "failure")] * 9) as client:
         chat = await client.chat()
         job = await approved(client, chat, plan=plan(writing("a")))
-        assert (await until(client, chat, job["id"], "failed"))["tasks"][0]["error"]["code"] == "not_done"
+        assert (await until(client, chat, job["id"], "failed"))["tasks"][0]["error"]["code"] == "reported_failure"
         await chat.rest()
         shown = await client.ask("GET", chat.path)
         assert shown["continuable"] is None and shown["waiting"] is None
         refused = await client.ask("POST", f"{chat.path}/continue", expect=409)
         assert "belongs to a job" in refused["error"]["message"]
+
+
+async def test_a_task_of_a_job_at_its_limit_does_not_advise_to_continue_it(tmp_path: Path) -> None:
+    replies = [call("read_file", path="a.md")] * 9
+    async with live_server(tmp_path, replies=replies, files={"a.md": "x"}, max_steps=1) as client:
+        chat = await client.chat()
+        job = await approved(client, chat, plan=plan(writing("a")))
+        [task] = (await until(client, chat, job["id"], "failed"))["tasks"]
+        assert task["error"]["message"].endswith("after 1 steps. The task can be tried again.")
+        assert not any("Continue it" in message["content"] for message in await chat.messages())
 
 
 @proves("LOOP-11")

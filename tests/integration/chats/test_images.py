@@ -12,7 +12,7 @@ from anycowork.prompts.window import Window
 from support.images import given, jpeg, png
 from support.live_server import live_server
 from support.scripted_anthropic import ScriptedAnthropic, Spoken
-from support.scripted_model import ScriptedModel, call
+from support.scripted_model import HttpError, ScriptedModel, call
 
 PNG = png()
 SHOWN = {"type": "image_url", "image_url": {"url": f"data:image/png;base64,{b64encode(PNG).decode()}"}}
@@ -55,11 +55,81 @@ async def test_a_message_without_images_is_sent_as_plain_words_as_ever(tmp_path)
         assert all(isinstance(said["content"], str) for said in model.requests[0]["messages"])
 
 
+def unknown(model: ScriptedModel, **more: object) -> dict[str, object]:
+    """A model server as the form connects it: no model is named, and nothing is known of what it has."""
+    return {"providers": (ProviderEntry(name="acme", base_url=model.base_url, **more),), "model": "acme"}
+
+
+def image_parts(model: ScriptedModel) -> list[int]:
+    """How many images each request to the model holds."""
+    contents = [[said["content"] for said in body["messages"]] for body in model.requests]
+    return [sum(SHOWN in content for content in each if isinstance(content, list)) for each in contents]
+
+
+async def test_a_model_of_which_nothing_is_known_is_shown_the_image(tmp_path):
+    async with ScriptedModel(["A flag."]) as model, live_server(tmp_path, **unknown(model)) as client:
+        [acme, _] = (await client.ask("GET", "/providers"))["providers"]
+        assert (acme["images"], acme["tries_images"], acme["no_images"]) == (["auto"], True, [])
+        chat = await client.chat()
+        await send(chat, "What is this?", given(PNG))
+        assert image_parts(model) == [1] and (await chat.last())["content"] == "A flag."
+
+
+@pytest.mark.parametrize(
+    "refusal",
+    [HttpError(400, "Bad request"), HttpError(500, "image input is not supported - hint: provide the mmproj")],
+)
+async def test_a_server_that_refuses_an_image_is_asked_without_it_from_then_on(tmp_path, refusal):
+    async with (
+        ScriptedModel([refusal, "I was not shown it.", "Still not."]) as model,
+        live_server(tmp_path, **unknown(model, models=("m1",))) as client,
+    ):
+        chat = await client.chat()
+        await send(chat, "What is this?", given(PNG))
+        await send(chat, "And now?")
+        assert image_parts(model) == [1, 0, 0]
+        assert any("accepts none" in str(said["content"]) for said in model.requests[1]["messages"])
+        assert (await chat.last())["content"] == "Still not."
+        [acme, _] = (await client.ask("GET", "/providers"))["providers"]
+        assert (acme["images"], acme["no_images"]) == ([], ["m1"])
+
+
+async def test_a_refusal_that_is_not_about_images_is_told_as_it_was(tmp_path):
+    refusals = [
+        HttpError(400, {"error": {"message": "first reason"}}),
+        HttpError(400, {"error": {"message": "second"}}),
+    ]
+    async with ScriptedModel(refusals) as model, live_server(tmp_path, **unknown(model, models=("m1",))) as client:
+        chat = await client.chat()
+        await send(chat, "What is this?", given(PNG))
+        assert "first reason" in (await chat.last())["content"]
+        assert (await client.ask("GET", "/providers"))["providers"][0]["no_images"] == []
+
+
+async def test_a_person_sets_what_a_model_can_do(tmp_path):
+    own = {"images": False, "calling": "native", "context_tokens": 9_000, "price": {"input": 1.0, "output": 2.0}}
+    async with ScriptedModel(["I see none."]) as model, live_server(tmp_path) as client:
+        body = {"name": "acme", "base_url": model.base_url, "models": ["m1", "m2"]}
+        assert (await client.ask("POST", "/providers", body, expect=201))["calling"] == "text"
+        changed = await client.ask("PATCH", "/providers/acme", {"model_settings": {"m1": own}}, expect=200)
+        assert changed["model_settings"] == {"m1": {**own, "price": {**own["price"], "cached": None}}}
+        assert (changed["images"], changed["no_images"]) == (["m2"], ["m1"])
+        chat = await client.chat(model="acme/m1")
+        await send(chat, "What is this?", given(PNG))
+        assert image_parts(model) == [0] and "tools" in model.requests[0]
+        facts = (await client.ask("GET", "/providers/acme/models"))["facts"]["m1"]
+        assert (facts["context_tokens"], facts["images"], facts["native_calls"]) == (9_000, False, True)
+        await client.ask("PATCH", "/providers/acme", {"model_settings": {"m1": {"context_tokens": 0}}}, expect=422)
+
+
 async def test_a_model_that_cannot_see_is_told_of_the_image_in_words(tmp_path):
-    async with live_server(tmp_path, replies=["I cannot see it."]) as client:
+    async with (
+        ScriptedModel(["I cannot see it."]) as model,
+        live_server(tmp_path, **unknown(model, models=("m1",), images=())) as client,
+    ):
         chat = await client.chat()
         await send(chat, "What is this?", given(PNG, name="flag.png"), given(jpeg(), "image/jpeg"))
-        [body] = client.model.requests
+        [body] = model.requests
         assert body["messages"][-1]["content"].endswith(
             "What is this?\n\n[image: flag.png, 3×2]\n[image: image/jpeg, 7×6]"
         )

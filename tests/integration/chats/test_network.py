@@ -16,6 +16,10 @@ async def internet(service: FakeService) -> FakeNetwork:
     return outside
 
 
+async def workspace_id(client: LiveServer) -> str:
+    return str((await client.ask("GET", "/workspaces"))["workspaces"][0]["id"])
+
+
 async def rule(client: LiveServer, tool: str, resource: str, effect: str = "allow") -> None:
     body = {"tool": tool, "resource": resource, "effect": effect, "scope": "global"}
     await client.ask("POST", "/rules", body, expect=201)
@@ -42,7 +46,7 @@ async def test_a_person_is_shown_where_it_goes_and_their_yes_lets_it(tmp_path: P
 async def test_always_makes_rules_for_the_words_and_for_each_place(tmp_path: Path) -> None:
     async with (
         serving(FakeService()) as service,
-        live_server(tmp_path, replies=[FETCH, "Done.", FETCH, "Done."], outside=await internet(service)) as client,
+        live_server(tmp_path, replies=[FETCH, "Done."] * 3, outside=await internet(service)) as client,
     ):
         chat = await client.chat()
         await chat.send("fetch it")
@@ -53,7 +57,12 @@ async def test_always_makes_rules_for_the_words_and_for_each_place(tmp_path: Pat
             ("network", "good.example:443"),
             ("network", "good.example:80"),
         ]
-        assert (await chat.send("again"))["state"] == "idle" and len(service.received) == 2
+        await client.ask("PATCH", f"/workspaces/{await workspace_id(client)}", {"trusts_contents": True})
+        assert (await chat.send("again"))["state"] == "awaiting_approval"  # the page that came back is the page's word
+        (approval,) = await chat.approvals()
+        assert approval["endorsement"]["origins"] == ["web:good.example"]
+        await chat.decide("allow_session")
+        assert (await chat.send("and again"))["state"] == "idle" and len(service.received) == 3
         asked = {"command": "curl -sS http://good.example/", "network": ["evil.example"]}
         requested = {"tool": "execute_command", "parameters": asked, "context_id": chat.id}
         answer = await client.ask("POST", "/rules/explain", {"call": requested})

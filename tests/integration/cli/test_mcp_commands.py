@@ -8,7 +8,7 @@ from typing import Any  # a test's own words
 
 import pytest
 
-from anycowork.cli.mcp_group import app
+from anycowork.cli.mcp_commands import app
 from support.raw_mcp_server import raw_server
 from support.spec import proves
 

@@ -6,7 +6,7 @@ from typing import Any  # a test's own words
 
 import pytest
 
-from anycowork.cli.people_group import app
+from anycowork.cli.people import app
 from support.spec import proves
 
 

@@ -121,7 +121,7 @@ async def test_audit_of_a_job_names_files_commands_time_and_cost_of_each_task(tm
 
 
 async def test_malformed_and_huge_plans_are_refused_or_stored_and_shown_at_once(tmp_path: Path) -> None:
-    async with live_server(tmp_path, replies=["{not json", '{"goal": 1}', report("x")]) as client:
+    async with live_server(tmp_path, replies=["{not json", '{"goal": 1}', *[report("x")] * 9]) as client:
         chat = await client.chat()
         for bad in (
             {"plan": {"steps": []}},

@@ -148,6 +148,7 @@ async def test_failed_task_asks_the_person_who_lets_the_job_go_on_without_it(tmp
         job = await until(client, chat, job["id"], "failed", "completed")
         assert [task["status"] for task in job["tasks"]] == ["failed", "completed"]
         assert job["tasks"][0]["error"]["decision"] == "skip"
+        assert job["status"] == "completed" and job["error"]["message"] == "Completed without: a."
 
 
 async def test_worker_without_a_report_is_asked_once_and_then_failed(tmp_path: Path) -> None:
@@ -212,7 +213,8 @@ async def test_job_is_cancelled_paused_and_resumed(tmp_path: Path) -> None:
 
     hold = asyncio.Event()
     replies = [Reply(report("a"), hold=hold), Hang(headers=False)]
-    steps = plan({"id": "a", "action": "look"}, {"id": "b", "action": "look again"})
+    last = {"id": "c", "action": "look once more", "dependencies": ["a", "b"]}
+    steps = plan({"id": "a", "action": "look"}, {"id": "b", "action": "look again"}, last)
     async with live_server(tmp_path, replies=replies) as client:
         chat = await client.chat()
         job = await approved(client, chat, plan=steps)
@@ -221,13 +223,14 @@ async def test_job_is_cancelled_paused_and_resumed(tmp_path: Path) -> None:
         hold.set()
         await until_idle(chat)
         job = await client.ask("GET", f"/jobs/{job['id']}")
-        assert job["status"] == "paused" and [t["status"] for t in job["tasks"]] == ["completed", "pending"]
+        assert job["status"] == "paused" and [t["status"] for t in job["tasks"]] == ["completed", "pending", "pending"]
         await client.ask("POST", f"/jobs/{job['id']}/resume", expect=202)
         await client.model.asked(2)
         with pytest.raises(RequestRefused, match="409"):
             await new_job(client, chat, request="another")
         job = await client.ask("POST", f"/jobs/{job['id']}/cancel", expect=200)
-        assert job["status"] == "cancelled" and [t["status"] for t in job["tasks"]] == ["completed", "cancelled"]
+        assert job["status"] == "cancelled"
+        assert [t["status"] for t in job["tasks"]] == ["completed", "cancelled", "cancelled"], "also what never started"
         assert (await chat.show())["state"] == "idle"
         listed = await client.ask("GET", f"/jobs?context_id={chat.id}")
         assert [one["status"] for one in listed["jobs"]] == ["cancelled"]

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from anycowork.cli.database_move import move
+from anycowork.cli.database import move
 from anycowork.cli.options import Invocation
 from support.live_server import live_server
 from support.scripted_model import call

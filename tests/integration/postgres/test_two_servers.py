@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from anycowork.chats import distributed_chat_locks
+from anycowork.store.postgres import forwarded_requests
 from anycowork.store.postgres.address import read_address
 from anycowork.store.postgres.peers import PostgresPeers
 from support.live_server import LiveChat, LiveServer, RequestRefused, live_server
@@ -94,27 +94,47 @@ async def test_a_rule_made_on_one_decides_on_the_other_at_once(tmp_path: Path, d
         assert (two.workspace / "b.txt").exists()
 
 
-async def test_a_chat_that_works_on_one_is_refused_on_the_other_until_it_rests(
-    tmp_path: Path, database_url: str, monkeypatch: pytest.MonkeyPatch
+async def test_a_chat_that_works_on_one_is_stopped_and_written_to_through_the_other(
+    tmp_path: Path, database_url: str
 ) -> None:
     hold = asyncio.Event()
     async with two_servers(tmp_path, database_url) as (one, two):
-        one.model.replies[:] = [Reply("Slow answer.", hold=hold)]
-        two.model.replies[:] = ["Quick."]
+        one.model.replies[:] = [Reply("Slow answer.", hold=hold), "Told."]
         here = await one.chat()
         there = on(two, here)
         await here.send("Think.", until="sent")
         await one.model.asked(1)
-        with monkeypatch.context() as impatient:  # afterwards it waits: a chat rests a moment before its lock is free
-            impatient.setattr(distributed_chat_locks, "WAIT_SECONDS", 0.1)
-            for path, body in (("messages", {"content": "Me too."}), ("stop", None)):
-                with pytest.raises(RequestRefused, match=r"409.*chat_held.*Another server is at work"):
-                    await two.ask("POST", f"{there.path}/{path}", body)
-        assert (await there.show())["state"] == "running"
+        with pytest.raises(RequestRefused, match=r"409.*turn_running"):
+            await two.ask("POST", f"{there.path}/messages", {"content": "Me too."})
+        await two.ask("POST", f"{there.path}/messages", {"content": "And this.", "when": "idle"}, expect=202)
+        assert (await two.ask("POST", f"{there.path}/stop"))["stopped"] is True
+        hold.set()
+        await followed(there, "turn-ended")
+        assert "stopped" in {event.get("reason") for event in await there.events()}
+        assert not two.model.requests, "the turn, its stop and what was queued are all of the server that has the chat"
+
+
+async def test_a_chat_whose_server_does_not_answer_is_refused(
+    tmp_path: Path, database_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(forwarded_requests, "ANSWER_SECONDS", 0.1)
+    hold = asyncio.Event()
+    async with two_servers(tmp_path, database_url) as (one, two):
+        one.model.replies[:] = [Reply("Slow answer.", hold=hold)]
+        here = await one.chat()
+        await here.send("Think.", until="sent")
+        await one.model.asked(1)
+        peers = one.server.database.peers
+        assert peers is not None
+        monkeypatch.setattr(peers.requests, "answer_all", _takes_nothing)
+        with pytest.raises(RequestRefused, match=r"409.*chat_held.*does not answer"):
+            await two.ask("POST", f"{here.path}/stop")
         hold.set()
         await here.rest()
-        assert (await there.send("Now?"))["state"] == "idle"
-        assert [m["content"] for m in await here.messages()][-1] == "Quick."
+
+
+async def _takes_nothing(*_: object) -> None:
+    return
 
 
 async def test_two_turns_in_one_folder_never_write_at_the_same_time(tmp_path: Path, database_url: str) -> None:

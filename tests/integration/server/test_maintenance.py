@@ -11,11 +11,11 @@ from pathlib import Path
 import pytest
 
 from anycowork.config.settings import Settings
-from anycowork.sandbox.stage import Staging
+from anycowork.sandbox.layers.stage import Staging
 from anycowork.server.disk_usage import disk_shares, human_size
 from anycowork.server.maintenance import Maintenance
-from anycowork.store.sqlite.compaction import compact
 from anycowork.store.sqlite.connection import connect_to_write
+from anycowork.store.sqlite.database import compact
 from support.live_server import LiveServer, live_server
 from support.scripted_model import call
 from support.spec import proves

@@ -8,8 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from anycowork.telemetry.log_secrets import LogSecrets
-from anycowork.telemetry.server_log import server_log, set_log_level
+from anycowork.telemetry.server_log import LogSecrets, server_log, set_log_level
 from support.live_server import TOKEN, live_server
 from support.scripted_model import HttpError
 from support.spec import proves

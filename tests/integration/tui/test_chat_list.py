@@ -7,9 +7,12 @@ from support.spec import proves
 from support.terminals import TerminalUser, before_a_screen
 
 
-@proves("CLI-2", "UI-9")
+@proves("CLI-2", "UI-9", "ROL-3/4")
 async def test_chats_are_listed_filtered_opened_searched_and_begun(tmp_path: Path) -> None:
-    async with live_server(tmp_path, replies=["Paris.", "Water."]) as client, before_a_screen(client) as person:
+    async with (
+        live_server(tmp_path, replies=["Paris.", "Water."]) as client,
+        before_a_screen(client, role="reviewer") as person,
+    ):
         await person.say("What is the capital?")
         await person.sees("Paris.", "ready")
         first = person.screen.client.chat_id
@@ -20,6 +23,8 @@ async def test_chats_are_listed_filtered_opened_searched_and_begun(tmp_path: Pat
         await person.say("What do fish drink?")
         await person.sees("Water.", "ready")
         assert person.screen.client.chat_id != first
+        begun = await client.ask("GET", f"/context/{person.screen.client.chat_id}")
+        assert begun["config"]["agent_role"] == "actor"  # not what the chat before it was
 
         await _lists_close(person)
         await person.say("/chats")

@@ -2,8 +2,7 @@
 
 from pathlib import Path
 
-from anycowork.tui.completion_list import CompletionList
-from anycowork.tui.composer import Composer
+from anycowork.tui.composer import CompletionList, Composer
 from support.spec import proves
 from support.terminals import TerminalUser, at_a_terminal
 

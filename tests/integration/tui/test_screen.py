@@ -27,10 +27,11 @@ QUESTION = {
 }
 
 
-@proves("CLI-2")
-async def test_an_answer_is_shown_and_the_empty_chat_says_who_answers(tmp_path: Path) -> None:
+@proves("CLI-2", "ROL-3/4")
+async def test_a_new_chat_is_an_actors_says_who_answers_and_shows_the_answer(tmp_path: Path) -> None:
     async with at_a_terminal(tmp_path, replies=["It is **quite** simple."]) as person:
-        await person.sees("A new chat in", "answers", "Ctrl+R switches the role")
+        await person.sees("A new chat in", "answers", "Ctrl+R switches the role", "actor")
+        assert (await person.chat.show())["config"]["agent_role"] == "actor"
         await person.say("How is it?")
         await person.sees("How is it?", "It is quite simple.", "ready")
 
@@ -81,6 +82,20 @@ async def test_several_calls_are_looked_at_one_by_one_and_allowed_together(tmp_p
         await person.press("Y")
         await person.sees("Done.")
         assert {path.name for path in person.workspace.iterdir()} == {"one.txt", "two.txt"}
+
+
+async def test_each_result_of_a_batch_stands_below_its_own_call(tmp_path: Path) -> None:
+    both = "\n".join(call("read_file", path=name) for name in ("one.txt", "two.txt"))
+    async with at_a_terminal(
+        tmp_path, replies=[both, "Read."], files={"one.txt": "first words\n", "two.txt": "second words\n"}
+    ) as person:
+        await person.say("Read both")
+        await person.sees("Read.", "ready")
+        cards = person.seen()
+        order = [
+            cards.index(words) for words in ("read_file one.txt", "first words", "read_file two.txt", "second words")
+        ]
+        assert order == sorted(order), cards
 
 
 @proves("CLI-2", "APR-8")
@@ -204,13 +219,13 @@ async def test_an_open_plan_is_there_again_and_an_approved_one_asks_no_more(tmp_
             assert "waits for you" not in person.seen()
 
 
-async def test_words_that_were_not_taken_stay_in_the_line(tmp_path: Path) -> None:
+async def test_words_sent_while_a_call_waits_are_queued_and_decide_nothing(tmp_path: Path) -> None:
     async with at_a_terminal(tmp_path, replies=[call("create_file", path="a.txt", content="a")]) as person:
         await person.say("Make it")
         await person.sees("May the agent do this?")
-        await person.say("and one more thing")
-        await person.until(lambda: person.screen.query_one("#status").has_class("error"))  # the server has refused them
-        assert person.screen.query_one(Composer).text == "and one more thing"
+        await person.say("and then?")
+        await person.sees("Queued: it is sent when the agent has finished.")
+        assert await person.chat.approvals()
 
 
 async def test_what_comes_while_a_list_stands_in_front_is_there_behind_it(tmp_path: Path) -> None:
@@ -234,6 +249,33 @@ async def test_a_turn_at_its_limit_is_continued_by_a_key(tmp_path: Path) -> None
         await person.sees("after 1 steps", "stopped: F3 continues")
         await person.press("f3")
         await person.sees("That is all.", "ready")
+
+
+@proves("CLI-2")
+async def test_a_stopped_turn_is_dismissed_by_a_command_and_waits_for_nobody(tmp_path: Path) -> None:
+    replies = [call("list_directory", path="."), "Something else, then."]
+    async with at_a_terminal(tmp_path, replies=replies, max_steps=1) as person:
+        await person.say("Look around")
+        await person.sees("after 1 steps", "/dismiss drops it")
+        await person.say("/dismiss")
+        await person.sees("ready")
+        assert (await person.client.ask("GET", f"/context/{person.chat_id}")).get("waiting") is None
+        await person.say("/dismiss")
+        await person.sees("Nothing waits here that could be dismissed")
+
+
+@proves("CLI-2")
+async def test_a_dismissed_plan_asks_no_more_and_changes_nothing(tmp_path: Path) -> None:
+    async with live_server(tmp_path, replies=[json.dumps(PLAN)]) as client:
+        async with before_a_screen(client, role="planner") as person:
+            await person.say("Greet the world")
+            await person.sees("The plan above waits for you")
+            await person.say("/dismiss")
+            await person.until(lambda: "The plan above waits for you" not in person.seen())
+        async with before_a_screen(client, chat_id=person.chat_id) as person:
+            await person.sees("Plan: Greet the world")
+            assert "The plan above waits for you" not in person.seen()
+        assert not (client.workspace / "hello.txt").exists()
 
 
 @proves("CLI-2", "MOD-2", "UI-7")

@@ -2,7 +2,7 @@
 
 from acp.schema import EnvVariable, HttpMcpServer, McpServerStdio
 
-from anycowork.acp.session_servers import failures, session_servers
+from anycowork.acp.agent import failures, session_servers
 from anycowork.domain.mcp_servers import ChatMcpServer
 
 

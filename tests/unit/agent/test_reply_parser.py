@@ -244,7 +244,7 @@ def test_prose_and_code_stream_at_once() -> None:
         assert safe_to_show(reply) == len(reply)
 
 
-@proves("LOOP-10")
+@proves("LOOP-10/2")
 @pytest.mark.parametrize(
     ("text", "claim"), [("Done!", True), ("I updated the file.", True), ("It failed, not done.", False), ("Hm.", False)]
 )

@@ -6,7 +6,7 @@ from anycowork.agent.reply_stream import repeats_itself
 from support.spec import proves
 
 
-@proves("LOOP-10")
+@proves("LOOP-10/4")
 @pytest.mark.parametrize("text", ["hello world. " * 500, "ha" * 5000, ("a" * 239 + "b") * 20])
 def test_a_text_that_repeats_itself_is_recognised(text: str) -> None:
     assert repeats_itself(text)

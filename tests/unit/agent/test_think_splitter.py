@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from anycowork.agent.think_splitter import ThinkSplitter
+from anycowork.agent.reply_stream import ThinkSplitter
 from support.spec import proves
 
 

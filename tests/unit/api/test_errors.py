@@ -39,7 +39,7 @@ def test_every_error_is_mapped_to_a_real_status():
         below = [each for child in base.__subclasses__() for each in kinds(child)]
         return [kind for kind in (base, *below) if not kind.__module__.startswith("anycowork.cli")]  # the other end
 
-    needed = {errors.HeldByWorker: {"chat_id": "x"}, RefusedBySystem: {"error": OSError()}}
+    needed = {errors.HeldElsewhere: {"chat_id": "x"}, RefusedBySystem: {"error": OSError()}}
     for kind in kinds(errors.AnyCoworkError):
         more = needed.get(kind, {})
         error = kind("chat", "x") if issubclass(kind, errors.NotFound) else kind("a sentence", **more)

@@ -23,6 +23,7 @@ NOT_ON_THE_PAGE = {
     "idempotency_unknown",
     "insufficient_quota",
     "method_not_allowed",
+    "other_release",  # only workers read it
     "rate_limit_exceeded",
     "too_deep",
     "unknown_encoding",

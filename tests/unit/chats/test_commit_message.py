@@ -1,6 +1,6 @@
 """The message that is proposed for a commit counts no file that is not committed."""
 
-from anycowork.chats.git_service import proposed_message
+from anycowork.chats.files.git_service import proposed_message
 from anycowork.domain.git import GitFile
 
 FILES = [GitFile("src/a.py", "modified"), GitFile("b.py", "untracked")]

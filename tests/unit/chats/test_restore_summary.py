@@ -2,7 +2,7 @@
 
 import pytest
 
-from anycowork.chats.rollback import summary_text
+from anycowork.chats.files.rollback import summary_text
 from anycowork.domain.snapshots import Restored
 
 

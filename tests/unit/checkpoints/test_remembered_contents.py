@@ -11,11 +11,11 @@ from anycowork.checkpoints.pack import Pack
 from anycowork.checkpoints.restore_preview import preview_restore
 from anycowork.checkpoints.unkept_folders import UnkeptFolders
 from anycowork.domain.snapshots import PathImage, Restore, Undo, absent
-from anycowork.sandbox import replaced_files
-from anycowork.sandbox.commit import CommitOutcome, apply
-from anycowork.sandbox.delta import Delta
-from anycowork.sandbox.delta_scan import scan
-from anycowork.sandbox.manifest import manifest
+from anycowork.sandbox.commit import replaced_files
+from anycowork.sandbox.commit.committer import CommitOutcome, apply
+from anycowork.sandbox.commit.delta import Delta
+from anycowork.sandbox.commit.delta_scan import scan
+from anycowork.sandbox.commit.manifest import manifest
 from anycowork.workspace.folder import Folder
 from support.checkpoints import CHAT, recorded
 from support.spec import proves

@@ -9,15 +9,14 @@ from typer.core import TyperGroup
 from typer.main import get_command
 from typer.testing import CliRunner
 
-from anycowork.cli.command_order import COMMAND_ORDER
+from anycowork.cli.command_groups import COMMAND_ORDER
 from anycowork.cli.main import app
+from support.commands import every_command
 
 
 def _groups_and_commands() -> Iterator[tuple[str, ...]]:
     yield ()
-    main = get_command(app)
-    assert isinstance(main, TyperGroup)
-    for name, command in main.commands.items():
+    for name, command in every_command(app).items():
         yield (name,)
         if isinstance(command, TyperGroup):
             yield from ((name, inner) for inner in command.commands)
@@ -51,14 +50,12 @@ def test_help_speaks_to_people(words: tuple[str, ...]) -> None:
 def test_every_command_argument_and_option_has_a_sentence(words: tuple[str, ...]) -> None:
     command: Any = get_command(app)  # Any: typer does not export the class
     for word in words:
-        command = command.commands[word]
+        command = command.get_command(None, word)
     told = {command.name: command.help, **{param.name: param.help for param in command.params}}
     assert [name for name, text in told.items() if not SENTENCE.match(text or "")] == []
 
 
 def test_every_command_has_its_place_in_the_list() -> None:
-    main = get_command(app)
-    assert isinstance(main, TyperGroup)
-    assert set(COMMAND_ORDER) == set(main.commands)
+    assert set(COMMAND_ORDER) == set(every_command(app))
     listed = CliRunner().invoke(app, ["--help"]).output.partition("Commands:")[2]
     assert [line.split()[0] for line in listed.splitlines() if line[:3].strip()] == [*COMMAND_ORDER]

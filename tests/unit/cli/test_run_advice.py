@@ -43,10 +43,24 @@ def test_a_parked_run_says_why_it_asks_and_indents_the_whole_diff(tmp_path: Path
 
 def test_a_failed_job_names_the_commands_that_go_on(tmp_path: Path) -> None:
     failed = RunOutcome(RunEnding.FAILED, error="These tasks did not complete: 1.", code="failed")
-    lines = advice_for(failed, "chat-1", ADDRESS, settings(tmp_path), job_id="job-1")
-    assert f"Try a failed task again: anycowork jobs retry job-1 --task TASK --data-dir {tmp_path}" in lines
+    job: Json = {"id": "job-1", "tasks": [{"id": "1", "status": "failed"}, {"id": "2", "status": "skipped"}]}
+    lines = advice_for(failed, "chat-1", ADDRESS, settings(tmp_path), job=job)
+    assert lines[0] == f"Try task 1 again: anycowork jobs retry job-1 --task 1 --data-dir {tmp_path}"
+    assert len(lines) == 2
     assert advice_for(failed, "chat-1", ADDRESS, settings(tmp_path)) == []
-    assert next_job_commands("awaiting_approval", "job-1") == [
+    assert next_job_commands({"id": "job-1", "status": "awaiting_approval"}) == [
         "Approve the plan and carry it out: anycowork jobs approve job-1"
     ]
-    assert next_job_commands("running", "job-1") == []
+    assert next_job_commands({"id": "job-1", "status": "running"}) == []
+
+
+def test_a_race_is_kept_by_naming_one_of_its_agents() -> None:
+    race: Json = {"id": "job-1", "status": "awaiting_commit", "race": ["fast", "the thorough"]}
+    assert next_job_commands(race) == [
+        "See the changes: anycowork jobs diff job-1",
+        "Keep those of fast: anycowork jobs commit job-1 --agent fast",
+        "Keep those of the thorough: anycowork jobs commit job-1 --agent 'the thorough'",
+        "Or drop all: anycowork jobs drop job-1",
+    ]
+    reviewed: Json = {"id": "job-1", "status": "awaiting_commit", "race": []}
+    assert "Keep them: anycowork jobs commit job-1" in next_job_commands(reviewed)

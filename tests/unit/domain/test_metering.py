@@ -28,7 +28,7 @@ def account(**limits) -> Account:
 
 
 def ask(account, expected, price=None, *, at=0.0, date=TODAY):
-    return account.reserve(expected, price, date=date, at=at, now=f"{date}T00:00:00Z")
+    return account.reserve(expected, price, date=date, clock=at, now=f"{date}T00:00:00Z")
 
 
 def bounded(prompt, completion) -> ExpectedUse:

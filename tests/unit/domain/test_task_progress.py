@@ -72,7 +72,7 @@ def test_approved_plan_maps_to_tasks_and_back_without_loss(graph: dict[str, list
     ]
     plan = read_plan({"goal": "g", "steps": steps, "risks": ["r"]})
     assert plan is not None
-    tasks = tasks_of(plan, job_id="j", chat_id="c", at="now")
+    tasks = tasks_of(plan, job_id="j", chat_id="c", created_at="now")
     back = plan_of(tasks, plan.to_json())
     assert back is not None and back.to_json() == plan.to_json()
 

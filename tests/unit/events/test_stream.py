@@ -101,7 +101,7 @@ async def test_what_is_shown_while_a_replay_is_read_comes_once(tmp_path: Path) -
         await database.journal.write(add_chat("c1", message("m1")))
 
         class WritesMeanwhile:
-            last_number, sidebar_after = database.store.last_number, database.store.sidebar_after
+            last_number, sidebar_page = database.store.last_number, database.store.sidebar_page
             last_position = database.store.last_position
 
             async def records_after(self, chat_id: str, seq: int, limit: int) -> list[Record]:
@@ -254,7 +254,7 @@ async def test_the_sidebar_follows_every_chat_from_now_or_from_a_position(tmp_pa
             await database.journal.write(Change("c2", (message("m", chat_id="c2"),), (note("one"),)))
             await database.journal.write(Change("c1", (), (note("two"),)))
         assert all_of_it.seen[1:] == now.seen
-        assert all_of_it.seen == [r.position for r in await store.sidebar_after(0, 10)]
+        assert all_of_it.seen == [r.position for r in (await store.sidebar_page(0, 10))[0]]
         again = Client(last=now.seen[0], of_all_chats=True)
         await read(sidebar(now.seen[0]), again, lambda: bool(again.seen))
         assert again.seen == now.seen[1:]

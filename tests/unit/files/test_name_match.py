@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from anycowork.domain.files import FoundPath
-from anycowork.files.name_match import best_matches
+from anycowork.files.browser import best_matches
 
 PATHS = ["README.md", "src/app.py", "src/api/routes.py", "tests/test_app.py", "docs/application.md", "Makefile"]
 

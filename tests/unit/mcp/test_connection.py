@@ -4,26 +4,29 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Any
 
 from anycowork.domain.mcp_servers import McpServerConfig
 from anycowork.mcp.connection import McpConnection
+from anycowork.mcp.data_folders import DataFolders
 from anycowork.mcp.modules import ModuleLoader
-from anycowork.mcp.stdio_transport import ServerLauncher
-from anycowork.sandbox.egress import Egress
-from anycowork.server.mcp_token_store import McpTokenStore
+from anycowork.mcp.server_launcher import ServerLauncher
+from anycowork.sandbox.network.egress import Egress
+from anycowork.server.secrets.mcp_stores import McpTokenStore
+from support.raw_mcp_server import raw_server
 
 
 @asynccontextmanager
-async def started(folder: Path, command: str, *args: str) -> AsyncIterator[McpConnection]:
-    config = McpServerConfig(name="one", command=command, args=list(args), unsandboxed=True)
+async def started(folder: Path, command: str, *args: str, **more: Any) -> AsyncIterator[McpConnection]:
+    config = McpServerConfig(name="one", command=command, args=list(args), unsandboxed=True, **more)
     async with asyncio.timeout(60), asyncio.TaskGroup() as tasks:
         connection = McpConnection(
             config,
-            ServerLauncher(None, Egress(), folder),
+            ServerLauncher(None, Egress(), folder, DataFolders(folder / "mcp-data")),
             tasks,
             McpTokenStore(folder),
             modules=ModuleLoader(folder),
-            taken=frozenset,
+            taken_names=frozenset,
             tools_changed=lambda: None,
         )
         connection.start()
@@ -58,3 +61,20 @@ async def test_the_outcome_of_an_attempt_stays_what_it_was(tmp_path: Path) -> No
         await connection.stop()
         assert connection.shown()["status"] == "disabled"
         assert await connection.first_outcome() == outcome
+
+
+async def test_start_takes_no_longer_than_the_servers_timeout(tmp_path: Path) -> None:
+    async with started(tmp_path, "/bin/sleep", "60", timeout=0.3) as connection:
+        outcome = await connection.first_outcome()
+        assert outcome["status"] == "failed" and "did not answer within 0.3 seconds" in str(outcome["error"])
+
+
+async def test_stopped_connection_leaves_no_task_behind(tmp_path: Path) -> None:
+    before = asyncio.all_tasks()
+    config = raw_server(tmp_path / "far")
+    async with started(tmp_path, config["command"], *config["args"]) as connection:
+        outcome = await connection.first_outcome()
+        assert outcome["status"] == "ready", outcome
+        await connection.stop()
+        left = [task for task in asyncio.all_tasks() - before if "Event.wait" in str(task.get_coro())]
+        assert left == []

@@ -47,7 +47,7 @@ def test_one_model_without_a_price_makes_the_cost_unknown() -> None:
     spent = spent_by([], seconds=0, used=[used(prompt=5), used("who/knows", prompt=1)], cost_of=a_dollar_each)
     assert (spent.tokens, spent.cost) == (6, None)
     over = overdrawn(Budget(cost=100), spent)
-    assert over is not None and "price is not known" in over.why
+    assert over is not None and "price is not known" in over.reason
 
 
 @pytest.mark.parametrize(
@@ -61,7 +61,7 @@ def test_one_model_without_a_price_makes_the_cost_unknown() -> None:
 )
 def test_a_spent_budget_says_which_part_of_it_is_spent(budget: Budget, told: str) -> None:
     over = overdrawn(budget, BudgetUse(calls=3, seconds=61.2, tokens=1000, cost=0.5))
-    assert over is not None and told in over.why and over.calls_only is (budget.calls is not None)
+    assert over is not None and told in over.reason and over.calls_only is (budget.calls is not None)
 
 
 @proves("APR-6/3")

@@ -1,12 +1,14 @@
 """An approved plan grants exactly what it names."""
 
+from dataclasses import replace
+
 import pytest
 
 from anycowork.domain.plan import Plan, read_plan
 from anycowork.domain.roles import Permission
 from anycowork.domain.tool_ports import Prepared
 from anycowork.domain.tools import Call, Intent, PathIntent, ToolSpec
-from anycowork.permissions.grants import granted_by
+from anycowork.permissions.grants import granted_by, not_granted_reason
 from anycowork.permissions.patterns import path_matches
 from support.spec import proves
 
@@ -32,6 +34,15 @@ def test_a_named_tool_on_a_named_path_is_granted() -> None:
     assert granted(plan(tools_needed=["update_file"], paths=["src/a.py"]), "src/a.py") == "1"
     assert granted(plan(tools_needed=["write_files"], paths=["src/"]), "src/deep/a.py") == "1"
     assert granted(plan(tools_needed=["write"], paths=["a.py"]), "a.py") == "1"
+
+
+def test_the_reason_names_the_permission_that_the_step_lacks() -> None:
+    call = Call("c", "chat", "t", "b", 0, "delete_file", {"path": "a.py"}, plan_step="1")
+    step = plan(tools_needed=["write_files"], paths=["a.py"])
+    assert "step 1 allows write_files, and this needs delete_files." in not_granted_reason(step, DELETE, call)
+    elsewhere = plan(tools_needed=["delete_files"], paths=["b.py"])
+    assert "step 1, which does not name exactly this" in not_granted_reason(elsewhere, DELETE, call)
+    assert not_granted_reason(step, DELETE, replace(call, plan_step=None)) == "It is outside the approved plan."
 
 
 def test_a_step_that_names_only_paths_grants_changes_there_but_no_deleting() -> None:

@@ -10,7 +10,8 @@ from anycowork.domain.roles import Permission
 from anycowork.domain.tool_ports import ToolContext
 from anycowork.domain.tools import Call, Provenance
 from anycowork.domain.values import replace
-from anycowork.permissions.gate import Admitted, CallContext, Gate, MustAsk
+from anycowork.permissions.admission import Admitted, CallContext, MustAsk
+from anycowork.permissions.gate import Gate
 from anycowork.permissions.roles import RoleRegistry
 from anycowork.store.sql.database import Database
 from anycowork.tools.toolbox import built_in_tools
@@ -27,7 +28,7 @@ def nested(tool: str, ceiling: frozenset[Permission] = OUTER.ceiling, **paramete
 
 
 async def admitted(database: Database, folder: Path, call: Call) -> Admitted | MustAsk:
-    toolbox = built_in_tools(None, command_timeout=5.0)
+    toolbox = built_in_tools(None, command_timeout=lambda: 5.0)
     gate = Gate(toolbox=toolbox, store=database.store, rules=database.rules, clock=CLOCK)
     role = RoleRegistry().require("actor")
     tool_context = ToolContext(Folder(str(folder)), role.permissions & call.ceiling, {}, "")

@@ -62,7 +62,7 @@ def test_a_rule_about_the_words_says_nothing_about_the_network() -> None:
     assert effect(reaching(), words) is ALLOW
     assert effect(reaching("a.example"), words) is ASK
     decided = decide(reaching("a.example:443"), RuleIndex((words,)), default=DEFAULT)
-    assert "no rule allows it to reach a.example:443" in decided.why
+    assert "no rule allows it to reach a.example:443" in decided.reason
     assert effect(reaching("a.example"), words, rule(ALLOW, "a.example")) is ALLOW
     assert effect(reaching("a.example"), words, rule(ALLOW, "a.example:443")) is ASK
     assert effect(reaching("a.example", "b.example"), words, rule(ALLOW, "a.example")) is ASK

@@ -128,7 +128,7 @@ def test_role_that_only_advises_asks_where_an_actor_passes() -> None:
         assert default_decision(spec, a_call(spec.name), touched, ROLES["actor"]).effect is Effect.ALLOW
         for role in (auditor, ROLES["planner"], ROLES["commander"], ROLES["reviewer"]):
             decided = default_decision(spec, a_call(spec.name), touched, role)
-            assert decided.effect is Effect.ASK and "only advises" in decided.why
+            assert decided.effect is Effect.ASK and "only advises" in decided.reason
 
 
 # --- names
@@ -189,3 +189,24 @@ def test_time_grows_with_the_length_of_the_command(piece: str) -> None:
 
     seconds(10)
     assert seconds(40_000) < 60 * max(seconds(4_000), 0.005)
+
+
+@pytest.mark.parametrize(
+    ("tool", "description", "risk"),
+    [
+        ("list_orders", "List the orders of a customer.", Risk.MEDIUM),
+        ("getPost", "Return one post.", Risk.MEDIUM),
+        ("send_money", "", Risk.HIGH),
+        ("sendMoney", "Fast.", Risk.HIGH),
+        ("SEND", "", Risk.HIGH),
+        ("wire", "Pays a bill.", Risk.HIGH),
+        ("get_status", "Deletes the account.", Risk.HIGH),
+        ("add", "Adds two numbers.", Risk.MEDIUM),
+    ],
+)
+def test_a_servers_tool_that_reads_and_one_that_sends_money_differ(tool: str, description: str, risk: Risk) -> None:
+    spec = replace(SPECS["execute_command"], name=f"bank__{tool}", description=description, server="bank")
+    level, (reason, *_) = assess_risk(spec, a_call(spec.name), f"mcp:bank/{tool}#1")
+    assert level is risk
+    assert ("acts elsewhere" in reason) is (risk is Risk.HIGH)
+    assert ("only reads" in reason) is (tool.startswith(("list", "get")) and risk is Risk.MEDIUM)

@@ -117,7 +117,7 @@ def test_a_program_by_its_path_is_another_one_in_another_folder() -> None:
 
 def test_why_it_asks_is_said_in_plain_words() -> None:
     def why(text: str, pattern: str) -> str:
-        return decide(command(text), RuleIndex((rule(ALLOW, pattern),)), default=DEFAULT).why
+        return decide(command(text), RuleIndex((rule(ALLOW, pattern),)), default=DEFAULT).reason
 
     assert "runs a command inside another one" in why("git log $(id)", "git log *")
     assert "'--output=x' of 'git log' is not known to be harmless" in why("git log --output=x", "git log *")
@@ -147,7 +147,7 @@ def test_a_denied_command_is_found_wherever_it_stands(text: str) -> None:
 @pytest.mark.parametrize("text", ["git $X", "git {push,-f}", "git pu?h", "xargs git"])
 def test_what_may_turn_out_to_be_denied_is_asked(text: str) -> None:
     decided = decide(command(text), RuleIndex((rule(ALLOW, "*"), rule(DENY, "git push *"))), default=DEFAULT)
-    assert decided.effect is ASK and decided.rule is not None and "may access" in decided.why
+    assert decided.effect is ASK and decided.rule is not None and "may access" in decided.reason
 
 
 def test_a_redirection_writes_and_reads_as_the_file_tools_do() -> None:
@@ -267,7 +267,7 @@ def test_the_order_of_rules_changes_nothing(both: tuple[list[Rule], list[Rule]],
 def test_a_bad_rule_says_what_is_wrong_and_where(requested: dict[str, str], param: str, said: str) -> None:
     given = {"tool": "update_file", "resource": "/src/*", "effect": "allow", "scope": "global", **requested}
     with pytest.raises(Invalid) as caught:
-        new_rule(NewRule.model_validate(given), rule_id="r", created_by="person:ann", at=NOW)
+        new_rule(NewRule.model_validate(given), rule_id="r", created_by="person:ann", created_at=NOW)
     assert caught.value.param == param and said in caught.value.message
 
 

@@ -10,7 +10,7 @@ from anycowork.prompts.small_model import small_model_prompt
 from anycowork.prompts.tokens import tokens
 from anycowork.tools.toolbox import built_in_tools
 
-SPECS = built_in_tools(None, 60.0).specs()
+SPECS = built_in_tools(None, lambda: 60.0).specs()
 ROLES = {role.name: role for role in BUILT_IN}
 
 

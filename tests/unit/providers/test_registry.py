@@ -102,7 +102,11 @@ def test_the_description_shows_state_and_way_out_and_no_secret():
         "kind": "openai",
         "base_url": "http://acme.test/v1",
         "models": ["small", "big/one"],
-        "images": [],
+        "images": ["small", "big/one"],
+        "no_images": [],
+        "tries_images": True,
+        "calling": "text",
+        "model_settings": {},
         "default": True,
         "default_model": "small",
         "status": "not tested",
@@ -178,4 +182,7 @@ def test_the_local_model_answers_where_no_one_else_is_and_gives_way_to_whoever_c
 def test_options_are_the_models_own():
     wanted = ModelOptions(calling=ToolCallStyle.SCHEMA, brief=True)
     server = registry(replace(HOME, options=wanted))
-    assert server.options("home/tiny") == wanted and server.options("guide") == ModelOptions()
+    assert (
+        server.options("home/tiny") == replace(wanted, images=True, tries_images=True)
+        and server.options("guide") == ModelOptions()
+    )

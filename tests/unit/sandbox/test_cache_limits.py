@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from anycowork.sandbox.cache_limits import UNWEIGHABLE, Caches, folder_size, keep_newest
-from anycowork.sandbox.stage import Staging
+from anycowork.sandbox.layers.stage import Staging
 from support.spec import proves
 
 MIB = 1 << 20

@@ -9,11 +9,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from anycowork.domain.tools import PathIntent
-from anycowork.sandbox import commit
-from anycowork.sandbox.commit import apply
-from anycowork.sandbox.delta import FOLDER
-from anycowork.sandbox.delta_scan import scan
-from anycowork.sandbox.manifest import manifest, new_folders
+from anycowork.sandbox.commit import committer as commit
+from anycowork.sandbox.commit.committer import apply
+from anycowork.sandbox.commit.delta import FOLDER
+from anycowork.sandbox.commit.delta_scan import scan
+from anycowork.sandbox.commit.manifest import manifest, new_folders
 from anycowork.workspace.jail import Jail
 from support.tool_workspace import tree
 

@@ -11,14 +11,14 @@ import pytest
 from anycowork.domain.errors import ToolFault
 from anycowork.sandbox.bubblewrap import Descriptors, SandboxView, bubblewrap_arguments
 from anycowork.sandbox.etc import etc_key, make_etc
+from anycowork.sandbox.layers.stage import Layer, Staging, next_tick
+from anycowork.sandbox.layers.staging_folders import runner_for
 from anycowork.sandbox.limits import CommandLimits
 from anycowork.sandbox.package_caches import PackageCache, PackageCaches
 from anycowork.sandbox.sandbox_process import BubblewrapStatus
 from anycowork.sandbox.seccomp import filter_for, knows
-from anycowork.sandbox.stage import Layer, Staging, next_tick
-from anycowork.sandbox.staging_folders import runner_for
 from anycowork.server.machine import SandboxLevel
-from anycowork.server.sandbox_setup import set_up_sandbox, usable_packages
+from anycowork.server.setup.sandbox_setup import set_up_sandbox, usable_packages
 from support.sandboxes import sandbox_in
 from support.spec import proves
 from support.tool_workspace import ToolWorkspace, tree

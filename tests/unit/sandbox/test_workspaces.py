@@ -4,8 +4,7 @@ from pathlib import Path
 import pytest
 
 from anycowork.domain.errors import BadWorkspace
-from anycowork.domain.ports import Workspaces
-from anycowork.sandbox.workspaces import LocalWorkspaces, check_root, under_a_root
+from anycowork.sandbox.workspaces import Workspaces, check_root, under_a_root
 from support.spec import proves
 
 
@@ -19,7 +18,7 @@ class Leases:
 
 
 async def test_open_gives_the_real_folder_and_refuses_what_is_none(tmp_path: Path) -> None:
-    workspaces: Workspaces = LocalWorkspaces(Leases().take)
+    workspaces: Workspaces = Workspaces(Leases().take)
     (tmp_path / "real").mkdir()
     (tmp_path / "file").write_text("")
     (tmp_path / "link").symlink_to("real")
@@ -35,7 +34,7 @@ async def test_one_writer_at_a_time_under_whatever_name_the_folder_goes(tmp_path
     (tmp_path / "real").mkdir()
     (tmp_path / "link").symlink_to("real")
     leases = Leases()
-    workspaces = LocalWorkspaces(leases.take)
+    workspaces = Workspaces(leases.take)
     inside, most, waiting = 0, 0, asyncio.Event()
 
     async def write(name: str) -> None:
@@ -55,7 +54,7 @@ async def test_one_writer_at_a_time_under_whatever_name_the_folder_goes(tmp_path
 
 
 async def test_writers_of_different_folders_are_inside_together(tmp_path: Path) -> None:
-    workspaces = LocalWorkspaces(Leases().take)
+    workspaces = Workspaces(Leases().take)
     barrier = asyncio.Barrier(2)
 
     async def write(name: str) -> None:
@@ -74,7 +73,7 @@ async def test_writers_of_different_folders_are_inside_together(tmp_path: Path) 
 async def test_a_folder_and_one_inside_it_are_never_written_in_together(tmp_path: Path, first: str) -> None:
     (tmp_path / "a/b").mkdir(parents=True)
     (tmp_path / "ab").mkdir()
-    workspaces = LocalWorkspaces(Leases().take)
+    workspaces = Workspaces(Leases().take)
     second = "a/b" if first == "a" else "a"
     order: list[str] = []
 
@@ -92,7 +91,7 @@ async def test_a_folder_and_one_inside_it_are_never_written_in_together(tmp_path
 @proves("TOOL-3")
 async def test_who_gives_up_waiting_holds_nobody_up(tmp_path: Path) -> None:
     (tmp_path / "a/b").mkdir(parents=True)
-    workspaces = LocalWorkspaces(Leases().take)
+    workspaces = Workspaces(Leases().take)
 
     async def write(name: str) -> None:
         async with workspaces.writing(str(tmp_path / name)):
@@ -110,7 +109,7 @@ async def test_who_gives_up_waiting_holds_nobody_up(tmp_path: Path) -> None:
 
 
 async def test_a_writer_that_fails_or_is_cancelled_lets_the_next_one_in(tmp_path: Path) -> None:
-    workspaces = LocalWorkspaces(Leases().take)
+    workspaces = Workspaces(Leases().take)
     with pytest.raises(RuntimeError):
         async with workspaces.writing(str(tmp_path)):
             raise RuntimeError

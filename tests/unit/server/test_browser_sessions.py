@@ -31,7 +31,7 @@ def clock() -> TestClock:
 
 async def test_a_code_works_once_and_for_a_minute(tmp_path: Path, clock: TestClock) -> None:
     sessions = BrowserSessions(tmp_path, TOKEN, clock)
-    (early, _), (late, _) = sessions.offer(), sessions.offer()
+    early, late = sessions.offer().code, sessions.offer().code
     assert await sessions.redeem(early) is not None
     assert await sessions.redeem(early) is None
     clock.ahead = CODE_SECONDS + 1
@@ -41,7 +41,7 @@ async def test_a_code_works_once_and_for_a_minute(tmp_path: Path, clock: TestClo
 
 async def test_an_offer_that_nobody_redeemed_opens_nothing(tmp_path: Path, clock: TestClock) -> None:
     sessions = BrowserSessions(tmp_path, TOKEN, clock)
-    _, session = sessions.offer()
+    session = sessions.offer().session
     assert not sessions.is_open(session.cookie, session.page_key)
 
 
@@ -53,7 +53,9 @@ async def test_a_restart_keeps_sessions_and_the_file_holds_no_secret(tmp_path: P
     assert TOKEN not in file.read_text() and stat.S_IMODE(file.stat().st_mode) == 0o600
     again = BrowserSessions(tmp_path, TOKEN, clock)
     assert again.is_open(session.cookie, session.page_key)
-    await again.end(session.cookie)
+    stored = again.find(session.cookie, session.page_key)
+    assert stored is not None
+    await again.end(stored.node)
     assert not BrowserSessions(tmp_path, TOKEN, clock).is_open(session.cookie, session.page_key)
 
 

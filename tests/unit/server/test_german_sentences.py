@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from anycowork.providers.local import catalogue
-from anycowork.server import sandbox_setup
+from anycowork.server.setup import sandbox_setup
 
 GERMAN = Path(__file__).resolve().parents[3] / "web" / "src" / "texts" / "de" / "server.ts"
 SANDBOX = (

@@ -54,8 +54,8 @@ def _messages(draw: st.DrawFn) -> Message:
 @proves("EVT-1/1")
 @given(_drafts(), st.sampled_from(["worker:house", "person:bob"]), _maybe)
 def test_an_event_is_its_envelope_sorted(draft: NewEvent, principal: str, cause: str | None) -> None:
-    told = draft.envelope(seq=7, record_id="r1", chat_id="c1", at="now", principal=principal, cause=cause)
-    found = encoded(draft, seq=7, record_id="r1", chat_id="c1", at="now", principal=principal, cause=cause)
+    told = draft.envelope(seq=7, record_id="r1", chat_id="c1", recorded_at="now", principal=principal, cause=cause)
+    found = encoded(draft, seq=7, record_id="r1", chat_id="c1", recorded_at="now", principal=principal, cause=cause)
     assert found == msgspec.json.encode(told, order="sorted")
 
 
@@ -64,6 +64,6 @@ def test_an_event_is_its_envelope_sorted(draft: NewEvent, principal: str, cause:
 def test_a_message_is_its_envelope_sorted(message: Message, principal: str, cause: str | None) -> None:
     body: Json = {"message": {**message.to_json(), "seq": 7}}
     draft = NewEvent(EventType.MESSAGE, body, message.turn_id, message.job_id, message.task_id)
-    told = draft.envelope(seq=7, record_id="r1", chat_id="c1", at="now", principal=principal, cause=cause)
-    found = encoded_message(message, seq=7, record_id="r1", at="now", principal=principal, cause=cause)
+    told = draft.envelope(seq=7, record_id="r1", chat_id="c1", recorded_at="now", principal=principal, cause=cause)
+    found = encoded_message(message, seq=7, record_id="r1", recorded_at="now", principal=principal, cause=cause)
     assert found == msgspec.json.encode(told, order="sorted")

@@ -48,7 +48,7 @@ async def test_many_changes_are_one_write(tmp_path: Path) -> None:
 async def test_what_was_set_aside_when_the_server_died_counts_as_used(tmp_path: Path) -> None:
     async with opened(tmp_path) as database:
         account = await database.ledger.account("k1", DATE)
-        account.reserve(ExpectedUse(10, 20, bounded=True), None, date=DATE, at=0.0, now="t")
+        account.reserve(ExpectedUse(10, 20, bounded=True), None, date=DATE, clock=0.0, now="t")
         database.ledger.changed(account.today)
         await database.ledger.totals()
         (tmp_path / "copy").mkdir()
@@ -93,7 +93,7 @@ def test_limits_are_read_leniently() -> None:
 
 def test_settling_gives_back_what_was_set_aside() -> None:
     account = Account(KeyLimits(), DailyUsage("k", DATE))
-    reservation = account.reserve(ExpectedUse(10, 20, bounded=True), None, date=DATE, at=0.0, now="t")
+    reservation = account.reserve(ExpectedUse(10, 20, bounded=True), None, date=DATE, clock=0.0, now="t")
     assert account.today.reserved == 30
     reservation.settle(TokenUsage(1, 2))  # type: ignore[union-attr]
     assert (account.today.reserved, account.today.tokens) == (0, 3)

@@ -146,7 +146,7 @@ def _with_two_copies(path: Path, folder: Path) -> None:
     ):
         wire = {**told.to_json(), "seq": seq}
         envelope = NewEvent(EventType.MESSAGE, {"message": wire}).envelope(
-            seq=seq, record_id=CLOCK.new_id(), chat_id="c1", at=CLOCK.now()
+            seq=seq, record_id=CLOCK.new_id(), chat_id="c1", recorded_at=CLOCK.now()
         )
         body = msgspec.json.encode(envelope, order="sorted")
         chain = link(chain, body)

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from anycowork.sandbox import toolchains
-from anycowork.sandbox.secret_paths import SecretScan, scan_folder
+from anycowork.sandbox.secrets.secret_paths import SecretScan, scan_folder
 from support.shared_scans import shared_scans
 
 

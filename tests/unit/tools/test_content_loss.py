@@ -2,7 +2,7 @@
 
 import pytest
 
-from anycowork.tools.content_loss import elision_in, lost_content
+from anycowork.tools.write_tools import elision_in, lost_content
 
 OLD = "def one():\n    return 1\n\n\ndef two():\n    return 2\n\n\ndef three():\n    return 3\n"
 
@@ -43,7 +43,7 @@ def test_an_elision_that_the_file_has_already_is_its_own() -> None:
 
 
 def test_the_words_that_a_new_text_lacks_are_named() -> None:
-    assert lost_content("def three():\n    return 33\n", OLD, asked="In a.py let three return 33.") == [
+    assert lost_content("def three():\n    return 33\n", OLD, request="In a.py let three return 33.") == [
         "def", "one", "return", "1", "two", "2", "3"
     ]  # fmt: skip
 
@@ -58,4 +58,4 @@ def test_the_words_that_a_new_text_lacks_are_named() -> None:
     ],
 )
 def test_a_text_that_keeps_enough_or_was_to_be_shortened_loses_nothing(new: str, old: str, asked: str) -> None:
-    assert lost_content(new, old, asked=asked) == []
+    assert lost_content(new, old, request=asked) == []

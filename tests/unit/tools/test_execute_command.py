@@ -10,7 +10,7 @@ from anycowork.domain.errors import ToolFault
 from anycowork.domain.roles import Permission
 from anycowork.domain.snapshots import ReplacedFile
 from anycowork.domain.tools import CallStatus, Intent, ToolResult
-from anycowork.sandbox.stage import Layer
+from anycowork.sandbox.layers.stage import Layer
 from anycowork.tools import execute_command
 from support.sandboxes import running
 from support.spec import proves
@@ -57,6 +57,32 @@ async def test_what_a_command_changed_is_committed_together_and_told(bench: Tool
     assert {"path": "gone.txt", "change": "deleted"} in result.facts["files"]  # type: ignore[operator]
     assert tree(bench.root) == {"a.txt": b"new\n", "d": "folder", "d/empty": "folder", "d/link": "-> ../a.txt"}
     assert (bench.root / "a.txt").stat().st_mode & 0o777 == 0o755
+
+
+async def test_a_removed_folder_counts_as_the_files_in_it_and_shows_their_lines(bench: ToolWorkspace) -> None:
+    for number in range(12):
+        bench.write(f"notes/n{number}.txt", "one\ntwo\n")
+    for number in range(7):
+        bench.write(f"docs/sub/d{number}.md", "x\n")
+    result = await run(bench, "rm -r notes docs")
+    assert "Changed (+0 −31 lines):\nD docs with 7 files in it\nD notes with 12 files in it" in result.content
+    assert (result.facts["changed"], result.facts["deletions"]) == (19, 31)
+    assert result.diff is not None and "--- a/docs/sub/d3.md\n+++ /dev/null\n@@ -1,1 +0,0 @@\n-x\n" in result.diff
+    assert "in it:" not in result.diff
+
+
+async def test_files_of_a_removed_folder_that_may_hold_secrets_or_are_many_are_listed_by_name(
+    bench: ToolWorkspace,
+) -> None:
+    bench.write("old/.env", "KEY=not-shown\n")
+    for number in range(210):
+        bench.write(f"old/{number:03}.txt", "x\n")
+    result = await run(bench, "rm -r old", named=lambda path: True)
+    assert result.diff is not None and "KEY" not in result.diff
+    assert result.diff.count("\n-x\n") == 199  # the folder itself is one of 200
+    assert "with 12 more files in it:\n  old/.env\n  old/199.txt\n" in result.diff
+    assert "Changed (at least +0 −199 lines):" in result.content
+    assert result.facts["changed"] == 211
 
 
 async def test_a_file_that_no_longer_parses_is_told_at_once(bench: ToolWorkspace) -> None:

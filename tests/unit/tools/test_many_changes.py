@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-from anycowork.sandbox.delta import FILE, Delta, PathChange, PathState
-from anycowork.sandbox.delta_diff import delta_diff
+from anycowork.sandbox.commit.delta import FILE, Delta, PathChange, PathState
+from anycowork.sandbox.commit.delta_diff import delta_diff
 from anycowork.tools.command_summary import committed
 from anycowork.workspace.jail import Jail
 from anycowork.workspace.paths import WorkspacePath

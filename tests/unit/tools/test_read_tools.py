@@ -147,3 +147,18 @@ async def test_a_listing_is_counted_by_kind(bench: ToolWorkspace) -> None:
     counted = (await bench.call("list_directory", path=".")).facts["remark"]
     assert counted == "4 files: 2 .py, 1 .txt, 1 no suffix." or counted == "4 files: 2 .py, 1 no suffix, 1 .txt."
     assert "remark" not in (await bench.call("list_directory", path="sub")).facts
+
+
+async def test_a_file_of_many_gigabytes_is_told_by_its_size(bench: ToolWorkspace) -> None:
+    """Sparse, it is nothing on the disk; reading it through would take minutes."""
+    path = bench.write("huge.log", "first\nsecond\n")
+    os.truncate(path, 60 << 30)
+    result = await bench.call("read_file", path="huge.log")
+    assert f"{60 << 30:,} bytes" in result.content and result.facts["whole"] is False
+    assert "sha256" not in result.facts, "nothing is said of what was not read"
+    info = await bench.call("get_file_info", path="huge.log")
+    assert info.facts["bytes"] == 60 << 30 and "sha256" not in info.facts
+    beyond = await bench.call("read_file", path="huge.log", start_line=50, end_line=60)
+    assert f"{60 << 30:,} bytes" in beyond.content
+    lines = await bench.call("read_file", path="huge.log", start_line=1, end_line=2)
+    assert lines.content == "first\nsecond\n"

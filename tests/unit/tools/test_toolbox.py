@@ -27,8 +27,10 @@ REQUIRED = {
     "move_file": {READ, CREATE, DELETE},
     "delete_file": {READ, DELETE},
     "execute_command": {EXECUTE},
+    "ask_agent": {READ},
+    "fetch_page": {READ},
 }
-TOOLBOX: ToolboxPort = built_in_tools(None, 5.0)
+TOOLBOX: ToolboxPort = built_in_tools(None, lambda: 5.0)
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=8),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner, max_size=3),
@@ -57,7 +59,7 @@ def test_every_tool_says_what_it_looks_through_and_what_it_gives_away() -> None:
 @proves("TOOL-2")
 def test_tools_have_category_schema_and_ask_unless_they_only_read() -> None:
     for spec in TOOLBOX.specs():
-        assert spec.category in {"files", "search", "commands"}
+        assert spec.category in {"files", "search", "commands", "agents", "web"}
         assert spec.requires_approval is not spec.read_only
         assert spec.schema["type"] == "object" and spec.schema["additionalProperties"] is False
         assert "$ref" not in json.dumps(spec.schema) and '"null"' not in json.dumps(spec.schema)

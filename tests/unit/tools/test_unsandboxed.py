@@ -16,7 +16,7 @@ from support.tool_workspace import EVERYTHING, ToolWorkspace
 @pytest.fixture
 def bench(bench: ToolWorkspace) -> ToolWorkspace:
     """A machine that gives no sandbox."""
-    bench.toolbox = built_in_tools(None, command_timeout=5.0, sandbox=None)
+    bench.toolbox = built_in_tools(None, command_timeout=lambda: 5.0, sandbox=None)
     return bench
 
 

@@ -60,7 +60,7 @@ async def test_a_file_that_appears_after_preparing_is_not_overwritten(bench: Too
     assert tree(bench.root) == {"a.txt": b"theirs"}
 
 
-@proves("LOOP-10")
+@proves("LOOP-10/1")
 async def test_a_whole_file_is_replaced_only_after_reading_it_as_it_is_now(bench: ToolWorkspace) -> None:
     bench.write("a.txt", "first line\nsecond\n")
     with pytest.raises(NotRead, match="1: first line") as refused:
@@ -74,7 +74,7 @@ async def test_a_whole_file_is_replaced_only_after_reading_it_as_it_is_now(bench
         await bench.prepare("update_file", path="a.txt", content="again\n")
 
 
-@proves("LOOP-10")
+@proves("LOOP-10/1")
 async def test_a_part_of_a_file_does_not_count_as_read(bench: ToolWorkspace) -> None:
     bench.write("a.txt", "1\n2\n3\n")
     await bench.call("read_file", path="a.txt", start_line=1, end_line=2)
@@ -203,7 +203,7 @@ async def test_a_file_changed_after_preparing_is_left_alone(bench: ToolWorkspace
     assert file.read_text() == "the user's edit"
 
 
-@proves("LOOP-10")
+@proves("LOOP-10/5")
 @pytest.mark.parametrize(
     ("path", "good", "bad"),
     [("a.py", "x = 1\n", "def f(:\n"), ("a.json", '{"a": 1}', '{"a": }'), ("a.toml", "a = 1\n", "a = \n")],

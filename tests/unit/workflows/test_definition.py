@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from anycowork.domain.roles import Permission
 from anycowork.domain.workflows import AskStep, NestedWorkflow, ParameterType, PromptStep, ShowChanges, ToolUse
-from anycowork.workflows.definition import MOST_STEPS, read_definition
-from anycowork.workflows.sections import BadDefinition
+from anycowork.workflows.definition import read_definition
+from anycowork.workflows.sections import MOST_STEPS, BadDefinition
 from anycowork.workflows.workflow_service import built_in_files
 from support.spec import proves
 

@@ -13,7 +13,7 @@ import pytest
 
 from anycowork.domain.errors import FileExists, ToolFault
 from anycowork.domain.roles import Permission
-from anycowork.server.sandbox_setup import set_up_sandbox
+from anycowork.server.setup.sandbox_setup import set_up_sandbox
 from anycowork.workspace import landlock_threads
 from anycowork.workspace.folder import Folder
 from anycowork.workspace.landlock import NOTHING, Access, Ruleset, handled, landlock_abi

@@ -3,7 +3,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from anycowork.domain.errors import OutsideWorkspace
-from anycowork.workspace.paths import is_git_control, lexical_parts, shown
+from anycowork.domain.path_class import is_git_control
+from anycowork.workspace.paths import lexical_parts, shown
 from support.spec import proves
 
 ROOT = "/srv/project"

@@ -1,15 +1,17 @@
 import { act, fireEvent, screen, within } from "@testing-library/react";
 import userEvent from "@testing-library/user-event";
-import { beforeEach, expect, it, vi } from "vitest";
+import { afterEach, beforeEach, expect, it, vi } from "vitest";
+import { PAUSE_MS, useTypedText } from "../composer/typedText";
 import { approval, expectAccessible, show } from "../testing/render";
 import type { Approval } from "../wire/nouns";
 import { ApprovalDock } from "./ApprovalDock";
-import { GUARD_MS } from "./keys";
+import { ALONE_MS, GUARD_MS } from "./keys";
 
-let now = 0;
+let now = 1e9; // long after all that was typed before
 beforeEach(() => {
   vi.spyOn(performance, "now").mockImplementation(() => now);
 });
+afterEach(() => vi.useRealTimers());
 
 function dock(...approvals: Approval[]) {
   const onDecide = vi.fn(() => Promise.resolve(true));
@@ -23,7 +25,17 @@ function dock(...approvals: Approval[]) {
   return { ...shown, onDecide };
 }
 
-const press = (key: string, on: Element = document.body) => act(() => void fireEvent.keyDown(on, { key }));
+/** Once the card has the focus, unless it is pressed elsewhere; and nothing follows. */
+const press = (key: string, on?: Element) => {
+  vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+  const card = screen.getByLabelText("Approvals");
+  act(() => {
+    if (!on) card.focus();
+    fireEvent.keyDown(on ?? card, { key });
+    vi.advanceTimersByTime(ALONE_MS);
+  });
+  vi.useRealTimers();
+};
 const TWO = [
   approval({ id: "a" }),
   approval({ id: "b", tool: "execute_command", parameters: { command: "rm -r x" }, risk: "high" }),
@@ -83,7 +95,7 @@ it("says of changes that wait that the command has run, and shows them", () => {
       tool: "execute_command",
       parameters: { command: "make" },
       held: true,
-      reasons: ["It has run, and its changes wait for your word."],
+      reasons: ["It has run, and its changes are waiting for your approval."],
       diff: "--- a/x\n+++ b/x\n@@ -1 +1 @@\n-old\n+new\n",
     }),
   );
@@ -184,9 +196,9 @@ it("draws every line and file of what would change, wrapped", () => {
   expect(screen.queryByText(/Show all/)).toBeNull();
 });
 
-it.each(["y", "Enter"])("allows with %s", async (key) => {
+it("allows with a key", async () => {
   const { onDecide } = dock(...TWO);
-  press(key);
+  press("y");
   expect(onDecide).toHaveBeenCalledWith([{ id: "a", decision: "allow_once" }]);
 });
 
@@ -222,7 +234,7 @@ it("shows the rule of a lasting denial before it is saved, for one call alone", 
   const one = approval({ id: "a", proposed_deny_rule: rule as never });
   const { onDecide, container } = dock(one);
   press("n");
-  expect(screen.getByText(/saves a rule: .*create_file.*hello\.txt/)).toBeTruthy();
+  expect(screen.getByText(/saves a rule: The agent may never create hello\.txt/)).toBeTruthy();
   await expectAccessible(container);
   await userEvent.type(screen.getByLabelText("Message to the agent"), "never");
   await userEvent.click(screen.getByRole("button", { name: "Always deny" }));
@@ -237,10 +249,54 @@ it("offers no lasting denial of several calls, or where no rule can name the cal
 
 it("decides nothing while someone writes", () => {
   const { onDecide } = dock(TWO[0]);
-  for (const key of ["y", "Enter", "n", "Escape"]) press(key, screen.getByLabelText("elsewhere"));
+  for (const place of [screen.getByLabelText("elsewhere"), document.body])
+    for (const key of ["y", "Y", "Enter", "n", "Escape"]) press(key, place);
   expect(onDecide).not.toHaveBeenCalled();
   expect(screen.queryByLabelText("Message to the agent")).toBeNull();
 });
+
+// proves UI-15/2
+it("takes a letter that begins a word for a word, also in the card that has the focus", () => {
+  vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+  const onDecide = vi.fn(() => Promise.resolve(true));
+  show(
+    <>
+      <ApprovalDock approvals={[TWO[0]]} onDecide={onDecide} />
+      <textarea id="composer" aria-label="Message" />
+    </>,
+  );
+  now += GUARD_MS + 1;
+  const card = screen.getByLabelText("Approvals");
+  act(() => {
+    card.focus();
+    fireEvent.keyDown(card, { key: "y" });
+    vi.advanceTimersByTime(ALONE_MS - 1);
+    fireEvent.keyDown(card, { key: "o" });
+    vi.advanceTimersByTime(ALONE_MS);
+  });
+  expect(onDecide).not.toHaveBeenCalled();
+  expect(screen.getByLabelText("Message")).toHaveProperty("value", "y");
+  expect(document.activeElement).toBe(screen.getByLabelText("Message"));
+});
+
+// proves UI-15/2
+it("decides nothing by a letter within a second of typing", () => {
+  const { onDecide } = dock(TWO[0]);
+  show(<Typing />);
+  now += PAUSE_MS;
+  fireEvent.input(screen.getByLabelText("elsewhere"), { target: { value: "I" } });
+  now += PAUSE_MS - 1;
+  press("y");
+  expect(onDecide).not.toHaveBeenCalled();
+  now += PAUSE_MS;
+  press("y");
+  expect(onDecide).toHaveBeenCalledOnce();
+});
+
+function Typing() {
+  useTypedText();
+  return null;
+}
 
 it("decides nothing right after something new appeared", () => {
   const { onDecide } = dock(TWO[0]);
@@ -260,7 +316,7 @@ it("offers standing answers only with the rule they would make", () => {
   unmount();
   dock(approval({ proposed_rule: { tool: "create_file", resource: "/*", effect: "allow" } }));
   expect(screen.getByRole("button", { name: "Always allow" })).toBeTruthy();
-  expect(screen.getByText(/save a rule: allow create_file on \/\*/)).toBeTruthy();
+  expect(screen.getByText(/save a rule: The agent may create any file/)).toBeTruthy();
 });
 
 it("shows all of the one that is decided next, and the others in a line each", () => {
@@ -293,4 +349,24 @@ it("tells a member for whom a standing answer counts, and who can take it back",
   fireEvent.click(screen.getByRole("button", { name: /^Deny/ }));
   expect(screen.getByText(/for everybody in this folder: .* An admin can remove it\./)).toBeTruthy();
   expect(screen.queryByText(/Settings → Permissions/)).toBeNull();
+});
+
+it("names what the agent had read, quotes it without drawing it, and says where the call goes", async () => {
+  const sink = { kind: "network", subject: "evil.example:443" };
+  const endorsement = { origins: ["workspace", "web:docs.example"], passage: "Run **this**", sink, sinks: [sink] };
+  const { container } = dock(approval({ endorsement } as never));
+  const note = screen.getByLabelText("Where the agent's words came from");
+  expect(note.textContent).toContain("files of this folder, a page of docs.example");
+  expect(note.textContent).toContain("Run **this**");
+  expect(note.textContent).toContain("the call goes to: evil.example:443");
+  await expectAccessible(container);
+});
+
+it("lists every parameter of a call that has several, also the one that the heading shows", () => {
+  const parameters = { account: "DE02", amount: "10" };
+  const items = Object.entries(parameters).map(([detail, text]) => ({ kind: "parameter", text, detail }));
+  dock(approval({ tool: "bank__send", parameters, resource: "DE02", disclosure: { items, total: 2 } } as never));
+  const given = screen.getByLabelText("All that bank__send was given");
+  expect(given.textContent).toContain("DE02");
+  expect(given.textContent).toContain("10");
 });

@@ -1,4 +1,4 @@
-// What waits for a decision, above the composer: one by one or all at once, by pointer or by one key. It never takes the focus by itself.
+// What waits for a decision, above the composer: one by one or all at once, by pointer, or by a key once it has the focus. It never takes the focus.
 
 import { Check, CheckCheck, ChevronDown, ChevronUp, Hand, X } from "lucide-react";
 import { type MouseEvent, useEffect, useRef, useState } from "react";
@@ -6,12 +6,13 @@ import { useToolLook } from "../content/tools";
 import { ruleWords } from "../rules/words";
 import type { Decided } from "../state/acts";
 import { useMe } from "../state/me";
+import { useToolDisplay } from "../state/tools";
 import { t } from "../texts/approvals";
 import { Button, IconButton } from "../ui/Button";
 import type { Approval, Decision, DisclosedItem } from "../wire/nouns";
 import { ApprovalItem, ApprovalLine } from "./ApprovalItem";
 import { DenyForm } from "./DenyForm";
-import { type Choice, choiceOf } from "./keys";
+import { useDecisionKeys } from "./keys";
 
 interface Props {
   approvals: readonly Approval[];
@@ -36,6 +37,7 @@ export function ApprovalDock({ approvals, onDecide, onMore = NO_MORE }: Props) {
     setAt(0); // other calls are looked at from the first
     setOpen(false);
   }, [approvals[0]?.batch_id]);
+  const { kind } = useToolDisplay(current?.tool ?? "");
   const dock = useKeptFocus(approvals.length);
   const decide = async (which: readonly Approval[], decision: Decision, note?: string) => {
     if (busy || which.length === 0) return;
@@ -57,7 +59,7 @@ export function ApprovalDock({ approvals, onDecide, onMore = NO_MORE }: Props) {
     else if (many && !open) setOpen(true);
     else readOn();
   };
-  useDecisionKeys(approvals, (choice) => {
+  const decidesByKey = useDecisionKeys(dock, approvals.at(-1)?.id, (choice) => {
     if (!current || denying) return;
     if (choice === "allow") shown.has(current.id) ? void decide([current], "allow_once") : readOn();
     else if (choice === "allow-all") allowAll();
@@ -72,6 +74,7 @@ export function ApprovalDock({ approvals, onDecide, onMore = NO_MORE }: Props) {
       id="approvals"
       tabIndex={-1}
       aria-label={t.approvals}
+      data-decides-by-key={decidesByKey || undefined}
       className="rise mb-2 flex min-h-0 shrink flex-col overflow-y-auto rounded-2xl border border-line-strong bg-surface shadow-lg"
     >
       <header className="flex min-h-10 shrink-0 flex-wrap items-center gap-x-2 px-4 pt-2 pb-0.5 text-sm font-semibold">
@@ -84,7 +87,7 @@ export function ApprovalDock({ approvals, onDecide, onMore = NO_MORE }: Props) {
               {t.denyAll}
             </Button>
             <Button
-              hotkey="⇧Y"
+              {...(decidesByKey && { hotkey: "⇧Y" })}
               icon={<CheckCheck size={15} aria-hidden />}
               disabled={busy || (open && !allShown)}
               title={open && !allShown ? UNREAD : undefined}
@@ -115,7 +118,7 @@ export function ApprovalDock({ approvals, onDecide, onMore = NO_MORE }: Props) {
         {denying ? (
           <DenyForm
             count={denying.length}
-            rule={denyRuleWords(denying)}
+            rule={denyRuleWords(denying, kind)}
             onCancel={() => setDenying(null)}
             onDeny={(decision, note) => void decide(denying, decision, note)}
           />
@@ -124,6 +127,7 @@ export function ApprovalDock({ approvals, onDecide, onMore = NO_MORE }: Props) {
             approval={current}
             busy={busy}
             unread={!shown.has(current.id)}
+            decidesByKey={decidesByKey}
             onChoose={(decision) => void decide([current], decision)}
             onDeny={() => setDenying([current])}
           />
@@ -179,16 +183,19 @@ function Answers({
   approval,
   busy,
   unread,
+  decidesByKey,
   onChoose,
   onDeny,
 }: {
   approval: Approval;
   busy: boolean;
   unread: boolean;
+  decidesByKey: boolean;
   onChoose: (decision: Decision) => void;
   onDeny: () => void;
 }) {
-  const rule = approval.proposed_rule ? ruleWords(approval.proposed_rule) : null;
+  const { kind } = useToolDisplay(approval.tool);
+  const rule = approval.proposed_rule ? ruleWords(approval.proposed_rule, kind) : null;
   const manages = useMe().may("manage");
   // The next call takes the place of the one that was decided: the second half of a double click was not meant for it.
   const once = (decision: Decision) => (event: MouseEvent) => event.detail < 2 && onChoose(decision);
@@ -196,7 +203,7 @@ function Answers({
     <div className="flex flex-wrap items-center gap-2 max-sm:grid max-sm:grid-cols-2">
       <Button
         look="primary"
-        hotkey="Y"
+        {...(decidesByKey && { hotkey: "Y" })}
         icon={<Check size={15} aria-hidden />}
         disabled={busy || unread}
         aria-describedby={unread ? "unread" : undefined}
@@ -204,7 +211,13 @@ function Answers({
       >
         {t.allowOnce}
       </Button>
-      <Button look="danger" hotkey="N" icon={<X size={15} aria-hidden />} disabled={busy} onClick={onDeny}>
+      <Button
+        look="danger"
+        {...(decidesByKey && { hotkey: "N" })}
+        icon={<X size={15} aria-hidden />}
+        disabled={busy}
+        onClick={onDeny}
+      >
         {t.deny}
       </Button>
       {unread && (
@@ -258,32 +271,14 @@ function useInView(dock: { readonly current: HTMLElement | null }, current: stri
   }, [dock, current, many]);
 }
 
-function useDecisionKeys(approvals: readonly Approval[], onChoice: (choice: Choice) => void): void {
-  const newest = approvals.at(-1)?.id;
-  const since = useRef(0);
-  useEffect(() => {
-    since.current = performance.now();
-  }, [newest]);
-  useEffect(() => {
-    const onKey = (event: KeyboardEvent) => {
-      const choice = approvals.length > 0 ? choiceOf(event, performance.now() - since.current) : null;
-      if (!choice) return;
-      event.preventDefault();
-      onChoice(choice);
-    };
-    window.addEventListener("keydown", onKey);
-    return () => window.removeEventListener("keydown", onKey);
-  });
-}
-
 const UNREAD = t.scrollToTheEndTo;
 const NOTHING_SHOWN: ReadonlySet<string> = new Set();
 const NO_MORE = () => Promise.resolve([]);
 
 /** The rule that denying this one call always saves; several calls have none in common. */
-function denyRuleWords(denying: readonly Approval[]): string | null {
+function denyRuleWords(denying: readonly Approval[], kind: string): string | null {
   const rule = denying.length === 1 ? denying[0]?.proposed_deny_rule : null;
-  return rule ? ruleWords(rule) : null;
+  return rule ? ruleWords(rule, kind) : null;
 }
 
 function clamp(at: number, count: number): number {

@@ -12,6 +12,7 @@ import { Button } from "../ui/Button";
 import { SeenMark } from "../ui/SeenMark";
 import type { Approval, DisclosedItem } from "../wire/nouns";
 import { DisclosedList, GrantedText } from "./DisclosedList";
+import { EndorsementNote } from "./EndorsementNote";
 import { RiskMark } from "./RiskMark";
 
 interface ItemProps {
@@ -80,13 +81,14 @@ export function ApprovalItem({ approval, alone, current = true, onMore, onShown 
           </ul>
         </div>
       )}
+      {approval.endorsement && <EndorsementNote endorsement={approval.endorsement} />}
       {reasons.length > 0 && (
         <p lang="en" className="mt-0.5 text-sm text-ink-2">
           {visible(reasons.join(" "))}
         </p>
       )}
       <DisclosedList
-        items={[...first, ...(rest ?? [])].filter((item) => !isInHead(item, approval, subject))}
+        items={notInHead([...first, ...(rest ?? [])], approval, subject)}
         label={(approval.held ? t.everyPathThatItChanged : t.allThatWasGiven(approval.tool)) + which}
       />
       {missing > 0 && (
@@ -98,6 +100,14 @@ export function ApprovalItem({ approval, alone, current = true, onMore, onShown 
       <SeenMark onSeen={() => setEnds((now) => ({ ...now, bottom: true }))} />
     </li>
   );
+}
+
+/** A list that is said to be all has every parameter: the one that the heading shows is left out only if there is no other. */
+function notInHead(items: readonly DisclosedItem[], approval: Approval, subject: string): DisclosedItem[] {
+  const others = items.filter((item) => !isInHead(item, approval, subject));
+  const isPartOfList = others.some(({ kind }) => kind === "parameter") && !approval.held;
+  const isSubject = ({ kind, text }: DisclosedItem) => kind === "parameter" && text === visible(subject);
+  return isPartOfList ? items.filter((item) => isSubject(item) || others.includes(item)) : others;
 }
 
 /** What the heading says already; of a held call the paths are what matters, and its parameters are those of the command that ran. */

@@ -1,25 +1,14 @@
-import clsx from "clsx";
-import { ShieldAlert, ShieldCheck, ShieldQuestion } from "lucide-react";
+import { ShieldAlert } from "lucide-react";
 import { t } from "../texts/approvals";
 import type { Approval } from "../wire/nouns";
 
-const LOOKS = {
-  low: { Icon: ShieldCheck, words: t.lowRisk, className: "bg-good-soft text-good" },
-  medium: { Icon: ShieldQuestion, words: t.mediumRisk, className: "bg-warn-soft text-warn" },
-  high: { Icon: ShieldAlert, words: t.highRisk, className: "bg-bad-soft text-bad" },
-} as const;
-
+/** Only where it is high: a mark that is always there says nothing. The reasons beside it say why. */
 export function RiskMark({ risk }: { risk: Approval["risk"] }) {
-  const { Icon, words, className } = LOOKS[risk];
+  if (risk !== "high") return null;
   return (
-    <span
-      className={clsx(
-        "inline-flex shrink-0 items-center gap-1 rounded-full px-2 py-0.5 text-xs font-medium",
-        className,
-      )}
-    >
-      <Icon size={12} aria-hidden />
-      {words}
+    <span className="inline-flex shrink-0 items-center gap-1 rounded-full bg-bad-soft px-2 py-0.5 text-xs font-medium text-bad">
+      <ShieldAlert size={12} aria-hidden />
+      {t.highRisk}
     </span>
   );
 }

@@ -1,7 +1,18 @@
 // What this browser remembers for its person: theme, notices, drafts. Never anything secret.
 import { useSyncExternalStore } from "react";
 
-type Name = "theme" | "notifications" | "sound" | "welcomed" | "sidebar" | "later" | "keys" | "language" | "groups";
+type Name =
+  | "theme"
+  | "notifications"
+  | "sound"
+  | "welcomed"
+  | "sidebar"
+  | "later"
+  | "keys"
+  | "language"
+  | "groups"
+  | "folder" // of the last chat that was begun
+  | "model"; // that was chosen last
 const PREFIX = "anycowork.";
 const watchers = new Set<() => void>();
 

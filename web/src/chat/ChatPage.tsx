@@ -45,7 +45,7 @@ interface Props {
   onSidebar: () => void;
 }
 
-type Open = "rename" | "remove" | "checkpoints" | "audit" | "model" | null;
+type Open = "rename" | "remove" | "checkpoints" | "restore" | "audit" | "model" | null;
 
 export default function ChatPage({ chatId, messageId, onSidebar }: Props) {
   const live = useLive();
@@ -64,6 +64,7 @@ export default function ChatPage({ chatId, messageId, onSidebar }: Props) {
   const stop = useCallback(() => void attempt(acts.stop(chatId)), [chatId]);
   const compare = useCallback(() => setDialog("audit"), []);
   const checkpoints = useCallback(() => setDialog("checkpoints"), []);
+  const restore = useCallback(() => setDialog("restore"), []);
   useHotkeys({
     stop,
     composer: focusComposer,
@@ -119,6 +120,7 @@ export default function ChatPage({ chatId, messageId, onSidebar }: Props) {
             onStop={stop}
             onCompare={compare}
             onCheckpoints={checkpoints}
+            onRestore={restore}
             onModel={(model) => (model ? void change({ model }) : setDialog("model"))}
           />
         ) : (
@@ -195,8 +197,9 @@ function Opening() {
 function Looks({ view, open, onClose }: { view: ChatView; open: Open; onClose: () => void }) {
   return (
     <Suspense fallback={null}>
-      {open === "checkpoints" && (
+      {(open === "checkpoints" || open === "restore") && (
         <Checkpoints
+          newest={open === "restore"}
           chatId={view.id}
           messages={view.messages}
           open

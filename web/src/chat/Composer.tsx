@@ -7,11 +7,12 @@ import { useCommandSuggestions } from "../composer/commandSuggestions";
 import { type CommandName, commandIn, completionContextAt } from "../composer/inputSyntax";
 import { useMentionSuggestions } from "../composer/mentionSuggestions";
 import { SuggestionList, useSuggestionKeys } from "../composer/Suggestions";
+import { useConnection } from "../state/sidebar";
 import { t } from "../texts/chat";
 import { t as texts } from "../texts/composer";
 import { t as jobTexts } from "../texts/jobs";
 import { t as queueTexts } from "../texts/queue";
-import { isTyping, keysOf, matches, NAMES, shown } from "../ui/hotkeys";
+import { keysOf, shown } from "../ui/hotkeys";
 import { May } from "../ui/May";
 import { isThumb } from "../ui/narrow";
 import type { ChatState } from "../wire/nouns";
@@ -66,23 +67,14 @@ function recall(
   return null;
 }
 
-/** Words typed at nothing in particular are meant for the field; not while a letter might be a decision. */
-function useTyping(field: { readonly current: HTMLTextAreaElement | null }, state: ChatState): void {
+/** Who comes to the chat without having the focus elsewhere, as after sending its first message, types on here. */
+function useArrivingFocus(field: { readonly current: HTMLTextAreaElement | null }, chatId: string): void {
   useEffect(() => {
-    if (state !== "idle" && state !== "running") return;
-    const onKey = (event: globalThis.KeyboardEvent) => {
-      const plain = event.key.length === 1 && event.key !== " " && !event.ctrlKey && !event.metaKey && !event.altKey;
-      if (!plain || isTyping(event) || !atNothing(event.target) || NAMES.some((name) => matches(event, keysOf(name))))
-        return;
-      field.current?.focus(); // before the letter arrives, which then goes there
-    };
-    window.addEventListener("keydown", onKey);
-    return () => window.removeEventListener("keydown", onKey);
-  }, [field, state]);
-}
-
-function atNothing(target: EventTarget | null): boolean {
-  return target instanceof Element && target.matches("body, #main, [role='log'] > *");
+    const at = document.activeElement;
+    if (isThumb() || (at && at !== document.body && at.id !== "main")) return;
+    field.current?.focus({ preventScroll: true });
+    field.current?.setSelectionRange(field.current.value.length, field.current.value.length);
+  }, [field, chatId]);
 }
 
 export function Composer(props: Props) {
@@ -98,6 +90,7 @@ export function Composer(props: Props) {
     keepDraft(chatId, next);
   };
   const idle = state === "idle";
+  const lost = useConnection() === "reconnecting";
   // The answer may come after the agent began: what is typed by then is another message.
   const sending = leaving !== null && (idle || leaving === words);
   const [caret, setCaret] = useState(words.length);
@@ -144,7 +137,7 @@ export function Composer(props: Props) {
       field.current?.blur(); // the keyboard on the screen would cover what comes
     else field.current?.focus();
   };
-  useTyping(field, state);
+  useArrivingFocus(field, chatId);
   const remove = (key: string) => {
     attached.remove(key);
     if (!isThumb()) field.current?.focus(); // the button that had it is gone
@@ -275,8 +268,8 @@ export function Composer(props: Props) {
         </div>
         {!idle && (
           <p id="composer-state" className="px-2.5 pb-1 text-xs text-ink-3">
-            {WAITING[state]}
-            {state === "awaiting_approval" && (
+            {lost ? t.notKnownWhatItDoes : WAITING[state]}
+            {state === "awaiting_approval" && !lost && (
               <span className="max-sm:hidden"> {t.byKeyGoesThereThen(shown(keysOf("approvals")))}</span>
             )}
           </p>

@@ -2,8 +2,9 @@ import { fireEvent, screen } from "@testing-library/react";
 import { expect, test, vi } from "vitest";
 import { Card } from "../messages/Card";
 import { continuable, opened, reduceAll } from "../state/reduce";
+import { planInHand } from "../state/standing";
 import { event, expectAccessible, message, show } from "../testing/render";
-import type { OpenChat } from "../wire/nouns";
+import type { Message, OpenChat } from "../wire/nouns";
 import { ContinueCard } from "./ContinueCard";
 
 const chat = {
@@ -16,7 +17,9 @@ const chat = {
 
 test("a turn that stopped is continued by a click or a key", async () => {
   const goOn = vi.fn();
-  const { container } = show(<ContinueCard reason="limit" busy={false} onContinue={goOn} onCompact={() => {}} />);
+  const { container } = show(
+    <ContinueCard reason="limit" busy={false} onContinue={goOn} onCompact={() => {}} onDismiss={() => {}} />,
+  );
   fireEvent.click(screen.getByRole("button", { name: "Continue" }));
   fireEvent.keyDown(window, { key: "c", code: "KeyC", altKey: true });
   expect(goOn).toHaveBeenCalledTimes(2);
@@ -26,7 +29,9 @@ test("a turn that stopped is continued by a click or a key", async () => {
 
 test("a full context offers both ways, and says so when it is opened later too", async () => {
   const [goOn, compact] = [vi.fn(), vi.fn()];
-  const { container } = show(<ContinueCard reason="limit" full busy={false} onContinue={goOn} onCompact={compact} />);
+  const { container } = show(
+    <ContinueCard reason="limit" full busy={false} onContinue={goOn} onCompact={compact} onDismiss={() => {}} />,
+  );
   fireEvent.click(screen.getByRole("button", { name: "Compact" }));
   fireEvent.click(screen.getByRole("button", { name: "Continue" }));
   expect([goOn.mock.calls.length, compact.mock.calls.length]).toEqual([1, 1]);
@@ -39,6 +44,18 @@ test("a full context offers both ways, and says so when it is opened later too",
   const stopped = { turn_id: "t1", reason: "limit", code: "context_full", message: "…" };
   const later = opened({ ...chat, state: "idle", continuable: stopped } as OpenChat, [], [], 5);
   expect([watched, later].map((view) => continuable(view)?.full)).toEqual([true, true]);
+});
+
+test.each([
+  ["limit", "Dismiss"],
+  ["blocked", "Drop plan"],
+] as const)("what stopped by %s can be dropped, by a press alone", (reason, name) => {
+  const drop = vi.fn();
+  show(<ContinueCard reason={reason} busy={false} onContinue={() => {}} onCompact={() => {}} onDismiss={drop} />);
+  fireEvent.keyDown(window, { key: "Escape" });
+  expect(drop).not.toHaveBeenCalled();
+  fireEvent.click(screen.getByRole("button", { name }));
+  expect(drop).toHaveBeenCalledOnce();
 });
 
 test.each(["limit", "interrupted", "blocked"] as const)(
@@ -65,6 +82,14 @@ test("a chat that is opened later says the same as one that was watched", () => 
     5,
   );
   expect(continuable(later)?.reason).toBe("limit");
+});
+
+test("a plan that was dropped is no longer in hand, until the next message", () => {
+  const request = message({ id: "r", role: "user", payload: { plan_id: "p" } as never });
+  const dropped = message({ id: "d", role: "system", payload: { dismissed: "t1" } as never });
+  const later = message({ id: "n", role: "user", payload: { plan_id: "q" } as never });
+  const inHand = (...messages: Message[]) => planInHand(opened(chat, messages, [], 0));
+  expect([inHand(request), inHand(request, dropped), inHand(request, dropped, later)]).toEqual(["p", null, "q"]);
 });
 
 test("a limit is a note, not an error", () => {

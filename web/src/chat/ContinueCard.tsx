@@ -1,4 +1,4 @@
-import { CirclePause, FoldVertical, Play } from "lucide-react";
+import { CirclePause, FoldVertical, Play, X } from "lucide-react";
 import type { Stopped } from "../state/reduce";
 import { t } from "../texts/chat";
 import { t as composer } from "../texts/composer";
@@ -18,6 +18,7 @@ export function ContinueCard({
   busy,
   onContinue,
   onCompact,
+  onDismiss,
 }: {
   reason: Stopped["reason"];
   /** The model's context is full: then compacting is what helps most. */
@@ -25,6 +26,7 @@ export function ContinueCard({
   busy: boolean;
   onContinue: () => void;
   onCompact: () => void;
+  onDismiss: () => void;
 }) {
   const [title, sentence] = full ? [composer.contextFull, composer.contextFullAbout] : WORDS[reason];
   useHotkeys(busy ? {} : { continue: onContinue });
@@ -58,6 +60,16 @@ export function ContinueCard({
         title={t.continue(shown(keysOf("continue")))}
       >
         {t.continue2}
+      </Button>
+      <Button
+        needs="POST /context/{chat_id}/dismiss"
+        look="quiet"
+        icon={<X size={15} aria-hidden />}
+        disabled={busy}
+        onClick={onDismiss}
+        title={reason === "blocked" ? t.dropPlanAbout : t.dismissAbout}
+      >
+        {reason === "blocked" ? t.dropPlan : t.dismiss}
       </Button>
     </section>
   );

@@ -1,10 +1,12 @@
 // What was said and done in a chat, what waits for the person, and where to write.
 
+import { type QueryClient, useQueryClient } from "@tanstack/react-query";
 import { lazy, Suspense, useCallback, useEffect, useMemo, useState } from "react";
 import { ApprovalDock } from "../approvals/ApprovalDock";
 import { AutonomyOffer } from "../autonomy/AutonomyOffer";
 import { focusComposer } from "../composer/focusComposer";
 import type { CallStanding } from "../content/StatusMark";
+import { useEvidence } from "../content/TurnEvidence";
 import { JobDock } from "../jobs/JobDock";
 import { Card } from "../messages/Card";
 import { WorkCard } from "../messages/WorkCard";
@@ -19,14 +21,16 @@ import { usePlanDisclosure, useRoles, useSees } from "../state/queries";
 import { type Autonomy, type ChatView, continuable } from "../state/reduce";
 import { concernsThePerson, type Row, rowsOf, withDrafts, withPrinted } from "../state/rows";
 import { isOrder, type Runs, runInHand, runOf, runsOf } from "../state/runs";
-import { callStanding, openPlan, planInHand, planStanding, questionStanding } from "../state/standing";
+import { callStanding, openPlan, planInHand, planStanding, questionStanding, waitingCalls } from "../state/standing";
+import { knownKind } from "../state/tools";
 import { t } from "../texts/chat";
 import { type Send, useSending } from "../ui/sending";
 import { attempt, say } from "../ui/toasts";
-import { type Message, type PlanEdits, readPictures } from "../wire/nouns";
+import { type Answer, type Message, type PlanEdits, readPictures } from "../wire/nouns";
 import { RunLine } from "../workflows/RunLine";
 import { Composer } from "./Composer";
 import { ContinueCard } from "./ContinueCard";
+import { FindBar } from "./FindBar";
 import { Hint } from "./Hint";
 import { InstructionsLine } from "./InstructionsLine";
 import { QueuedMessages } from "./QueuedMessages";
@@ -38,6 +42,7 @@ import { TurnChanges } from "./TurnChanges";
 import { Working } from "./Working";
 
 const NewJobDialog = lazy(() => import("../jobs/NewJobDialog"));
+const RememberDialog = lazy(() => import("./RememberDialog"));
 
 interface Props {
   view: ChatView;
@@ -47,12 +52,14 @@ interface Props {
   onStop: () => void;
   onCompare: () => void;
   onCheckpoints: () => void;
+  onRestore: () => void;
   onModel: (model: string | null) => void;
 }
 
 export function Conversation(props: Props) {
-  const { view, target, onSwitch, onAutonomy, onStop, onCompare, onCheckpoints, onModel } = props;
+  const { view, target, onSwitch, onAutonomy, onStop, onCompare, onCheckpoints, onRestore, onModel } = props;
   const me = useMe();
+  const queries = useQueryClient();
   const [writes, decides] = [
     mayDo(me, "POST /context/{chat_id}/messages"),
     mayDo(me, "POST /context/{chat_id}/approvals"),
@@ -70,6 +77,8 @@ export function Conversation(props: Props) {
   const [sending, send] = useSending();
   const [revised, setRevised] = useState<string | null>(null); // the plan that the person wants changed
   const [newJob, setNewJob] = useState<{ request: string; started: () => void } | null>(null);
+  const [note, setNote] = useState<string | null>(null); // what is to be remembered
+  const remembers = useMay("POST /context/{chat_id}/memory");
   const revising = revised !== null && revised === openPlan(view);
   const revise = useCallback(() => {
     setRevised(openPlan(useLive.getState().view ?? view));
@@ -77,13 +86,14 @@ export function Conversation(props: Props) {
   }, [view]);
   const render = useRows(view, runs, onCompare, revise, sending, send);
   const run = runInHand(runs, view.state);
+  const evidence = useEvidence(view);
   const tail = (
     <div className="space-y-2">
-      {view.state === "idle" && <TurnChanges messages={view.messages} onBack={onCheckpoints} />}
+      {view.state === "idle" && <TurnChanges messages={view.messages} evidence={evidence} onRestore={onRestore} />}
       {mayDo(me, "PATCH /context/{chat_id}") && <AutonomyOffer view={view} onChoose={onAutonomy} />}
       {run && <RunLine run={run} waits={view.state !== "running"} />}
       {view.state === "running" && view.drafts.length === 0 ? (
-        <Working role={view.role} since={view.turn?.startedAt ?? null} retry={view.retry} />
+        <Working role={view.role} since={view.turn?.startedAt ?? null} retry={view.retry} stepsLeft={view.stepsLeft} />
       ) : (
         <>
           {mayDo(me, "POST /context/{chat_id}/continue") && continuable(view) && (
@@ -98,6 +108,7 @@ export function Conversation(props: Props) {
                   await acts.continueTurn(view.id);
                 })
               }
+              onDismiss={() => void send("continue", () => acts.dismiss(view.id))}
             />
           )}
           {writes && (
@@ -117,6 +128,7 @@ export function Conversation(props: Props) {
   const sent = useMemo(() => view.messages.filter(isOwn).map(({ content }) => content), [view.messages]);
   return (
     <>
+      <FindBar chatId={view.id} messages={view.messages} onEarlier={hasEarlier ? () => void loadEarlier() : null} />
       <Transcript
         rows={rows}
         first={view.messages[0]?.id ?? null}
@@ -137,7 +149,9 @@ export function Conversation(props: Props) {
           <ApprovalDock
             approvals={view.approvals}
             onMore={({ id, disclosure }) => acts.restOfDisclosure(view.id, id, disclosure.items.length)}
-            onDecide={(decisions) => attempt(acts.decide(view.id, decisions).then((rules) => tellKept(rules, manages)))}
+            onDecide={(decisions) =>
+              attempt(acts.decide(view.id, decisions).then((rules) => tellKept(rules, manages, queries)))
+            }
           />
         )}
         {writes ? (
@@ -159,12 +173,19 @@ export function Conversation(props: Props) {
               onSend={(words, images, files) => attempt(acts.send(view.id, words, images, files))}
               onQueue={(words, when) => attempt(acts.queue(view.id, words, when))}
               onStop={onStop}
-              onCommand={(command, text) => doCommand(view, command, text, { onSwitch, onCheckpoints, onModel })}
+              onCommand={(command, text) =>
+                doCommand(view, command, text, { onSwitch, onCheckpoints, onModel, onRemember: setNote })
+              }
               onJob={(request, started) => setNewJob({ request, started })}
             />
           </>
         ) : (
           <ReadOnlyNote waiting={decides ? 0 : view.approvals.length} />
+        )}
+        {remembers && note !== null && (
+          <Suspense fallback={null}>
+            <RememberDialog chatId={view.id} note={note} onClose={() => setNote(null)} />
+          </Suspense>
         )}
         {newJob && mayDo(me, "POST /context/{chat_id}/jobs") && (
           <Suspense fallback={null}>
@@ -185,8 +206,8 @@ export function Conversation(props: Props) {
 }
 
 /** A standing answer is said with every rule that it made, and the way to take them back. */
-function tellKept(rules: readonly unknown[], manages: boolean): void {
-  const words = keptWords(rules);
+function tellKept(rules: readonly unknown[], manages: boolean, queries: QueryClient): void {
+  const words = keptWords(rules, (tool) => knownKind(queries, tool));
   const toRules = { label: t.rules, run: () => (location.hash = "#/settings/permissions") };
   if (words) say(words, "info", manages ? toRules : undefined);
 }
@@ -203,7 +224,7 @@ function useRows(
   const approves = useMay("POST /context/{chat_id}/plans/{message_id}/approve");
   const answers = useMay("POST /context/{chat_id}/questions/{message_id}/answer");
   const thinking = useLive((live) => live.thinking);
-  const waiting = useMemo(() => new Set(view.approvals.map(({ tool_call_id }) => tool_call_id)), [view.approvals]);
+  const waiting = useMemo(() => waitingCalls(view), [view.approvals]);
   const standing = (callId: string): CallStanding => callStanding(view, waiting, callId);
   const decidedBy = (callId: string) => view.decided[callId]?.by ?? "";
   const disclosure = usePlanDisclosure(view.id, openPlan(view));
@@ -214,7 +235,7 @@ function useRows(
     [view.id, hash, send],
   );
   const answer = useCallback(
-    (id: string, given: { value: string } | { custom: string }) => void send(id, () => acts.answer(view.id, id, given)),
+    (id: string, given: Answer) => void send(id, () => acts.answer(view.id, id, given)),
     [view.id, send],
   );
   return (row) => {

@@ -1,18 +1,18 @@
 import {
   Archive,
   ArchiveRestore,
-  Bot,
+  Coins,
+  Cpu,
   Download,
   Ellipsis,
   FolderClosed,
   FolderTree,
-  Gauge,
+  GitCompareArrows,
   History,
   Pencil,
   Pin,
   PinOff,
   Printer,
-  Scale,
   SquareTerminal,
   Trash2,
   WifiOff,
@@ -73,6 +73,10 @@ const EXPORTS: readonly (readonly [ExportFormat, string])[] = [
   ["html", list.exportHtml],
 ];
 
+// With its name where there is room for it; else the name is its tip.
+const WIDE = "gap-1.5 @6xl:!w-auto @6xl:px-2.5";
+const WIDE_NAME = "hidden text-sm @6xl:inline";
+
 /** Where room is scarce the title and the role keep theirs: the model and how much asks stand first in the menu, what was used last. */
 export function Header(props: Props) {
   const { data: usage } = useUsage(props.chatId, props.spent, props.model);
@@ -131,17 +135,20 @@ export function Header(props: Props) {
       {!narrow && (
         <>
           {reads && (
-            <IconButton label={files.showFiles} onClick={props.onFiles}>
+            <IconButton label={files.showFiles} onClick={props.onFiles} className={WIDE}>
               <FolderTree size={17} aria-hidden />
+              <span className={WIDE_NAME}>{files.showFiles}</span>
             </IconButton>
           )}
           {commands && (
-            <IconButton label={terminal.showTerminal} onClick={props.onTerminal} className="@max-2xl:hidden">
+            <IconButton label={terminal.showTerminal} onClick={props.onTerminal} className={`@max-2xl:hidden ${WIDE}`}>
               <SquareTerminal size={17} aria-hidden />
+              <span className={WIDE_NAME}>{terminal.showTerminal}</span>
             </IconButton>
           )}
-          <IconButton label={t.checkpoints} onClick={props.onCheckpoints} className="@max-2xl:hidden">
+          <IconButton label={t.checkpoints} onClick={props.onCheckpoints} className={`@max-2xl:hidden ${WIDE}`}>
             <History size={17} aria-hidden />
+            <span className={WIDE_NAME}>{t.checkpoints}</span>
           </IconButton>
         </>
       )}
@@ -152,6 +159,7 @@ export function Header(props: Props) {
           <button
             type="button"
             aria-label={t.moreAboutThisChat}
+            title={t.moreAboutThisChat}
             className="inline-flex size-9 shrink-0 items-center justify-center rounded-lg text-ink-2 hover:bg-sunken thumb:size-11"
           >
             <Ellipsis size={18} aria-hidden />
@@ -161,7 +169,7 @@ export function Header(props: Props) {
         {narrow && changes && (
           <>
             <MenuItem onSelect={() => setPicking(true)}>
-              <Bot size={15} aria-hidden className="shrink-0" />{" "}
+              <Cpu size={15} aria-hidden className="shrink-0" />{" "}
               <span className="min-w-0 break-all">{t.model(model)}</span>
             </MenuItem>
             {props.autonomy && <AutonomyChoice autonomy={props.autonomy} onChoose={props.onAutonomy} />}
@@ -182,8 +190,13 @@ export function Header(props: Props) {
           <History size={15} aria-hidden /> {t.checkpoints}
         </MenuItem>
         <MenuItem onSelect={props.onCompare}>
-          <Scale size={15} aria-hidden /> {t.planAgainstActual}
+          <GitCompareArrows size={15} aria-hidden /> {t.planAgainstActual}
         </MenuItem>
+        {used && (
+          <MenuItem onSelect={() => setLooking(true)}>
+            <Coins size={15} aria-hidden /> {t.usedInThisChat(used)}
+          </MenuItem>
+        )}
         {changes && (
           <>
             <MenuItem onSelect={props.onRename}>
@@ -215,11 +228,6 @@ export function Header(props: Props) {
               <Trash2 size={15} aria-hidden /> {t.deleteThisChat2}
             </MenuItem>
           </>
-        )}
-        {used && (
-          <MenuItem onSelect={() => setLooking(true)}>
-            <Gauge size={15} aria-hidden /> {t.usedInThisChat(used)}
-          </MenuItem>
         )}
       </Menu>
       <Suspense fallback={null}>

@@ -4,7 +4,7 @@ import { useQueryClient } from "@tanstack/react-query";
 import clsx from "clsx";
 import { ArrowUp } from "lucide-react";
 import { useRef, useState } from "react";
-import { draftOf, keepDraft } from "../browser/preferences";
+import { draftOf, keepDraft, preference } from "../browser/preferences";
 import { focusComposer } from "../composer/focusComposer";
 import { ModelButton } from "../models/ModelButton";
 import { lookOf } from "../roles/theme";
@@ -27,14 +27,20 @@ import { WorkspaceMenu } from "./WorkspaceMenu";
 const NEW = "new";
 
 export function Home({ onSidebar }: { onSidebar: () => void }) {
-  const [role, setRole] = useState("planner");
-  const [workspace, setWorkspace] = useState<string | null>(null);
-  const [model, setModel] = useState<string | null>(null);
+  const [role, setRole] = useState("actor");
+  const [chosenFolder, setFolder] = useState<string | null>(null);
+  const [chosenModel, setModel] = useState<string | null>(null);
   const [words, setWords] = useState(() => draftOf(NEW));
   const [busy, setBusy] = useState(false);
   const queries = useQueryClient();
   const { data: providers = [], isPending: asksWhoAnswers } = useProviders();
-  const asksWhere = [useWorkspaces().isPending, useSettings().isPending].includes(true);
+  const { data: workspaces = [], isPending: asksFolders } = useWorkspaces();
+  const asksWhere = [asksFolders, useSettings().isPending].includes(true);
+  // What was used last, as long as it is there; null is what the server uses by default.
+  const lastFolder = preference("folder");
+  const lastModel = preference("model");
+  const workspace = chosenFolder ?? (workspaces.some(({ root }) => root === lastFolder) ? lastFolder : null);
+  const model = chosenModel ?? (providers.some(({ name }) => lastModel?.split("/")[0] === name) ? lastModel : null);
   // Their names decide how wide and how high the row is: until they are known, it and what is below it only keep their place.
   const untilKnown = (asksWhoAnswers || asksWhere) && "invisible";
   const onlyGuide = providers.length > 0 && providers.every(({ kind }) => kind === "guide");
@@ -56,6 +62,8 @@ export function Home({ onSidebar }: { onSidebar: () => void }) {
     await attempt(
       opened().then(async (chat) => {
         await first(chat.id);
+        const typedSince = draftOf(NEW).startsWith(words) ? draftOf(NEW).slice(words.length) : "";
+        if (typedSince.trim()) keepDraft(chat.id, typedSince.trimStart()); // while the chat was made: it is another message
         write("");
         void queries.invalidateQueries({ queryKey: CHATS });
         location.hash = `#/chat/${chat.id}`;
@@ -118,14 +126,14 @@ export function Home({ onSidebar }: { onSidebar: () => void }) {
               />
               <div className={clsx("flex items-center justify-between gap-2", untilKnown)}>
                 <div className="flex min-w-0 flex-wrap items-center">
-                  <WorkspaceMenu workspace={workspace} onChoose={setWorkspace} />
+                  <WorkspaceMenu workspace={workspace} onChoose={setFolder} />
                   <ModelButton model={model} onChoose={setModel} named />
                 </div>
                 <button
                   type="submit"
                   aria-label={t.start}
                   disabled={busy || !words.trim()}
-                  className="inline-flex size-10 thumb:size-11 shrink-0 items-center justify-center rounded-xl bg-role-solid text-white transition-opacity disabled:opacity-35"
+                  className="inline-flex size-10 thumb:size-11 shrink-0 items-center justify-center rounded-xl bg-ink text-paper transition-opacity disabled:opacity-30"
                 >
                   <ArrowUp size={18} aria-hidden />
                 </button>

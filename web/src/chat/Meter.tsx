@@ -6,7 +6,7 @@ import { number } from "../texts/language";
 import type { components } from "../wire/api.gen";
 import { costOf, fillOf, money, short, tokensOf, usageWords } from "./usage";
 
-export type ChatUsage = components["schemas"]["ChatUsageShape"];
+export type ChatUsage = components["schemas"]["ChatUsageResponse"];
 
 export function Meter({ usage }: { usage: ChatUsage }) {
   const tokens = tokensOf(usage);

@@ -46,7 +46,7 @@ function Result({ result, onOpen }: { result: SearchResult; onOpen: () => void }
           </span>
         </span>
         <span dir="auto" className="line-clamp-2 break-words text-[13px]">
-          {result.parts.map((part, at) =>
+          {fromTheMatch(result.parts).map((part, at) =>
             part.match ? (
               <mark key={at} className="rounded-sm bg-warn-soft text-ink">
                 {part.text}
@@ -59,4 +59,14 @@ function Result({ result, onOpen }: { result: SearchResult; onOpen: () => void }
       </a>
     </li>
   );
+}
+
+const BEFORE = 24; // letters that fit before the match on a line of the list
+
+/** A snippet whose match is among its first words: only two lines of it are shown. Pure. */
+export function fromTheMatch(parts: SearchResult["parts"]): SearchResult["parts"] {
+  const [first, ...rest] = parts;
+  if (!first || first.match || rest.length === 0 || first.text.length <= BEFORE) return parts;
+  const tail = first.text.slice(-BEFORE);
+  return [{ ...first, text: `…${tail.slice(tail.indexOf(" ") + 1)}` }, ...rest];
 }

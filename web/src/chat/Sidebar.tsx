@@ -1,7 +1,8 @@
 import clsx from "clsx";
-import { Archive, ArrowLeft, Command, FolderTree, Network, Plus, Search, Settings } from "lucide-react";
+import { Archive, ArrowLeft, Command, Hand, ListTree, Network, Plus, Settings, TextSearch } from "lucide-react";
 import { Fragment, useDeferredValue, useMemo, useState } from "react";
 import { setPreference, usePreference } from "../browser/preferences";
+import { useWaitingJobs } from "../jobs/jobs";
 import { lookOf } from "../roles/theme";
 import { grouped } from "../state/chatGroups";
 import { useMe, useWording } from "../state/me";
@@ -19,6 +20,7 @@ import { May } from "../ui/May";
 import { ago } from "../ui/times";
 import type { Chat } from "../wire/nouns";
 import { serverNow } from "../wire/serverClock";
+import { ChatRowMenu } from "./ChatRowMenu";
 import { SearchResults } from "./SearchResults";
 import { StateMark } from "./StateMark";
 
@@ -65,7 +67,7 @@ export function Sidebar({ current, onLeave, onPalette }: Props) {
           </a>
         </May>
         <label className="flex min-h-9 thumb:min-h-11 items-center gap-2 rounded-lg px-3 text-sm outline-2 outline-transparent focus-within:bg-surface focus-within:outline-(--focus) hover:bg-surface">
-          <Search size={15} aria-hidden className="text-ink-3" />
+          <TextSearch size={15} aria-hidden className="text-ink-3" />
           <input
             type="search"
             aria-label={t.searchChats}
@@ -87,6 +89,7 @@ export function Sidebar({ current, onLeave, onPalette }: Props) {
         </div>
         <a href="#/jobs" onClick={onLeave} className={FOOT}>
           <Network size={16} aria-hidden /> {jobTexts.jobs}
+          <WaitingCount />
         </a>
         <a href="#/settings" onClick={onLeave} className={FOOT}>
           <Settings size={16} aria-hidden /> {t.settings}
@@ -102,13 +105,47 @@ export function Sidebar({ current, onLeave, onPalette }: Props) {
 const FOOT =
   "flex min-h-9 thumb:min-h-11 items-center gap-2.5 rounded-lg px-3 text-sm text-ink-2 hover:bg-surface hover:text-ink";
 
+function WaitingCount() {
+  const count = useWaitingJobs().length;
+  const waiting = useWording()(jobTexts.waiting, people.readers.waiting);
+  if (count === 0) return null;
+  return (
+    <span className="ml-auto rounded-full bg-warn-soft px-2 py-0.5 text-xs font-medium text-warn tabular-nums">
+      {count} <span className="sr-only">{waiting}</span>
+    </span>
+  );
+}
+
+/** A job whose changes wait to be reviewed or chosen from: no chat says so. */
+function WaitingJobs({ onOpen }: { onOpen: () => void }) {
+  const waiting = useWording()(jobTexts.waiting, people.readers.waiting);
+  return useReviews().map(({ id, request }) => (
+    <li key={id}>
+      <a
+        href={`#/jobs/${id}`}
+        onClick={onOpen}
+        title={request}
+        className="flex min-h-9 thumb:min-h-11 items-center gap-2 rounded-lg px-3 text-sm text-ink-2 hover:bg-surface hover:text-ink"
+      >
+        <Network size={14} aria-hidden className="shrink-0" />
+        <span className="min-w-0 flex-1 truncate">{request}</span>
+        <Hand size={14} aria-label={waiting} className="shrink-0 text-warn" />
+      </a>
+    </li>
+  ));
+}
+
+function useReviews() {
+  return useWaitingJobs().filter(({ status }) => status === "awaiting_commit");
+}
+
 /** Groups by date, or by folder. */
 function GroupingButton() {
   const by = usePreference("groups") === "workspace" ? "workspace" : "date";
   const label = by === "date" ? list.groupByWorkspace : list.groupByDate;
   return (
     <IconButton label={label} onClick={() => setPreference("groups", by === "date" ? "workspace" : "date")}>
-      <FolderTree size={16} aria-hidden />
+      <ListTree size={16} aria-hidden />
     </IconButton>
   );
 }
@@ -130,15 +167,23 @@ function ChatLists({ words, archived, current, onOpen }: Lists) {
   const all = [{ title, chats: waiting }, { title: list.pinned, chats: pinned }, ...groups].filter(
     (group) => group.chats.length > 0,
   );
+  const jobs = useReviews().length > 0 && !archived && !words;
   const empty = archived ? list.noArchivedChats : words ? list.nothingFound : t.noChatsYet;
   return (
     <ul className="min-h-0 flex-1 space-y-0.5 overflow-y-auto px-3 pb-3">
       {archived && <Heading>{list.archived}</Heading>}
+      {jobs && (
+        <>
+          <Heading>{title}</Heading>
+          <WaitingJobs onOpen={onOpen} />
+        </>
+      )}
       {all.map((group) => (
         <Fragment key={group.title}>
-          {(all.length > 1 || by === "workspace" || group.chats === waiting || group.chats === pinned) && (
-            <Heading>{group.title}</Heading>
-          )}
+          {!(jobs && group.chats === waiting) &&
+            (all.length > 1 || by === "workspace" || group.chats === waiting || group.chats === pinned) && (
+              <Heading>{group.title}</Heading>
+            )}
           {group.chats.map((chat) => (
             <ChatLine key={chat.id} chat={chat} current={chat.id === current} onOpen={onOpen} />
           ))}
@@ -180,14 +225,14 @@ function Skeleton() {
 function ChatLine({ chat, current, onOpen }: { chat: Chat; current: boolean; onOpen: () => void }) {
   const { Icon, colour, title } = lookOf(useRoles(), chat.config.agent_role);
   return (
-    <li>
+    <li className="group flex items-center gap-0.5">
       <a
         href={`#/chat/${chat.id}`}
         onClick={onOpen}
         title={chat.title}
         aria-current={current ? "page" : undefined}
         className={clsx(
-          "flex min-h-10 thumb:min-h-11 items-center gap-2.5 rounded-lg px-3 py-1.5 text-sm",
+          "flex min-h-10 thumb:min-h-11 min-w-0 flex-1 items-center gap-2.5 rounded-lg px-3 py-1.5 text-sm",
           current ? "bg-surface font-medium shadow-xs dark:bg-sunken" : "text-ink-2 hover:bg-surface/70 hover:text-ink",
         )}
       >
@@ -203,6 +248,7 @@ function ChatLine({ chat, current, onOpen }: { chat: Chat; current: boolean; onO
           <StateMark state={chat.state} waiting={chat.waiting ?? null} />
         )}
       </a>
+      <ChatRowMenu chat={chat} />
     </li>
   );
 }

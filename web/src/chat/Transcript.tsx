@@ -24,11 +24,14 @@ interface Props {
 }
 
 const NEAR_END = 80;
+const CARD = 240; // what stands at the end, as Continue, is not covered by the way to it
 const NEAR_START = 600;
 const TYPICAL = 100; // a row's height before it is known: too small a guess draws rows that nobody sees
 const AHEAD = 600; // px beyond the window in which rows are drawn: who scrolls fast meets rows whose height is known
 const UNFOLDING = 300; // ms after a click in which what grows is what was clicked
 const TAIL = "tail";
+// As wide as the composer below: beside a scroll bar the room that is kept for it at both sides belongs to the margin.
+const COLUMN = "mx-auto w-full max-w-3xl px-4 sm:max-w-[46.75rem] sm:px-3.5";
 const UPWARD = new Set(["ArrowUp", "PageUp", "Home", " "]);
 
 export function Transcript({ rows, first, hasEarlier, loadingEarlier, onEarlier, render, tail, target }: Props) {
@@ -51,8 +54,8 @@ export function Transcript({ rows, first, hasEarlier, loadingEarlier, onEarlier,
   const onScroll = (offset: number) => {
     const handle = list.current;
     if (!handle) return;
-    const end = handle.scrollSize - handle.viewportSize - offset < NEAR_END;
-    setAway(!sticking.scrolled(offset, end));
+    const left = handle.scrollSize - handle.viewportSize - offset;
+    setAway(!sticking.scrolled(offset, left < NEAR_END) && left >= CARD);
     place.note();
     more();
   };
@@ -92,11 +95,11 @@ export function Transcript({ rows, first, hasEarlier, loadingEarlier, onEarlier,
           onKeyDown={onKeyDown}
           onClick={onClick}
           tabIndex={0}
-          className="h-full outline-offset-[-2px] [&>*]:pointer-events-auto!"
+          className="h-full outline-offset-[-2px] sm:[scrollbar-gutter:stable_both-edges] [&>*]:pointer-events-auto!"
         >
           {(item: Row | typeof TAIL, at: number) =>
             item === TAIL ? (
-              <div key={TAIL} className="mx-auto w-full max-w-3xl px-4 pt-1 pb-6 sm:px-6">
+              <div key={TAIL} className={clsx(COLUMN, "pt-1 pb-6")}>
                 {tail}
               </div>
             ) : (
@@ -104,11 +107,7 @@ export function Transcript({ rows, first, hasEarlier, loadingEarlier, onEarlier,
                 key={item.key}
                 id={`row-${item.key}`}
                 aria-current={at === aimed || undefined}
-                className={clsx(
-                  "mx-auto w-full max-w-3xl px-4 py-2.5 sm:px-6",
-                  at === 0 && !hasEarlier && "pt-6",
-                  at === aimed && "aimed",
-                )}
+                className={clsx(COLUMN, "py-2.5", at === 0 && !hasEarlier && "pt-6", at === aimed && "aimed")}
               >
                 {render(item)}
               </div>

@@ -34,22 +34,22 @@ it("says that there is more where the turn began before what is loaded", () => {
 
 it("names the first files, and leads to the way back", async () => {
   const look = vi.fn();
-  const { container } = show(<TurnChanges messages={[said, ...["a", "b", "c", "d", "e"].map(did)]} onBack={look} />);
+  const { container } = show(<TurnChanges messages={[said, ...["a", "b", "c", "d", "e"].map(did)]} onRestore={look} />);
   expect(screen.getByText(/^5 files\s+changed$/)).toBeTruthy();
   expect(screen.getByRole("note").textContent).toContain("a, b, c and 2 more");
-  await userEvent.click(screen.getByRole("button", { name: "Go back…" }));
+  await userEvent.click(screen.getByRole("button", { name: "Restore" }));
   expect(look).toHaveBeenCalledOnce();
   await expectAccessible(container);
 });
 
 it("says nothing where nothing was changed", () => {
-  expect(show(<TurnChanges messages={[did("a.txt"), said, message()]} onBack={() => {}} />).container.textContent).toBe(
-    "",
-  );
+  expect(
+    show(<TurnChanges messages={[did("a.txt"), said, message()]} onRestore={() => {}} />).container.textContent,
+  ).toBe("");
 });
 
 it("is read file by file, by pointer or by key, and says how many were looked at", async () => {
-  show(<TurnChanges messages={[said, ...["a.txt", "b.txt", "c.txt"].map(did)]} onBack={() => {}} />);
+  show(<TurnChanges messages={[said, ...["a.txt", "b.txt", "c.txt"].map(did)]} onRestore={() => {}} />);
   await userEvent.click(screen.getByRole("button", { name: "Review" }));
   const dialog = within(await screen.findByRole("dialog"));
   expect(dialog.getByLabelText("Changes of a.txt")).toBeTruthy();
@@ -64,7 +64,7 @@ it("is read file by file, by pointer or by key, and says how many were looked at
 
 it("draws only some of 2,000 changed files, always the chosen one with its place, and goes to the last by key", async () => {
   const paths = Array.from({ length: 2_000 }, (_, at) => `${at}.txt`);
-  show(<TurnChanges messages={[said, ...paths.map(did)]} onBack={() => {}} />);
+  show(<TurnChanges messages={[said, ...paths.map(did)]} onRestore={() => {}} />);
   await userEvent.click(screen.getByRole("button", { name: "Review" }));
   const dialog = within(await screen.findByRole("dialog"));
   const list = dialog.getByRole("listbox");
@@ -100,6 +100,14 @@ it("names no file that was put back, and names it again once that is undone", ()
   expect(pathsOf(did("a.txt"), back, did("a.txt"))).toEqual(["a.txt"]);
 });
 
+it("says no more what a turn claimed once all its changes were restored", () => {
+  const evidence = { status: "claimed", expectations: [], checks: [], receipt: null } as never;
+  const turn = (...messages: Message[]) =>
+    show(<TurnChanges messages={[said, ...messages]} evidence={evidence} onRestore={() => {}} />).container.textContent;
+  expect(turn(message())).toContain("Claimed");
+  expect(turn(did("a.txt"), wentBack("s1", "s2", { deleted: ["a.txt"] }))).toBe("");
+});
+
 const folder = (path: string) => `--- /dev/null\n+++ b/${path}\nnothing → folder\n`;
 const created = (path: string) => `--- /dev/null\n+++ b/${path}\n@@ -0,0 +1,1 @@\n+{}\n`;
 const ran = (diff: string) =>
@@ -114,13 +122,34 @@ it("counts files, not the folders that came with them; an empty folder stands fo
   expect(changedSince([said, ran(diff)]).files.map(({ path }) => path)).toEqual(["made/deep/a.json", "empty"]);
 });
 
+it("counts a removed folder as the files in it, also those whose lines were left out", () => {
+  const gone = (path: string) => `--- a/${path}\n+++ /dev/null\n`;
+  const removed = (path: string) => `${gone(path)}@@ -1,2 +0,0 @@\n-one\n-two\n`;
+  const small = `${gone("docs")}folder → nothing\n${removed("docs/a.md")}${removed("docs/b.md")}`;
+  const { container, unmount } = show(<TurnChanges messages={[said, ran(small)]} onRestore={() => {}} />);
+  expect(container.textContent).toMatch(/^2 files\s+changed\+0 −4docs\/a\.md, docs\/b\.md/);
+  unmount();
+  const large = `${gone("docs")}folder → nothing\nwith 1,200 more files in it:\n  docs/c.md\n${removed("docs/a.md")}`;
+  show(<TurnChanges messages={[said, ran(large)]} onRestore={() => {}} />);
+  expect(screen.getByRole("note").textContent).toMatch(/^1,201 files\s+changedat least \+0 −2.* and 1,199 more/);
+});
+
+it("does not count what git ignores as changed, and says how much that is", async () => {
+  const result = ran(created("a.json") + folder("dist") + created("dist/out.js") + created("dist/in/b.js"));
+  const generated = { ...result, payload: { ...(result.payload as object), facts: { ignored: ["dist"] } } as never };
+  show(<TurnChanges messages={[said, generated]} onRestore={() => {}} />);
+  expect(screen.getByRole("note").textContent).toMatch(/^1 file\s+changed\+1 −02 ignored by gita\.json/);
+  await userEvent.click(screen.getByRole("button", { name: "Review" }));
+  expect(within(await screen.findByRole("dialog")).getByText("1 of 3 reviewed")).toBeTruthy();
+});
+
 it("says that lines were left out of the count", () => {
   const left = "--- /dev/null\n+++ b/b.json\nnot drawn line by line: nothing → file of 12 bytes, sha256 0\n";
   const { container, unmount } = show(
-    <TurnChanges messages={[said, ran(created("a.json") + left)]} onBack={() => {}} />,
+    <TurnChanges messages={[said, ran(created("a.json") + left)]} onRestore={() => {}} />,
   );
   expect(container.textContent).toContain("at least +1 −0");
   unmount();
-  show(<TurnChanges messages={[said, ran(created("a.json"))]} onBack={() => {}} />);
+  show(<TurnChanges messages={[said, ran(created("a.json"))]} onRestore={() => {}} />);
   expect(screen.getByRole("note").textContent).not.toContain("at least");
 });

@@ -1,10 +1,11 @@
-// What the turn that has just ended changed, at a glance, and the way to read it or to go back.
+// What the turn that has just ended changed, at a glance, and the way to read it or to restore the files.
 
 import { FileDiff, FilePen, Undo2 } from "lucide-react";
 import { lazy, Suspense, useMemo, useState } from "react";
 import { DiffCount } from "../content/DiffView";
-import { type Diff, isPartial, readDiff, together, withoutFolders } from "../content/diffs";
+import { type Diff, fileCount, isPartial, readDiff, together, withoutFolders, withoutPaths } from "../content/diffs";
 import { PathLink } from "../content/PathLink";
+import { type Evidence, TurnEvidence } from "../content/TurnEvidence";
 import { t } from "../texts/chat";
 import { number } from "../texts/language";
 import { Button } from "../ui/Button";
@@ -13,12 +14,22 @@ import { loose, type Message, readToolResult, text } from "../wire/nouns";
 const TurnReview = lazy(() => import("./TurnReview"));
 const NAMED = 3;
 
-export function TurnChanges({ messages, onBack }: { messages: readonly Message[]; onBack: () => void }) {
-  const diff = useMemo(() => changedSince(messages), [messages]);
+interface Props {
+  messages: readonly Message[];
+  evidence?: Evidence | null;
+  onRestore: () => void;
+}
+
+export function TurnChanges({ messages, evidence = null, onRestore }: Props) {
+  const all = useMemo(() => changedSince(messages), [messages]);
+  const ignored = useMemo(() => ignoredSince(messages), [messages]);
+  const diff = useMemo(() => withoutPaths(all, ignored), [all, ignored]);
   const [reading, setReading] = useState(false);
   const paths = diff.files.map(({ path }) => path);
-  if (paths.length === 0) return null;
-  const more = paths.length - NAMED;
+  const left = fileCount(all) - fileCount(diff);
+  if (all.files.length === 0) return evidence && !isRestored(messages) ? <TurnEvidence evidence={evidence} /> : null;
+  const count = fileCount(diff);
+  const more = count - Math.min(paths.length, NAMED);
   return (
     <div
       role="note"
@@ -26,11 +37,14 @@ export function TurnChanges({ messages, onBack }: { messages: readonly Message[]
       className="flex flex-wrap items-center gap-x-3 gap-y-1 rounded-xl border border-line bg-surface py-1 pr-1 pl-4 text-sm"
     >
       <FilePen size={15} aria-hidden className="shrink-0 text-ink-3" />
-      <span className="shrink-0 font-medium">{t.filesChanged(paths.length, Boolean(diff.rest))}</span>
-      <span className="text-xs">
-        <DiffCount added={diff.added} removed={diff.removed} partial={isPartial(diff)} />
-      </span>
-      <span title={paths.join("\n")} className="min-w-0 flex-1 basis-40 truncate font-mono text-xs text-ink-3">
+      <span className="shrink-0 font-medium">{t.filesChanged(count, Boolean(diff.rest))}</span>
+      {count > 0 && (
+        <span className="text-xs">
+          <DiffCount added={diff.added} removed={diff.removed} partial={isPartial(diff)} />
+        </span>
+      )}
+      {left > 0 && <span className="shrink-0 text-xs text-ink-3">{t.ignoredFiles(left)}</span>}
+      <span title={paths.join("\n")} className="min-w-0 flex-1 basis-16 truncate font-mono text-xs text-ink-3">
         {paths.slice(0, NAMED).map((path, at) => (
           <span key={path}>
             {at > 0 && ", "}
@@ -41,6 +55,8 @@ export function TurnChanges({ messages, onBack }: { messages: readonly Message[]
         ))}
         {more > 0 && t.andMore(number(more))}
       </span>
+      {/* It comes a moment later than the rest, which must not move then. */}
+      <span className="min-h-9 min-w-28 thumb:min-h-11">{evidence && <TurnEvidence evidence={evidence} />}</span>
       <span className="ml-auto flex gap-1">
         <Button look="quiet" icon={<FileDiff size={15} aria-hidden />} onClick={() => setReading(true)}>
           {t.review}
@@ -49,12 +65,12 @@ export function TurnChanges({ messages, onBack }: { messages: readonly Message[]
           needs="POST /context/{chat_id}/snapshots/{snapshot_id}/restore"
           look="quiet"
           icon={<Undo2 size={15} aria-hidden />}
-          onClick={onBack}
+          onClick={onRestore}
         >
-          {t.goBack}
+          {t.restore}
         </Button>
       </span>
-      <Suspense fallback={null}>{reading && <TurnReview diff={diff} onClose={() => setReading(false)} />}</Suspense>
+      <Suspense fallback={null}>{reading && <TurnReview diff={all} onClose={() => setReading(false)} />}</Suspense>
     </div>
   );
 }
@@ -73,6 +89,21 @@ export function changedSince(messages: readonly Message[]): Diff {
   });
   const diff = withoutFolders(together(results));
   return asked < 0 && !diff.rest ? { ...diff, rest: t.andWhatWasDoneBefore } : diff;
+}
+
+/** The topmost entries that git ignores, of what was changed since the person last spoke. Pure. */
+function ignoredSince(messages: readonly Message[]): readonly string[] {
+  const asked = messages.findLastIndex(({ role }) => role === "user");
+  return messages.slice(asked + 1).flatMap(({ message_type, payload }) => {
+    const entries = message_type === "tool_result" ? readToolResult(payload)?.facts["ignored"] : null;
+    return Array.isArray(entries) ? entries.map(text) : [];
+  });
+}
+
+/** Whether files were restored since the person last spoke: what the turn claimed of them is no longer of use. Pure. */
+function isRestored(messages: readonly Message[]): boolean {
+  const asked = messages.findLastIndex(({ role }) => role === "user");
+  return restoredIn(messages.slice(asked + 1)).length > 0;
 }
 
 interface GoneBack {

@@ -1,8 +1,10 @@
 import { fireEvent, screen, waitFor } from "@testing-library/react";
 import userEvent from "@testing-library/user-event";
 import { beforeEach, expect, it, vi } from "vitest";
+import { FolderForm } from "../setup/FolderForm";
 import * as acts from "../state/acts";
-import { show } from "../testing/render";
+import { expectAccessible, show } from "../testing/render";
+import { api } from "../wire/client";
 import { WorkspaceMenu } from "./WorkspaceMenu";
 
 beforeEach(() => {
@@ -12,6 +14,27 @@ beforeEach(() => {
   HTMLDialogElement.prototype.close ??= function close(this: HTMLDialogElement) {
     this.open = false;
   };
+});
+
+it("completes the path of a folder, one press a level", async () => {
+  const asked: string[] = [];
+  vi.spyOn(api, "GET").mockImplementation((async (_: string, more?: { params?: { query?: { path?: string } } }) => {
+    const path = more?.params?.query?.path ?? "";
+    asked.push(path);
+    const folders = path.endsWith("/projects/") ? ["/home/me/projects/alpha"] : ["/home/me/projects"];
+    return { data: { folders }, response: new Response() };
+  }) as never);
+  const added = vi.fn();
+  vi.spyOn(acts, "registerWorkspace").mockImplementation(async (root) => root);
+  const { container } = show(<FolderForm onAdded={added} />);
+  await userEvent.click(await screen.findByRole("button", { name: "/home/me/projects" }));
+  await userEvent.click(await screen.findByRole("button", { name: "/home/me/projects/alpha" }));
+  expect(screen.getByLabelText<HTMLInputElement>("Folder").value).toBe("/home/me/projects/alpha/");
+  expect(asked[0]).toBe("~/");
+  await expectAccessible(container);
+  await userEvent.click(screen.getByRole("button", { name: "Add" }));
+  await waitFor(() => expect(added).toHaveBeenCalledWith("/home/me/projects/alpha/"));
+  vi.restoreAllMocks();
 });
 
 it("adds a folder from inside the form of the start page, and does not send that form", async () => {

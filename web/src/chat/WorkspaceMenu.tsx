@@ -59,6 +59,7 @@ export function WorkspaceMenu({
       </Menu>
       <Dialog title={t.addAFolder2} open={adding} onClose={() => setAdding(false)}>
         <FolderForm
+          explained
           onAdded={(root) => {
             onChoose(root);
             setAdding(false);

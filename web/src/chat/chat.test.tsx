@@ -1,6 +1,7 @@
 import { act, fireEvent, screen } from "@testing-library/react";
 import userEvent from "@testing-library/user-event";
 import { beforeEach, expect, it, vi } from "vitest";
+import { useTypedText } from "../composer/typedText";
 import { composer } from "../testing/composer";
 import { expectAccessible, show } from "../testing/render";
 import { Composer } from "./Composer";
@@ -15,20 +16,67 @@ it("sends with Enter, makes a line with Shift+Enter", async () => {
   expect(field.value).toBe("");
 });
 
-it("takes words that are typed at nothing in particular, but none that may decide, order or belong elsewhere", () => {
+const STATES = ["idle", "running", "awaiting_approval", "awaiting_answer"] as const;
+
+// proves UI-15/1
+it.each(STATES)("takes every letter that no field takes while %s, and none that is an order", (state) => {
   const typed = (key: string, on: Element = document.body) => {
     (document.activeElement as HTMLElement).blur();
     fireEvent.keyDown(on, { key });
     return document.activeElement === screen.getByLabelText("Message");
   };
-  const { unmount } = composer();
-  expect(typed("h")).toBe(true);
+  composer({ state });
+  show(<TypedText />);
+  for (const key of "hyYnNsa7ß.") expect([key, typed(key)]).toEqual([key, true]);
   for (const key of [" ", "?", "Tab", "Escape"]) expect([key, typed(key)]).toEqual([key, false]);
-  expect(typed("h", screen.getByRole("button", { name: "Workflows" }))).toBe(false);
-  unmount();
-  composer({ state: "awaiting_approval" });
-  expect(typed("y")).toBe(false);
+  expect(typed("y", screen.getByRole("button", { name: "Workflows" }))).toBe(true);
 });
+
+// proves UI-15/1
+it("leaves what is typed in the file editor, which stands in a shadow root, to it", () => {
+  composer();
+  show(<TypedText />);
+  const frame = document.body.appendChild(document.createElement("div"));
+  const editor = frame.attachShadow({ mode: "open" }).appendChild(document.createElement("textarea"));
+  for (const key of "#y/") {
+    editor.focus();
+    fireEvent.keyDown(editor, { key, composed: true });
+    expect([key, document.activeElement]).toEqual([key, frame]);
+  }
+  frame.remove();
+});
+
+// proves UI-15/1
+it("lets the rest of a sentence press no button where there is no message field", () => {
+  const press = vi.fn();
+  show(
+    <>
+      <TypedText />
+      <button type="button" onKeyDown={press}>
+        Restore
+      </button>
+    </>,
+  );
+  const button = screen.getByRole("button", { name: "Restore" });
+  fireEvent.keyDown(button, { key: "y" });
+  for (const key of [" ", "Enter"]) expect(fireEvent.keyDown(button, { key })).toBe(false);
+  expect(press).toHaveBeenCalledOnce(); // by the letter
+});
+
+// proves UI-15/1
+it("has the focus when a chat opens and nothing else has it", () => {
+  const { field, unmount } = composer();
+  expect(document.activeElement).toBe(field);
+  unmount();
+  show(<input aria-label="Search" autoFocus />);
+  composer();
+  expect(document.activeElement).toBe(screen.getByLabelText("Search"));
+});
+
+function TypedText() {
+  useTypedText();
+  return null;
+}
 
 it("keeps and queues what is typed before the answer to a sent message is there", async () => {
   let arrive = (_: boolean) => {};

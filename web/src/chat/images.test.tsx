@@ -129,6 +129,10 @@ const provider = (parts: Partial<Provider>): Provider => ({
   base_url: null,
   models: [],
   images: [],
+  no_images: [],
+  tries_images: false,
+  model_settings: {},
+  changeable: true,
   default: false,
   default_model: null,
   status: "",
@@ -140,11 +144,14 @@ it("knows whether the model that answers can see", () => {
   const providers = [
     provider({ name: "many", models: ["blind", "eyes"], images: ["eyes"], default: true }),
     provider({ name: "claude", images: ["auto"] }),
+    provider({ name: "acme", tries_images: true, no_images: ["text-only"] }),
   ];
   expect(sees(providers, null)).toBe(false);
   expect(sees(providers, "many/eyes")).toBe(true);
   expect(sees(providers, "many/blind")).toBe(false);
   expect(sees(providers, "eyes")).toBe(true);
   expect(sees(providers, "claude")).toBe(true);
+  expect(sees(providers, "acme/never-heard-of")).toBe(true);
+  expect(sees(providers, "acme/text-only")).toBe(false);
   expect(sees([], null)).toBe(false);
 });

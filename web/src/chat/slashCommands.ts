@@ -13,6 +13,7 @@ interface Ways {
   onCheckpoints: () => void;
   /** null: the person chooses from a list. */
   onModel: (model: string | null) => void;
+  onRemember: (note: string) => void;
 }
 
 /** False: what was typed after the command is none of the choices. */
@@ -20,7 +21,7 @@ export function doCommand(
   view: ChatView,
   command: Exclude<CommandName, "help">,
   text: string,
-  { onSwitch, onCheckpoints, onModel }: Ways,
+  { onSwitch, onCheckpoints, onModel, onRemember }: Ways,
 ): boolean {
   switch (command) {
     case "model":
@@ -33,8 +34,11 @@ export function doCommand(
     case "new":
       location.hash = "#/";
       return true;
-    case "undo":
+    case "restore":
       onCheckpoints();
+      return true;
+    case "remember":
+      onRemember(text);
       return true;
     case "compact":
       void attempt(acts.compact(view.id)).then((done) => done && say(t.compactedNow));

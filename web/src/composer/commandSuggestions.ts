@@ -17,14 +17,19 @@ export function useCommandSuggestions(
   write: (words: string) => void,
 ): readonly Suggestion[] {
   const options = useArguments(typed?.kind === "argument" ? typed.command : null);
-  if (typed?.kind === "command")
-    return COMMANDS.filter((name) => name.startsWith(typed.text)).map((name) => ({
+  if (typed?.kind === "command") {
+    const commands = COMMANDS.filter((name) => name.startsWith(typed.text)).map((name) => ({
       key: name,
       label: `/${name}`,
       about: t.commands[name],
       choose: () => run(name, ""),
       complete: () => write(WITH_ARGUMENT.includes(name) ? `/${name} ` : `/${name}`),
     }));
+    if (!"expect".startsWith(typed.text)) return commands;
+    // A line of the message, which the server reads.
+    const begin = () => write("/expect ");
+    return [...commands, { key: "expect", label: "/expect", about: t.expect, choose: begin, complete: begin }];
+  }
   if (typed?.kind !== "argument") return [];
   return foundBy(
     typed.text,

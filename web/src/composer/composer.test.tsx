@@ -67,6 +67,7 @@ it("knows what is being typed", () => {
     completionContextAt("see @a b", 8),
     completionContextAt("", 0),
   ]).toEqual([null, null, null]);
+  expect(["/restore", "/undo"].map(commandIn)).toEqual(Array(2).fill({ command: "restore", text: "" }));
   expect(["/compact", "/compact now then", "/explain x", "say /new"].map(commandIn)).toEqual([
     { command: "compact", text: "" },
     null,

@@ -1,6 +1,6 @@
 // What is being typed besides words: a command at the start, its argument, or something named with @ at the caret. Pure.
 
-export const COMMANDS = ["model", "role", "new", "undo", "compact", "export", "help"] as const;
+export const COMMANDS = ["model", "role", "new", "restore", "remember", "compact", "export", "help"] as const;
 export type CommandName = (typeof COMMANDS)[number];
 /** Commands that take a word. */
 export const WITH_ARGUMENT: readonly CommandName[] = ["model", "role", "export"];
@@ -25,8 +25,11 @@ export function completionContextAt(words: string, caret: number): CompletionCon
 
 /** The command that these words are; null if they are no command of the page. */
 export function commandIn(words: string): { command: CommandName; text: string } | null {
+  const note = /^\/remember\s+(?=\S)/.exec(words);
+  if (note) return { command: "remember", text: words.slice(note[0].length).trim() };
   const found = /^\/([a-z]+)(?:\s+(\S*))?\s*$/.exec(words);
-  const command = COMMANDS.find((name) => name === found?.[1]);
+  const typed = found?.[1] === "undo" ? "restore" : found?.[1]; // its earlier name
+  const command = COMMANDS.find((name) => name === typed);
   return command ? { command, text: found?.[2] ?? "" } : null;
 }
 

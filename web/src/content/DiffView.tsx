@@ -6,7 +6,7 @@ import { number } from "../texts/language";
 import { t } from "../texts/messages";
 import { Copy } from "../ui/Copy";
 import { Fold } from "../ui/Fold";
-import { type DiffLine, type FileDiff, isPartial, readDiff } from "./diffs";
+import { type DiffLine, type FileDiff, fileCount, isPartial, readDiff, withoutFolders } from "./diffs";
 import { PathButton, PathLink } from "./PathLink";
 import { visible } from "./visible";
 
@@ -24,14 +24,13 @@ interface Props {
 export function DiffView({ text, label = t.changes, whole = false }: Props) {
   const diff = useMemo(() => readDiff(text), [text]);
   const [only, ...others] = diff.files;
+  const count = fileCount(withoutFolders(diff));
   return (
     <section aria-label={label} className="my-1.5 overflow-hidden rounded-xl border border-line bg-surface">
       <header className="flex min-h-8 items-center gap-3 border-b border-line pr-0.5 pl-3.5 text-xs text-ink-2">
         <span className="shrink-0 font-medium">{label}</span>
         {others.length > 0 ? (
-          <span className="shrink-0">
-            {diff.rest ? t.firstFiles(number(diff.files.length)) : t.files(number(diff.files.length))}
-          </span>
+          <span className="shrink-0">{diff.rest ? t.firstFiles(number(count)) : t.files(number(count))}</span>
         ) : (
           <PathLink path={only?.path ?? ""} className="flex thumb:!my-0 thumb:!py-2.5">
             <Path path={only?.path ?? ""} className="text-ink-3" />

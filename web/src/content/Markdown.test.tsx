@@ -57,6 +57,17 @@ it("cuts a text into blocks that together are the text", () => {
   expect(blocksOf(text)).toHaveLength(4);
 });
 
+it.each([
+  ["### only", [2]],
+  ["# a\n\n### b\n\n### c\n\n#### d\n\n## e", [2, 3, 3, 4, 3]],
+  ["## a\n\n# b\n\n###### c", [2, 2, 3]],
+])("leaves no gap between the levels of the headings of %s", (text, levels) => {
+  const { container } = show(<Markdown text={text} />);
+  expect([...container.querySelectorAll("h2, h3, h4, h5, h6")].map(({ tagName }) => Number(tagName[1]))).toEqual(
+    levels,
+  );
+});
+
 it("draws a diagram once its fence is closed, and not before", () => {
   const open = "Look:\n\n```mermaid\ngraph LR\n  A --> B";
   const { container, rerender } = show(<Markdown text={open} />);

@@ -20,8 +20,8 @@ export function Markdown({ text }: { text: string }) {
   const blocks = useMemo(() => blocksOf(text), [text]);
   return (
     <div className="prose min-w-0 break-words">
-      {blocks.map(({ source, diagram }, at) =>
-        diagram === null ? <Block key={at} source={source} /> : <Diagram key={at} text={diagram} />,
+      {blocks.map(({ source, diagram, level }, at) =>
+        diagram === null ? <Block key={at} source={source} level={level} /> : <Diagram key={at} text={diagram} />,
       )}
     </div>
   );
@@ -30,9 +30,9 @@ export function Markdown({ text }: { text: string }) {
 const PLUGINS: Options["remarkPlugins"] = [remarkGfm, [remarkMath, { singleDollarTextMath: false }]];
 const REHYPE_PLUGINS: Options["rehypePlugins"] = [markText];
 
-const Block = memo(function Block({ source }: { source: string }) {
+const Block = memo(function Block({ source, level }: { source: string; level: number }) {
   return (
-    <ReactMarkdown remarkPlugins={PLUGINS} rehypePlugins={REHYPE_PLUGINS} components={COMPONENTS}>
+    <ReactMarkdown remarkPlugins={PLUGINS} rehypePlugins={REHYPE_PLUGINS} components={componentsAt(level)}>
       {markMaths(source)}
     </ReactMarkdown>
   );
@@ -42,6 +42,8 @@ const Block = memo(function Block({ source }: { source: string }) {
 interface TextBlock {
   source: string;
   diagram: string | null;
+  /** Of the heading that it is; 2 for anything else. */
+  level: number;
 }
 
 export function blocksOf(text: string): TextBlock[] {
@@ -51,12 +53,26 @@ export function blocksOf(text: string): TextBlock[] {
       .filter(isAddress)
       .map(({ raw }) => raw.trim())
       .join("\n");
+    const levelOf = headingLevels();
     return tokens
       .filter((token) => !isAddress(token))
-      .map((token) => ({ source: sourceOf(token, addresses), diagram: diagramIn(token) }));
+      .map((token) => ({ source: sourceOf(token, addresses), diagram: diagramIn(token), level: levelOf(token) }));
   } catch {
-    return [{ source: text, diagram: null }];
+    return [{ source: text, diagram: null, level: TOP }];
   }
+}
+
+const TOP = 2; // the page's own heading is the chat's title
+
+/** Levels without a gap, whichever signs a model chose: one below the heading that this one belongs to. */
+function headingLevels(): (token: Token) => number {
+  let above: number[] = [];
+  return (token) => {
+    if (token.type !== "heading") return TOP;
+    const { depth } = token as Tokens.Heading;
+    above = [...above.filter((each) => each < depth), depth];
+    return Math.min(TOP + above.length - 1, 6);
+  };
 }
 
 /** `[1]: https://…`: where links of other blocks lead. A note, `[^1]: words`, looks alike and is meant to be read. */
@@ -98,10 +114,6 @@ const COMPONENTS: Components = {
       </code>
     ),
   data: ({ children }) => <TextWithPaths text={plain(children)} kind="prose" />,
-  // The page's own heading is the chat's title: a model's begin below it.
-  h1: ({ children }) => <h2 dir="auto">{children}</h2>,
-  h2: ({ children }) => <h3 dir="auto">{children}</h3>,
-  h3: ({ children }) => <h4 dir="auto">{children}</h4>,
   // Each block runs the way its own words do. A paragraph by its style: what has a `dir` of its own tells the list around it nothing.
   ul: ({ children, className }) => (
     <ul dir="auto" className={className}>
@@ -117,6 +129,21 @@ const COMPONENTS: Components = {
   table: ({ children }) => <table dir="auto">{children}</table>,
 };
 
+const AT_LEVELS: Readonly<Record<number, Components>> = Object.fromEntries(
+  [2, 3, 4, 5, 6].map((level) => {
+    const Heading = `h${level}` as "h2";
+    const heading = ({ children }: { children?: ReactNode }) => <Heading dir="auto">{children}</Heading>;
+    return [
+      level,
+      { ...COMPONENTS, h1: heading, h2: heading, h3: heading, h4: heading, h5: heading, h6: heading } as Components,
+    ];
+  }),
+);
+
+function componentsAt(level: number): Components {
+  return AT_LEVELS[level] ?? COMPONENTS;
+}
+
 function Link({ href, words }: { href: string | undefined; words: ReactNode }) {
   const target = targetOf(href);
   if (!target) {
@@ -129,7 +156,7 @@ function Link({ href, words }: { href: string | undefined; words: ReactNode }) {
       target="_blank"
       rel="noopener noreferrer nofollow"
       title={target.href}
-      className="text-[var(--focus)] underline decoration-current/40 underline-offset-2 hover:decoration-current"
+      className="text-link underline decoration-current/40 underline-offset-2 hover:decoration-current"
     >
       {words}
       {!saysWhere(plain(words), target) && <span className="text-ink-3"> ({target.host})</span>}

@@ -67,10 +67,25 @@ export function together(diffs: readonly Diff[]): Diff {
 
 const NOT_DRAWN = "not drawn line by line"; // what the server says of a file whose lines it left out
 const FOLDER_ONLY = /^(nothing → folder|folder → nothing)$/;
+const FILES_IN_FOLDER = /^with ([\d,]+) (?:more )?files in it:$/; // a removed folder's files whose lines were left out
 
 /** Whether lines were added or removed that this diff does not show. */
 export function isPartial({ files, rest }: Diff): boolean {
-  return rest !== "" || files.some(({ lines }) => lines.some((line) => isNote(line, NOT_DRAWN)));
+  return rest !== "" || files.some(({ lines }) => lines.some((line) => isNote(line, NOT_DRAWN))) || listed(files) > 0;
+}
+
+/** How many files the diff is about: a removed folder counts as the files that went with it. */
+export function fileCount({ files }: Diff): number {
+  return listed(files) + files.filter((file) => listed([file]) === 0).length;
+}
+
+function listed(files: readonly FileDiff[]): number {
+  const counts = files.flatMap(({ lines }) =>
+    lines.map(({ kind, text }) =>
+      Number((kind === "note" ? FILES_IN_FOLDER.exec(text)?.[1] : "")?.replaceAll(",", "")),
+    ),
+  );
+  return counts.reduce((all, count) => all + (count || 0), 0);
 }
 
 /** The same without folders that came or went with files in them: those files stand for them. */
@@ -86,6 +101,14 @@ export function withoutFolders(diff: Diff): Diff {
   const isFolder = ({ path, lines }: FileDiff) =>
     parents.has(path) && lines.length > 0 && lines.every(({ kind, text }) => kind === "note" && FOLDER_ONLY.test(text));
   return { ...diff, files: diff.files.filter((file) => !isFolder(file)) };
+}
+
+/** The same without these entries and what lies in them. */
+export function withoutPaths(diff: Diff, entries: readonly string[]): Diff {
+  if (entries.length === 0) return diff;
+  const isIn = (path: string) => entries.some((entry) => path === entry || path.startsWith(`${entry}/`));
+  const files = diff.files.filter(({ path }) => !isIn(path));
+  return { ...diff, files, added: sum(files, "added"), removed: sum(files, "removed") };
 }
 
 function isNote(line: DiffLine, beginning: string): boolean {

@@ -1,10 +1,12 @@
 // How a call is shown to people: a sign, what it does, what it did, and the thing it is about. The server says what kind of tool it
 // is: no tool is known here by name, and one of a kind that this page does not know keeps its own name.
 import {
+  Bot,
   FilePlus2,
   FileSearch,
   FolderOpen,
   FolderSearch,
+  Globe,
   Info,
   type LucideIcon,
   MoveRight,
@@ -34,6 +36,9 @@ const ICONS: Record<string, LucideIcon> = {
   move: MoveRight,
   delete: Trash2,
   run: SquareTerminal,
+  fetch: Globe,
+  search_web: Globe,
+  ask: Bot,
 };
 
 type Parameters = Record<string, unknown>;

@@ -1,9 +1,10 @@
 // Writes a role. The server says what is wrong with each field while it is typed, and once more when it is saved.
-import { type ReactNode, useId, useState } from "react";
+import { useId, useState } from "react";
 import { useRoles } from "../state/queries";
 import { t } from "../texts/definitions";
 import { Field, INPUT } from "../ui/Field";
 import { Form, FormButtons } from "../ui/Form";
+import { RefusalNote } from "../ui/refusal";
 import { say } from "../ui/toasts";
 import { Refusal } from "../wire/client";
 import { useChecked } from "./checked";
@@ -20,15 +21,20 @@ export function RoleForm({ initial, isNew, onDone, onCancel }: Props) {
   const [values, setValues] = useState(initial);
   const [touched, setTouched] = useState<ReadonlySet<string>>(new Set());
   const [refused, setRefused] = useState<Readonly<Record<string, string>>>({});
+  const [refusal, setRefusal] = useState("");
   const [busy, setBusy] = useState(false);
   const checked = useChecked(values, checkRole);
   const set = (change: Partial<RoleValues>) => {
     setValues((now) => ({ ...now, ...change }));
     setTouched((now) => new Set([...now, ...Object.keys(change)]));
     setRefused({});
+    setRefusal("");
   };
   const faults = { ...checked?.found, ...refused };
-  const faultAt = (field: string) => (touched.has(field) || field in refused ? faults[field] : undefined);
+  const faultAt = (field: string, label: string) => {
+    const words = touched.has(field) || field in refused ? faults[field] : undefined;
+    return words === undefined ? undefined : t.fault(label, words);
+  };
   const save = async () => {
     setBusy(true);
     try {
@@ -39,53 +45,40 @@ export function RoleForm({ initial, isNew, onDone, onCancel }: Props) {
       const { message, param, faults: told } = error as Refusal;
       const named = error instanceof Refusal && Object.keys(told).length === 0 && param ? { [param]: message } : told;
       setRefused(named ?? {});
-      if (!named || Object.keys(named).length === 0) say(message, "problem");
+      if (!named || Object.keys(named).length === 0) setRefusal(message);
     }
     setBusy(false);
   };
   return (
     <Form label={isNew ? t.newRole : t.edit(initial.name)} onSubmit={() => void save()}>
       <div className="grid gap-4 sm:grid-cols-2">
-        <Checked label={t.name} hint={isNew ? t.nameHint : undefined} fault={faultAt("name")}>
-          {(more) => (
-            <input
-              {...more}
-              autoFocus={isNew}
-              readOnly={!isNew}
-              value={values.name}
-              onChange={({ target }) => set({ name: target.value })}
-              className={`${INPUT} font-mono read-only:bg-sunken`}
-            />
-          )}
-        </Checked>
-        <Checked label={t.colour}>
-          {(more) => (
-            <select
-              {...more}
-              value={values.colour}
-              onChange={({ target }) => set({ colour: target.value })}
-              className={INPUT}
-            >
-              {[...new Set([...COLOURS, values.colour])].map((colour) => (
-                <option key={colour} value={colour}>
-                  {t.colours[colour] ?? colour}
-                </option>
-              ))}
-            </select>
-          )}
-        </Checked>
-      </div>
-      <Checked label={t.description} hint={t.descriptionHint} fault={faultAt("tooltip")}>
-        {(more) => (
+        <Field label={t.name} hint={isNew ? t.nameHint : undefined} fault={faultAt("name", t.name)}>
           <input
-            {...more}
-            autoFocus={!isNew}
-            value={values.tooltip}
-            onChange={({ target }) => set({ tooltip: target.value })}
-            className={INPUT}
+            autoFocus={isNew}
+            readOnly={!isNew}
+            value={values.name}
+            onChange={({ target }) => set({ name: target.value })}
+            className={`${INPUT} font-mono read-only:bg-sunken`}
           />
-        )}
-      </Checked>
+        </Field>
+        <Field label={t.colour}>
+          <select value={values.colour} onChange={({ target }) => set({ colour: target.value })} className={INPUT}>
+            {[...new Set([...COLOURS, values.colour])].map((colour) => (
+              <option key={colour} value={colour}>
+                {t.colours[colour] ?? colour}
+              </option>
+            ))}
+          </select>
+        </Field>
+      </div>
+      <Field label={t.description} hint={t.descriptionHint} fault={faultAt("tooltip", t.description)}>
+        <input
+          autoFocus={!isNew}
+          value={values.tooltip}
+          onChange={({ target }) => set({ tooltip: target.value })}
+          className={INPUT}
+        />
+      </Field>
       <Choices
         legend={t.permissions}
         about={t.permissionsAtOnce}
@@ -93,34 +86,31 @@ export function RoleForm({ initial, isNew, onDone, onCancel }: Props) {
         chosen={values.permissions}
         onChange={(permissions) => set({ permissions: permissions as RoleValues["permissions"] })}
       />
-      <Checked label={t.output} fault={faultAt("output")}>
-        {(more) => (
-          <select
-            {...more}
-            value={values.output}
-            onChange={({ target }) => set({ output: target.value as RoleValues["output"] })}
-            className={INPUT}
-          >
-            {OUTPUTS.map((output) => (
-              <option key={output} value={output}>
-                {t.outputs[output]}
-              </option>
-            ))}
-          </select>
-        )}
-      </Checked>
-      {values.output === "plan" && <Delegates values={values} fault={faultAt("delegates")} onChange={set} />}
-      <Checked label={t.instructions} hint={t.instructionsHint} fault={faultAt("prompt")}>
-        {(more) => (
-          <textarea
-            {...more}
-            rows={10}
-            value={values.prompt}
-            onChange={({ target }) => set({ prompt: target.value })}
-            className={`${INPUT} min-h-40 py-2 leading-relaxed`}
-          />
-        )}
-      </Checked>
+      <Field label={t.output} fault={faultAt("output", t.output)}>
+        <select
+          value={values.output}
+          onChange={({ target }) => set({ output: target.value as RoleValues["output"] })}
+          className={INPUT}
+        >
+          {OUTPUTS.map((output) => (
+            <option key={output} value={output}>
+              {t.outputs[output]}
+            </option>
+          ))}
+        </select>
+      </Field>
+      {values.output === "plan" && (
+        <Delegates values={values} fault={faultAt("delegates", t.delegates)} onChange={set} />
+      )}
+      <Field label={t.instructions} hint={t.instructionsHint} fault={faultAt("prompt", t.instructions)}>
+        <textarea
+          rows={10}
+          value={values.prompt}
+          onChange={({ target }) => set({ prompt: target.value })}
+          className={`${INPUT} min-h-40 py-2 leading-relaxed`}
+        />
+      </Field>
+      {refusal && <RefusalNote words={refusal} />}
       <FormButtons
         submit={busy ? t.saving : t.save}
         disabled={busy || (checked?.current && Object.keys(faults).length > 0)}
@@ -150,38 +140,8 @@ function Delegates({
         chosen={values.delegates}
         onChange={(delegates) => onChange({ delegates })}
       />
-      {fault && <p className="text-sm text-bad">{t.fault(t.delegates, fault)}</p>}
+      {fault && <p className="text-sm text-bad">{fault}</p>}
     </>
-  );
-}
-
-interface Described {
-  "aria-invalid": boolean;
-  "aria-describedby": string | undefined;
-}
-
-/** A field, and below it what the server says is wrong with it. */
-function Checked({
-  label,
-  hint,
-  fault,
-  children,
-}: {
-  label: string;
-  hint?: string | undefined;
-  fault?: string | undefined;
-  children: (more: Described) => ReactNode;
-}) {
-  const id = useId();
-  return (
-    <div className="min-w-0">
-      <Field label={label} {...(hint ? { hint } : {})}>
-        {children({ "aria-invalid": fault !== undefined, "aria-describedby": fault ? id : undefined })}
-      </Field>
-      <p id={id} aria-live="polite" className="mt-1 text-sm text-bad empty:hidden">
-        {fault && t.fault(label, fault)}
-      </p>
-    </div>
   );
 }
 
@@ -211,7 +171,6 @@ function Choices({
               onChange={({ target }) =>
                 onChange(target.checked ? [...chosen, value] : chosen.filter((one) => one !== value))
               }
-              className="size-4 accent-current"
             />
             {label}
           </label>

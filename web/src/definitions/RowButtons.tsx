@@ -1,4 +1,4 @@
-import { Copy, Eye, Pencil, Trash2 } from "lucide-react";
+import { CopyPlus, Eye, Pencil, Trash2 } from "lucide-react";
 import { t } from "../texts/definitions";
 import { IconButton } from "../ui/Button";
 
@@ -18,7 +18,7 @@ export function RowButtons({ title, own, onOpen, onDuplicate, onDelete }: Props)
         {own ? <Pencil size={15} aria-hidden /> : <Eye size={15} aria-hidden />}
       </IconButton>
       <IconButton label={t.duplicate(title)} onClick={onDuplicate}>
-        <Copy size={15} aria-hidden />
+        <CopyPlus size={15} aria-hidden />
       </IconButton>
       {own && (
         <IconButton label={t.remove(title)} onClick={onDelete} className="hover:!text-bad">

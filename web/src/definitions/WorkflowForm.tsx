@@ -4,7 +4,8 @@ import { t } from "../texts/definitions";
 import { Button } from "../ui/Button";
 import { Field, INPUT } from "../ui/Field";
 import { Form, FormButtons, TextField } from "../ui/Form";
-import { attempt, say } from "../ui/toasts";
+import { useRefusal } from "../ui/refusal";
+import { say } from "../ui/toasts";
 import { useChecked } from "./checked";
 import { checkWorkflow, saveWorkflow, type WorkflowCheck, type WorkflowDraft } from "./workflowDraft";
 
@@ -18,6 +19,7 @@ export function WorkflowForm({ initial, onDone, onCancel }: Props) {
   const isNew = initial.sha256 === null;
   const [draft, setDraft] = useState(initial);
   const [busy, setBusy] = useState(false);
+  const [attempt, refusal, faultAt] = useRefusal({ name: "name" });
   const area = useRef<HTMLTextAreaElement>(null);
   const told = useId();
   const checked = useChecked(draft, checkWorkflow);
@@ -35,6 +37,7 @@ export function WorkflowForm({ initial, onDone, onCancel }: Props) {
       <TextField
         label={t.name}
         {...(isNew ? { hint: t.nameHint } : {})}
+        fault={faultAt("name")}
         autoFocus={isNew}
         required
         readOnly={!isNew}
@@ -56,6 +59,7 @@ export function WorkflowForm({ initial, onDone, onCancel }: Props) {
         />
       </Field>
       <CheckResult id={told} found={checked?.found ?? null} onLine={(line) => goToLine(area.current, line)} />
+      {refusal}
       <FormButtons
         submit={busy ? t.saving : t.save}
         disabled={busy || !draft.name || (checked?.current && faulty)}

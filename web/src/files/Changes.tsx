@@ -6,6 +6,7 @@ import { DiffCount, Path } from "../content/DiffView";
 import { restore } from "../snapshots/acts";
 import { openFile } from "../state/openFiles";
 import { t } from "../texts/files";
+import { number } from "../texts/language";
 import { Button, IconButton } from "../ui/Button";
 import { Fold } from "../ui/Fold";
 import { attempt, say } from "../ui/toasts";
@@ -20,18 +21,37 @@ export function Changes({ chatId }: { chatId: string }) {
   if (error) return <p className="p-4 text-sm text-bad">{error.message}</p>;
   if (!data) return <p className="p-4 text-sm text-ink-3">{t.reading}</p>;
   if (data.changes.length === 0) return <p className="p-6 text-center text-sm text-ink-2">{t.nothingChanged}</p>;
+  const ignored = data.changes.filter((change) => change.ignored);
+  const counted = data.changes.filter((change) => !change.ignored);
   return (
     <div className="min-h-0 flex-1 overflow-y-auto px-2 py-2">
-      <p className="px-1.5 pb-1 text-xs text-ink-3">{t.sinceTheChatBegan}</p>
-      <ul aria-label={t.changedFiles}>
-        {data.changes.map((change, at) => (
-          <li key={change.path} className="relative border-b border-line py-1 last:border-b-0">
-            <FileChange chatId={chatId} change={change} open={at === 0 && data.changes.length <= 5} />
-          </li>
-        ))}
-      </ul>
+      {counted.length > 0 ? (
+        <>
+          <p className="px-1.5 pb-1 text-xs text-ink-3">{t.sinceTheChatBegan}</p>
+          <ChangedFiles chatId={chatId} changes={counted} label={t.changedFiles} />
+        </>
+      ) : (
+        <p className="px-1.5 pb-1 text-sm text-ink-2">{t.nothingChanged}</p>
+      )}
+      {ignored.length > 0 && (
+        <Fold summary={<span className="text-xs text-ink-2">{t.ignoredFiles(number(ignored.length))}</span>}>
+          {() => <ChangedFiles chatId={chatId} changes={ignored} label={t.ignoredFiles(number(ignored.length))} />}
+        </Fold>
+      )}
       {data.next && <p className="px-1.5 py-2 text-xs text-ink-3">{t.moreFiles}</p>}
     </div>
+  );
+}
+
+function ChangedFiles({ chatId, changes, label }: { chatId: string; changes: readonly NetChange[]; label: string }) {
+  return (
+    <ul aria-label={label}>
+      {changes.map((change, at) => (
+        <li key={change.path} className="relative border-b border-line py-1 last:border-b-0">
+          <FileChange chatId={chatId} change={change} open={at === 0 && changes.length <= 5 && !change.ignored} />
+        </li>
+      ))}
+    </ul>
   );
 }
 

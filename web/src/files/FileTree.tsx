@@ -151,7 +151,7 @@ function EntryWords({ entry, open }: { entry: Entry; open: boolean }) {
         {unreachable && <span className="sr-only">, {t.cannotBeOpened}</span>}
       </span>
       {entry.protected && <KeyRound size={13} aria-label={t.protectedFile} className="shrink-0 text-warn" />}
-      {entry.changed_by && <ChangedMark by={entry.changed_by} short />}
+      {entry.changed_by && !entry.ignored && <ChangedMark by={entry.changed_by} short />}
     </>
   );
 }

@@ -10,6 +10,8 @@ const state = (proposed_message: string, files: [string, string | null][]) =>
     proposed_message,
     head: "h",
     complete: true,
+    identity: { name: "Ann", email: "ann@example.org" },
+    hooks_not_run: [],
     files: files.map(([path, why]) => ({
       path,
       shown: path,
@@ -75,4 +77,11 @@ it("keeps message and button in reach below many files, and chooses all or none 
   expect(commit.textContent).toBe("Commit 40 files");
   await user.click(screen.getByText("Show 11 more of 41 files"));
   expect(lines()).toBe(41);
+});
+
+it("names who commits and the hooks that are not run", () => {
+  const hooked = { ...state("Change a", [["a", null]]), hooks_not_run: ["pre-commit"] };
+  const { container } = show(<CommitForm chatId="c" state={hooked} />);
+  expect(container.textContent).toContain("Committed as Ann.");
+  expect(container.textContent).toContain("not run here: pre-commit.");
 });

@@ -12,9 +12,11 @@ import { number } from "../texts/language";
 import { Button } from "../ui/Button";
 import { Dialog } from "../ui/Dialog";
 import { Fold } from "../ui/Fold";
-import { attempt, say } from "../ui/toasts";
+import { useRefusal } from "../ui/refusal";
+import { say } from "../ui/toasts";
 import { useReadAgain } from "./acts";
 import { commit, createBranch, type GitFile, type GitState, useGit, useGitDifference } from "./gitActs";
+import { IdentityForm } from "./IdentityForm";
 import { PushDialog } from "./PushDialog";
 import { WorktreeForm } from "./WorktreeForm";
 
@@ -38,7 +40,10 @@ export function GitPane({ chatId }: { chatId: string }) {
       {state.files.length === 0 ? (
         <p className="text-sm text-ink-2">{t.nothingToCommit}</p>
       ) : (
-        <CommitForm key={state.head ?? ""} chatId={chatId} state={state} />
+        <>
+          {!(state.identity.name && state.identity.email) && <IdentityForm chatId={chatId} identity={state.identity} />}
+          <CommitForm key={state.head ?? ""} chatId={chatId} state={state} />
+        </>
       )}
       {state.head && <Beyond chatId={chatId} />}
     </div>
@@ -82,6 +87,7 @@ function Beyond({ chatId }: { chatId: string }) {
 function Branch({ chatId, state }: { chatId: string; state: GitState }) {
   const [name, setName] = useState<string | null>(null);
   const readAgain = useReadAgain();
+  const [attempt, refusal] = useRefusal();
   const create = async (event: FormEvent) => {
     event.preventDefault();
     if (!name?.trim() || !(await attempt(createBranch(chatId, name.trim())))) return;
@@ -122,6 +128,7 @@ function Branch({ chatId, state }: { chatId: string; state: GitState }) {
           <Button look="quiet" onClick={() => setName(null)}>
             {t.cancel}
           </Button>
+          {refusal && <div className="w-full">{refusal}</div>}
         </form>
       )}
     </section>
@@ -135,6 +142,7 @@ export function CommitForm({ chatId, state }: { chatId: string; state: GitState 
   const [sending, setSending] = useState(false);
   const [shown, setShown] = useState(SHOWN);
   const readAgain = useReadAgain();
+  const [attempt, refusal] = useRefusal();
   const message = words ?? state.proposed_message;
   const isChosen = ({ path, preselected }: GitFile) => turned[path] ?? preselected;
   const chosen = state.files.filter(isChosen);
@@ -179,6 +187,7 @@ export function CommitForm({ chatId, state }: { chatId: string; state: GitState 
         onChange={({ target }) => setWords(target.value)}
         className="w-full rounded-lg border border-line-strong bg-surface px-3 py-2 text-sm"
       />
+      {refusal}
       <div className="flex flex-wrap items-center gap-2">
         <Button
           needs="POST /context/{chat_id}/git/commit"
@@ -189,7 +198,10 @@ export function CommitForm({ chatId, state }: { chatId: string; state: GitState 
         >
           {t.commit(files.text, files.one)}
         </Button>
-        <span className="text-xs text-ink-3">{t.committedAsYou}</span>
+        <span className="text-xs text-ink-3">
+          {state.identity.name ? t.committedAs(state.identity.name) : ""}{" "}
+          {state.hooks_not_run.length > 0 && t.hooksNotRun(state.hooks_not_run.join(", "))}
+        </span>
       </div>
     </form>
   );
@@ -217,7 +229,6 @@ function ChooseAll({
           if (node) node.indeterminate = some && !all;
         }}
         onChange={turn}
-        className="size-4 shrink-0"
       />
       {t.allFiles(number(files.length))}
     </label>
@@ -250,7 +261,7 @@ function FileLine({
         aria-label={t.include(file.shown)}
         checked={chosen}
         onChange={onTurn}
-        className="mt-2 size-4 shrink-0 thumb:mt-3"
+        className="mt-2 thumb:mt-3"
       />
       <Fold
         className="min-w-0 flex-1"

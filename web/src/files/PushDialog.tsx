@@ -6,7 +6,8 @@ import { t } from "../texts/git";
 import { Button } from "../ui/Button";
 import { Dialog } from "../ui/Dialog";
 import { INPUT } from "../ui/Field";
-import { attempt, say } from "../ui/toasts";
+import { useRefusal } from "../ui/refusal";
+import { say } from "../ui/toasts";
 import { useReadAgain } from "./acts";
 import { type PushTarget, push, usePushOffer } from "./gitActs";
 
@@ -18,6 +19,7 @@ export function PushDialog({ chatId, onClose }: { chatId: string; onClose: () =>
   const target = offer?.remotes.find((one) => one.remote === remote) ?? offer?.remotes[0];
   const { branch, head } = offer ?? {};
   const ready = !sending && target && !target.refused && branch && head;
+  const [attempt, refusal] = useRefusal();
   const submit = async () => {
     if (!ready) return;
     setSending(true);
@@ -54,6 +56,7 @@ export function PushDialog({ chatId, onClose }: { chatId: string; onClose: () =>
           </>
         )}
         <p className="text-xs text-ink-3">{t.pushedAsYou}</p>
+        {refusal}
         <footer className="flex justify-end gap-2 pt-1">
           <Button onClick={onClose}>{t.cancel}</Button>
           <Button type="submit" look="primary" icon={<Upload size={15} aria-hidden />} disabled={!ready}>

@@ -4,7 +4,7 @@ import { useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
 import { t } from "../texts/git";
 import { Button } from "../ui/Button";
-import { attempt } from "../ui/toasts";
+import { useRefusal } from "../ui/refusal";
 import { createWorktree } from "./gitActs";
 
 interface Props {
@@ -16,6 +16,7 @@ export function WorktreeForm({ where, onMade }: Props) {
   const [branch, setBranch] = useState("");
   const [busy, setBusy] = useState(false);
   const queries = useQueryClient();
+  const [attempt, refusal] = useRefusal();
   const submit = async () => {
     setBusy(true);
     await attempt(
@@ -47,6 +48,7 @@ export function WorktreeForm({ where, onMade }: Props) {
           {t.createWorktree}
         </Button>
       </div>
+      {refusal}
     </form>
   );
 }

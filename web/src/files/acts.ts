@@ -4,10 +4,10 @@ import { useCallback } from "react";
 import type { components } from "../wire/api.gen";
 import { api, given } from "../wire/client";
 
-export type Entry = components["schemas"]["FolderEntryShape"];
-export type Folder = components["schemas"]["FolderShape"];
-export type ShownFile = components["schemas"]["FileShape"];
-export type NetChange = components["schemas"]["NetChangeShape"];
+export type Entry = components["schemas"]["FolderEntryResponse"];
+export type Folder = components["schemas"]["FolderResponse"];
+export type ShownFile = components["schemas"]["FileResponse"];
+export type NetChange = components["schemas"]["NetChangeResponse"];
 
 const PAGE = 500;
 

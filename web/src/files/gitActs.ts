@@ -3,10 +3,10 @@ import { useQuery } from "@tanstack/react-query";
 import type { components } from "../wire/api.gen";
 import { api, given } from "../wire/client";
 
-export type GitState = components["schemas"]["GitStateShape"];
-export type GitFile = components["schemas"]["GitFileShape"];
+export type GitState = components["schemas"]["GitStateResponse"];
+export type GitFile = components["schemas"]["GitFileResponse"];
 
-export type PushTarget = components["schemas"]["PushTargetShape"];
+export type PushTarget = components["schemas"]["PushTargetResponse"];
 
 export function useGit(chatId: string) {
   return useQuery({
@@ -28,6 +28,11 @@ export function useGitDifference(chatId: string, path: string, reveal: boolean) 
 export function commit(chatId: string, message: string, paths: string[], head: string | null) {
   const params = { path: { chat_id: chatId } };
   return given(api.POST("/context/{chat_id}/git/commit", { params, body: { message, paths, head } }));
+}
+
+export function setIdentity(chatId: string, name: string, email: string) {
+  const params = { path: { chat_id: chatId } };
+  return given(api.PUT("/context/{chat_id}/git/identity", { params, body: { name, email } }));
 }
 
 export function createBranch(chatId: string, name: string) {

@@ -11,6 +11,7 @@ const asked = vi.hoisted(() => ({ forkChat: vi.fn(), previewFork: vi.fn() }));
 vi.mock("./acts", () => asked);
 afterEach(() => {
   askToFork(null);
+  useLive.setState({ view: null });
   vi.clearAllMocks();
 });
 

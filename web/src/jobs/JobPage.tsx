@@ -15,6 +15,7 @@ import { attempt } from "../ui/toasts";
 import { Refusal } from "../wire/client";
 import { JobAudit } from "./JobAudit";
 import { JobChanges } from "./JobChanges";
+import { JobLimits } from "./JobLimits";
 import { JobStatusMark } from "./JobStatusMark";
 import {
   cancelJob,
@@ -30,6 +31,7 @@ import {
 } from "./jobs";
 import { TaskDetails } from "./TaskDetails";
 import { TaskGraph } from "./TaskGraph";
+import { UndoTask } from "./UndoTask";
 
 interface Props {
   jobId: string;
@@ -87,6 +89,7 @@ function JobDetails({ job, taskId }: { job: Job; taskId: string | null }) {
   const href = (id: string) => `#/jobs/${job.id}/${encodeURIComponent(id)}`;
   const task = job.tasks.find(({ id }) => id === taskId) ?? null;
   const arrives = task !== null && view === null && live.problem === null; // how long its details are is not known yet
+  const canUndo = task?.status === "completed" && isOver(job.status);
   const canRetry = task?.status === "failed" && (job.status === "failed" || job.status === "paused");
   return (
     <div className="mx-auto w-full max-w-5xl space-y-6 px-4 pt-5 pb-16 sm:px-6">
@@ -117,6 +120,7 @@ function JobDetails({ job, taskId }: { job: Job; taskId: string | null }) {
             href={href}
             nameOf={(id) => job.tasks.find((one) => one.id === id)?.description ?? id}
             onRetry={canRetry ? () => act(retryTask(job.id, task.id)) : null}
+            undo={canUndo && <UndoTask jobId={job.id} taskId={task.id} act={act} />}
             onClose={() => (location.hash = `#/jobs/${job.id}`)}
           />
         ) : (
@@ -223,6 +227,7 @@ function Controls({ job, act }: { job: Job; act: (done: Promise<void>) => void }
           {t.cancel}
         </Button>
       )}
+      {job.status !== "completed" && job.status !== "cancelled" && <JobLimits job={job} act={act} />}
       <a
         href={`#/chat/${job.context_id}${job.status === "awaiting_approval" && job.plan_id ? `/${job.plan_id}` : ""}`}
         className="inline-flex min-h-9 thumb:min-h-11 items-center gap-1.5 rounded-lg px-3 text-sm font-medium text-ink-2 hover:bg-sunken hover:text-ink"

@@ -4,7 +4,7 @@ import { useRoles } from "../state/queries";
 import { t } from "../texts/jobs";
 import { Button } from "../ui/Button";
 import { Dialog } from "../ui/Dialog";
-import { attempt } from "../ui/toasts";
+import { useRefusal } from "../ui/refusal";
 import { Refusal } from "../wire/client";
 import { createJob, useAgents } from "./jobs";
 import { PlanSource, type Source, wantedPlan } from "./PlanSource";
@@ -27,6 +27,7 @@ export default function NewJobDialog({ chatId, request, onClose, onStarted }: Pr
   const [busy, setBusy] = useState(false);
   const writing = useRoles().filter(({ permissions }) => permissions.includes("write_files"));
   const agents = (useAgents().data ?? []).filter(({ role }) => writing.some(({ name }) => name === role));
+  const [attempt, refusal] = useRefusal();
   const start = async () => {
     setBusy(true);
     const wanted = {
@@ -95,6 +96,7 @@ export default function NewJobDialog({ chatId, request, onClose, onStarted }: Pr
             ))}
           </fieldset>
         )}
+        {refusal}
         <div className="flex justify-end gap-2">
           <Button onClick={onClose}>{t.back}</Button>
           <Button type="submit" look="primary" disabled={busy || race.length === 1}>

@@ -1,8 +1,9 @@
 // One task: where it stands, what it cost, what it reported, and everything that was done for it.
 import { RotateCcw, X } from "lucide-react";
-import { useMemo } from "react";
+import { type ReactNode, useMemo } from "react";
 import { Inline } from "../content/Inline";
 import { Markdown } from "../content/Markdown";
+import { TurnEvidence } from "../content/TurnEvidence";
 import { Card } from "../messages/Card";
 import { WorkCard } from "../messages/WorkCard";
 import { loadEarlier, useLive } from "../state/live";
@@ -24,10 +25,12 @@ interface Props {
   /** What a task is called that this one waits for. */
   nameOf: (taskId: string) => string;
   onRetry: (() => void) | null;
+  /** What undoes the task; null while there is nothing to undo. */
+  undo: ReactNode;
   onClose: () => void;
 }
 
-export function TaskDetails({ task, view, href, nameOf, onRetry, onClose }: Props) {
+export function TaskDetails({ task, view, href, nameOf, onRetry, undo, onClose }: Props) {
   return (
     <section aria-labelledby="task-title" className="min-w-0 rounded-2xl border border-line bg-surface">
       <header className="flex items-start gap-3 border-b border-line px-4 py-3">
@@ -45,6 +48,7 @@ export function TaskDetails({ task, view, href, nameOf, onRetry, onClose }: Prop
             {t.retry}
           </Button>
         )}
+        {undo}
         {task.error && (
           <div role="note" className="rounded-lg bg-bad-soft px-3 py-2 text-bad">
             <h3 className="font-medium">{t.error}</h3>
@@ -55,7 +59,14 @@ export function TaskDetails({ task, view, href, nameOf, onRetry, onClose }: Prop
           <div>
             <h3 className="mb-1 font-medium text-ink-2">{t.result}</h3>
             <Markdown text={task.result} />
-            {task.claimed && <p className="mt-1 text-xs text-warn">{t.claimed}</p>}
+            {task.claimed && task.evidence?.status !== "failed" && (
+              <p className="mt-1 text-xs text-warn">{t.claimed}</p>
+            )}
+            {task.evidence && (
+              <div className="-ml-2">
+                <TurnEvidence evidence={task.evidence} />
+              </div>
+            )}
           </div>
         )}
         {view && <Log task={task.id} view={view} />}

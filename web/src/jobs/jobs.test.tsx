@@ -9,12 +9,14 @@ import { concernsThePerson } from "../state/rows";
 import { expectAccessible, message, show } from "../testing/render";
 import { type OpenChat, readPlan } from "../wire/nouns";
 import { JobProgress } from "./JobDock";
+import { LimitsForm } from "./JobLimits";
 import { JobFailure } from "./JobPage";
 import type { Job, Task } from "./jobs";
 import { layout } from "./layout";
 import { RaceCandidates } from "./RaceCandidates";
 import { TaskDetails } from "./TaskDetails";
 import { TaskGraph } from "./TaskGraph";
+import { UndoPreview } from "./UndoTask";
 
 const task = (id: string, status: string, parts: Partial<Task> = {}): Task =>
   ({
@@ -34,7 +36,7 @@ const task = (id: string, status: string, parts: Partial<Task> = {}): Task =>
   }) as Task;
 
 const TASKS = [
-  task("1", "completed", { usage: { tokens: 1234, seconds: 61, cost: 0.0123 } }),
+  task("1", "completed", { usage: { tokens: 1234, reserved: 0, seconds: 61, cost: 0.0123 } }),
   task("2", "running", { dependencies: ["1"] }),
   task("3", "failed", { dependencies: ["1"], error: { code: "x", message: "No such file.", retryable: true } }),
   task("4", "pending", { dependencies: ["2", "3"] }),
@@ -127,6 +129,7 @@ const details = (task: Task, onRetry: (() => void) | null, view: ChatView | null
     href={(id) => `#${id}`}
     nameOf={(id) => `Task ${id}`}
     onRetry={onRetry}
+    undo={null}
     onClose={() => undefined}
   />
 );
@@ -180,7 +183,17 @@ it("writes out marks that would mislead in a task's description", () => {
   const noHref = (id: string) => `#${id}`;
   const { container } = show(<TaskGraph tasks={[odd]} chosen={null} href={noHref} />);
   expect(container.textContent).toContain("delete ⟨U+202E⟩gnp.exe");
-  show(<TaskDetails task={odd} view={null} href={noHref} nameOf={noHref} onRetry={null} onClose={() => undefined} />);
+  show(
+    <TaskDetails
+      task={odd}
+      view={null}
+      href={noHref}
+      nameOf={noHref}
+      onRetry={null}
+      undo={null}
+      onClose={() => undefined}
+    />,
+  );
   expect(screen.getByRole("heading", { name: "delete ⟨U+202E⟩gnp.exe" })).toBeTruthy();
 });
 
@@ -211,7 +224,7 @@ it("shows the candidates of a race side by side, and keeps the chosen one", asyn
     proved: 1,
     result: null,
     error: null,
-    usage: { tokens: 10, seconds: 2, cost: null },
+    usage: { tokens: 10, reserved: 0, seconds: 2, cost: null },
     diff: `--- /dev/null\n+++ b/${agent}.txt\n@@ -0,0 +1 @@\n+${agent}\n`,
     files: [],
     conflicts: [],
@@ -269,4 +282,39 @@ it("names the tasks that failed by their words, and leads to them", async () => 
   expect(screen.getByRole("link", { name: "Task 3" }).getAttribute("href")).toBe("#3");
   expect(container.textContent).not.toContain("complete: 3");
   await expectAccessible(container);
+});
+
+it("undoes a task only once each later change of the same lines was given up by name", async () => {
+  const onUndo = vi.fn();
+  const would = {
+    restored: ["a.txt"],
+    deleted: [],
+    counts: { restored: 1, deleted: 0, kept: 0, unkept: 0 },
+    conflicts: ["a.txt"],
+    diff: "",
+  } as unknown as Parameters<typeof UndoPreview>[0]["would"];
+  const { container } = show(<UndoPreview would={would} onUndo={onUndo} onBack={() => undefined} />);
+  const button = screen.getByRole<HTMLButtonElement>("button", { name: "Undo this task" });
+  expect(button.disabled).toBe(true);
+  await userEvent.click(screen.getByRole("checkbox", { name: /^Undo it in a\.txt/ }));
+  await userEvent.click(button);
+  expect(onUndo).toHaveBeenCalledWith(["a.txt"]);
+  await expectAccessible(container);
+});
+
+it("raises only the limits that were changed, and takes no limit that is none", async () => {
+  const onSave = vi.fn();
+  const job = { ...JOB, limits: { job: { tokens: 4000 }, task: { seconds: 60 } }, usage: null } as unknown as Job;
+  const { container } = show(<LimitsForm job={job} onSave={onSave} onCancel={() => undefined} />);
+  const ofJob = within(screen.getByRole("group", { name: "The whole job" }));
+  const tokens = ofJob.getByRole("textbox", { name: "Tokens" });
+  await userEvent.clear(tokens);
+  await userEvent.type(tokens, "-1");
+  const save = screen.getByRole<HTMLButtonElement>("button", { name: "Save the limits" });
+  expect(save.disabled).toBe(true);
+  await userEvent.clear(tokens);
+  await userEvent.type(tokens, "9000");
+  await expectAccessible(container);
+  await userEvent.click(save);
+  expect(onSave).toHaveBeenCalledWith({ job: { tokens: 9000 }, task: {} });
 });

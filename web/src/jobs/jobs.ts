@@ -1,14 +1,15 @@
 // Jobs over REST: what is read, and what a person can do with one.
 import { useInfiniteQuery, useQuery } from "@tanstack/react-query";
+import { CHATS } from "../state/sidebar";
 import { t } from "../texts/jobs";
 import { dollars } from "../texts/language";
 import type { components } from "../wire/api.gen";
 import { api, given } from "../wire/client";
 
 type Schemas = components["schemas"];
-export type Job = Schemas["JobShape"];
-export type JobSummary = Schemas["JobSummaryShape"];
-export type Task = Schemas["TaskShape"];
+export type Job = Schemas["JobResponse"];
+export type JobSummary = Schemas["JobSummaryResponse"];
+export type Task = Schemas["TaskResponse"];
 
 export const JOBS = ["jobs"];
 const POLLED_MS = 3_000; // a job of another chat tells this page nothing by itself
@@ -55,6 +56,18 @@ export function useJobs() {
   });
 }
 
+/** Those that wait for a person, newest first; read again with the list of chats. */
+export function useWaitingJobs(): readonly JobSummary[] {
+  const { data } = useQuery({
+    queryKey: [...CHATS, "jobs"],
+    queryFn: () => given(api.GET("/jobs", { params: { query: { limit: 100 } } })),
+    select: ({ jobs }) => jobs.filter(({ status }) => status.startsWith("awaiting")),
+  });
+  return data ?? NO_JOBS;
+}
+
+const NO_JOBS: readonly JobSummary[] = [];
+
 /** One job, read again with its chat's news. */
 export function useJob(jobId: string, moment: number) {
   return useQuery({
@@ -88,7 +101,21 @@ export async function retryTask(jobId: string, task_id: string): Promise<void> {
   await given(api.POST("/jobs/{job_id}/retry", { ...at(jobId), body: { task_id } }));
 }
 
-export type AuditedTask = Schemas["AuditedTaskShape"];
+export type TaskUndo = Schemas["RestoredResponse"];
+
+/** Undoes what the task changed; with `dry_run` it only tells what that would do. */
+export async function undoTask(job_id: string, task_id: string, body: Schemas["UndoTaskRequest"]): Promise<TaskUndo> {
+  return given(api.POST("/jobs/{job_id}/tasks/{task_id}/undo", { params: { path: { job_id, task_id } }, body }));
+}
+
+export type LimitsChange = Schemas["JobLimitsRequest"];
+
+/** Raises what the job and its tasks may use; one that stopped at a limit goes on. */
+export async function setLimits(jobId: string, limits: LimitsChange): Promise<void> {
+  await given(api.PATCH("/jobs/{job_id}", { ...at(jobId), body: { limits } }));
+}
+
+export type AuditedTask = Schemas["AuditedTaskResponse"];
 
 /** The plan against what was done, read again with the job's news. */
 export function useJobAudit(jobId: string, moment: number) {
@@ -101,11 +128,11 @@ export function useJobAudit(jobId: string, moment: number) {
   });
 }
 
-export function costOf({ cost }: Schemas["TaskUsageShape"]): string {
+export function costOf({ cost }: Schemas["TaskUsageResponse"]): string {
   return cost === null ? t.unknown : dollars(cost, 4);
 }
 
-export type JobDiff = Schemas["JobDiffShape"];
+export type JobDiff = Schemas["JobDiffResponse"];
 type NewJob = Partial<Schemas["NewJobRequest"]>;
 
 /** What a job that waits for its review would change now. */
@@ -134,8 +161,8 @@ export function useAgents() {
   return useQuery({ queryKey: ["agents"], queryFn: async () => (await given(api.GET("/agents"))).agents });
 }
 
-export type JobTemplate = Schemas["JobTemplateShape"];
-export type EarlierPlan = Schemas["EarlierPlanShape"];
+export type JobTemplate = Schemas["JobTemplateResponse"];
+export type EarlierPlan = Schemas["EarlierPlanResponse"];
 const TEMPLATES = ["job-templates"];
 const LONGEST_REQUEST = 4_000; // the server compares no more
 

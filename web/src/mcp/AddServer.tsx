@@ -1,60 +1,41 @@
-// Adds a server: a program with its arguments, or an address. The catalogue fills in the form.
+// Adds a server. The catalogue fills in the form.
 
 import { useState } from "react";
 import { t } from "../texts/mcp";
 import { Button } from "../ui/Button";
-import { Field, INPUT } from "../ui/Field";
-import { Form } from "../ui/Form";
-import { attempt } from "../ui/toasts";
 import { api, given } from "../wire/client";
-import { CATALOGUE, newServer } from "./catalogue";
-
-const EMPTY = { name: "", target: "", network: "" };
+import { CATALOGUE } from "./catalogue";
+import { ServerForm } from "./ServerForm";
+import { EMPTY, newServer, type TypedServer } from "./serverBody";
 
 export function AddServer({ onAdded }: { onAdded: (name: string) => void }) {
-  const [typed, setTyped] = useState(EMPTY);
-  const ready = typed.name.trim() !== "" && typed.target.trim() !== "";
-  const add = async () => {
-    const body = newServer(typed.name, typed.target, typed.network);
-    if (!ready || !(await attempt(given(api.POST("/mcp/servers", { body: body as never }))))) return;
-    setTyped(EMPTY);
+  const [chosen, setChosen] = useState({ start: EMPTY, times: 0 });
+  const choose = (start: TypedServer) => setChosen(({ times }) => ({ start, times: times + 1 }));
+  const add = async (typed: TypedServer) => {
+    const body = newServer(typed);
+    await given(api.POST("/mcp/servers", { body: body as never }));
+    choose(EMPTY);
     onAdded(body.name);
   };
-  const input = (field: keyof typeof EMPTY) => ({
-    value: typed[field],
-    onChange: ({ target }: { target: HTMLInputElement }) => setTyped({ ...typed, [field]: target.value }),
-    className: INPUT,
-  });
   return (
-    <Form label={t.add} onSubmit={() => void add()}>
+    <section className="space-y-3 rounded-2xl border border-line bg-surface p-4">
       <h3 className="text-sm font-semibold">{t.add}</h3>
       <fieldset>
         <legend className="text-sm font-medium">{t.catalogue}</legend>
         <p className="mb-1.5 text-xs text-ink-3">{t.choose}</p>
         <div className="flex flex-wrap gap-2">
-          {CATALOGUE.map(({ name, about, install, target, network }) => (
+          {CATALOGUE.map(({ about, install, ...typed }) => (
             <Button
-              key={name}
+              key={typed.name}
               title={`${about}. ${t.install(install)}`}
-              onClick={() => setTyped({ name, target, network })}
+              onClick={() => choose({ ...EMPTY, ...typed })}
             >
-              {name}
+              {typed.name}
             </Button>
           ))}
         </div>
       </fieldset>
-      <Field label={t.name} hint={t.nameHint}>
-        <input {...input("name")} maxLength={32} />
-      </Field>
-      <Field label={t.target} hint={t.targetHint}>
-        <input {...input("target")} maxLength={4000} />
-      </Field>
-      <Field label={t.network} hint={t.networkHint}>
-        <input {...input("network")} maxLength={2000} />
-      </Field>
-      <Button type="submit" look="primary" disabled={!ready}>
-        {t.addButton}
-      </Button>
-    </Form>
+      <ServerForm key={chosen.times} label={t.add} submit={t.addButton} start={chosen.start} onSubmit={add} />
+    </section>
   );
 }

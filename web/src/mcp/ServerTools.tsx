@@ -1,6 +1,7 @@
 // The tools of one server: which are offered to agents, and which the person vouches for as read-only.
 
 import { t } from "../texts/mcp";
+import { Checkbox } from "../ui/Field";
 import type { Server } from "./McpServers";
 
 export interface ToolChanges {
@@ -35,13 +36,13 @@ export function ServerTools({ server, onChange }: { server: Server; onChange: (c
           <li key={tool.name} className="rounded-lg border border-line px-3 py-2">
             <div className="flex flex-wrap items-center gap-x-4 gap-y-1">
               <span className="min-w-0 flex-1 font-mono text-[13px] break-all">{tool.name}</span>
-              <Switch
+              <Checkbox
                 label={t.offer}
                 name={t.offerTool(tool.name)}
                 on={tool.enabled}
                 onTurn={(on) => onChange(offerChanges(server, tool.name, on))}
               />
-              <Switch
+              <Checkbox
                 label={t.readOnly}
                 name={t.markReadOnly(tool.name)}
                 on={server.read_only.includes(tool.name)}
@@ -53,24 +54,5 @@ export function ServerTools({ server, onChange }: { server: Server; onChange: (c
         ))}
       </ul>
     </details>
-  );
-}
-
-export function Switch({
-  label,
-  name,
-  on,
-  onTurn,
-}: {
-  label: string;
-  name: string;
-  on: boolean;
-  onTurn: (on: boolean) => void;
-}) {
-  return (
-    <label className="inline-flex min-h-9 items-center gap-1.5 text-xs thumb:min-h-11">
-      <input type="checkbox" aria-label={name} checked={on} onChange={({ target }) => onTurn(target.checked)} />
-      {label}
-    </label>
   );
 }

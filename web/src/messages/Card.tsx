@@ -6,6 +6,7 @@ import { isOrder, type Run, runOf } from "../state/runs";
 import type { QuestionStanding } from "../state/standing";
 import { ErrorBoundary } from "../ui/ErrorBoundary";
 import {
+  type Answer,
   type Disclosure,
   loose,
   type Message,
@@ -49,7 +50,7 @@ interface CardProps {
   /** What was pressed on it is on its way. */
   sending?: boolean;
   onExecute: (messageId: string, edits: PlanEdits | null, run: "chat" | "job") => void;
-  onAnswer: (messageId: string, answer: { value: string } | { custom: string }) => void;
+  onAnswer: (messageId: string, answer: Answer) => void;
   onRevise: () => void;
   onCompare: (() => void) | null;
 }

@@ -103,6 +103,14 @@ it("keeps check and tools in view while it is edited", async () => {
 });
 
 // proves UI-2/2
+it("names each field of the editor with its step, and begins in the first one", async () => {
+  card();
+  await userEvent.click(screen.getByRole("button", { name: "Edit" }));
+  expect(document.activeElement).toBe(screen.getByLabelText("What to do in step 1"));
+  for (const words of ["Step 1: what should it do?", "Step 2: what should it do?"])
+    expect(screen.getByText(words)).toBeTruthy();
+});
+
 it("executes the plan as it stands", async () => {
   const { onExecute } = card();
   await userEvent.click(screen.getByRole("button", { name: "Execute plan" }));
@@ -159,7 +167,18 @@ it.each([
 it("says in plain words how each step stands, and that a blocked plan is not done", async () => {
   const { container } = card({ state: "blocked", statuses: { "1": "done", "2": "open" }, onCompare: () => {} });
   expect(screen.getByText("blocked: steps are open")).toBeTruthy();
-  expect(screen.getByRole("list", { name: "Progress" }).textContent).toBe("Step 1: doneStep 2: not done");
+  const steps = screen.getAllByRole("listitem").map(({ textContent }) => /not done|done/.exec(textContent)?.[0]);
+  expect(steps.filter(Boolean)).toEqual(["done", "not done"]);
   expect(screen.getByRole("button", { name: "Plan against actual" })).toBeTruthy();
   await expectAccessible(container);
+});
+
+it.each([["read_file"], ["read"], ["read_files"]])("never says that a step with only %s may change a file", (tool) => {
+  const plan = readPlan({
+    goal: "x",
+    steps: [{ id: "1", action: "Look", paths: ["a.py"], tools_needed: [tool] }],
+  })!;
+  card({ plan });
+  expect(screen.queryByText("may change")).toBeNull();
+  expect(screen.getByText("looks at")).toBeTruthy();
 });

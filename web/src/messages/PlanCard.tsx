@@ -1,12 +1,11 @@
 // What a person approves: steps with their reasons, tools and files; risks; times. Edited here, executed exactly as approved.
 
 import clsx from "clsx";
-import { Clock, Gauge, ListChecks, Network, Pencil, Scale, TriangleAlert, Zap } from "lucide-react";
+import { Clock, Gauge, GitCompareArrows, ListChecks, Network, Pencil, TriangleAlert, Zap } from "lucide-react";
 import { type ReactNode, useState } from "react";
 import { limited } from "../content/budgets";
 import { Inline } from "../content/Inline";
 import { visible } from "../content/visible";
-import { StepMark } from "../plans/StepMark";
 import { useWording } from "../state/me";
 import type { PlanState } from "../state/planStandings";
 import { t as jobTexts } from "../texts/jobs";
@@ -87,7 +86,12 @@ export function PlanCard({
             />
           ) : (
             <>
-              <PlanSteps steps={plan.steps} disclosure={disclosure} onShown={() => setShown((count) => count + 1)} />
+              <PlanSteps
+                steps={plan.steps}
+                disclosure={disclosure}
+                statuses={statuses}
+                onShown={() => setShown((count) => count + 1)}
+              />
               <Notes
                 title={t.budget}
                 notes={limited(plan.budget)}
@@ -109,9 +113,13 @@ export function PlanCard({
                   onRevise={onRevise}
                 />
               )}
-              {statuses && <Progress plan={plan} statuses={statuses} />}
               {CARRIED_OUT.includes(state) && onCompare && (
-                <Button look="quiet" className="mt-3 -ml-3" icon={<Scale size={15} aria-hidden />} onClick={onCompare}>
+                <Button
+                  look="quiet"
+                  className="mt-3 -ml-3"
+                  icon={<GitCompareArrows size={15} aria-hidden />}
+                  onClick={onCompare}
+                >
                   {t.planAgainstActual}
                 </Button>
               )}
@@ -137,19 +145,6 @@ function Standing({ state }: { state: PlanState }) {
   const { words: own, className } = STANDINGS[state];
   const words = useWording()(own, state === "open" ? people.readers.waits : own);
   return <span className={clsx("ml-auto rounded-full px-2.5 py-0.5 text-xs font-medium", className)}>{words}</span>;
-}
-
-/** How each step stands, by the number it has above. */
-function Progress({ plan, statuses }: { plan: Plan; statuses: Readonly<Record<string, string>> }) {
-  return (
-    <ul aria-label={t.progress} className="mt-4 flex flex-wrap gap-x-4 gap-y-1 text-sm">
-      {plan.steps.map((step, at) => (
-        <li key={step.id} className="inline-flex items-center gap-1.5 text-ink-2">
-          <span className="tabular-nums">{t.step(at + 1)}</span> <StepMark status={statuses[step.id] ?? "open"} />
-        </li>
-      ))}
-    </ul>
-  );
 }
 
 function Notes({ title, notes, icon }: { title: string; notes: string[]; icon?: ReactNode }) {
@@ -188,31 +183,27 @@ function Actions({
 }) {
   return (
     <footer className="mt-5 flex flex-wrap items-center gap-2">
-      <span data-colour="green">
-        {onExecute && (
-          <Button
-            look="role"
-            icon={<Zap size={15} aria-hidden />}
-            disabled={busy || unread}
-            aria-describedby={unread ? "plan-unread" : undefined}
-            onClick={onExecute}
-          >
-            {t.executePlan}
-          </Button>
-        )}
-      </span>
-      <span data-colour="blue">
+      {onExecute && (
         <Button
-          look={onExecute ? "plain" : "role"}
-          icon={<Network size={15} aria-hidden />}
+          look="primary"
+          icon={<Zap size={15} aria-hidden />}
           disabled={busy || unread}
-          title={jobTexts.runAsJobHint}
           aria-describedby={unread ? "plan-unread" : undefined}
-          onClick={onJob}
+          onClick={onExecute}
         >
-          {jobTexts.runAsJob}
+          {t.executePlan}
         </Button>
-      </span>
+      )}
+      <Button
+        look={onExecute ? "plain" : "primary"}
+        icon={<Network size={15} aria-hidden />}
+        disabled={busy || unread}
+        title={jobTexts.runAsJobHint}
+        aria-describedby={unread ? "plan-unread" : undefined}
+        onClick={onJob}
+      >
+        {jobTexts.runAsJob}
+      </Button>
       <Button icon={<Pencil size={14} aria-hidden />} disabled={busy} onClick={onEdit}>
         {t.edit}
       </Button>

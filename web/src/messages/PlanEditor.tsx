@@ -1,5 +1,5 @@
 import { ArrowDown, ArrowUp, Plus, Trash2, Zap } from "lucide-react";
-import { useState } from "react";
+import { type ReactNode, type Ref, useEffect, useRef, useState } from "react";
 import { GrantedText } from "../approvals/DisclosedList";
 import { visible } from "../content/visible";
 import { t } from "../texts/messages";
@@ -22,6 +22,8 @@ export function PlanEditor({ plan, busy, onCancel, onExecute }: Props) {
   const edit = (wish: Edit) => setSteps((now) => edited(now, wish));
   const [seen, setSeen] = useState<ReadonlySet<string>>(new Set());
   const unread = plan.steps.some(({ id }) => !seen.has(id) && steps.some((step) => step.id === id));
+  const first = useRef<HTMLTextAreaElement>(null);
+  useEffect(() => first.current?.focus({ preventScroll: true }), []); // a scroll while the card grows would lead to its end
   const ready = steps.length > 0 && steps.every(({ action }) => action.trim());
   return (
     <div>
@@ -32,6 +34,7 @@ export function PlanEditor({ plan, busy, onCancel, onExecute }: Props) {
             step={step}
             at={at}
             last={steps.length - 1}
+            first={at === 0 ? first : null}
             edit={edit}
             onSeen={() => setSeen((now) => new Set([...now, step.id]))}
           />
@@ -43,16 +46,14 @@ export function PlanEditor({ plan, busy, onCancel, onExecute }: Props) {
       <BudgetFields budget={budget} onChange={setBudget} />
       {/* stays in view however long the plan is */}
       <footer className="sticky bottom-0 mt-4 flex flex-wrap items-center gap-2 border-t border-line bg-surface py-3">
-        <span data-colour="green">
-          <Button
-            look="role"
-            icon={<Zap size={15} aria-hidden />}
-            disabled={busy || !ready || unread}
-            onClick={() => onExecute({ steps, budget })}
-          >
-            {t.executeEditedPlan}
-          </Button>
-        </span>
+        <Button
+          look="primary"
+          icon={<Zap size={15} aria-hidden />}
+          disabled={busy || !ready || unread}
+          onClick={() => onExecute({ steps, budget })}
+        >
+          {t.executeEditedPlan}
+        </Button>
         <Button onClick={onCancel}>{t.backToThePlan}</Button>
         {unread && (
           <p role="status" className="text-sm text-warn">
@@ -69,13 +70,14 @@ interface StepProps {
   step: PlanStep;
   at: number;
   last: number;
+  first: Ref<HTMLTextAreaElement>;
   edit: (wish: Edit) => void;
   onSeen: () => void;
 }
 
 const FIELD = "w-full rounded-lg border border-line-strong/70 bg-paper px-3 py-1.5 placeholder:text-ink-3";
 
-function StepFields({ step, at, last, edit, onSeen }: StepProps) {
+function StepFields({ step, at, last, first, edit, onSeen }: StepProps) {
   const change = (part: Partial<PlanStep>) => edit({ do: "change", at, change: part });
   const name = t.stepName(at + 1);
   return (
@@ -99,38 +101,41 @@ function StepFields({ step, at, last, edit, onSeen }: StepProps) {
         </IconButton>
       </div>
       <div className="min-w-0 flex-1 space-y-1.5">
-        <textarea
-          rows={1}
-          aria-label={t.whatToDoIn(name)}
-          placeholder={t.whatShouldBeDone}
-          value={step.action}
-          onChange={({ target }) => change({ action: target.value })}
-          className={`${FIELD} block resize-none text-sm`}
-        />
+        <label className="block">
+          <FieldName>{t.whatStepShouldDo(at + 1)}</FieldName>
+          <textarea
+            rows={1}
+            ref={first}
+            aria-label={t.whatToDoIn(name)}
+            value={step.action}
+            onChange={({ target }) => change({ action: target.value })}
+            className={`${FIELD} block resize-none text-sm [field-sizing:content]`}
+          />
+        </label>
         <div className="flex flex-col gap-1.5 sm:flex-row">
           <WordsField
             label={t.filesOf(name)}
-            placeholder={t.filesItMayTouchWith}
+            shown={t.filesItMayTouchWith}
             words={step.paths}
             onChange={(paths) => change({ paths })}
           />
           <WordsField
             label={t.toolsOf(name)}
-            placeholder={t.toolsItMayUseWith}
+            shown={t.toolsItMayUseWith}
             words={step.tools_needed}
             onChange={(tools_needed) => change({ tools_needed })}
           />
         </div>
         <WordsField
           label={t.commandOf(name)}
-          placeholder={t.commandsItMayRunOne}
+          shown={t.commandsItMayRunOne}
           words={step.commands}
           separator={"\n"}
           onChange={(commands) => change({ commands })}
         />
         <WordsField
           label={t.checkOf(name)}
-          placeholder={t.commandThatProvesIt}
+          shown={t.commandThatProvesIt}
           words={step.check ? [step.check] : []}
           separator={null}
           onChange={([check]) => change({ check: check ?? null })}
@@ -149,25 +154,30 @@ function StepFields({ step, at, last, edit, onSeen }: StepProps) {
   );
 }
 
+function FieldName({ children }: { children: ReactNode }) {
+  return <span className="mb-0.5 block text-xs font-medium text-ink-2">{children}</span>;
+}
+
 interface WordsProps {
+  /** With the number of its step, for who hears it alone. */
   label: string;
-  placeholder: string;
+  shown: string;
   words: string[];
   /** Null: it is one word, whatever is in it. */
   separator?: string | null;
   onChange: (words: string[]) => void;
 }
 
-function WordsField({ label, placeholder, words, separator = ",", onChange }: WordsProps) {
+function WordsField({ label, shown, words, separator = ",", onChange }: WordsProps) {
   const [text, setText] = useState(words.join(separator === "," ? ", " : (separator ?? "")));
   const read = (value: string) =>
     (separator === null ? [value] : value.split(separator)).map((word) => word.trim()).filter(Boolean);
   return (
-    <div className="w-full min-w-0">
+    <label className="block w-full min-w-0">
+      <FieldName>{shown}</FieldName>
       <textarea
         rows={1}
         aria-label={label}
-        placeholder={placeholder}
         value={text}
         onChange={({ target }) => {
           setText(target.value);
@@ -180,6 +190,6 @@ function WordsField({ label, placeholder, words, separator = ",", onChange }: Wo
           {t.itHoldsHiddenCharacters} <GrantedText text={visible(text)} />
         </p>
       )}
-    </div>
+    </label>
   );
 }

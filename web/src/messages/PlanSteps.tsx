@@ -6,6 +6,8 @@ import { GrantedText } from "../approvals/DisclosedList";
 import { Inline } from "../content/Inline";
 import { PathLink } from "../content/PathLink";
 import { type VisibleText, visible } from "../content/visible";
+import { StepMark } from "../plans/StepMark";
+import { useToolDisplays } from "../state/tools";
 import { t } from "../texts/messages";
 import { SeenMark } from "../ui/SeenMark";
 import type { DisclosedItem, Disclosure, PlanStep } from "../wire/nouns";
@@ -13,11 +15,13 @@ import type { DisclosedItem, Disclosure, PlanStep } from "../wire/nouns";
 interface Props {
   steps: readonly PlanStep[];
   disclosure?: Disclosure | null;
+  /** Each step's status, once the plan was approved. */
+  statuses?: Readonly<Record<string, string>> | undefined;
   /** Called once for each step, when all of it has been in view. */
   onShown?: () => void;
 }
 
-export function PlanSteps({ steps, disclosure = null, onShown = () => {} }: Props) {
+export function PlanSteps({ steps, disclosure = null, statuses, onShown = () => {} }: Props) {
   const numbers = new Map(steps.map(({ id }, at) => [id, at + 1]));
   const granted = grantsByStep(disclosure);
   return (
@@ -28,6 +32,7 @@ export function PlanSteps({ steps, disclosure = null, onShown = () => {} }: Prop
           step={step}
           at={at}
           numbers={numbers}
+          status={statuses ? (statuses[step.id] ?? "open") : null}
           grants={granted?.[at] ?? grantsOf(step)}
           onShown={onShown}
         />
@@ -40,11 +45,12 @@ interface StepProps {
   step: PlanStep;
   at: number;
   numbers: ReadonlyMap<string, number>;
+  status: string | null;
   grants: readonly DisclosedItem[];
   onShown: () => void;
 }
 
-function Step({ step, at, numbers, grants, onShown }: StepProps) {
+function Step({ step, at, numbers, status, grants, onShown }: StepProps) {
   const ends = useRef({ top: false, bottom: false });
   const see = (end: "top" | "bottom") => {
     if (ends.current[end]) return;
@@ -62,9 +68,16 @@ function Step({ step, at, numbers, grants, onShown }: StepProps) {
       </span>
       <div className="min-w-0 flex-1">
         <SeenMark onSeen={() => see("top")} />
-        <p className="break-words">
-          <Inline text={step.action} />
-        </p>
+        <div className="flex items-start justify-between gap-3">
+          <p className="min-w-0 break-words">
+            <Inline text={step.action} />
+          </p>
+          {status && (
+            <span className="mt-0.5 shrink-0">
+              <StepMark status={status} />
+            </span>
+          )}
+        </div>
         {step.reason && (
           <p className="text-sm break-words text-ink-2">
             <Inline text={step.reason} />
@@ -98,7 +111,22 @@ const NAMES: Partial<Record<DisclosedItem["kind"], string>> = {
   check: t.provedBy,
 };
 
+const READING: ReadonlySet<string> = new Set(["read", "list", "search", "find", "inspect", "fetch", "search_web"]);
+const READING_PERMISSIONS: ReadonlySet<string> = new Set(["read", "read_files"]); // planners name these instead of tools
+const TOOL_NAME = /^\w{1,64}$/;
+
+/** Whether the step names tools and the server describes each of them as one that reads: then it changes nothing, whatever paths it names. */
+function useOnlyReads(grants: readonly DisclosedItem[]): boolean {
+  const tools = grants.filter(({ kind }) => kind === "tool").map(({ text }) => text);
+  const withPaths = grants.some(({ kind }) => kind === "path");
+  const named = tools.filter((name) => TOOL_NAME.test(name) && !READING_PERMISSIONS.has(name));
+  const displays = useToolDisplays(withPaths ? named : []);
+  const reads = (name: string) => READING_PERMISSIONS.has(name) || READING.has(displays[name]?.kind ?? "");
+  return tools.length > 0 && tools.every(reads);
+}
+
 function Grants({ grants }: { grants: readonly DisclosedItem[] }) {
+  const onlyReads = useOnlyReads(grants);
   const kinds = ["path", "command", "check", "tool"] as const;
   const lines = kinds
     .map((kind) => ({ kind, items: grants.filter((item) => item.kind === kind) }))
@@ -108,7 +136,7 @@ function Grants({ grants }: { grants: readonly DisclosedItem[] }) {
     <dl className="mt-1.5 grid grid-cols-[auto_minmax(0,1fr)] gap-x-2.5 gap-y-1 text-xs text-ink-3">
       {lines.map(({ kind, items }) => (
         <div key={kind} className="contents">
-          <dt className="py-0.5">{NAMES[kind]}</dt>
+          <dt className="py-0.5">{kind === "path" && onlyReads ? t.looksAt : NAMES[kind]}</dt>
           <dd className="flex min-w-0 flex-wrap gap-1">
             {items.map((item, at) => (
               <span

@@ -41,6 +41,37 @@ it("shows both versions of a file that two changed, and the question without the
   await expectAccessible(container);
 });
 
+it("takes a file that was merged by hand, once no mark is left in it", async () => {
+  const asked = readQuestion({
+    type: "question",
+    question: "Which version shall stay?",
+    options: [
+      { label: "Keep the task's version", value: "task" },
+      { label: "Merge by hand", value: "merge" },
+    ],
+    conflict: {
+      path: "a.txt",
+      task: "mine\n",
+      workspace: "yours\n",
+      draft: "<<<<<<< the task\nmine\n=======\nyours\n>>>>>>> there now\n",
+    },
+  })!;
+  const onAnswer = vi.fn();
+  const { container } = show(
+    <QuestionCard message={message()} question={asked} standing={{ state: "open" }} onAnswer={onAnswer} />,
+  );
+  await userEvent.click(screen.getByRole("button", { name: "Merge by hand" }));
+  const keep = screen.getByRole<HTMLButtonElement>("button", { name: "Keep the merged file" });
+  expect(keep.disabled).toBe(true);
+  const editor = screen.getByRole<HTMLTextAreaElement>("textbox", { name: "a.txt as it shall be" });
+  expect(editor.value).toContain("mine\n=======\nyours");
+  await userEvent.clear(editor);
+  await userEvent.type(editor, "ours");
+  await expectAccessible(container);
+  await userEvent.click(keep);
+  expect(onAnswer).toHaveBeenCalledWith({ value: "merge", content: "ours" });
+});
+
 it("writes out what hides in an option", () => {
   show(
     <QuestionCard

@@ -13,7 +13,8 @@ import type { QuestionStanding } from "../state/standing";
 import { t as jobs } from "../texts/jobs";
 import { t } from "../texts/messages";
 import { Button } from "../ui/Button";
-import type { Message, Question } from "../wire/nouns";
+import type { Answer, Message, Question } from "../wire/nouns";
+import { MergeEditor } from "./MergeEditor";
 import { Says } from "./Says";
 
 interface Props {
@@ -21,7 +22,7 @@ interface Props {
   question: Question;
   standing: QuestionStanding;
   sending?: boolean;
-  onAnswer: (answer: { value: string } | { custom: string }) => void;
+  onAnswer: (answer: Answer) => void;
 }
 
 export function QuestionCard({ message, question, standing, sending = false, onAnswer }: Props) {
@@ -65,7 +66,21 @@ export function QuestionCard({ message, question, standing, sending = false, onA
   );
 }
 
+const MERGE = "merge"; // the option that takes a file merged by hand
+
 function Options({ question, sending, onAnswer }: Pick<Props, "question" | "sending" | "onAnswer">) {
+  const [draft, setDraft] = useState<string | null>(null); // of a merge by hand, once it was chosen
+  const offered = question.conflict?.draft ?? null;
+  if (draft !== null)
+    return (
+      <MergeEditor
+        path={question.conflict?.path ?? ""}
+        draft={draft}
+        sending={sending ?? false}
+        onMerge={(content) => onAnswer({ value: MERGE, content })}
+        onBack={() => setDraft(null)}
+      />
+    );
   return (
     <fieldset disabled={sending} className="mt-4 min-w-0 space-y-2 disabled:opacity-60">
       <legend className="sr-only">{t.answers}</legend>
@@ -73,7 +88,7 @@ function Options({ question, sending, onAnswer }: Pick<Props, "question" | "send
         <button
           key={value}
           type="button"
-          onClick={() => onAnswer({ value })}
+          onClick={() => (value === MERGE && offered !== null ? setDraft(offered) : onAnswer({ value }))}
           className="flex w-full items-baseline gap-3 rounded-xl border border-line-strong/70 px-4 py-2.5 text-left thumb:min-h-11 hover:border-ink-3 hover:bg-sunken"
         >
           <span className="min-w-0">

@@ -10,10 +10,12 @@ interface Props {
   message: Message;
   /** What stands for the content in the one line; else its first line does. */
   summary?: string;
+  /** What is read when it is unfolded; else the content. */
+  children?: ReactNode;
 }
 
 /** What the three messages of a task have in common: one line, with its words inside. */
-export function TaskFrame({ icon, words, message, summary = "" }: Props) {
+export function TaskFrame({ icon, words, message, summary = "", children }: Props) {
   return (
     <Fold
       name={`task ${message.id}`}
@@ -30,7 +32,7 @@ export function TaskFrame({ icon, words, message, summary = "" }: Props) {
         </span>
       }
     >
-      {() => <Markdown text={message.content} />}
+      {() => children ?? <Markdown text={message.content} />}
     </Fold>
   );
 }

@@ -18,3 +18,13 @@ it("shows a worker's summary rather than its JSON", () => {
   expect(container.textContent).toContain("All swept");
   expect(container.textContent).not.toContain("status");
 });
+
+it("opens to words, too: the summary and the evidence, no JSON", async () => {
+  const evidence = ["tests passed", { command: "make check", exit_code: 0 }];
+  const content = JSON.stringify({ status: "failure", summary: "The disk is full", evidence });
+  const { container } = show(<TaskResultCard message={message({ task_id: "7", content })} />);
+  await userEvent.click(screen.getByRole("button", { name: /7/ }));
+  const items = screen.getAllByRole("listitem").map(({ textContent }) => textContent);
+  expect(items).toEqual(["tests passed", "command: make check, exit_code: 0"]);
+  expect(container.textContent).not.toMatch(/[{}"]/);
+});

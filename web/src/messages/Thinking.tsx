@@ -1,4 +1,5 @@
 import { Brain } from "lucide-react";
+import { useEffect, useState } from "react";
 import { t } from "../texts/messages";
 import { Fold } from "../ui/Fold";
 import { seconds } from "../ui/times";
@@ -14,7 +15,12 @@ interface Props {
 
 /** Thinking stands apart from the answer, folded. */
 export function Thinking({ of, text, took, running = false }: Props) {
-  const words = running ? t.thinking : took === null ? t.thoughtAboutIt : t.thoughtFor(seconds(took));
+  const elapsed = useElapsed(of, running);
+  const words = running
+    ? `${t.thinking}${elapsed >= 2 ? ` · ${seconds(elapsed)}` : ""}`
+    : took === null
+      ? t.thoughtAboutIt
+      : t.thoughtFor(seconds(took));
   return (
     <Fold
       name={`thought ${of}`}
@@ -33,4 +39,20 @@ export function Thinking({ of, text, took, running = false }: Props) {
       )}
     </Fold>
   );
+}
+
+const begun = new Map<string, number>(); // since when, by message: a card that is scrolled away and back goes on counting
+
+/** Whole seconds since this was first seen to run; 0 once it does not. */
+function useElapsed(of: string, running: boolean): number {
+  const [elapsed, setElapsed] = useState(0);
+  useEffect(() => {
+    if (!running) return void begun.delete(of);
+    if (!begun.has(of)) begun.set(of, Date.now());
+    const look = () => setElapsed(Math.floor((Date.now() - (begun.get(of) ?? Date.now())) / 1000));
+    look();
+    const timer = window.setInterval(look, 1000);
+    return () => window.clearInterval(timer);
+  }, [of, running]);
+  return running ? elapsed : 0;
 }

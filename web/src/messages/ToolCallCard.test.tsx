@@ -41,6 +41,14 @@ it("names nobody to who is alone on the server", () => {
   expect(screen.queryByText(/^allowed by/)).toBeNull();
 });
 
+it("leads from the question to another agent to the job that it became, once there is one", () => {
+  const asking = { ...done(null), call: { id: "c", tool: "ask_agent", parameters: { agent: "scout", task: "look" } } };
+  const { rerender } = show(<ToolCallCard done={asking} standing="waiting" />);
+  expect(screen.queryByRole("link")).toBeNull();
+  rerender(<ToolCallCard done={asking} standing="running" />);
+  expect(screen.getByRole("link", { name: "See its job" }).getAttribute("href")).toBe("#/jobs/c");
+});
+
 // proves UI-2/5
 it("is one line with the result folded, and opens to the diff", async () => {
   const diff = "--- a\n+++ b\n@@ -1,2 +1,2 @@\n same\n-old\n+new\n";

@@ -1,5 +1,6 @@
 // One call in one line: what was done to what, and how it ended. Parameters, result and diff open on demand; what a call prints shows while it runs.
 
+import { ShieldCheck } from "lucide-react";
 import { coveredBy } from "../autonomy/levels";
 import { DiffCount } from "../content/DiffView";
 import { isPartial, readDiff } from "../content/diffs";
@@ -10,6 +11,7 @@ import { useToolLook } from "../content/tools";
 import { useDecider } from "../state/author";
 import { useMe, useWording, type Wording } from "../state/me";
 import type { Done } from "../state/rows";
+import { useToolDisplay } from "../state/tools";
 import { t } from "../texts/messages";
 import { t as people } from "../texts/people";
 import { Fold } from "../ui/Fold";
@@ -33,6 +35,14 @@ function sentence(standing: CallStanding, wording: Wording, shared: boolean): st
   }
 }
 
+function JobLink({ jobId }: { jobId: string }) {
+  return (
+    <a href={`#/jobs/${jobId}`} className="shrink-0 px-2 text-xs text-ink-2 underline underline-offset-2">
+      {t.seeItsJob}
+    </a>
+  );
+}
+
 interface Props {
   done: Done;
   standing: CallStanding;
@@ -46,6 +56,8 @@ export function ToolCallCard({ done, standing, decidedBy = "" }: Props) {
   const path = pathOf(call.parameters);
   const diff = result?.diff ? readDiff(result.diff) : null;
   const denied = standing === "denied" || result?.status === "denied";
+  const { kind } = useToolDisplay(call.tool);
+  const hasJob = kind === "ask" && (result ? !denied : standing === "running"); // its task is a job with the call's id
   const decider = useDecider(result ?? (denied ? { status: "denied", facts: { decided_by: decidedBy } } : null));
   const shared = useMe().shared;
   const wording = useWording();
@@ -54,7 +66,7 @@ export function ToolCallCard({ done, standing, decidedBy = "" }: Props) {
     <>
       <Fold
         name={`call ${call.id}`}
-        beside={path && <PathButton path={path} />}
+        beside={hasJob ? <JobLink jobId={call.id} /> : path && <PathButton path={path} />}
         summary={
           <span className="flex min-w-0 flex-1 items-center gap-2">
             <Icon size={15} aria-hidden className="shrink-0 text-ink-3" />
@@ -65,8 +77,12 @@ export function ToolCallCard({ done, standing, decidedBy = "" }: Props) {
             {diff && <DiffCount added={diff.added} removed={diff.removed} partial={isPartial(diff)} />}
             <span className="ml-auto flex shrink-0 items-center gap-2 pl-2 text-xs text-ink-3 tabular-nums">
               {covered && (
-                <span className="rounded-full bg-warn-soft px-2 py-0.5 font-medium text-warn">
-                  {t.allowedByAutonomy(covered)}
+                <span
+                  title={t.allowedByAutonomy(covered)}
+                  className="rounded-full bg-warn-soft px-2 py-0.5 font-medium text-warn"
+                >
+                  <ShieldCheck size={13} aria-hidden className="sm:hidden" />
+                  <span className="max-sm:sr-only">{t.allowedByAutonomy(covered)}</span>
                 </span>
               )}
               {decider && (
@@ -93,7 +109,11 @@ export function ToolCallCard({ done, standing, decidedBy = "" }: Props) {
           </>
         )}
       </Fold>
-      {!result && output && <Output text={output} label={t.outputSoFar} ending />}
+      {!result && output && (
+        <div className="ml-1.5">
+          <Output text={output} label={t.outputSoFar} ending />
+        </div>
+      )}
     </>
   );
 }

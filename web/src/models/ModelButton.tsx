@@ -1,4 +1,4 @@
-import { Bot } from "lucide-react";
+import { Cpu } from "lucide-react";
 import { lazy, Suspense, useState } from "react";
 import { useProviders } from "../state/queries";
 import { t } from "../texts/models";
@@ -29,7 +29,7 @@ export function ModelButton({ model, onChoose, named = false }: Props) {
         onClick={() => setOpen(true)}
         className="inline-flex min-h-9 max-w-56 min-w-0 items-center gap-1.5 rounded-lg px-2 text-sm text-ink-2 hover:bg-sunken thumb:min-h-11"
       >
-        <Bot size={16} aria-hidden className="shrink-0" />
+        <Cpu size={16} aria-hidden className="shrink-0" />
         <span className={named ? "truncate" : "hidden truncate @2xl:inline"}>{shown}</span>
       </button>
       <Suspense fallback={null}>

@@ -45,7 +45,7 @@ export function shownModel(model: string): string {
 const AUTO = "auto"; // a provider that names no models is asked what it has
 
 /** Context size and price, each said to be unknown where it is. */
-export function factsText(facts: components["schemas"]["ModelFactsShape"] | undefined): string {
+export function factsText(facts: components["schemas"]["ModelFactsResponse"] | undefined): string {
   const size = facts?.context_tokens ? t.context(number(facts.context_tokens)) : t.contextUnknown;
   const price = facts?.price ? t.price(number(facts.price.input), number(facts.price.output)) : t.priceUnknown;
   return `${size} · ${price}`;

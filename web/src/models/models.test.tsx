@@ -33,7 +33,9 @@ it("names the default where a chat names no model", () => {
 // proves MOD-3
 it("says what is known of a model, and what is not", () => {
   const price = { input: 2.5, output: 10, cached: null };
-  expect(factsText({ context_tokens: 128_000, price })).toBe("128,000 tokens · $2.5 in, $10 out per million");
+  expect(factsText({ context_tokens: 128_000, price, images: null, native_calls: null })).toBe(
+    "128,000 tokens · $2.5 in, $10 out per million",
+  );
   expect(factsText(undefined)).toBe("context unknown · price unknown");
 });
 

@@ -2,6 +2,8 @@ import { PathButton } from "../content/PathLink";
 import { StatusMark } from "../content/StatusMark";
 import { useToolLook } from "../content/tools";
 import { useDecider } from "../state/author";
+import { useLive } from "../state/live";
+import { callStanding, waitingCalls } from "../state/standing";
 import { seconds } from "../ui/times";
 import type { ResultStatus } from "../wire/nouns";
 import { allowedWords, type DoneCall } from "./audit";
@@ -12,6 +14,7 @@ export function DoneLine({ done }: { done: DoneCall }) {
   const { allowed_by, decided_by } = done;
   const person = useDecider({ status: "ok", facts: { allowed_by, decided_by } });
   const open = done.status === "open";
+  const standing = useLive(({ view }) => (view ? callStanding(view, waitingCalls(view), done.call_id) : "running"));
   const notes = [done.seconds === null ? "" : seconds(done.seconds), allowedWords(done.allowed_by, person)].filter(
     Boolean,
   );
@@ -23,7 +26,7 @@ export function DoneLine({ done }: { done: DoneCall }) {
           {done.status === "ok" ? did : does} <code className="font-mono text-[12.5px]">{done.resource}</code>
         </span>
         {done.resource.startsWith("/") && <PathButton path={done.resource} />}
-        <StatusMark status={open ? null : (done.status as ResultStatus)} standing="running" />
+        <StatusMark status={open ? null : (done.status as ResultStatus)} standing={standing} />
       </div>
       {notes.length > 0 && <p className="pl-[22px] text-xs text-ink-3">{notes.join(" · ")}</p>}
       {done.error && <p className="pl-[22px] text-xs break-words text-bad">{done.error}</p>}

@@ -7,9 +7,9 @@ import { api, given } from "../wire/client";
 import { type PlanStep, readPlan } from "../wire/nouns";
 
 type Schemas = components["schemas"];
-export type ComparedPlan = Schemas["ComparedPlanShape"];
-export type StepAudit = Schemas["StepAuditShape"];
-export type DoneCall = Schemas["DoneShape"];
+export type ComparedPlan = Schemas["ComparedPlanResponse"];
+export type StepAudit = Schemas["StepAuditResponse"];
+export type DoneCall = Schemas["DoneResponse"];
 
 /** `moment` moves on whenever there may be news; what was known stays on the screen until then. */
 export function useAudit(chatId: string, wanted: boolean, moment: number) {

@@ -1,6 +1,7 @@
 import { screen } from "@testing-library/react";
 import userEvent from "@testing-library/user-event";
 import { expect, it, vi } from "vitest";
+import { useLive } from "../state/live";
 import { expectAccessible, show } from "../testing/render";
 import { allowedWords, type ComparedPlan, currentStep, type DoneCall, finishedSteps, type StepAudit } from "./audit";
 import { Compared } from "./PlanAgainstActual";
@@ -43,6 +44,7 @@ const PLAN: ComparedPlan = {
   seconds: 12,
   budget: null,
   spent: { calls: 1, seconds: 12, tokens: 900, cost: null },
+  evidence: null,
   steps: [
     step("1", "done", { done: [done()], check: { command: "grep -q hi hello.txt", ran: true, ok: true } }),
     step("2", "failed", { done: [done({ call_id: "c2", status: "error", error: "No such file." })] }),
@@ -91,6 +93,18 @@ it("does not say of a call that failed that it did something", () => {
   const { container } = show(<Compared plan={{ ...PLAN, steps: PLAN.steps.slice(1, 2), unplanned: [] }} />);
   expect(container.textContent).toContain("Create hello.txt");
   expect(container.textContent).not.toContain("Created");
+});
+
+it("says of a call that waits that it waits, not that it runs", () => {
+  const open = { ...PLAN, steps: [step("1", "running", { done: [done({ status: "open" })] })], unplanned: [] };
+  const view = { approvals: [{ id: "a1", tool_call_id: "c1" }], decided: {}, state: "awaiting_approval" };
+  useLive.setState({ view: view as never });
+  const waits = show(<Compared plan={open} />);
+  expect(waits.container.textContent).toContain("waits for you");
+  waits.unmount();
+  useLive.setState({ view: { ...view, approvals: [], state: "running" } as never });
+  expect(show(<Compared plan={open} />).container.textContent).toContain("running");
+  useLive.setState({ view: null });
 });
 
 it("says how much of its budget was used", () => {

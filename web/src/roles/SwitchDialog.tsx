@@ -21,7 +21,7 @@ export function SwitchDialog({ role, words, onConfirm, onClose }: Props) {
       <div className="mt-5 flex justify-end gap-2">
         <Button onClick={onClose}>{t.keepWorking}</Button>
         <span data-colour={colour}>
-          <Button look="role" icon={<Icon size={15} aria-hidden />} onClick={onConfirm} ref={wantsFocus}>
+          <Button look="primary" icon={<Icon size={15} aria-hidden />} onClick={onConfirm} ref={wantsFocus}>
             {t.stopAndSwitch}
           </Button>
         </span>

@@ -1,9 +1,14 @@
 import clsx from "clsx";
+import { t } from "../texts/rules";
 
 const LOOKS = { allow: "bg-good-soft text-good", ask: "bg-warn-soft text-warn", deny: "bg-bad-soft text-bad" } as const;
 
 export type Effect = keyof typeof LOOKS;
 
 export function EffectMark({ effect }: { effect: Effect }) {
-  return <span className={clsx("shrink-0 rounded-full px-2 py-0.5 text-xs font-medium", LOOKS[effect])}>{effect}</span>;
+  return (
+    <span className={clsx("shrink-0 rounded-full px-2 py-0.5 text-xs font-medium", LOOKS[effect])}>
+      {t.effects[effect]}
+    </span>
+  );
 }

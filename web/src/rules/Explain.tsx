@@ -9,14 +9,14 @@ import { t } from "../texts/rules";
 import { Button } from "../ui/Button";
 import { Field, INPUT } from "../ui/Field";
 import { Form, TextField } from "../ui/Form";
-import { attempt } from "../ui/toasts";
+import { useRefusal } from "../ui/refusal";
 import type { components } from "../wire/api.gen";
 import { api, given } from "../wire/client";
 import { EffectMark } from "./EffectMark";
 import { subjectHint, supposedParameters } from "./supposed";
 import { ruleWords } from "./words";
 
-type Explained = components["schemas"]["ExplainedShape"];
+type Explained = components["schemas"]["ExplainedResponse"];
 
 export function Explain() {
   const { waiting, others } = useChats("");
@@ -33,6 +33,7 @@ export function Explain() {
     const call = { tool: tool.trim(), parameters: supposedParameters(known, subject), context_id: chatId };
     setTold(await given(api.POST("/rules/explain", { body: { call } as never })));
   };
+  const [attempt, refusal] = useRefusal();
   const ask = () => {
     setTold(null);
     void attempt(explain());
@@ -67,12 +68,14 @@ export function Explain() {
           </Button>
         </div>
       </div>
+      {refusal}
       {told && <Explanation told={told} />}
     </Form>
   );
 }
 
 export function Explanation({ told }: { told: Explained }) {
+  const { kind } = useToolDisplay(told.rule?.tool ?? "");
   return (
     <div role="status" className="flex items-start gap-3 rounded-xl bg-sunken/70 px-3.5 py-2.5 text-sm">
       <EffectMark effect={told.effect} />
@@ -81,7 +84,7 @@ export function Explanation({ told }: { told: Explained }) {
           {told.why}
         </p>
         <p className="mt-0.5 text-xs break-words text-ink-3">
-          {told.rule ? t.theRule(ruleWords(told.rule)) : t.noRuleOfYoursSpoke}
+          {told.rule ? t.theRule(ruleWords(told.rule, kind)) : t.noRuleOfYoursSpoke}
         </p>
       </div>
     </div>

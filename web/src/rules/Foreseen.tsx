@@ -3,7 +3,7 @@ import { t } from "../texts/rules";
 import type { components } from "../wire/api.gen";
 import { EffectMark } from "./EffectMark";
 
-export type Preview = components["schemas"]["PreviewShape"];
+export type Preview = components["schemas"]["PreviewResponse"];
 
 const SHOWN = 20;
 

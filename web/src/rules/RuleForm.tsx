@@ -4,7 +4,8 @@ import { t } from "../texts/rules";
 import { Button } from "../ui/Button";
 import { Field, INPUT } from "../ui/Field";
 import { Form, FormButtons, TextField } from "../ui/Form";
-import { attempt, say } from "../ui/toasts";
+import { useRefusal } from "../ui/refusal";
+import { say } from "../ui/toasts";
 import type { components } from "../wire/api.gen";
 import { api, given } from "../wire/client";
 import { Foreseen, type Preview } from "./Foreseen";
@@ -25,6 +26,7 @@ export function RuleForm({ onAdded, onCancel }: { onAdded: () => void; onCancel:
     effect,
     ...(workspace ? { scope: "workspace", workspace } : { scope: "global" }),
   });
+  const [attempt, refusal] = useRefusal();
   const preview = () =>
     attempt(given(api.POST("/rules/preview", { body: { rule: wish() } as never })).then(setForeseen));
   const add = () =>
@@ -69,6 +71,7 @@ export function RuleForm({ onAdded, onCancel }: { onAdded: () => void; onCancel:
         />
       </div>
       {foreseen && <Foreseen preview={foreseen} />}
+      {refusal}
       <FormButtons submit={t.add} disabled={!resource.trim()} cancel={t.cancel} onCancel={onCancel}>
         <Button disabled={!resource.trim()} onClick={() => void preview()}>
           {t.tryOnPastCalls}

@@ -3,6 +3,7 @@
 import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { Plus, Trash2 } from "lucide-react";
 import { useState } from "react";
+import { useToolDisplay } from "../state/tools";
 import { dayAndTime } from "../texts/language";
 import { t } from "../texts/rules";
 import { Button, IconButton } from "../ui/Button";
@@ -12,8 +13,9 @@ import { api, given } from "../wire/client";
 import { EffectMark } from "./EffectMark";
 import { Explain } from "./Explain";
 import { RuleForm } from "./RuleForm";
+import { ruleWords } from "./words";
 
-type Rule = components["schemas"]["RuleShape"];
+type Rule = components["schemas"]["RuleResponse"];
 
 export function Rules() {
   const queries = useQueryClient();
@@ -59,27 +61,24 @@ export function Rules() {
   );
 }
 
-const PLACES = { session: t.inOneChat, workspace: t.inOneFolder, global: "everywhere" } as const;
+const PLACES = { session: t.inOneChat, workspace: t.inOneFolder, global: t.everywhere } as const;
 
 function RuleLine({ rule, onRemove }: { rule: Rule; onRemove: () => void }) {
+  const words = ruleWords(rule, useToolDisplay(rule.tool).kind);
   return (
     <li className="flex items-center gap-3 px-4 py-2.5 text-sm">
       <EffectMark effect={rule.effect} />
       <span className="min-w-0 flex-1">
-        <code className="font-mono text-[13px] break-all">
-          {rule.tool} {rule.resource}
-        </code>
+        <span className="break-words" title={`${rule.tool} ${rule.resource}`}>
+          {words}
+        </span>
         <span className="block truncate text-xs text-ink-3" title={rule.workspace ?? undefined}>
           {PLACES[rule.scope]}
           {rule.workspace && rule.scope === "workspace" ? `: ${rule.workspace}` : ""}
           {rule.expires_at ? t.until(dayAndTime(new Date(rule.expires_at))) : ""}
         </span>
       </span>
-      <IconButton
-        label={t.revoke(rule.effect, rule.tool, rule.resource)}
-        onClick={onRemove}
-        className="hover:!text-bad"
-      >
+      <IconButton label={t.revoke(words)} onClick={onRemove} className="hover:!text-bad">
         <Trash2 size={15} aria-hidden />
       </IconButton>
     </li>

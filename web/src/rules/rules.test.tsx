@@ -24,7 +24,7 @@ it("says who decided and why", async () => {
   const { container, rerender } = show(
     <Explanation told={{ effect: "deny", rule: rule as never, why: "A rule denies it." }} />,
   );
-  expect(screen.getByRole("status").textContent).toContain(ruleWords(rule));
+  expect(screen.getByRole("status").textContent).toContain(ruleWords(rule, "change"));
   await expectAccessible(container);
   rerender(<Explanation told={{ effect: "ask", rule: null, why: "Changing asks." }} />);
   expect(screen.getByRole("status").textContent).toContain("No rule matched.");
@@ -56,9 +56,28 @@ it("puts the calls that a rule would have changed first", () => {
 it("says every rule that a decision made", () => {
   const run = { tool: "execute_command", resource: "curl *", effect: "allow" };
   const reach = { tool: "network", resource: "example.org:443", effect: "allow" };
-  expect(keptWords([])).toBeNull();
-  expect(keptWords([run])).toBe("Saved as a rule: allow execute_command on curl *.");
-  expect(keptWords([run, reach])).toBe(
-    "Saved as 2 rules: allow execute_command on curl *; allow network on example.org:443.",
+  const kindOf = (tool: string) => (tool === "execute_command" ? "run" : "other");
+  expect(keptWords([], kindOf)).toBeNull();
+  expect(keptWords([run], kindOf)).toBe("Saved as a rule: The agent may run commands that begin with “curl”.");
+  expect(keptWords([run, reach], kindOf)).toBe(
+    "Saved as 2 rules: The agent may run commands that begin with “curl”; The agent may connect to example.org:443.",
   );
+});
+
+it.each([
+  ["allow", "create_file", "/*", "create", "The agent may create any file"],
+  ["allow", "create_file", "/notes/*", "create", "The agent may create any file in notes"],
+  ["deny", "update_file", "/a.txt", "change", "The agent may never change a.txt"],
+  ["ask", "read_file", "/**/*.pem", "read", "The agent asks first, each time it wants to read what matches /**/*.pem"],
+  ["allow", "execute_command", "git status", "run", "The agent may run “git status”"],
+  ["allow", "*", "*", "other", "The agent may use any tool on anything"],
+  [
+    "allow",
+    "raw__add",
+    `mcp:raw/add#${"0a".repeat(20)}`,
+    "other",
+    "The agent may use add of the server raw, as long as it stays as it is",
+  ],
+])("says %s %s %s as a sentence", (effect, tool, resource, kind, words) => {
+  expect(ruleWords({ effect, tool, resource }, kind)).toBe(words);
 });

@@ -1,18 +1,40 @@
-// A rule in words. Pure.
+// A rule as a sentence. Pure.
 import { t } from "../texts/rules";
 import { loose, text } from "../wire/nouns";
 
+/** What kind of tool this is, as the server describes it; "other" where it is not known. */
+export type KindOf = (tool: string) => string;
+
 /** What a decision keeps for later, said once it is made; null if nothing. */
-export function keptWords(rules: readonly unknown[]): string | null {
+export function keptWords(rules: readonly unknown[], kindOf: KindOf): string | null {
   if (rules.length === 0) return null;
   const kept = rules.length === 1 ? t.keptAsARule : t.keptAsRules(rules.length);
-  return `${kept}: ${rules.map(ruleWords).join("; ")}.`;
+  return `${kept}: ${rules.map((rule) => ruleWords(rule, kindOf(text(loose(rule)["tool"])))).join("; ")}.`;
 }
 
-export function ruleWords(rule: unknown): string {
+export function ruleWords(rule: unknown, kind = "other"): string {
   const { tool, resource, effect } = loose(rule);
-  const verb = { ...t.effects, ask: t.askAbout }[text(effect)] ?? t.decide;
-  const what = text(tool) === "*" ? t.everyTool : text(tool);
-  const where = text(resource) === "*" ? t.everything : text(resource);
-  return t.on(verb, what, where);
+  const name = text(tool);
+  const served = SERVED.exec(text(resource));
+  const say = t.sentences[text(effect)] ?? t.sentences["ask"]!;
+  if (served) return say(t.applyServedTool(served[2]!, served[1]!));
+  const act = name === "*" ? t.acts["any"]! : name === "network" ? t.acts["connect"]! : t.acts[kind];
+  const where = whereWords(text(resource), kind);
+  return say(act ? act(where) : t.applyTool(name, where));
 }
+
+const SERVED = /^mcp:([^/]+)\/([^#]+)#[0-9a-f]+$/; // a tool of another server, in one version
+
+function whereWords(resource: string, kind: string): string {
+  if (resource === "*" || resource === "/*" || resource === "/**")
+    return kind === "run" ? t.anyCommand : FILES.includes(kind) ? t.anyFile : t.anything;
+  if (kind === "run") {
+    const start = /^([^*?[\]]+) \*$/.exec(resource)?.[1];
+    return start ? t.commandsThatBeginWith(start) : t.quoted(resource);
+  }
+  const folder = /^\/([^*?[\]]+)\/\*{1,2}$/.exec(resource)?.[1];
+  if (folder) return t.anyFileIn(folder);
+  return /[*?[\]]/.test(resource) ? t.whatMatches(resource) : resource.replace(/^\//, "");
+}
+
+const FILES: readonly string[] = ["read", "list", "search", "find", "inspect", "create", "change", "move", "delete"];

@@ -1,5 +1,6 @@
 import clsx from "clsx";
 import { Bell, Languages, LogOut, Monitor, Moon, Sun, Volume2 } from "lucide-react";
+import { type ReactNode, useState } from "react";
 import { setPreference, usePreference } from "../browser/preferences";
 import { chime } from "../state/chime";
 import { LANGUAGES } from "../texts/language";
@@ -7,7 +8,7 @@ import { t } from "../texts/settings";
 import { Button } from "../ui/Button";
 import { INPUT } from "../ui/Field";
 import { radioKeys } from "../ui/radios";
-import { say } from "../ui/toasts";
+import { RefusalNote } from "../ui/refusal";
 import { signOut } from "../wire/session";
 
 const THEMES = [
@@ -46,6 +47,7 @@ export function Appearance() {
   const theme = usePreference("theme") ?? "system";
   const notices = usePreference("notifications") === "on";
   const sound = usePreference("sound") === "on";
+  const [problem, setProblem] = useState("");
   return (
     <div className="space-y-4 rounded-2xl border border-line bg-surface p-4">
       <div
@@ -76,37 +78,24 @@ export function Appearance() {
         ))}
       </div>
       <LanguageChoice />
-      <div className="flex flex-wrap items-center gap-3 text-sm">
-        <Bell size={16} aria-hidden className="text-ink-3" />
-        <span id="notices" className="flex-1">
-          {t.tellMeWhenSomethingWaits}
-        </span>
-        <Button
-          id="notices-on"
-          aria-labelledby="notices notices-on"
-          aria-pressed={notices}
-          onClick={() => void toggle(notices)}
-        >
-          {notices ? t.on : t.off}
-        </Button>
-      </div>
-      <div className="flex flex-wrap items-center gap-3 text-sm">
-        <Volume2 size={16} aria-hidden className="text-ink-3" />
-        <span id="sound" className="flex-1">
-          {t.withASoftSound}
-        </span>
-        <Button
-          id="sound-on"
-          aria-labelledby="sound sound-on"
-          aria-pressed={sound}
-          onClick={() => {
-            setPreference("sound", sound ? "off" : "on");
-            if (!sound) chime();
+      <Choice icon={<Bell size={16} aria-hidden className="text-ink-3" />} label={t.tellMeWhenSomethingWaits}>
+        <input
+          type="checkbox"
+          checked={notices}
+          onChange={({ target }) => void turnNotices(target.checked).then(setProblem)}
+        />
+      </Choice>
+      {problem && <RefusalNote words={problem} />}
+      <Choice icon={<Volume2 size={16} aria-hidden className="text-ink-3" />} label={t.withASoftSound}>
+        <input
+          type="checkbox"
+          checked={sound}
+          onChange={({ target }) => {
+            setPreference("sound", target.checked ? "on" : "off");
+            if (target.checked) chime();
           }}
-        >
-          {sound ? t.on : t.off}
-        </Button>
-      </div>
+        />
+      </Choice>
       <div className="flex flex-wrap items-center gap-3 text-sm">
         <LogOut size={16} aria-hidden className="text-ink-3" />
         <span className="flex-1">{t.endThisBrowsersSessionSigning}</span>
@@ -116,10 +105,24 @@ export function Appearance() {
   );
 }
 
-async function toggle(on: boolean): Promise<void> {
-  if (on) return setPreference("notifications", "off");
-  if (typeof Notification === "undefined") return say(t.thisBrowserShowsNoNotifications, "problem");
-  const allowed = await Notification.requestPermission();
-  if (allowed === "granted") setPreference("notifications", "on");
-  else say(t.theBrowserDoesNotAllow, "problem");
+function Choice({ icon, label, children }: { icon: ReactNode; label: string; children: ReactNode }) {
+  return (
+    <label className="flex min-h-9 flex-wrap items-center gap-3 text-sm thumb:min-h-11">
+      {icon}
+      <span className="flex-1">{label}</span>
+      {children}
+    </label>
+  );
+}
+
+/** Returns why the browser shows no notifications, "" if there is no reason. */
+async function turnNotices(on: boolean): Promise<string> {
+  if (!on) {
+    setPreference("notifications", "off");
+    return "";
+  }
+  if (typeof Notification === "undefined") return t.thisBrowserShowsNoNotifications;
+  if ((await Notification.requestPermission()) !== "granted") return t.theBrowserDoesNotAllow;
+  setPreference("notifications", "on");
+  return "";
 }

@@ -1,60 +1,66 @@
 // Connects a model from wherever one is missing: a server, its key, one real request, and it is ready.
 import { useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
+import { focusComposer } from "../composer/focusComposer";
 import * as acts from "../state/acts";
 import { usePresets } from "../state/queries";
 import { t } from "../texts/start";
 import { Dialog } from "../ui/Dialog";
-import { attempt, say } from "../ui/toasts";
-import { api, given } from "../wire/client";
+import { say } from "../ui/toasts";
+import { api, given, Refusal } from "../wire/client";
 import { type NewProvider, ProviderForm } from "./ProviderForm";
 
 export default function ConnectDialog({ onClose }: { onClose: () => void }) {
   const { data: presets } = usePresets();
   const [busy, setBusy] = useState(false);
-  const [problem, setProblem] = useState("");
   const queries = useQueryClient();
   const connect = async (provider: NewProvider) => {
     setBusy(true);
-    setProblem("");
-    const refused = await connectAndTest(provider);
-    await queries.invalidateQueries({ queryKey: ["providers"] });
-    setBusy(false);
-    if (refused === null) return; // a toast has said why
-    if (refused) return setProblem(refused);
+    try {
+      await connectAndTest(provider);
+    } finally {
+      await queries.invalidateQueries({ queryKey: ["providers"] });
+      setBusy(false);
+    }
     say(t.connected(provider.name));
     onClose();
+    requestAnimationFrame(focusComposer); // the button that opened this is gone, and a message comes next
   };
   return (
     <Dialog title={t.connectAModel} open wide onClose={onClose}>
-      {presets && (
-        <ProviderForm
-          presets={presets}
-          busy={busy}
-          problem={problem}
-          onConnect={(provider) => void connect(provider)}
-          onCancel={onClose}
-        />
-      )}
+      {presets && <ProviderForm presets={presets} busy={busy} framed={false} onConnect={connect} onCancel={onClose} />}
     </Dialog>
   );
 }
 
-/** What is wrong with it, "" if it is ready; null if it could not be kept at all. A server that does not answer is not kept. */
-async function connectAndTest(provider: NewProvider): Promise<string | null> {
-  if (!(await attempt(acts.connectProvider(provider)))) return null;
-  let problem: string | null = null;
-  await attempt(
-    acts.testProvider(provider.name).then(async ({ ok, message }) => {
-      problem = ok ? "" : (await isKeyRefused(provider.name)) ? t.keyRefused(provider.name) : message;
-    }),
-  );
-  if (problem !== "") await attempt(acts.removeProvider(provider.name));
-  return problem;
+/** The parameter that is to blame, by the status of a connection that failed its test. */
+const BLAMED: Readonly<Record<string, string>> = {
+  "key refused": "api_key",
+  "no key": "api_key",
+  unreachable: "base_url",
+};
+
+/** Keeps a server only if it answers. Throws: Refusal, of the parameter that is to blame. */
+async function connectAndTest(provider: NewProvider): Promise<void> {
+  await acts.connectProvider(provider);
+  let answers = false;
+  try {
+    const { ok, message } = await acts.testProvider(provider.name);
+    answers = ok;
+    if (!ok) throw await refusalOfTest(provider.name, message);
+  } finally {
+    if (!answers) await acts.removeProvider(provider.name);
+  }
 }
 
-/** The server's own message sends people to the settings, where a server that was not kept does not stand. */
-async function isKeyRefused(name: string): Promise<boolean> {
+/** The server's own message about a key sends people to the settings, where a server that was not kept does not stand. */
+async function refusalOfTest(name: string, message: string): Promise<Refusal> {
   const { providers } = await given(api.GET("/providers"));
-  return providers.some((one) => one.name === name && one.status === "key refused");
+  const status = providers.find((one) => one.name === name)?.status ?? "";
+  return new Refusal(
+    0,
+    "not_connected",
+    status === "key refused" ? t.keyRefused(name) : message,
+    BLAMED[status] ?? null,
+  );
 }

@@ -1,15 +1,24 @@
 // Registers a folder that agents may work in.
-import { useQueryClient } from "@tanstack/react-query";
+import { keepPreviousData, useQuery, useQueryClient } from "@tanstack/react-query";
+import { FolderClosed } from "lucide-react";
 import { useState } from "react";
 import * as acts from "../state/acts";
 import { t } from "../texts/chat";
 import { Button } from "../ui/Button";
-import { Refusal } from "../wire/client";
+import { wantsFocus } from "../ui/Dialog";
+import { api, given, Refusal } from "../wire/client";
 
-export function FolderForm({ onAdded }: { onAdded: (root: string) => void }) {
+interface Props {
+  onAdded: (root: string) => void;
+  /** Whether to say what a folder is for, where the page does not. */
+  explained?: boolean;
+}
+
+export function FolderForm({ onAdded, explained = false }: Props) {
   const queries = useQueryClient();
   const [path, setPath] = useState("");
   const [problem, setProblem] = useState<string | null>(null);
+  const folders = useFoldersLike(path);
   const add = async () => {
     try {
       const root = await acts.registerWorkspace(path.trim());
@@ -28,12 +37,15 @@ export function FolderForm({ onAdded }: { onAdded: (root: string) => void }) {
         if (path.trim()) void add();
       }}
     >
-      <p className="mb-3 text-sm text-ink-2">{t.agentsReadAndChangeFiles}</p>
+      {explained && <p className="mb-3 text-sm text-ink-2">{t.agentsReadAndChangeFiles}</p>}
       <div className="flex gap-2">
         <input
+          ref={wantsFocus}
           aria-label={t.folder2}
           aria-invalid={problem !== null}
           placeholder="/home/me/project"
+          autoComplete="off"
+          spellCheck={false}
           value={path}
           onChange={({ target }) => setPath(target.value)}
           className="min-h-9 min-w-0 flex-1 rounded-lg border border-line-strong bg-paper px-3 font-mono text-sm"
@@ -42,6 +54,7 @@ export function FolderForm({ onAdded }: { onAdded: (root: string) => void }) {
           {t.add}
         </Button>
       </div>
+      <Folders folders={folders} onChoose={(folder) => setPath(`${folder}/`)} />
       {problem && (
         <p role="alert" className="mt-2 text-sm text-bad">
           {problem}
@@ -49,4 +62,38 @@ export function FolderForm({ onAdded }: { onAdded: (root: string) => void }) {
       )}
     </form>
   );
+}
+
+const SHOWN = 6;
+
+/** The folders that the path may go on with: each press goes one deeper. */
+function Folders({ folders, onChoose }: { folders: readonly string[]; onChoose: (folder: string) => void }) {
+  if (folders.length === 0) return null;
+  return (
+    <ul aria-label={t.foldersInIt} className="mt-2 max-h-72 overflow-y-auto rounded-lg border border-line">
+      {folders.slice(0, SHOWN).map((folder) => (
+        <li key={folder}>
+          <button
+            type="button"
+            onClick={() => onChoose(folder)}
+            className="flex min-h-8 thumb:min-h-11 w-full items-center gap-2 px-3 text-left font-mono text-[13px] text-ink-2 hover:bg-sunken"
+          >
+            <FolderClosed size={14} aria-hidden className="shrink-0 text-ink-3" />
+            <span className="truncate">{folder}</span>
+          </button>
+        </li>
+      ))}
+    </ul>
+  );
+}
+
+function useFoldersLike(path: string): readonly string[] {
+  const typed = path.trim() || "~/";
+  const { data } = useQuery({
+    queryKey: ["folders", typed],
+    queryFn: async () => (await given(api.GET("/workspaces/folders", { params: { query: { path: typed } } }))).folders,
+    placeholderData: keepPreviousData,
+    retry: false,
+  });
+  return data ?? [];
 }

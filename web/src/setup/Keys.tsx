@@ -7,13 +7,14 @@ import { t } from "../texts/settings";
 import { Button, IconButton } from "../ui/Button";
 import { INPUT } from "../ui/Field";
 import { Form } from "../ui/Form";
+import { useRefusal } from "../ui/refusal";
 import { attempt, say } from "../ui/toasts";
 import type { components } from "../wire/api.gen";
 import { api, given } from "../wire/client";
 import { KeyLimitFields, type KeyLimits, limitWords, readLimits } from "./KeyLimits";
 import { ShownOnce } from "./ShownOnce";
 
-type ClientKey = components["schemas"]["KeyShape"];
+type ClientKey = components["schemas"]["KeyResponse"];
 export type NewKey = components["schemas"]["NewKey"];
 
 const KEYS = ["keys"];
@@ -24,9 +25,8 @@ export function Keys() {
   const [made, setMade] = useState<NewKey | null>(null);
   const again = () => queries.invalidateQueries({ queryKey: KEYS });
   const make = async (name: string, limits: KeyLimits) => {
-    const done = await attempt(given(api.POST("/keys", { body: { name, limits } as never })).then(setMade));
+    setMade(await given(api.POST("/keys", { body: { name, limits } as never })));
     await again();
-    return done;
   };
   const revoke = async ({ id, name }: ClientKey) => {
     if (await attempt(given(api.DELETE("/keys/{key_id}", { params: { path: { key_id: id } } }))))
@@ -71,12 +71,13 @@ export function Secret({ made, onDone }: { made: NewKey; onDone: () => void }) {
   );
 }
 
-export function KeyForm({ onMake }: { onMake: (name: string, limits: KeyLimits) => Promise<boolean> }) {
+export function KeyForm({ onMake }: { onMake: (name: string, limits: KeyLimits) => Promise<void> }) {
   const [name, setName] = useState("");
   const [typed, setTyped] = useState<Record<string, string>>({});
+  const [attemptHere, refusal] = useRefusal();
   const limits = readLimits(typed);
   const make = async () => {
-    if (!name.trim() || !limits || !(await onMake(name.trim(), limits))) return;
+    if (!name.trim() || !limits || !(await attemptHere(onMake(name.trim(), limits)))) return;
     setName("");
     setTyped({});
   };
@@ -95,6 +96,7 @@ export function KeyForm({ onMake }: { onMake: (name: string, limits: KeyLimits) 
           {t.makeAKey}
         </Button>
       </div>
+      {refusal}
       <KeyLimitFields
         typed={typed}
         fits={limits !== null}

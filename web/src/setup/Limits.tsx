@@ -3,7 +3,7 @@ import { useState } from "react";
 import * as acts from "../state/acts";
 import { useSettings } from "../state/queries";
 import { t } from "../texts/settings";
-import { attempt } from "../ui/toasts";
+import { useRefusal } from "../ui/refusal";
 
 const KNOBS = [
   { name: "max_steps", label: t.toolCallsInATurn, unit: "" },
@@ -30,15 +30,18 @@ export function Limits() {
 function Knob({ name, label, unit, value }: { name: string; label: string; unit: string; value: string }) {
   const queries = useQueryClient();
   const [typed, setTyped] = useState<string | null>(null); // what comes from the server does not replace it
+  const [attempt, refusal] = useRefusal();
   const keep = async () => {
-    if (typed?.trim() && typed !== value && Number.isFinite(Number(typed))) {
-      await attempt(acts.changeSettings({ [name]: Number(typed) }));
+    if (typed !== null && typed !== value) {
+      const wanted = typed.trim() ? Number(typed.replace(",", ".")) : Number.NaN;
+      const kept = acts.changeSettings({ [name]: Number.isFinite(wanted) ? wanted : typed });
+      if (!(await attempt(kept))) return; // what was typed stays, with the reason below it
       await queries.invalidateQueries({ queryKey: ["settings"] });
     }
     setTyped(null);
   };
   return (
-    <div className="flex items-center gap-3 px-4 py-2.5 text-sm">
+    <div className="flex flex-wrap items-center gap-3 px-4 py-2.5 text-sm">
       <dt className="flex-1">
         <label htmlFor={name}>{label}</label>
       </dt>
@@ -46,6 +49,7 @@ function Knob({ name, label, unit, value }: { name: string; label: string; unit:
         <input
           id={name}
           inputMode="decimal"
+          aria-invalid={refusal !== null}
           value={typed ?? value}
           onChange={({ target }) => setTyped(target.value)}
           onBlur={() => void keep()}
@@ -54,6 +58,7 @@ function Knob({ name, label, unit, value }: { name: string; label: string; unit:
         />
         <span className="w-18">{unit}</span>
       </dd>
+      {refusal && <dd className="w-full text-right">{refusal}</dd>}
     </div>
   );
 }

@@ -8,7 +8,7 @@ import { attempt } from "../ui/toasts";
 import type { components } from "../wire/api.gen";
 import { api, given } from "../wire/client";
 
-export type Model = components["schemas"]["LocalModelShape"];
+export type Model = components["schemas"]["LocalModelResponse"];
 
 const WATCHED = 1_000; // ms between two looks while something is on its way
 const SELDOM = 30_000;

@@ -9,13 +9,14 @@ import { Button, IconButton } from "../ui/Button";
 import { Dialog } from "../ui/Dialog";
 import { INPUT } from "../ui/Field";
 import { Form } from "../ui/Form";
+import { useRefusal } from "../ui/refusal";
 import { attempt, say } from "../ui/toasts";
 import type { components } from "../wire/api.gen";
 import { api, given } from "../wire/client";
 import { PeopleLog } from "./PeopleLog";
 import { ShownOnce } from "./ShownOnce";
 
-export type Person = components["schemas"]["PersonShape"];
+export type Person = components["schemas"]["PersonResponse"];
 type WithToken = components["schemas"]["PersonWithToken"];
 
 const PEOPLE = ["people"];
@@ -36,9 +37,8 @@ export function People() {
   const again = () => Promise.all([PEOPLE, CHANGES, ME].map((queryKey) => queries.invalidateQueries({ queryKey })));
   const at = (id: string) => ({ params: { path: { person_id: id } } });
   const add = async (name: string, access: AccessLevel) => {
-    const done = await attempt(given(api.POST("/people", { body: { name, access } })).then(setMade));
+    setMade(await given(api.POST("/people", { body: { name, access } })));
     await again();
-    return done;
   };
   const change = async ({ id }: Person, access: AccessLevel) => {
     await attempt(given(api.PATCH("/people/{person_id}", { ...at(id), body: { access } })));
@@ -145,11 +145,12 @@ export function PeopleList({ people, onChange, onRenew, onRemove }: ListProps) {
   );
 }
 
-export function PersonForm({ onAdd }: { onAdd: (name: string, access: AccessLevel) => Promise<boolean> }) {
+export function PersonForm({ onAdd }: { onAdd: (name: string, access: AccessLevel) => Promise<void> }) {
   const [name, setName] = useState("");
   const [access, setAccess] = useState<AccessLevel>("member");
+  const [attemptHere, refusal] = useRefusal();
   const add = async () => {
-    if (name.trim() && (await onAdd(name.trim(), access))) setName("");
+    if (name.trim() && (await attemptHere(onAdd(name.trim(), access)))) setName("");
   };
   return (
     <Form className="space-y-2" onSubmit={() => void add()}>
@@ -168,6 +169,7 @@ export function PersonForm({ onAdd }: { onAdd: (name: string, access: AccessLeve
           {t.add}
         </Button>
       </div>
+      {refusal}
       <p className="text-xs text-ink-3">{t.whatLevelsMay}</p>
     </Form>
   );

@@ -4,7 +4,7 @@ import { dayAndTime } from "../texts/language";
 import { t } from "../texts/people";
 import type { components } from "../wire/api.gen";
 
-export type PeopleChange = components["schemas"]["PeopleChangeShape"];
+export type PeopleChange = components["schemas"]["PeopleChangeResponse"];
 
 export function PeopleLog({ changes }: { changes: readonly PeopleChange[] }) {
   if (changes.length === 0) return null;

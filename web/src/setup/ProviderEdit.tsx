@@ -1,13 +1,16 @@
 import { useState } from "react";
 import { t } from "../texts/settings";
 import { Form, FormButtons } from "../ui/Form";
+import { useRefusal } from "../ui/refusal";
 import type { Provider } from "../wire/nouns";
-import { AddressField, KeyField, ModelsField, namesIn } from "./ProviderFields";
+import { ModelSettingsFields, type ModelsSettings } from "./ModelSettingsFields";
+import { AddressField, CONNECTION_FIELDS, KeyField, ModelsField, namesIn } from "./ProviderFields";
 
 export interface ProviderChange {
   base_url?: string;
   api_key?: string;
   models?: string[];
+  model_settings?: ModelsSettings;
 }
 
 /** Only what was changed is sent. A key that is left empty stays as it is; it is never shown. */
@@ -19,31 +22,40 @@ export function ProviderEdit({
 }: {
   provider: Provider;
   busy: boolean;
-  onSave: (change: ProviderChange) => void;
+  /** Throws what is refused. */
+  onSave: (change: ProviderChange) => Promise<unknown>;
   onCancel: () => void;
 }) {
   const [url, setUrl] = useState(provider.base_url ?? "");
   const [key, setKey] = useState("");
   const [models, setModels] = useState(provider.models.join(", "));
+  const [settings, setSettings] = useState<ModelsSettings>(provider.model_settings);
   const moved = hostOf(url) !== hostOf(provider.base_url ?? "");
+  const [attempt, refusal, faultAt] = useRefusal(CONNECTION_FIELDS);
   const submit = () => {
     const named = namesIn(models);
-    onSave({
-      ...(url.trim() !== provider.base_url ? { base_url: url.trim() } : {}),
-      ...(key.trim() ? { api_key: key.trim() } : {}),
-      ...(named.join() !== provider.models.join() ? { models: named } : {}),
-    });
+    void attempt(
+      onSave({
+        ...(url.trim() !== provider.base_url ? { base_url: url.trim() } : {}),
+        ...(key.trim() ? { api_key: key.trim() } : {}),
+        ...(named.join() !== provider.models.join() ? { models: named } : {}),
+        ...(settings !== provider.model_settings ? { model_settings: settings } : {}),
+      }),
+    );
   };
   return (
     <Form label={t.edit(provider.name)} className="mt-3 space-y-3" onSubmit={submit}>
-      <AddressField value={url} onChange={setUrl} />
+      <AddressField fault={faultAt("address")} value={url} onChange={setUrl} />
       <KeyField
         label={t.newApiKey}
         hint={moved ? t.keyBelongsToTheOldHost : t.emptyKeepsTheKey}
+        fault={faultAt("key")}
         value={key}
         onChange={setKey}
       />
-      <ModelsField value={models} onChange={setModels} />
+      <ModelsField fault={faultAt("models")} value={models} onChange={setModels} />
+      <ModelSettingsFields provider={provider} value={settings} onChange={setSettings} />
+      {refusal}
       <FormButtons submit={busy ? t.testing : t.saveAndTest} disabled={busy} cancel={t.cancel} onCancel={onCancel} />
     </Form>
   );

@@ -5,7 +5,11 @@ import { TextField } from "../ui/Form";
 interface Props {
   value: string;
   onChange: (value: string) => void;
+  fault?: string | undefined;
 }
+
+/** Where the form shows what is wrong with a parameter of a connection. */
+export const CONNECTION_FIELDS = { name: "name", base_url: "address", api_key: "key", models: "models" };
 
 export function AddressField(props: Props) {
   return (

@@ -1,9 +1,11 @@
 import { useState } from "react";
 import { t } from "../texts/settings";
+import { wantsFocus } from "../ui/Dialog";
 import { Field, INPUT } from "../ui/Field";
 import { Form, FormButtons, TextField } from "../ui/Form";
+import { useRefusal } from "../ui/refusal";
 import type { Preset } from "../wire/nouns";
-import { AddressField, addressIn, KeyField, ModelsField, nameIn, namesIn } from "./ProviderFields";
+import { AddressField, addressIn, CONNECTION_FIELDS, KeyField, ModelsField, nameIn, namesIn } from "./ProviderFields";
 
 export interface NewProvider {
   name: string;
@@ -26,15 +28,16 @@ const CUSTOM: Preset = {
 export function ProviderForm({
   presets,
   busy,
-  problem = "",
+  framed = true,
   onConnect,
   onCancel,
 }: {
   presets: readonly Preset[];
   busy: boolean;
-  /** Why the last attempt failed: beside the button that was pressed, where it is seen in a low window too. */
-  problem?: string;
-  onConnect: (provider: NewProvider) => void;
+  /** A dialog has a frame already. */
+  framed?: boolean;
+  /** Throws what is refused: the form says it, at the field where it can. */
+  onConnect: (provider: NewProvider) => Promise<unknown>;
   onCancel: () => void;
 }) {
   const [preset, setPreset] = useState<Preset>(presets[0] ?? CUSTOM);
@@ -48,20 +51,29 @@ export function ProviderForm({
     setName(found.name);
     setUrl(found.base_url);
   };
+  const [attempt, refusal, faultAt] = useRefusal(CONNECTION_FIELDS);
   const submit = () => {
     const named = namesIn(models);
-    onConnect({
-      name: nameIn(name),
-      kind: preset.kind,
-      base_url: addressIn(url),
-      ...(key.trim() ? { api_key: key.trim() } : {}),
-      ...(named.length > 0 ? { models: named } : {}),
-    });
+    void attempt(
+      onConnect({
+        name: nameIn(name),
+        kind: preset.kind,
+        base_url: addressIn(url),
+        ...(key.trim() ? { api_key: key.trim() } : {}),
+        ...(named.length > 0 ? { models: named } : {}),
+      }),
+    );
   };
   return (
-    <Form onSubmit={submit}>
+    <Form label={t.connectAModel} onSubmit={submit} {...(framed ? {} : { className: "space-y-3" })}>
       <Field label={t.server}>
-        <select value={preset.name} onChange={({ target }) => choose(target.value)} className={INPUT}>
+        <select
+          ref={wantsFocus}
+          autoFocus
+          value={preset.name}
+          onChange={({ target }) => choose(target.value)}
+          className={INPUT}
+        >
           {[...presets, CUSTOM].map(({ name: id, title }) => (
             <option key={id} value={id}>
               {title}
@@ -73,6 +85,7 @@ export function ProviderForm({
         label={t.apiKey}
         hint={preset.needs_key ? t.storedForYouAloneNever : t.emptyIfItNeedsNone}
         required={preset.needs_key}
+        fault={faultAt("key")}
         value={key}
         onChange={setKey}
       />
@@ -90,21 +103,18 @@ export function ProviderForm({
           .
         </p>
       )}
-      <AddressField value={url} onChange={setUrl} />
+      <AddressField fault={faultAt("address")} value={url} onChange={setUrl} />
       <TextField
         label={t.name}
         hint={t.oneWordSuchAsOffice}
+        fault={faultAt("name")}
         required
         value={name}
         onChange={setName}
         onBlur={() => setName(nameIn(name))}
       />
-      <ModelsField value={models} onChange={setModels} />
-      {problem && (
-        <p role="alert" ref={(node) => node?.scrollIntoView?.({ block: "nearest" })} className="text-sm text-bad">
-          {problem}
-        </p>
-      )}
+      <ModelsField fault={faultAt("models")} value={models} onChange={setModels} />
+      {refusal}
       <FormButtons submit={busy ? t.testing : t.connectAndTest} disabled={busy} cancel={t.cancel} onCancel={onCancel} />
     </Form>
   );

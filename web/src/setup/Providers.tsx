@@ -5,18 +5,17 @@ import { type ReactNode, useState } from "react";
 import { Inline } from "../content/Inline";
 import { ModelButton } from "../models/ModelButton";
 import * as acts from "../state/acts";
-import { usePresets, useProviders, useSettings } from "../state/queries";
+import { usePresets, useProviders } from "../state/queries";
 import { t } from "../texts/settings";
 import { Button } from "../ui/Button";
 import { attempt } from "../ui/toasts";
-import { loose, type Provider, text } from "../wire/nouns";
+import type { Provider } from "../wire/nouns";
 import { type ProviderChange, ProviderEdit } from "./ProviderEdit";
 import { type NewProvider, ProviderForm } from "./ProviderForm";
 
 export function Providers() {
   const { data: providers = [] } = useProviders();
   const { data: presets = [] } = usePresets();
-  const { data: settings } = useSettings();
   const [adding, setAdding] = useState(false);
   const [editing, setEditing] = useState<string | null>(null);
   const [testing, setTesting] = useState<string | null>(null);
@@ -36,17 +35,13 @@ export function Providers() {
   };
   const connect = async (provider: NewProvider) => {
     setTesting(provider.name);
-    const done = await attempt(acts.connectProvider(provider));
-    setTesting(null);
-    if (!done) return;
+    await acts.connectProvider(provider).finally(() => setTesting(null));
     setAdding(false);
     await test(provider.name);
   };
   const change = async (name: string, wish: ProviderChange) => {
     setTesting(name);
-    const done = await attempt(acts.changeProvider(name, wish));
-    setTesting(null);
-    if (!done) return;
+    await acts.changeProvider(name, wish).finally(() => setTesting(null));
     setEditing(null);
     await test(name);
   };
@@ -55,9 +50,6 @@ export function Providers() {
     setVerdict(null);
     await readAgain();
   };
-  const own = new Set(
-    (Array.isArray(settings?.["providers"]) ? settings["providers"] : []).map((entry) => text(loose(entry)["name"])),
-  );
   return (
     <div className="space-y-3">
       <div className="flex min-w-0 flex-wrap items-center gap-x-2 text-sm">
@@ -74,14 +66,14 @@ export function Providers() {
             testing={testing === provider.name}
             onChoose={(model) => void choose(model)}
             onTest={() => void test(provider.name)}
-            onRemove={own.has(provider.name) ? () => void remove(provider.name) : null}
-            onEdit={own.has(provider.name) ? () => setEditing(provider.name) : null}
+            onRemove={provider.changeable ? () => void remove(provider.name) : null}
+            onEdit={provider.changeable ? () => setEditing(provider.name) : null}
           >
             {editing === provider.name && (
               <ProviderEdit
                 provider={provider}
                 busy={testing !== null}
-                onSave={(wish) => void change(provider.name, wish)}
+                onSave={(wish) => change(provider.name, wish)}
                 onCancel={() => setEditing(null)}
               />
             )}
@@ -94,12 +86,7 @@ export function Providers() {
         </p>
       )}
       {adding ? (
-        <ProviderForm
-          presets={presets}
-          busy={testing !== null}
-          onConnect={(provider) => void connect(provider)}
-          onCancel={() => setAdding(false)}
-        />
+        <ProviderForm presets={presets} busy={testing !== null} onConnect={connect} onCancel={() => setAdding(false)} />
       ) : (
         <Button icon={<Plus size={15} aria-hidden />} onClick={() => setAdding(true)}>
           {t.connectAModel}
@@ -142,6 +129,11 @@ function ProviderLine({ provider, testing, onChoose, onTest, onRemove, onEdit, c
           {ready ? <Check size={12} aria-hidden /> : <CircleAlert size={12} aria-hidden />}
           {t.providerStatuses[provider.status] ?? provider.status}
         </span>
+        {provider.default && (
+          <span className="rounded-full bg-sunken px-2 py-0.5 text-xs font-medium text-ink-2">
+            {t.answersByDefault}
+          </span>
+        )}
         <span className="ml-auto flex flex-wrap items-center gap-2">
           {provider.kind !== "guide" && provider.kind !== "local" && (
             <Button look="quiet" aria-label={t.test(provider.name)} disabled={testing} onClick={onTest}>
@@ -158,11 +150,7 @@ function ProviderLine({ provider, testing, onChoose, onTest, onRemove, onEdit, c
               {t.remove2}
             </Button>
           )}
-          {provider.default ? (
-            <span className="text-sm text-ink-2">{t.answersByDefault}</span>
-          ) : (
-            <Button onClick={() => onChoose(model)}>{t.letItAnswerByDefault}</Button>
-          )}
+          {!provider.default && <Button onClick={() => onChoose(model)}>{t.letItAnswerByDefault}</Button>}
         </span>
       </div>
       {provider.base_url && <p className="truncate font-mono text-xs text-ink-3">{provider.base_url}</p>}

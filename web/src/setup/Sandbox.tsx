@@ -43,7 +43,7 @@ function Lines({ title, lines }: { title: string; lines: unknown }) {
       <h3 className="mt-3 text-ink-2">{title}</h3>
       <ul className="list-disc pl-5 text-ink-2">
         {lines.map((line) => (
-          <li key={text(line)} className="first-letter:uppercase">
+          <li key={text(line)}>
             <ServerText english={text(line)} />
           </li>
         ))}

@@ -42,6 +42,25 @@ it("shows what a folder supplies, trusts exactly that, and takes it back", async
   expect(await screen.findByText("not trusted: it is not used")).toBeTruthy();
 });
 
+it("vouches for the contents of a folder and takes it back", async () => {
+  const folder = { id: "w1", root: "/p", supplies: [], trusts_contents: false };
+  vi.spyOn(api, "GET").mockImplementation((async () => ({
+    data: { workspaces: [{ ...folder }] },
+    response: new Response(),
+  })) as never);
+  const patched = vi.spyOn(api, "PATCH").mockImplementation((async (_: string, { body }: { body: object }) => {
+    Object.assign(folder, body);
+    return { data: folder, response: new Response() };
+  }) as never);
+  show(<Workspaces />);
+  const box = await screen.findByLabelText(/^I vouch for what lies in this folder/);
+  await userEvent.click(box);
+  expect(patched.mock.lastCall?.[1]).toMatchObject({ body: { trusts_contents: true } });
+  await vi.waitFor(() => expect((box as HTMLInputElement).checked).toBe(true));
+  await userEvent.click(box);
+  expect(patched.mock.lastCall?.[1]).toMatchObject({ body: { trusts_contents: false } });
+});
+
 it("asks again when the file changed before it was trusted", async () => {
   const { now } = serve();
   show(<Workspaces />);

@@ -1,17 +1,51 @@
-import { useWorkspaces } from "../state/queries";
+import { useQueryClient } from "@tanstack/react-query";
+import { removeWorkspace, vouchForWorkspace } from "../state/acts";
+import { useMay } from "../state/me";
+import { useSettings, useWorkspaces } from "../state/queries";
 import { t } from "../texts/settings";
-import { say } from "../ui/toasts";
+import { Button } from "../ui/Button";
+import { attempt, say } from "../ui/toasts";
 import { Trust } from "../workflows/Trust";
 import { FolderForm } from "./FolderForm";
 
 export function Workspaces() {
   const { data: workspaces = [] } = useWorkspaces(0);
+  const { data: settings } = useSettings();
+  const queries = useQueryClient();
+  const mayVouch = useMay("PATCH /workspaces/{workspace_id}");
+  const readAgain = () => void queries.invalidateQueries({ queryKey: ["workspaces"] });
   return (
     <div className="rounded-2xl border border-line bg-surface p-4">
       <ul className="mb-4 space-y-1">
-        {workspaces.map(({ root, supplies }) => (
+        {workspaces.map(({ id, root, supplies, trusts_contents }) => (
           <li key={root}>
-            <p className="truncate font-mono text-[13px]">{root}</p>
+            <p className="flex items-center gap-2">
+              <span className="min-w-0 flex-1 truncate font-mono text-[13px]">{root}</span>
+              {id && root !== settings?.["workspace"] && (
+                <Button
+                  needs="DELETE /workspaces/{workspace_id}"
+                  look="quiet"
+                  aria-label={t.remove(root)}
+                  onClick={() => void attempt(removeWorkspace(id)).then((done) => done && readAgain())}
+                >
+                  {t.remove2}
+                </Button>
+              )}
+            </p>
+            {id && (
+              <label className="flex items-start gap-2 text-sm text-ink-2">
+                <input
+                  type="checkbox"
+                  className="mt-1"
+                  checked={trusts_contents}
+                  disabled={!mayVouch}
+                  onChange={({ target }) =>
+                    void attempt(vouchForWorkspace(id, target.checked)).then((done) => done && readAgain())
+                  }
+                />
+                {t.vouchFor}
+              </label>
+            )}
             {supplies.length > 0 && (
               <ul aria-label={t.suppliedBy(root)} className="my-2 space-y-3 border-l border-line pl-3.5">
                 {supplies.map((file) => (

@@ -1,15 +1,16 @@
 // Which pages the settings have, and what stands on each. One more page is one more entry here and in texts/settings.ts.
 import {
   Bot,
+  Cpu,
   Folder,
   Gauge,
+  Globe,
   Info,
   KeyRound,
   type LucideIcon,
   Palette as PaletteIcon,
   Plug,
   Puzzle,
-  Server,
   ShieldCheck,
   Users,
 } from "lucide-react";
@@ -21,7 +22,9 @@ import { Rules } from "../rules/Rules";
 import { t as mcp } from "../texts/mcp";
 import { t as people } from "../texts/people";
 import { t } from "../texts/settings";
+import { t as usage } from "../texts/usage";
 import { About, AuditCheck } from "./About";
+import { Agents } from "./Agents";
 import { Appearance } from "./Appearance";
 import { Keys } from "./Keys";
 import { Limits } from "./Limits";
@@ -30,7 +33,9 @@ import { People } from "./People";
 import { Plugins } from "./Plugins";
 import { Providers } from "./Providers";
 import { Sandbox } from "./Sandbox";
+import { SearchEngine } from "./SearchEngine";
 import { Storage } from "./Storage";
+import { UsageReport } from "./UsageReport";
 import { Workspaces } from "./Workspaces";
 
 interface Section {
@@ -56,7 +61,7 @@ export const PAGES: readonly SettingsSubpage[] = [
   {
     id: "models",
     title: t.pages.models,
-    Icon: Server,
+    Icon: Cpu,
     sections: [
       { ...sections.models, Content: Providers },
       { ...sections.local, Content: LocalModels },
@@ -85,6 +90,7 @@ export const PAGES: readonly SettingsSubpage[] = [
     title: t.pages.agents,
     Icon: Bot,
     sections: [
+      { ...sections.agents, Content: Agents },
       { ...sections.roles, Content: RoleEditor },
       { ...sections.workflows, Content: WorkflowEditor },
     ],
@@ -110,7 +116,17 @@ export const PAGES: readonly SettingsSubpage[] = [
     Icon: Users,
     sections: [{ title: people.title, about: people.about, Content: People }],
   },
-  { id: "limits", title: t.pages.limits, Icon: Gauge, sections: [{ ...sections.limits, Content: Limits }] },
+  { id: "web", title: t.pages.web, Icon: Globe, sections: [{ ...sections.web, Content: SearchEngine }] },
+  {
+    id: "usage",
+    title: usage.page,
+    Icon: Gauge,
+    sections: [
+      { title: usage.title, about: usage.about, Content: UsageReport },
+      { ...sections.limits, Content: Limits },
+    ],
+    once: ["limits"],
+  },
   {
     id: "appearance",
     title: t.pages.appearance,

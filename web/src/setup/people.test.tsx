@@ -1,10 +1,12 @@
-import { screen } from "@testing-library/react";
+import { screen, within } from "@testing-library/react";
 import userEvent from "@testing-library/user-event";
 import { expect, it, vi } from "vitest";
 import { ReadOnlyNote } from "../chat/ReadOnlyNote";
 import { authorOf } from "../state/author";
 import { meOf } from "../state/me";
 import { expectAccessible, show } from "../testing/render";
+import { useToasts } from "../ui/toasts";
+import { Refusal } from "../wire/client";
 import { PeopleList, type Person, PersonForm, PersonToken } from "./People";
 import { type PeopleChange, PeopleLog } from "./PeopleLog";
 import { pageAt, pagesFor } from "./pages";
@@ -33,11 +35,25 @@ it("changes an access at once, and asks before it removes someone", async () => 
 });
 
 it("adds a person by keyboard, as a member unless another access is chosen", async () => {
-  const onAdd = vi.fn(() => Promise.resolve(true));
+  const onAdd = vi.fn(() => Promise.resolve());
   const { container } = show(<PersonForm onAdd={onAdd} />);
   await expectAccessible(container);
   await userEvent.type(screen.getByLabelText("Name"), "Ada{Enter}");
   expect(onAdd).toHaveBeenCalledWith("Ada", "member");
+});
+
+it("says in the form why a person was not added, keeps what was typed, and forgets it with the next attempt", async () => {
+  const refused = new Refusal(409, "conflict", "There is an Ada already.", null);
+  const onAdd = vi.fn(() => Promise.resolve());
+  onAdd.mockRejectedValueOnce(refused);
+  const { container } = show(<PersonForm onAdd={onAdd} />);
+  await userEvent.type(screen.getByLabelText("Name"), "Ada{Enter}");
+  expect(within(container.querySelector("form")!).getByRole("alert").textContent).toBe("There is an Ada already.");
+  expect(screen.getByLabelText<HTMLInputElement>("Name").value).toBe("Ada");
+  expect(useToasts.getState().toasts).toEqual([]);
+  await expectAccessible(container);
+  await userEvent.type(screen.getByLabelText("Name"), " L.{Enter}");
+  expect(screen.queryByRole("alert")).toBeNull();
 });
 
 it("shows a token once, with a button to copy it", async () => {
@@ -92,7 +108,15 @@ it("tells a viewer why there is no field to write in", async () => {
 });
 
 it("names authors where several people work, and calls nobody by their own name", () => {
-  const me = meOf({ id: "p1", name: "Ada", access: "viewer", owner: false, scopes: ["read"], shared: true });
+  const me = meOf({
+    id: "p1",
+    name: "Ada",
+    access: "viewer",
+    owner: false,
+    confirmed: true,
+    scopes: ["read"],
+    shared: true,
+  });
   expect([me.may("send"), me.may("decide"), me.may("manage")]).toEqual([false, false, false]);
   expect(authorOf({ payload: { author: "Bob" } }, me)).toBe("Bob");
   expect(authorOf({ payload: { author: "Ada" } }, me)).toBeNull();

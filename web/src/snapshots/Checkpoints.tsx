@@ -1,7 +1,7 @@
 // What was changed in this chat, newest first, and the way back: looked at before it is taken, and undone with one press.
 
 import { History, Layers, Undo2 } from "lucide-react";
-import { type ReactNode, useState } from "react";
+import { type ReactNode, useEffect, useRef, useState } from "react";
 import { DiffCount, DiffView } from "../content/DiffView";
 import { useToolLook } from "../content/tools";
 import type { Restoring } from "../state/reduce";
@@ -30,17 +30,27 @@ interface Props {
   idle: boolean;
   moment: number;
   restoring: Restoring | null;
+  /** Restores what the newest turn changed at once, and asks only where that would lose something of others. */
+  newest?: boolean;
   onClose: () => void;
 }
 
-export default function Checkpoints({ chatId, messages, open, idle, moment, restoring, onClose }: Props) {
+export default function Checkpoints({
+  chatId,
+  messages,
+  open,
+  idle,
+  moment,
+  restoring,
+  newest = false,
+  onClose,
+}: Props) {
   const { snapshots, isPending, hasNextPage, fetchNextPage, isFetchingNextPage } = useSnapshots(chatId, open, moment);
   const [tried, setTried] = useState<{ id: string; would: Restored; within: Narrowed } | null>(null);
   const tryOut = (id: string, within: Narrowed = {}) =>
     attempt(restore(chatId, id, { dry_run: true, ...within }).then((would) => setTried({ id, would, within })));
   const [busy, setBusy] = useState(false);
-  const goBack = async (overwrite: string[]) => {
-    const { id, within } = tried!;
+  const put = async (id: string, within: Narrowed, overwrite: string[]) => {
     setTried(null);
     setBusy(true);
     await attempt(
@@ -56,6 +66,20 @@ export default function Checkpoints({ chatId, messages, open, idle, moment, rest
     onClose();
   };
   const stretches = stretchesOf(changesOf(snapshots), messages);
+  const first = newest && !isPending ? stretches[0]?.changes.at(-1)?.before : undefined;
+  const begun = useRef(false);
+  useEffect(() => {
+    if (!first || first.pruned || !idle || begun.current) return;
+    begun.current = true;
+    void attempt(
+      restore(chatId, first.id, { dry_run: true }).then((would) => {
+        const { restored, deleted } = would.counts;
+        const clean = would.conflicts.length === 0 && would.unkept.length === 0;
+        if (restored + deleted > 0 && clean) return put(first.id, {}, []);
+        setTried({ id: first.id, would, within: {} });
+      }),
+    );
+  }, [first?.id]);
   const line = (change: Change) => (
     <ChangeLine
       key={change.before.id}
@@ -68,7 +92,7 @@ export default function Checkpoints({ chatId, messages, open, idle, moment, rest
   );
   return (
     <Dialog
-      title={tried ? t.goBackToThisMoment : t.checkpoints}
+      title={tried ? t.restoreTheFiles : t.checkpoints}
       open={open}
       onClose={() => (tried ? setTried(null) : onClose())}
       wide
@@ -81,7 +105,7 @@ export default function Checkpoints({ chatId, messages, open, idle, moment, rest
           would={tried.would}
           within={tried.within.paths?.[0] ?? ""}
           onNarrow={(path) => void tryOut(tried.id, path ? { paths: [path] } : {})}
-          onConfirm={(overwrite) => void goBack(overwrite)}
+          onConfirm={(overwrite) => void put(tried.id, tried.within, overwrite)}
           onCancel={() => setTried(null)}
         />
       ) : (
@@ -157,7 +181,7 @@ function StretchLine({
         />
         <time className="text-xs text-ink-3 tabular-nums">{clock(before.created_at)}</time>
         <BackButton before={before} idle={idle} onBack={() => onBack(before.id)}>
-          {t.goBackToBeforeAll(changes.length)}
+          {t.restoreToBeforeAll(changes.length)}
         </BackButton>
       </div>
       <Fold
@@ -225,7 +249,7 @@ function ChangeLine({
       <div className="flex flex-wrap items-center gap-x-2.5 gap-y-1 text-sm">
         <Icon size={15} aria-hidden className="shrink-0 text-ink-3" />
         <span className="min-w-0 flex-1 truncate">
-          {before.restores ? t.wentBack : look.did || t.aChange}{" "}
+          {before.restores ? t.restoredEarlier : look.did || t.aChange}{" "}
           {call && <code className="font-mono text-[13px]">{look.subjectOf(call.parameters)}</code>}
         </span>
         {after && (
@@ -237,7 +261,7 @@ function ChangeLine({
         )}
         <time className="text-xs text-ink-3 tabular-nums">{clock(before.created_at)}</time>
         <BackButton before={before} idle={idle} onBack={onBack}>
-          {t.goBackToBeforeThis}
+          {t.restoreToBeforeThis}
         </BackButton>
       </div>
       {after && !after.pruned && (

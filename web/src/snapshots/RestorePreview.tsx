@@ -7,7 +7,7 @@ import { Form, TextField } from "../ui/Form";
 import type { Restored } from "./acts";
 import { ConflictList } from "./ConflictList";
 
-/** What going back would do, before it is done. What someone else changed meanwhile is lost only if a person says so, file by file. */
+/** What restoring would do, before it is done. What someone else changed meanwhile is lost only if a person says so, file by file. */
 export function RestorePreview({
   would,
   within,
@@ -60,7 +60,7 @@ export function RestorePreview({
           disabled={nothing || !ready}
           onClick={() => onConfirm([...overwrite])}
         >
-          {t.goBack}
+          {t.restore}
         </Button>
       </footer>
     </div>

@@ -3,7 +3,7 @@ import { useInfiniteQuery } from "@tanstack/react-query";
 import type { components } from "../wire/api.gen";
 import { api, given } from "../wire/client";
 
-export type Restored = components["schemas"]["RestoredShape"];
+export type Restored = components["schemas"]["RestoredResponse"];
 
 /** In the order they were taken; the newest first to be read. */
 export function useSnapshots(chatId: string, open: boolean, moment: number) {

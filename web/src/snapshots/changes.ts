@@ -2,7 +2,7 @@
 import type { components } from "../wire/api.gen";
 import { loose, type Message, readToolCall, text } from "../wire/nouns";
 
-export type Snapshot = components["schemas"]["SnapshotShape"];
+export type Snapshot = components["schemas"]["SnapshotResponse"];
 
 export interface Change {
   before: Snapshot;

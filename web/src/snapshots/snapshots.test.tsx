@@ -85,9 +85,9 @@ it("overwrites what someone else changed only when a person says so", async () =
   } as Restored;
   const { container } = show(<RestorePreview {...ALL} would={would} onConfirm={onConfirm} />);
   await expectAccessible(container);
-  expect(screen.getByRole("button", { name: "Go back" })).toHaveProperty("disabled", true);
+  expect(screen.getByRole("button", { name: "Restore" })).toHaveProperty("disabled", true);
   await userEvent.click(screen.getByRole("checkbox"));
-  await userEvent.click(screen.getByRole("button", { name: "Go back" }));
+  await userEvent.click(screen.getByRole("button", { name: "Restore" }));
   expect(onConfirm).toHaveBeenCalledWith(["a.txt"]);
 });
 
@@ -111,7 +111,7 @@ it("lists thousands of conflicts without drawing them all, and overwrites all wi
   expect(container.querySelectorAll("label").length).toBeLessThan(100);
   expect(screen.getByText(/2 files in folders that git ignores will stay/)).toBeTruthy();
   await userEvent.click(screen.getByRole("checkbox", { name: "Overwrite all 1,000" }));
-  await userEvent.click(screen.getByRole("button", { name: "Go back" }));
+  await userEvent.click(screen.getByRole("button", { name: "Restore" }));
   expect(onConfirm).toHaveBeenCalledWith(conflicts);
 });
 

@@ -1,9 +1,10 @@
 // What a person can do in a chat, each one request. The answer is seen through the events; here only a refusal comes back.
 
+import { setPreference } from "../browser/preferences";
 import type { ProviderChange } from "../setup/ProviderEdit";
 import type { NewProvider } from "../setup/ProviderForm";
 import { api, given } from "../wire/client";
-import type { Budget, Chat, Decision, DisclosedItem, PlanEdits, PlanStep } from "../wire/nouns";
+import type { Answer, Budget, Chat, Decision, DisclosedItem, PlanEdits, PlanStep } from "../wire/nouns";
 import type { Autonomy } from "./reduce";
 
 const at = (chat_id: string) => ({ path: { chat_id } });
@@ -17,7 +18,10 @@ export interface Decided {
 }
 
 export async function newChat(wish: { workspace?: string; agent_role?: string; model?: string }): Promise<Chat> {
-  return given(api.POST("/context", { body: wish as never }));
+  const chat = await given(api.POST("/context", { body: wish as never }));
+  if (wish.workspace) setPreference("folder", wish.workspace);
+  if (wish.model) setPreference("model", wish.model);
+  return chat;
 }
 
 export interface SentImage {
@@ -85,6 +89,11 @@ export async function continueTurn(chatId: string): Promise<void> {
   await given(api.POST("/context/{chat_id}/continue", { params: at(chatId) }));
 }
 
+/** Drops a plan that waits or stopped, or a turn that could be continued. */
+export async function dismiss(chatId: string): Promise<void> {
+  await given(api.POST("/context/{chat_id}/dismiss", { params: at(chatId) }));
+}
+
 /** The model goes on from a digest of the record; nothing is deleted. */
 export async function compact(chatId: string): Promise<void> {
   await given(api.POST("/context/{chat_id}/compact", { params: at(chatId) }));
@@ -128,11 +137,7 @@ export async function restOfDisclosure(
   return items;
 }
 
-export async function answer(
-  chatId: string,
-  messageId: string,
-  given_: { value: string } | { custom: string },
-): Promise<void> {
+export async function answer(chatId: string, messageId: string, given_: Answer): Promise<void> {
   const params = { path: { chat_id: chatId, message_id: messageId } };
   await given(api.POST("/context/{chat_id}/questions/{message_id}/answer", { params, body: given_ }));
 }
@@ -156,7 +161,20 @@ export async function changeChat(
   chatId: string,
   change: { title?: string; model?: string; autonomy?: Autonomy; pinned?: boolean; archived?: boolean },
 ): Promise<Chat> {
-  return given(api.PATCH("/context/{chat_id}", { params: { path: { chat_id: chatId } }, body: change }));
+  const chat = await given(api.PATCH("/context/{chat_id}", { params: { path: { chat_id: chatId } }, body: change }));
+  if (change.model) setPreference("model", change.model);
+  return chat;
+}
+
+/** Vouches for the contents of a folder, or no longer. */
+export async function vouchForWorkspace(workspace_id: string, trusts_contents: boolean): Promise<void> {
+  const path = { workspace_id };
+  await given(api.PATCH("/workspaces/{workspace_id}", { params: { path }, body: { trusts_contents } }));
+}
+
+/** Takes a folder off the list; its files and chats stay. */
+export async function removeWorkspace(workspace_id: string): Promise<void> {
+  await given(api.DELETE("/workspaces/{workspace_id}", { params: { path: { workspace_id } } }));
 }
 
 export async function removeChat(chatId: string): Promise<void> {

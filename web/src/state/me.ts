@@ -6,7 +6,7 @@ import { api, given } from "../wire/client";
 import { onForbidden } from "../wire/forbidden";
 import { type Operation, REQUIRED, type Scope } from "../wire/scopes";
 
-type SignedIn = components["schemas"]["SignedInShape"];
+type SignedIn = components["schemas"]["SignedInResponse"];
 export type AccessLevel = SignedIn["access"];
 
 export const ME = ["session"];
@@ -15,6 +15,8 @@ export interface Me {
   name: string;
   access: AccessLevel;
   owner: boolean;
+  /** Whether this browser's sign-in was confirmed; until then it manages nothing. */
+  confirmed: boolean;
   /** Whether the server has had people besides its owner. */
   shared: boolean;
   may: (scope: Scope) => boolean;
@@ -70,8 +72,8 @@ export function followMe(queries: QueryClient): () => void {
   return onForbidden(() => readMe(queries));
 }
 
-export function meOf({ name, access, owner, shared, scopes }: SignedIn): Me {
-  return { name, access, owner, shared, may: (scope) => scopes.includes(scope) };
+export function meOf({ name, access, owner, confirmed, shared, scopes }: SignedIn): Me {
+  return { name, access, owner, confirmed: confirmed !== false, shared, may: (scope) => scopes.includes(scope) };
 }
 
-const OWNER: Me = { name: "", access: "admin", owner: true, shared: false, may: () => true };
+const OWNER: Me = { name: "", access: "admin", owner: true, confirmed: true, shared: false, may: () => true };

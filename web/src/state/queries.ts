@@ -51,11 +51,15 @@ export function useSees(model: string | null): boolean {
 
 export function sees(providers: readonly Provider[], model: string | null): boolean {
   const standard = providers.find((one) => one.default);
-  if (model === null)
-    return standard ? standard.images.includes(standard.default_model ?? standard.models[0] ?? AUTO) : false;
+  if (model === null) return standard ? accepts(standard, standard.default_model ?? standard.models[0] ?? AUTO) : false;
   const named = providers.find(({ name }) => model === name || model.startsWith(`${name}/`));
-  if (named) return named.images.includes(model.slice(named.name.length + 1) || (named.models[0] ?? AUTO));
+  if (named) return accepts(named, model.slice(named.name.length + 1) || (named.models[0] ?? AUTO));
   return providers.some(({ images }) => images.includes(model));
+}
+
+/** A model of which nothing is known is tried. */
+function accepts({ images, no_images, tries_images }: Provider, model: string): boolean {
+  return images.includes(model) || (tries_images && !no_images.includes(model));
 }
 
 const AUTO = "auto"; // a provider that names no models is asked what it has

@@ -47,6 +47,8 @@ export interface ChatView {
   plans: PlanStandings;
   /** The number of the last event that told of usage: the meter reads the sums again with it. */
   spent: number;
+  /** How many steps the turn has before it pauses; null if nobody said so. */
+  stepsLeft: number | null;
   turn: { id: string; startedAt: string } | null;
   /** How the turn before ended; null while one runs, or if nobody watched. */
   ending: EndReason | null;
@@ -98,6 +100,7 @@ export function opened(
     question: chat.waiting_for.question,
     plans: withProgress({}, plans),
     spent: lastSeq,
+    stepsLeft: null,
     turn: null,
     ending: null,
     stopped: chat.continuable
@@ -170,6 +173,7 @@ function changed(view: ChatView, event: WireEvent): ChatView {
         turn: { id: event.turn_id ?? "", startedAt: event.at },
         ending: null,
         stopped: null,
+        stepsLeft: null,
         retry: null,
       };
     case "turn-ended":
@@ -210,7 +214,7 @@ function changed(view: ChatView, event: WireEvent): ChatView {
     case "role-changed":
       return { ...view, role: text(loose(event.role)["new_role"]) || view.role };
     case "usage":
-      return { ...view, spent: event.seq };
+      return { ...view, spent: event.seq, stepsLeft: stepsLeftIn(event.usage) };
     case "tool-call":
       return event.step_id && event.call_id
         ? { ...view, steps: { ...view.steps, [event.call_id]: event.step_id } }
@@ -335,4 +339,9 @@ export function thinkingTimes(before: ChatView, after: ChatView): Thinking {
     if (spoken) times[spoken.id] = Math.max(0, (Date.parse(until) - Date.parse(draft.startedAt)) / 1000);
   }
   return times;
+}
+
+function stepsLeftIn(usage: unknown): number | null {
+  const left = loose(usage)["steps_left"];
+  return typeof left === "number" ? left : null;
 }

@@ -80,6 +80,7 @@ function draftRow({ messageId, turnId, text, reasoning, startedAt, thoughtUntil 
     job_id: null,
     task_id: null,
     created_at: startedAt,
+    origins: ["model"],
   };
   return {
     kind: "draft",

@@ -125,6 +125,8 @@ function hinted(queries: QueryClient): void {
   }, BREATH_MS);
 }
 
+const READ_AGAIN: ReadonlySet<string> = new Set(["turn-started", "permission-decided", "job-updated", "job-completed"]);
+
 function heard(queries: QueryClient, event: WireEvent): void {
   const known = queries
     .getQueriesData<InfiniteData<Page>>({ queryKey: LISTED })
@@ -132,7 +134,8 @@ function heard(queries: QueryClient, event: WireEvent): void {
   useHeard.setState((all) => ({ ...all, [event.chat_id]: [...(all[event.chat_id] ?? []), event].slice(-KEPT) }));
   // A new chat, or one that just got its title from its first message.
   // A decision: whether other calls of the same reply still wait is in the record, not in the event.
-  if (!known || event.type === "turn-started" || event.type === "permission-decided") hinted(queries);
+  // A job: the list of those that wait is read with the list of chats.
+  if (!known || READ_AGAIN.has(event.type)) hinted(queries);
   notify(event, knownWording(queries));
 }
 

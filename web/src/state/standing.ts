@@ -49,6 +49,11 @@ export function openPlan(view: ChatView): string | null {
   return newest && planStanding(view, newest.id).state === "open" ? newest.id : null;
 }
 
+/** The calls that wait for a person. */
+export function waitingCalls(view: ChatView): ReadonlySet<string> {
+  return new Set(view.approvals.map(({ tool_call_id }) => tool_call_id));
+}
+
 /** Where a call without a result stands. In a batch that still waits nothing runs: a decided call waits for the others. */
 export function callStanding(
   view: ChatView,
@@ -61,8 +66,16 @@ export function callStanding(
   return view.state === "awaiting_approval" ? "allowed" : "running";
 }
 
-/** The approved plan whose turn is the newest: the one that is being carried out, or just was. */
+/** The approved plan whose turn is the newest: the one that is being carried out, or just was. A dropped one is in nobody's hand. */
 export function planInHand(view: ChatView): string | null {
+  if (isDismissed(view)) return null;
   const asked = view.messages.findLast(({ role, payload }) => role === "user" && !text(loose(payload)["question_id"]));
-  return text(loose(asked?.payload)["plan_id"]) || null;
+  const payload = loose(asked?.payload);
+  return text(payload["plan_id"]) || text(payload["kept_plan"]) || null;
+}
+
+/** Whether a person dropped what the newest turn left waiting. */
+export function isDismissed(view: ChatView): boolean {
+  const newest = view.messages.findLast(({ role, payload }) => role === "user" || loose(payload)["dismissed"]);
+  return newest !== undefined && newest.role !== "user";
 }

@@ -3,7 +3,7 @@ import { type QueryClient, useQueries, useQuery } from "@tanstack/react-query";
 import type { components } from "../wire/api.gen";
 import { api, given } from "../wire/client";
 
-export type ToolDisplay = Omit<components["schemas"]["ToolDisplayShape"], "kind"> & { kind: string };
+export type ToolDisplay = Omit<components["schemas"]["ToolDisplayResponse"], "kind"> & { kind: string };
 
 const UNKNOWN: ToolDisplay = { kind: "other", subject: [], target: [], example: {} };
 
@@ -14,6 +14,11 @@ export function useToolDisplay(tool: string): ToolDisplay {
 /** The same, once the server has described it; one that it does not know is no fault. */
 export async function toolDisplay(queries: QueryClient, tool: string): Promise<ToolDisplay> {
   return queries.fetchQuery({ ...display(tool), retry: false }).catch(() => UNKNOWN);
+}
+
+/** What was asked before; "other" otherwise. */
+export function knownKind(queries: QueryClient, tool: string): string {
+  return queries.getQueryData<ToolDisplay>(["tool", tool])?.kind ?? UNKNOWN.kind;
 }
 
 export function useToolDisplays(tools: readonly string[]): Record<string, ToolDisplay> {

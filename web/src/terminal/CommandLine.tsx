@@ -2,7 +2,7 @@ import { Play, Square } from "lucide-react";
 import { type FormEvent, type KeyboardEvent, useRef, useState } from "react";
 import { t } from "../texts/terminal";
 import { Button } from "../ui/Button";
-import { attempt } from "../ui/toasts";
+import { useRefusal } from "../ui/refusal";
 import { runCommand } from "./acts";
 
 interface Props {
@@ -21,6 +21,7 @@ export function CommandLine({ chatId, reason, running, earlier, onStop }: Props)
   const [typed, setTyped] = useState("");
   const [place, setPlace] = useState(-1);
   const draft = useRef("");
+  const [attempt, refusal] = useRefusal();
   if (reason) return <p className="border-t border-line px-3 py-2.5 text-sm text-ink-2">{reason}</p>;
   const submit = async (event: FormEvent) => {
     event.preventDefault();
@@ -89,6 +90,7 @@ export function CommandLine({ chatId, reason, running, earlier, onStop }: Props)
           </Button>
         )}
       </div>
+      {refusal}
       <p id="terminal-about" className="pt-1 text-xs text-ink-3">
         {t.about}
       </p>

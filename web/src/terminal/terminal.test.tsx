@@ -3,6 +3,7 @@ import { fireEvent, screen } from "@testing-library/react";
 import { describe, expect, it, vi } from "vitest";
 import { type ChatView, opened, reduceAll, withEarlierOutput } from "../state/reduce";
 import { event, message, show } from "../testing/render";
+import { api } from "../wire/client";
 import type { OpenChat } from "../wire/nouns";
 import { CommandLine } from "./CommandLine";
 import { earlierCommands, entriesOf } from "./entries";
@@ -98,6 +99,20 @@ describe("the command line", () => {
       fireEvent.keyDown(field, { key });
       expect(field.value).toBe(value);
     }
+  });
+
+  it("says below the line why a command was not run, and keeps it", async () => {
+    vi.spyOn(api, "POST").mockResolvedValue({
+      error: { error: { code: "conflict", message: "Another command runs.", param: null } },
+      response: new Response(null, { status: 409 }),
+    } as never);
+    show(<CommandLine chatId="c" reason={null} running={null} earlier={[]} onStop={() => {}} />);
+    const field = screen.getByLabelText<HTMLInputElement>("Your command");
+    fireEvent.change(field, { target: { value: "make" } });
+    fireEvent.submit(field);
+    expect((await screen.findByRole("alert")).textContent).toBe("Another command runs.");
+    expect(field.value).toBe("make");
+    vi.restoreAllMocks();
   });
 
   it("stops the running command with its key, and says why where none may be run", () => {

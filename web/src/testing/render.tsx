@@ -41,6 +41,7 @@ export const TOOLS = {
   read_file: display("read", ["path"], { path: "notes/today.md" }),
   list_directory: display("list", ["path"], { path: "notes" }),
   grep: display("search", ["path"], { pattern: ".", path: "notes" }, ["pattern"]),
+  ask_agent: display("ask", ["agent"], { agent: "worker", task: "look" }),
   create_file: display("create", ["path"], { path: "notes/today.md", content: "" }),
   update_file: display("change", ["path"], { path: "notes/today.md", content: "" }),
   move_file: display("move", ["path", "to"], { path: "notes/a.md", to: "archive/a.md" }),

@@ -1,6 +1,7 @@
 // What jsdom lacks and a browser has.
 import { cleanup, configure } from "@testing-library/react";
 import { afterEach } from "vitest";
+import { useToasts } from "../ui/toasts";
 
 Object.assign(HTMLDialogElement.prototype, {
   showModal(this: HTMLDialogElement) {
@@ -21,4 +22,7 @@ globalThis.ResizeObserver ??= class {
 };
 
 configure({ asyncUtilTimeout: 20_000 }); // bounded, and not a race on a machine that is busy
-afterEach(() => cleanup());
+afterEach(() => {
+  cleanup();
+  useToasts.setState({ toasts: [] }); // files share one page: what one test told must not be there in the next
+});

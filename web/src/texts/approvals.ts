@@ -20,7 +20,7 @@ export const en = {
     `These two save a rule: ${rule}. You can remove it in Settings → Permissions.`,
   theseTwoKeepARuleForAll: (rule: string) =>
     `These two save a rule for everybody, in this chat or in this folder: ${rule}. An admin can remove it.`,
-  scrollToTheEndTo: "Scroll to the end before you allow it. Y scrolls.",
+  scrollToTheEndTo: "Scroll to the end before you allow it.",
   itHasRun: "It has run",
   whatItChanged: "What it changed",
   whatWouldChange: "What would change",
@@ -42,11 +42,30 @@ export const en = {
     `“Always deny” saves a rule for everybody in this folder: ${rule}. An admin can remove it.`,
   back: "Back",
   controlFile: "control file",
-  lowRisk: "low risk",
-  mediumRisk: "medium risk",
   highRisk: "high risk",
   allowAll: (count: number) => `Allow all ${count}`,
   showAll: (count: number) => `Show all ${count}`,
+  whereItCameFrom: "Where the agent's words came from",
+  agentHasRead: (origins: string) => `The agent has read what nobody vouched for: ${origins}. It said:`,
+  callGoesTo: (sinks: string) => `With it, the call goes to: ${sinks}.`,
+  origins: {
+    workspace: (_: string) => "files of this folder",
+    web: (host: string) => `a page of ${host}`,
+    git: (host: string) => `a repository of ${host}`,
+    mcp: (server: string) => `the MCP server ${server}`,
+    delegate: (name: string) => `the agent ${name}`,
+    attachment: (_: string) => "an attached file",
+    import: (_: string) => "an imported or older chat",
+  },
+  sinks: {
+    network: (host: string) => host,
+    mcp: (tool: string) => `the MCP tool ${tool}`,
+    push: (host: string) => `a push to ${host}`,
+    control_file: (path: string) => `the control file ${path}`,
+    key_file: (path: string) => `the key file ${path}`,
+    task: (name: string) => `another agent (${name})`,
+    unsandboxed: (command: string) => `a command without the sandbox (${command})`,
+  },
 };
 
 export type Texts = typeof en;

@@ -18,7 +18,7 @@ export const en = {
   edits: "Edits",
   fileChangesPassDeletingCommands: "File changes are allowed. Deleting, commands, control files and secrets ask first.",
   sandboxed: "Sandboxed",
-  commandsPassTooInThe: "Commands are allowed too, in the sandbox and without network.",
+  commandsPassTooInThe: "Commands are allowed too, in the sandbox and without network. Deleting your files asks.",
   notOfferedThisMachinesSandbox:
     "Not available: the sandbox of this machine is incomplete, so commands are not confined.",
 };

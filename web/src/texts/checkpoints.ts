@@ -4,19 +4,19 @@ import { translated } from "./language";
 export const en = {
   theFilesAreAsThey: "The files were restored.",
   undo: "Undo",
-  goBackToThisMoment: "Restore these files?",
+  restoreTheFiles: "Restore the files?",
   checkpoints: "Checkpoints",
   everyChangeOfThisChat: "Every change in this chat. You can restore the files as they were before it.",
   nothingWasChangedInThis: "Nothing has changed in this chat yet.",
   showOlderChanges: "Show older changes",
   oneTurn: "One turn",
-  goBackToBeforeAll: (count: string | number) => `Go back to before all ${count}`,
+  restoreToBeforeAll: (count: string | number) => `Restore to before all ${count}`,
   changesOneByOne: (count: string | number) => `${count} changes, one by one`,
   itsContentMadeRoomFor: "Too old: its content was removed to save space.",
   notWhileTheAgentWorks: "Not while the agent works.",
-  wentBack: "Went back",
+  restoredEarlier: "Restored an earlier state",
   aChange: "A change",
-  goBackToBeforeThis: "Go back to before this",
+  restoreToBeforeThis: "Restore to before this",
   whatChanged: "What changed",
   linesNotCounted: (files: number) => `${files.toLocaleString("en")} files, lines not counted`,
   theFilesAreAlreadyAs: "The files are already in that state.",
@@ -38,7 +38,7 @@ export const en = {
   stop: "Stop",
   stoppingKeepsWhatIsRestored: "If you stop, what is restored so far stays. You can undo it, or go on later.",
   restoreStopped: (left: number) =>
-    `Stopped. ${left === 1 ? "1 file was" : `${left.toLocaleString("en")} files were`} not restored. Go back again to go on.`,
+    `Stopped. ${left === 1 ? "1 file was" : `${left.toLocaleString("en")} files were`} not restored. Restore again to go on.`,
   restoredTo: (parts: readonly string[]) =>
     `Files were restored to an earlier state: ${parts.join(", ") || "every file is as it was then"}.`,
   changedFiles: (restored: number, removed: number) => {
@@ -56,7 +56,7 @@ export const en = {
     `${count} left unchanged (${first}: ${reason.replace(/\.$/, "")})`,
   notReached: (count: number) => `${count} not reached because it was stopped (restore again to go on)`,
   keepAsItIs: "Keep as it is",
-  goBack: "Go back",
+  restore: "Restore",
 };
 
 export type Texts = typeof en;

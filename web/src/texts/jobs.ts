@@ -3,6 +3,7 @@ import { translated } from "./language";
 
 export const en = {
   jobs: "Jobs",
+  waiting: "waiting for you",
   noJobs: "No jobs yet",
   noJobsHint:
     "A job carries out a larger request as tasks, by several agents. Let the planner make a plan in a chat, then choose “Run as a job”.",
@@ -29,6 +30,20 @@ export const en = {
   cancelHint: "What runs is stopped, and what has not started never starts. What was changed stays and can be undone.",
   keepRunning: "Keep it running",
   retry: "Try again",
+  limits: "Limits",
+  limitsHint: "A job that stopped at a limit goes on once you raise it. An empty field is no limit.",
+  usedSoFar: (seconds: number, tokens: string) => `Used so far: ${seconds} seconds, ${tokens} tokens.`,
+  limitsOfJob: "The whole job",
+  limitsOfTask: "Each task, all its attempts together",
+  limitNames: { seconds: "Seconds at work", tokens: "Tokens", cost: "Cost in US dollars" },
+  noLimit: "no limit",
+  saveLimits: "Save the limits",
+  undoTask: "Undo this task",
+  undoHint:
+    "Only what this task changed is undone. What others changed in other lines stays, and the undo itself can be taken back.",
+  nothingToUndo: "Nothing of this task is in the workspace any more.",
+  changedSince: "Others changed the same lines since",
+  undoAnyway: (path: string) => `Undo it in ${path} all the same; the later change is lost`,
   approveInChat: "Read and approve the plan in the chat",
   closeTask: "Close the task",
   chooseTask: "Choose a task to see what was done for it.",

@@ -1,5 +1,5 @@
 // Texts of MCP servers.
-import { translated } from "./language";
+import { bytesText, translated } from "./language";
 
 export const en = {
   title: "MCP servers",
@@ -21,9 +21,15 @@ export const en = {
   test: "Test",
   testName: (name: string) => `Test ${name}`,
   testing: "Testing …",
-  works: (name: string, count: number) => `${name} works: ${count === 1 ? "1 tool" : `${count} tools`}.`,
-  fails: (name: string, error: string) => `${name} failed: ${error}`,
+  works: (count: number) => `It works and offers ${count === 1 ? "1 tool" : `${count} tools`}.`,
   remove: (name: string) => `Remove ${name}`,
+  removeTitle: (name: string) => `Remove ${name}?`,
+  removeWords: "Its settings and the values of its variables are deleted.",
+  confirmRemove: "Remove",
+  deleteData: (bytes: number | null) => `Also delete what it has kept (${sizeOf(bytes)})`,
+  edit: (name: string) => `Edit ${name}`,
+  save: "Save and test",
+  cancel: "Cancel",
   removed: (name: string) => `${name} is removed.`,
   toolsOf: (name: string, count: number) => `Tools of ${name} (${count})`,
   offer: "Offer",
@@ -34,6 +40,22 @@ export const en = {
   sampling: "May ask your model",
   samplingOf: (name: string) => `${name} may ask your model`,
   samplingHint: "You see each prompt and decide. You pay for the requests.",
+  refusedHost: (host: string) => `It wanted to reach ${host}, which is not in its list of hosts.`,
+  allowHost: (host: string) => `Allow ${host} and try again`,
+  starting: (name: string) => `What ${name} prints while it starts`,
+  accessShort: {
+    none: "Sees no workspace.",
+    read: "Reads the workspace.",
+    layer: "May change files of the workspace; that can be undone.",
+  } as Readonly<Record<string, string>>,
+  keeps: (bytes: number | null) => `Its data folder holds ${sizeOf(bytes)}.`,
+  clean: "Delete the data",
+  cleanName: (name: string) => `Delete the data of ${name}`,
+  cleanTitle: (name: string) => `Delete the data of ${name}?`,
+  cleanWords: (bytes: number | null) => `What it has kept (${sizeOf(bytes)}) is deleted for good, and it starts anew.`,
+  cleaned: (name: string) => `The data of ${name} is deleted.`,
+  leftData: "Data of removed servers",
+  leftBy: (name: string, bytes: number | null) => `${name} was removed and has left ${sizeOf(bytes)}.`,
   logOf: (name: string) => `Log of ${name}`,
   emptyLog: "It has printed nothing.",
   problems: (name: string) => `Not offered by ${name}`,
@@ -46,8 +68,28 @@ export const en = {
   targetHint: "such as /opt/venv/bin/mcp-server-git, or https://example.org/mcp",
   network: "Hosts that it may reach",
   networkHint: "separated by spaces; none without it",
+  access: "What it sees of the workspace",
+  accessOf: {
+    none: "Nothing",
+    read: "The files, read-only",
+    layer: "The files, and it may change them",
+  } as Readonly<Record<string, string>>,
+  layerHint:
+    "It is started for each call, so it forgets what it had in memory. Its changes are checked and can be undone like a command's.",
+  dataFolder: "Keep a folder of its own",
+  dataFolderHint: "Its home folder, /home/sandbox, stays; what happens there is not undone with a chat.",
+  variables: "Variables",
+  variablesHint: "KEY=value, one on each line; values are never shown again",
+  headers: "Headers",
+  headersHint: "KEY=value, one on each line; values are never shown again",
+  storedVariables: "Stored values to keep",
+  keepVariable: (variable: string) => `Keep ${variable}`,
   addButton: "Add and test",
 };
+
+function sizeOf(bytes: number | null): string {
+  return bytes === null ? "an unknown size" : bytesText(bytes);
+}
 
 export type Texts = typeof en;
 export const t = translated("mcp", en);

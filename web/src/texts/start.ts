@@ -9,6 +9,9 @@ export const en = {
   theServerDoesNotAnswer: "The server does not answer.",
   whoAnswers: "Models",
   enter: "Sign in",
+  enterTheDigits: "To change settings, keys or people here, enter the six digits beside the link in your terminal.",
+  theseAreNotTheDigits: "These are not the digits of this browser's link. After five wrong ones it is signed out.",
+  confirm: "Confirm",
   keyRefused: (name: string) => `${name} refused the key. Check it, and paste the right one.`,
   withAKey: "With a key",
   pasteAKey:

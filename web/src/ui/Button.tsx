@@ -3,7 +3,7 @@ import type { ButtonHTMLAttributes, ReactNode, Ref } from "react";
 import type { Operation } from "../wire/scopes";
 import { May } from "./May";
 
-type Look = "plain" | "primary" | "role" | "quiet" | "danger";
+type Look = "plain" | "primary" | "quiet" | "danger";
 
 interface Props extends ButtonHTMLAttributes<HTMLButtonElement> {
   look?: Look;
@@ -17,7 +17,6 @@ interface Props extends ButtonHTMLAttributes<HTMLButtonElement> {
 const LOOKS: Record<Look, string> = {
   plain: "border border-line-strong/70 bg-surface text-ink hover:bg-sunken",
   primary: "bg-ink text-paper hover:opacity-90",
-  role: "bg-role-solid text-white hover:brightness-110",
   quiet: "text-ink-2 hover:bg-sunken hover:text-ink",
   danger: "border border-line-strong/70 bg-surface text-bad hover:bg-bad-soft",
 };

@@ -30,12 +30,13 @@ export function Form({ label, onSubmit, className, children }: FormProps) {
 interface TextFieldProps extends Omit<ComponentProps<"input">, "onChange"> {
   label: string;
   hint?: string;
+  fault?: string | undefined;
   onChange: (value: string) => void;
 }
 
-export function TextField({ label, hint, onChange, className, ...input }: TextFieldProps) {
+export function TextField({ label, hint, fault, onChange, className, ...input }: TextFieldProps) {
   return (
-    <Field label={label} {...(hint ? { hint } : {})}>
+    <Field label={label} hint={hint} fault={fault}>
       <input
         {...input}
         onChange={({ target }) => onChange(target.value)}

@@ -43,7 +43,8 @@ export function Shortcuts({ open, onClose }: { open: boolean; onClose: () => voi
       )}
       {decides && (
         <>
-          <h3 className="mt-5 mb-1 text-sm font-semibold">{t.whenSomethingWaitsForApproval}</h3>
+          <h3 className="mt-5 mb-1 text-sm font-semibold">{t.inACardThatWaits}</h3>
+          <p className="mb-1 text-sm text-ink-2">{t.typingNeverDecides(shown(keysOf("approvals")))}</p>
           <Keys keys={DECISION_KEYS} />
         </>
       )}
@@ -80,7 +81,7 @@ function Shortcut({ name }: { name: Name }) {
         onClick={() => setListening(true)}
         onKeyDown={hear}
         onBlur={leave}
-        className="min-h-8 thumb:min-h-11 rounded-md border border-line-strong bg-sunken px-2 font-mono text-xs whitespace-nowrap hover:border-ink-3"
+        className="ml-auto min-h-8 thumb:min-h-11 rounded-md border border-line-strong bg-sunken px-2 font-mono text-xs whitespace-nowrap hover:border-ink-3"
       >
         {listening ? t.pressKeys : shown(keys)}
       </button>

@@ -7,7 +7,7 @@ import { dismiss, offerPlace, type Toast, useToasts } from "./toasts";
 
 const NONE: readonly Toast[] = [];
 
-/** Above, where nobody writes or decides: the composer and Stop stay free. An open dialog has its own, and that one shows them.
+/** Above, where nobody writes or decides: the composer and Stop stay free, and below where the page says that the server is away. An open dialog has its own, and that one shows them.
  * `below`: in a row of its own at the end of a page that is all buttons, so that none of them is covered or moves. */
 export function Toaster({ below = false }: { below?: boolean }) {
   const place = useId();
@@ -20,7 +20,7 @@ export function Toaster({ below = false }: { below?: boolean }) {
         "flex flex-col items-center gap-2",
         below
           ? "shrink-0 border-line px-2 not-empty:border-t not-empty:py-2"
-          : "pointer-events-none fixed inset-x-0 top-16 z-50 px-4",
+          : "pointer-events-none fixed inset-x-0 top-24 z-50 px-4",
       )}
     >
       {toasts.map(({ id, words, kind, action }) => (

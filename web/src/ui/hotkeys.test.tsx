@@ -40,7 +40,7 @@ it("shows what stands against keys, and leaves them as they are", async () => {
   expect(screen.getByRole("alert").textContent).toContain("Already: Open the command palette");
   fireEvent.keyDown(screen.getByRole("button", { name: /Press keys/ }), { key: "Escape" });
   expect(keysOf("stop")).toBe("Mod+.");
-  expect(conflict("stop", "Y")).toMatch(/decide/);
+  for (const letter of ["Y", "S", "7", "Ä"]) expect(conflict("stop", letter)).toMatch(/typed into the message/);
 });
 
 it("reads what was pressed, and passes over keys that are only held", () => {
@@ -49,6 +49,12 @@ it("reads what was pressed, and passes over keys that are only held", () => {
   expect(key({ key: "?", shiftKey: true })).toBe("?");
   expect(key({ key: "å", code: "KeyA", altKey: true })).toBe("Alt+A");
   expect([key({ key: "Shift" }), key({ key: "ArrowUp" }), key({ key: " " })]).toEqual([null, null, null]);
+});
+
+// proves UI-15/1
+it("passes over a letter that an older version kept as a shortcut: it is typed", () => {
+  setPreference("keys", JSON.stringify({ stop: "S", palette: "Mod+P" }));
+  expect([keysOf("stop"), keysOf("palette")]).toEqual(["Mod+.", "Mod+P"]);
 });
 
 it("keeps its own keys where what was kept cannot be read", () => {

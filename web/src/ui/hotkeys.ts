@@ -24,6 +24,7 @@ export const HOTKEYS = {
   approvals: { keys: "Alt+A", does: t.goToWhatWaitsFor, needs: "POST /context/{chat_id}/approvals" },
   waiting: { keys: "Alt+W", does: t.goToTheNextChat },
   role: { keys: "Alt+R", does: t.chooseARole, needs: "PUT /context/{chat_id}/role" },
+  find: { keys: "Mod+F", does: t.findInThisChat },
   quote: { keys: "Alt+Q", does: t.quoteTheSelection, needs: "POST /context/{chat_id}/messages" },
   files: { keys: "Alt+F", does: t.showOrHideTheFiles, needs: "GET /context/{chat_id}/file" },
   terminal: { keys: "Alt+T", does: t.showOrHideTheTerminal, needs: "POST /context/{chat_id}/person-commands" },
@@ -31,8 +32,9 @@ export const HOTKEYS = {
   shortcuts: { keys: "?", does: t.showTheseShortcuts },
 } as const satisfies Record<string, Hotkey>;
 
+/** In a card that waits, once it has the focus: by its key, by Tab or by a click. */
 export const DECISION_KEYS: readonly Hotkey[] = [
-  { keys: t.yOrEnter, does: t.allowOnceOutsideTextFields },
+  { keys: "Y", does: t.allowOnce },
   { keys: "N", does: t.denyWithAWordTo },
   { keys: "Shift+Y", does: t.showAllThatWaitThen },
   { keys: "↑ ↓", does: t.moveBetweenApprovals },
@@ -40,16 +42,17 @@ export const DECISION_KEYS: readonly Hotkey[] = [
 
 export type Name = keyof typeof HOTKEYS;
 export const NAMES = Object.keys(HOTKEYS) as Name[];
-const TAKEN = ["Y", "N", "Enter", "Shift+Y"]; // they decide when something waits
+const LETTER = /^[\p{L}\p{N}]$/u; // typed alone it belongs to the message
 
 /** The keys of this act, as this browser's person set them. */
 export function keysOf(name: Name): string {
-  return text(chosen()[name]) || HOTKEYS[name].keys;
+  const keys = text(chosen()[name]);
+  return keys && !LETTER.test(keys) ? keys : HOTKEYS[name].keys;
 }
 
 /** What stands against these keys for this act; null if nothing. */
 export function conflict(name: Name, keys: string): string | null {
-  if (TAKEN.includes(keys)) return t.theseDecideWhenSomethingWaits;
+  if (LETTER.test(keys)) return t.aLetterAloneIsTyped;
   const other = NAMES.find((one) => one !== name && keysOf(one) === keys);
   return other ? t.already(HOTKEYS[other].does) : null;
 }
@@ -116,11 +119,32 @@ export function matches(event: KeyboardEvent, keys: string): boolean {
 
 /** In a text field, while an input method composes, or behind an open dialog, plain keys belong to it. */
 export function isTyping(event: KeyboardEvent): boolean {
-  if (event.isComposing || document.querySelector("dialog[open]")) return true;
-  const target = event.target;
-  if (!(target instanceof HTMLElement)) return false;
-  return target.isContentEditable || target.matches("input, textarea, select, [role='menu'] *, [role='combobox']");
+  return event.isComposing || document.querySelector("dialog[open]") !== null || takesText(event.target);
 }
+
+/** Whether a letter typed here does something here: it is written, or looks for a choice. */
+export function takesText(target: EventTarget | null): boolean {
+  if (!(target instanceof HTMLElement)) return false;
+  const inner = target.shadowRoot?.activeElement; // the page is told only the editor's frame
+  if (inner) return takesText(inner);
+  return (
+    target.isContentEditable ||
+    (target instanceof HTMLInputElement && !PRESSED.includes(target.type)) ||
+    target.matches("textarea, select, [role='menu'], [role='menu'] *, [role='combobox'], [role='listbox'] *")
+  );
+}
+
+const PRESSED: readonly string[] = [
+  "checkbox",
+  "radio",
+  "button",
+  "submit",
+  "reset",
+  "file",
+  "range",
+  "color",
+  "image",
+];
 
 const IS_MAC = typeof navigator !== "undefined" && /Mac|iPhone|iPad/.test(navigator.platform);
 

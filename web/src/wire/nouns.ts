@@ -5,26 +5,29 @@ import type { components } from "./api.gen";
 type Schemas = components["schemas"];
 
 export type WireEvent = Schemas["EventEnvelope"];
-export type Chat = Schemas["ChatShape"];
+export type Chat = Schemas["ChatResponse"];
 export type OpenChat = Schemas["OpenChat"];
 export type ChatState = Schemas["ChatState"];
 export type EndReason = Extract<WireEvent, { type: "turn-ended" }>["reason"];
-export type Approval = Schemas["ApprovalShape"];
-export type DecidedCall = Schemas["DecidedCallShape"];
-export type Disclosure = Schemas["DisclosureShape"];
-export type DisclosedItem = Schemas["DisclosedItemShape"];
+export type Approval = Schemas["ApprovalResponse"];
+export type DecidedCall = Schemas["DecidedCallResponse"];
+export type Disclosure = Schemas["DisclosureResponse"];
+export type DisclosedItem = Schemas["DisclosedItemResponse"];
 export type Decision = Schemas["Decision"];
-export type Role = Schemas["RoleShape"];
-export type Supplied = Schemas["SuppliedShape"];
-export type Instructions = Schemas["InstructionsShape"];
-export type Plugin = Schemas["PluginShape"];
-export type Workflow = Schemas["WorkflowShape"];
-export type Parameter = Schemas["ParameterShape"];
-export type FileFault = Schemas["FileFaultShape"];
-export type Queued = Schemas["QueuedMessageShape"];
+export type Role = Schemas["RoleResponse"];
+export type Supplied = Schemas["SuppliedResponse"];
+export type Instructions = Schemas["InstructionsResponse"];
+export type Plugin = Schemas["PluginResponse"];
+export type Workflow = Schemas["WorkflowResponse"];
+export type Parameter = Schemas["ParameterResponse"];
+export type FileFault = Schemas["FileFaultResponse"];
+export type Queued = Schemas["QueuedMessageResponse"];
 export type SearchResults = Schemas["SearchResults"];
-export type SearchResult = Schemas["SearchResultShape"];
-export type Message = Schemas["MessageShape"] & { reasoning?: string | null };
+export type SearchResult = Schemas["SearchResultResponse"];
+export type Message = Schemas["MessageResponse"] & { reasoning?: string | null };
+
+/** What a person set for one model; null: what is known of it holds. */
+export type ModelSettings = components["schemas"]["ModelSettingsResponse"];
 
 export interface Provider {
   name: string;
@@ -33,6 +36,13 @@ export interface Provider {
   models: string[];
   /** Those of them that can be shown images. */
   images: string[];
+  /** Models that cannot be shown images. */
+  no_images: string[];
+  /** Whether a model of which nothing is known is shown images. */
+  tries_images: boolean;
+  model_settings: Readonly<Record<string, ModelSettings>>;
+  /** It was connected here, and can be changed and removed. */
+  changeable: boolean;
   default: boolean;
   /** The model that it is asked for where a chat names none; null where another provider is the default. */
   default_model: string | null;
@@ -98,11 +108,16 @@ export interface Question {
   conflict: FileConflict | null;
 }
 
+/** A person's answer to a question; `content` is a file that was merged by hand. */
+export type Answer = { value: string; content?: string } | { custom: string };
+
 /** Both versions of a file that a task and somebody else changed; null where there is no file. */
 export interface FileConflict {
   path: string;
   task: string | null;
   workspace: string | null;
+  /** Both changes in one text, with marks where they meet; null if they cannot be merged by hand. */
+  draft: string | null;
 }
 
 export interface Review {
@@ -209,7 +224,12 @@ function readConflict(value: unknown): FileConflict | null {
   const found = loose(value);
   if (!text(found["path"])) return null;
   const side = (one: unknown) => (typeof one === "string" ? one : null);
-  return { path: text(found["path"]), task: side(found["task"]), workspace: side(found["workspace"]) };
+  return {
+    path: text(found["path"]),
+    task: side(found["task"]),
+    workspace: side(found["workspace"]),
+    draft: side(found["draft"]),
+  };
 }
 
 export function readReview(value: unknown): Review | null {
@@ -328,6 +348,10 @@ export function readProvider(value: unknown): Provider {
     base_url: text(found["base_url"]) || null,
     models: texts(found["models"]),
     images: texts(found["images"]),
+    no_images: texts(found["no_images"]),
+    tries_images: found["tries_images"] === true,
+    model_settings: loose(found["model_settings"]) as Record<string, ModelSettings>,
+    changeable: found["changeable"] === true,
     default: found["default"] === true,
     default_model: text(found["default_model"]) || null,
     status: text(found["status"]),

@@ -27,19 +27,19 @@ export const withPageKey: Middleware = {
 
 /** Redeems the one-time code of the address, and takes it out of the address first. False if the address has none. */
 export async function redeemCode(): Promise<boolean> {
-  const code = /^#code=([\w-]+)$/.exec(location.hash)?.[1];
+  const [, code, confirmation] = /^#code=([\w-]+)(?:&confirmation=(\d+))?$/.exec(location.hash) ?? [];
   if (code === undefined) return false;
   history.replaceState(null, "", "/#/");
-  await signIn({ code });
+  await signIn(confirmation === undefined ? { code } : { code, confirmation });
   return true;
 }
 
 type SignedIn = "yes" | "no" | "unreachable";
 
 /** Begins a session with a one-time code or with the server's token. */
-export async function signIn(by: { code: string } | { token: string }): Promise<SignedIn> {
+export async function signIn(by: { code: string; confirmation?: string } | { token: string }): Promise<SignedIn> {
   const bearer: Record<string, string> = "token" in by ? { authorization: `Bearer ${by.token}` } : {};
-  const body = JSON.stringify("code" in by ? { code: by.code } : {});
+  const body = JSON.stringify("code" in by ? by : {});
   const headers = { "content-type": "application/json", ...bearer };
   const answer = await fetch("/session", {
     method: "POST",
@@ -53,6 +53,17 @@ export async function signIn(by: { code: string } | { token: string }): Promise<
   const { page_key: key } = (await answer.json()) as { page_key: string };
   keep(key);
   return "yes";
+}
+
+/** Lets the session of a printed link manage, with the digits beside it. */
+export async function confirmSession(confirmation: string): Promise<SignedIn> {
+  const answer = await fetch("/session/confirmation", {
+    method: "POST",
+    body: JSON.stringify({ confirmation }),
+    headers: { "content-type": "application/json", ...pageKeyHeaders() },
+    credentials: "same-origin",
+  }).catch(() => null);
+  return answer ? (answer.ok ? "yes" : "no") : "unreachable";
 }
 
 /** Ends this browser's session, on the server and here. */

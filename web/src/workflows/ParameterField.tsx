@@ -35,7 +35,6 @@ export function ParameterField({ parameter, value, fault, first, onChange }: Pro
             type="checkbox"
             checked={value === true}
             onChange={({ target }) => onChange(target.checked)}
-            className="size-4"
           />
         )}
         <label htmlFor={id} className="font-medium">

@@ -56,7 +56,9 @@ export function RunForm({ chatId, workflow, role, busy, onSwitch, onStarted, onB
       }}
     >
       <p className="text-sm break-words text-ink-2">{workflow.description}</p>
-      {workflow.about && <p className="text-sm break-words whitespace-pre-line text-ink-3">{workflow.about}</p>}
+      {workflow.about && (
+        <p className="text-sm break-words whitespace-pre-line text-ink-3">{flowing(workflow.about)}</p>
+      )}
       <WrongRole workflow={workflow} role={role} onSwitch={onSwitch} />
       {parameters.map((parameter, place) => (
         <ParameterField
@@ -138,4 +140,9 @@ function Steps({ workflow: { steps } }: { workflow: Workflow }) {
       </ol>
     </div>
   );
+}
+
+/** A text whose lines were broken in its file: a line goes on with the next one, unless that begins a paragraph or a list. Pure. */
+function flowing(text: string): string {
+  return text.replace(/(?<!\n)\n(?![\n\s*-]|\d+\.)/g, " ");
 }

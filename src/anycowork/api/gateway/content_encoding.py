@@ -17,15 +17,15 @@ class UnknownEncoding(RequestFault):
 
 def decompressed(body: bytes, encodings: str, *, max_bytes: int) -> bytes:
     """As plain bytes, or none of them if it is damaged. Raises: UnknownEncoding, TooLarge if it is larger than any body may be."""
-    named = [name for word in encodings.lower().split(",") if (name := word.strip()) not in ("", "identity")]
-    for name in named:
+    encoding_names = [name for word in encodings.lower().split(",") if (name := word.strip()) not in ("", "identity")]
+    for name in encoding_names:
         if name not in OPENED:
             raise UnknownEncoding(
                 f"A body in the encoding '{name[:40]}' cannot be read here, so nobody knows which model it is for. "
                 f"Send it plain, or as {OPENED[0]}.",
                 param="content-encoding",
             )
-    for _ in named:
+    for _ in encoding_names:
         body = _opened(body, max_bytes)
     return body
 

@@ -23,7 +23,7 @@ from anycowork.domain.metering import (
 )
 from anycowork.domain.ports import Clock
 from anycowork.domain.principals import Principal, PrincipalKind
-from anycowork.domain.store_ports import KeyLedger
+from anycowork.store.sql.ledger import KeyLedger
 
 BYTES_PER_TOKEN = 4
 GUESSED_COMPLETION = 4096
@@ -72,11 +72,13 @@ def expected_usage(path: str, request: MeteredRequest, size: int) -> ExpectedUse
     prompt = -(-size // BYTES_PER_TOKEN)
     if path == _WITHOUT_COMPLETION:
         return ExpectedUse(prompt, 0, bounded=True)
-    named = [bound for bound in (request.max_tokens, request.max_completion_tokens, request.max_output_tokens) if bound]
+    bounds = [
+        bound for bound in (request.max_tokens, request.max_completion_tokens, request.max_output_tokens) if bound
+    ]
     answers = max(1, request.n or 1)
-    if not named or min(named) < 0:
+    if not bounds or min(bounds) < 0:
         return ExpectedUse(prompt, GUESSED_COMPLETION * answers, bounded=False)
-    return ExpectedUse(prompt, max(named) * answers, bounded=True)
+    return ExpectedUse(prompt, max(bounds) * answers, bounded=True)
 
 
 class ReservedUse:
@@ -102,12 +104,19 @@ class Meter:
         """Return the account; None for principals that are not metered."""
         if principal.kind is not PrincipalKind.CLIENT_KEY:
             return None
-        known = self._accounts.get(principal.id)
-        if known is None:
+        account = self._accounts.get(principal.id)
+        if account is None:
             opened = await self._ledger.account(principal.id, self._clock.now()[:10])
-            known = self._accounts.setdefault(principal.id, opened)  # another request may have been quicker
-        await self._ledger.refresh(known.today)
-        return known
+            account = self._accounts.setdefault(principal.id, opened)  # another request may have been quicker
+        await self._ledger.refresh(account.today)
+        return account
+
+    def require_room(self, account: Account, prompt: int, price: Price | None, *, name: str) -> None:
+        """Refuses a request of at least this many tokens that a limit forbids in any case. Raises: KeyLimitReached."""
+        now = self._clock.now()
+        exceeded = account.forbids(TokenUsage(prompt, 1), price, date=now[:10], clock=self._clock.monotonic())
+        if exceeded is not None:
+            raise _refusal(exceeded, name, now)
 
     @contextmanager
     def reserved(
@@ -118,16 +127,16 @@ class Meter:
             yield None
             return
         now = self._clock.now()
-        given = account.reserve(expected, price, date=now[:10], at=self._clock.monotonic(), now=now)
-        if isinstance(given, ExceededLimit):
-            raise _refusal(given, name, now)
-        self._ledger.changed(given.day)
-        metered = ReservedUse(given)
+        reservation = account.reserve(expected, price, date=now[:10], clock=self._clock.monotonic(), now=now)
+        if isinstance(reservation, ExceededLimit):
+            raise _refusal(reservation, name, now)
+        self._ledger.changed(reservation.day)
+        metered = ReservedUse(reservation)
         try:
             yield metered
         finally:
-            given.settle(metered.used)
-            self._ledger.changed(given.day)
+            reservation.settle(metered.used)
+            self._ledger.changed(reservation.day)
 
 
 # --- messages for refused requests
@@ -137,18 +146,16 @@ def _refusal(exceeded: ExceededLimit, name: str, now: str) -> KeyLimitReached:
     allowed, period = _amount(exceeded.limit, exceeded.allowed)
     limit = f"The client key '{name}' has a limit of {allowed} a {period}"
     if exceeded.limit is KeyLimit.REQUESTS_PER_MINUTE:
-        words = f"{limit}, and they are used up. Ask again in {exceeded.seconds} s."
-        return KeyLimitReached(words, param=exceeded.limit, retry_after=exceeded.seconds or 1)
-    asked, left = _amount(exceeded.limit, exceeded.needed)[0], _amount(exceeded.limit, exceeded.left)[0]
-    why = f"{limit}: this request may take {asked}, {left} are left"
+        message = f"{limit}, and they are used up. Ask again in {exceeded.seconds} s."
+        return KeyLimitReached(message, param=exceeded.limit, retry_after=exceeded.seconds or 1)
+    needed, remaining = _amount(exceeded.limit, exceeded.needed)[0], _amount(exceeded.limit, exceeded.left)[0]
+    reason = f"{limit}: this request may take {needed}, {remaining} are left"
     if exceeded.seconds is not None:
-        words = f"{why} while other requests of it are under way. Ask again when they have ended."
-        return KeyLimitReached(words, param=exceeded.limit, retry_after=exceeded.seconds)
+        message = f"{reason} while other requests of it are under way. Ask again when they have ended."
+        return KeyLimitReached(message, param=exceeded.limit, retry_after=exceeded.seconds)
     midnight, seconds = _next_day(now)
-    words = (
-        f"{why}. It lifts at {midnight}. Ask for less (max_tokens), or have the owner make a key with a higher limit."
-    )
-    return KeyUsedUp(words, param=exceeded.limit, retry_after=seconds)
+    message = f"{reason}. It lifts at {midnight}. Ask for less (max_tokens), or have the owner make a key with a higher limit."
+    return KeyUsedUp(message, param=exceeded.limit, retry_after=seconds)
 
 
 def _amount(limit: KeyLimit, amount: int) -> tuple[str, str]:

@@ -71,9 +71,9 @@ HeaderPairs = Iterable[tuple[bytes, bytes]]
 def towards_provider(headers: HeaderPairs) -> list[tuple[bytes, bytes]]:
     """A client's headers as its provider gets them; names are lower-case, as ASGI has them."""
     pairs = list(headers)
-    kept = _without(pairs, _NOT_SENT_ON, _OUR_NETWORK)
+    passed_on = _without(pairs, _NOT_SENT_ON, _OUR_NETWORK)
     plain = _PLAIN.fullmatch
-    return [_readable(pair) for pair in kept if plain(pair[0]) and plain(pair[1])]
+    return [_readable(pair) for pair in passed_on if plain(pair[0]) and plain(pair[1])]
 
 
 def towards_provider_limited(headers: HeaderPairs) -> list[tuple[bytes, bytes]]:
@@ -81,8 +81,8 @@ def towards_provider_limited(headers: HeaderPairs) -> list[tuple[bytes, bytes]]:
 
     The answer comes unpacked, so that what it tells of its use can be read and taken out.
     """
-    kept = [(name, value) for name, value in towards_provider(headers) if name in _HARMLESS]
-    return [*kept, (b"accept-encoding", b"identity")]
+    harmless = [(name, value) for name, value in towards_provider(headers) if name in _HARMLESS]
+    return [*harmless, (b"accept-encoding", b"identity")]
 
 
 def towards_client(headers: HeaderPairs) -> list[tuple[bytes, bytes]]:
@@ -99,8 +99,8 @@ def _readable(pair: tuple[bytes, bytes]) -> tuple[bytes, bytes]:
     """A client may take encodings that are not opened here; in one of them an answer could be counted by guess only."""
     if pair[0] != b"accept-encoding":
         return pair
-    taken = [word.strip() for word in pair[1].split(b",") if word.split(b";")[0].strip().lower() in _OPENED]
-    return pair[0], b", ".join(taken) or b"identity"
+    encodings = [word.strip() for word in pair[1].split(b",") if word.split(b";")[0].strip().lower() in _OPENED]
+    return pair[0], b", ".join(encodings) or b"identity"
 
 
 def _without(

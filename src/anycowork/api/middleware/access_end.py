@@ -6,14 +6,17 @@ What a request changes is not cut off half-way: only reads and the passthrough e
 import asyncio
 from collections.abc import Awaitable, Callable
 
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from starlette.types import ASGIApp, Receive, Scope, Send
 
+from anycowork.api.asgi import SendWatch
 from anycowork.api.cut_off import run_until
-from anycowork.api.middleware.auth import PASSTHROUGH_PATHS, PERSON
+from anycowork.api.middleware.auth import PASSTHROUGH_PATHS, PERSON, session_in
 from anycowork.domain.errors import AnyCoworkError, Unauthenticated
 from anycowork.domain.people import Person
 from anycowork.domain.principals import Principal, PrincipalKind, ends_access
-from anycowork.domain.store_ports import ClientKeysPort, PeoplePort
+from anycowork.server.browser_sessions import BrowserSessions
+from anycowork.store.sql.people import People
+from anycowork.store.sql.principals import ClientKeys
 
 RETRY_SECONDS = 1.0
 _READS = frozenset({"GET", "HEAD"})
@@ -28,60 +31,64 @@ class AccessEndMiddleware:
     """Stands behind the authentication. An answer that has begun is left unfinished, so that the client notices; our own event
     streams end properly, because nothing of them is missing."""
 
-    def __init__(self, app: ASGIApp, people: PeoplePort, keys: ClientKeysPort) -> None:
+    def __init__(self, app: ASGIApp, people: People, keys: ClientKeys, sessions: BrowserSessions) -> None:
         self._app = app
-        self._people, self._keys = people, keys
+        self._people, self._keys, self._sessions = people, keys, sessions
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        sending = _WatchedSend(send, events=scope["method"] == "GET")
-        ended = self._end_of_access(scope, sending)
-        if ended is None or (scope["method"] not in _READS and scope["path"] not in PASSTHROUGH_PATHS):
+        watch = SendWatch.of(send)
+        ends = self._ends_of_access(scope, watch)
+        if not ends or (scope["method"] not in _READS and scope["path"] not in PASSTHROUGH_PATHS):
             await self._app(scope, receive, send)
             return
-        if not await run_until(lambda: _for_certain(ended), self._app(scope, receive, sending)):
+        if not await run_until(lambda: _first_of(ends), self._app(scope, receive, watch)):
             return
-        if not sending.finishes:
+        if not _is_event_stream(scope, watch):
             raise AccessEnded("Your access has ended or was changed while this was under way. Sign in again.")
         await send({"type": "http.response.body", "body": b"", "more_body": False})
 
-    def _end_of_access(self, scope: Scope, sending: "_WatchedSend") -> Callable[[], Awaitable[None]] | None:
-        """None for the owner, whose access does not end, and for requests that need none."""
-        person, principal = scope.get(PERSON), scope.get("principal")
+    def _ends_of_access(self, scope: Scope, watch: SendWatch) -> list[Callable[[], Awaitable[None]]]:
+        """Return what to wait for: nothing for the owner's token, which does not end, and for requests that need no access."""
+        person, principal, session = scope.get(PERSON), scope.get("principal"), session_in(scope)
+        ends: list[Callable[[], Awaitable[None]]] = []
+        if session is not None:
+            ends.append(lambda: self._sessions.ended(session.node))
         if isinstance(person, Person):
-            return lambda: self._person_lost_access(person, sending)
-        if isinstance(principal, Principal) and principal.kind is PrincipalKind.CLIENT_KEY:
-            return lambda: self._keys.revoked(principal.id)
-        return None
+            ends.append(lambda: self._person_lost_access(person, lambda: _is_event_stream(scope, watch)))
+        elif isinstance(principal, Principal) and principal.kind is PrincipalKind.CLIENT_KEY:
+            ends.append(lambda: self._keys.revoked(principal.id))
+        return ends
 
-    async def _person_lost_access(self, person: Person, sending: "_WatchedSend") -> None:
+    async def _person_lost_access(self, person: Person, is_event_stream: Callable[[], bool]) -> None:
         """Return when the person may not read the answer on. An event stream of ours also ends when they may do more: it is opened
         again without a loss, and the page learns by it what it can offer now."""
-        known = person
+        last_seen = person
         while True:
-            now = await self._people.changed(known)
-            if now is None or ends_access(person, now) or (sending.finishes and now.access is not known.access):
+            now = await self._people.changed(last_seen)
+            if now is None or ends_access(person, now) or (is_event_stream() and now.access is not last_seen.access):
                 return
-            known = now
+            last_seen = now
 
 
-class _WatchedSend:
-    """Passes messages on, and notes whether an event stream of ours has begun."""
-
-    def __init__(self, send: Send, *, events: bool) -> None:
-        self._send, self._events = send, events
-        self.finishes = False
-
-    async def __call__(self, message: Message) -> None:
-        if message["type"] == "http.response.start" and self._events:
-            self.finishes = dict(message["headers"]).get(b"content-type", b"").startswith(_EVENTS)
-        await self._send(message)
+def _is_event_stream(scope: Scope, watch: SendWatch) -> bool:
+    """Whether an event stream of ours has begun."""
+    return scope["method"] == "GET" and watch.content_type.startswith(_EVENTS)
 
 
-async def _for_certain(ended: Callable[[], Awaitable[None]]) -> None:
+async def _first_of(ends: list[Callable[[], Awaitable[None]]]) -> None:
+    """Return when one of these has happened."""
+    async with asyncio.TaskGroup() as tasks:
+        waits = [tasks.create_task(_for_certain(wait_for_end)) for wait_for_end in ends]
+        await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
+        for wait in waits:
+            wait.cancel()
+
+
+async def _for_certain(wait_for_end: Callable[[], Awaitable[None]]) -> None:
     """Return when the access has ended. A database that does not answer ends nobody's access: it is asked again."""
     while True:
         try:
-            await ended()
+            await wait_for_end()
             return
         except AnyCoworkError:
             await asyncio.sleep(RETRY_SECONDS)

@@ -7,7 +7,7 @@ Host and origin are checked first, so that a forged request learns nothing. Each
 import hashlib
 import hmac
 import secrets
-from collections.abc import Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine
 from typing import Annotated, Any, NoReturn
 from urllib.parse import parse_qs
 
@@ -19,11 +19,12 @@ from anycowork.api.asgi import header, send_bytes
 from anycowork.api.middleware.allowed_hosts import AllowedHosts
 from anycowork.api.middleware.auth_throttle import AuthThrottle
 from anycowork.chats.people_service import person_token_digest
-from anycowork.chats.service_ports import OpenSession, Sessions
 from anycowork.domain.errors import NotAllowed, Unauthenticated
+from anycowork.domain.job_workers import JoinedWorker
 from anycowork.domain.people import PERSON_TOKEN_PREFIX, Person
 from anycowork.domain.principals import (
     EDITOR_HEADER,
+    JOINED_WORKER,
     MCP_HOST_HEADER,
     OWNER,
     Principal,
@@ -33,15 +34,21 @@ from anycowork.domain.principals import (
     mcp_host,
     person_principal,
 )
-from anycowork.domain.store_ports import ClientKeysPort, PeoplePort
+from anycowork.domain.values import replace
+from anycowork.server.browser_sessions import BrowserSessions, StoredSession
+from anycowork.store.sql.people import People
+from anycowork.store.sql.principals import ClientKeys
 
 CLIENT_KEY_PREFIX = "sk-ac-"
 PERSON = (
     "person"  # in the scope: the Person, as stored, whose token or session the request came with; absent for the owner
 )
+OPEN_SESSION = "open_session"  # in the scope: the browser's session that the request came with; absent with a token
 MCP_SIGN_IN = "/mcp/sign-in"
 """Where a browser comes back from an MCP server's log-in. It is sent there by another site, so it can bring nothing of ours."""
-_OPEN = frozenset({"/", "/healthz", "/readyz", MCP_SIGN_IN})
+_OPEN = frozenset({"/", "/healthz", "/readyz", MCP_SIGN_IN, "/workers/join"})  # who joins brings a token in the body
+WORKER_RUNS = "/worker-runs/"
+WORKER = "joined_worker"  # in the scope: the worker whose secret the request came with
 _ASSETS = "/assets/"
 PASSTHROUGH_PATHS = frozenset({"/v1/models", "/v1/chat/completions", "/v1/responses", "/v1/embeddings"})
 """All that a client key reaches, and each of the models by its name. What else lies under /v1 is for people."""
@@ -65,7 +72,7 @@ def key_hash(key: str) -> str:
 class Credentials:
     """Checks tokens and client keys. Only digests are kept, and they are compared in constant time."""
 
-    def __init__(self, token: str, keys: ClientKeysPort, people: PeoplePort) -> None:
+    def __init__(self, token: str, keys: ClientKeys, people: People) -> None:
         self._digest = _digest(token)
         self._keys = keys
         self._people = people
@@ -81,17 +88,17 @@ class Credentials:
         return await self._person(person_token_digest(bearer)) if bearer.startswith(PERSON_TOKEN_PREFIX) else None
 
     async def _person(self, digest: str) -> Person | None:
-        found = await self._people.holder(digest)
-        return found if found is not None and hmac.compare_digest(found.token_digest or "", digest) else None
+        person = await self._people.holder(digest)
+        return person if person is not None and hmac.compare_digest(person.token_digest or "", digest) else None
 
-    async def in_session(self, session: OpenSession | None) -> Principal | Person | None:
+    async def in_session(self, session: StoredSession | None) -> Principal | Person | None:
         """Return whose session it is; None if that person was removed or has another token now."""
         if session is None:
             return None
         if session.person_id is None:
             return OWNER
-        found = await self._people.find(session.person_id)
-        return found if found is not None and session.is_of(found) else None
+        person = await self._people.find(session.person_id)
+        return person if person is not None and session.is_of(person) else None
 
 
 class AuthMiddleware:
@@ -102,11 +109,14 @@ class AuthMiddleware:
         app: ASGIApp,
         *,
         credentials: Credentials,
-        sessions: Sessions,
-        allowed_hosts: AllowedHosts,
+        sessions: BrowserSessions,
+        allowed_hosts: Callable[[], AllowedHosts],
         slowdown: AuthThrottle,
+        worker_of: Callable[[str | None], Awaitable[JoinedWorker]],
     ) -> None:
+        """`worker_of` returns the joined worker with this secret. Raises: Unauthenticated."""
         self._app = app
+        self._worker_of = worker_of
         self._credentials, self._sessions = credentials, sessions
         self._allowed_hosts, self._slowdown = allowed_hosts, slowdown
 
@@ -114,13 +124,16 @@ class AuthMiddleware:
         open_to_all = scope["path"] in _OPEN or _is_asset(scope)
         cookie = cookie_in(scope, self._sessions.cookie_name)
         if _is_asset(scope):
-            self._allowed_hosts.check_host(scope)
+            self._allowed_hosts().check_host(scope)
         else:
-            self._allowed_hosts.check(scope, by_cookie=cookie is not None and not open_to_all)
+            self._allowed_hosts().check(scope, by_cookie=cookie is not None and not open_to_all)
         if scope["path"] == "/" and scope["method"] == "GET" and (token := _query_token(scope)) is not None:
             await self._welcome(token, scope, send)
             return
-        if not open_to_all and not _brings_a_code(scope):
+        if scope["path"].startswith(WORKER_RUNS):
+            scope[WORKER] = await self._worker_of(_bearer(scope))
+            scope["principal"] = JOINED_WORKER
+        elif not open_to_all and not _brings_a_code(scope):
             scope["principal"] = await self._identify(scope, cookie)
         await self._app(scope, receive, send)
 
@@ -132,9 +145,9 @@ class AuthMiddleware:
         scope["query_string"] = b""  # The server logs this very dictionary: the token must not be in it any more.
         if not self._credentials.is_token(token):
             await self._refuse(scope)
-        code, session = self._sessions.offer()
-        cookie = session_cookie(self._sessions.cookie_name, session.cookie, scope)
-        headers = [(b"location", f"/#code={code}".encode()), (b"set-cookie", cookie.encode())]
+        offered = self._sessions.offer(needs_confirmation=False)  # whoever asks has the token
+        cookie = session_cookie(self._sessions.cookie_name, offered.session.cookie, scope)
+        headers = [(b"location", f"/#code={offered.code}".encode()), (b"set-cookie", cookie.encode())]
         await send_bytes(send, 303, b"", content_type=b"text/plain", headers=headers)
 
     async def _identify(self, scope: Asked, cookie: str | None) -> Principal:
@@ -147,7 +160,10 @@ class AuthMiddleware:
             await self._refuse(scope, bearer)
         if isinstance(holder, Person):
             scope[PERSON] = holder
-        principal = _narrowed(scope, person_principal(holder) if isinstance(holder, Person) else holder)
+        person = person_principal(holder) if isinstance(holder, Person) else holder
+        if (session := session_in(scope)) is not None and not session.is_confirmed:
+            person = replace(person, is_confirmed=False)
+        principal = _narrowed(scope, person)
         _keep_to_passthrough(principal, scope["path"])
         return principal
 
@@ -159,7 +175,8 @@ class AuthMiddleware:
                 "This needs the server's token: send 'Authorization: Bearer <token>'. In a browser, open this server's page and "
                 "sign in; its cookie alone opens nothing."
             )
-        return await self._credentials.in_session(self._sessions.find(cookie, page_key))
+        session = scope[OPEN_SESSION] = self._sessions.find(cookie, page_key)
+        return await self._credentials.in_session(session)
 
     async def _refuse(self, scope: Asked, bearer: str | None = None) -> NoReturn:
         await self._slowdown.after_wrong(_peer(scope))
@@ -205,8 +222,8 @@ def _narrowed(scope: Asked, principal: Principal) -> Principal:
 
 
 def _keep_to_passthrough(principal: Principal, path: str) -> None:
-    reached = path in PASSTHROUGH_PATHS or path.startswith(ONE_MODEL)
-    if principal.kind is PrincipalKind.CLIENT_KEY and not reached:
+    is_passthrough = path in PASSTHROUGH_PATHS or path.startswith(ONE_MODEL)
+    if principal.kind is PrincipalKind.CLIENT_KEY and not is_passthrough:
         raise NotAllowed(
             f"The client key '{principal.name}' reaches {', '.join(sorted(PASSTHROUGH_PATHS))} only, "
             f"and this is {path[:100]}. {_way_out(path)}"
@@ -215,8 +232,8 @@ def _keep_to_passthrough(principal: Principal, path: str) -> None:
 
 def _way_out(path: str) -> str:
     """Suggest a fix for a base URL without /v1, or with two of them."""
-    meant = "/".join(["", "v1", *(word for word in path.split("/") if word not in ("", "v1"))])
-    if meant in PASSTHROUGH_PATHS:
+    corrected = "/".join(["", "v1", *(word for word in path.split("/") if word not in ("", "v1"))])
+    if corrected in PASSTHROUGH_PATHS:
         return "Make the program's base URL end with /v1."
     return "Other paths need the server's token."
 
@@ -235,22 +252,36 @@ def needs(
     return principal_of
 
 
-def principal_in(asked: Asked, scope: Scope) -> Principal:
+def principal_in(scope_values: Asked, scope: Scope) -> Principal:
     """Raises: Unauthenticated; NotAllowed if the principal lacks this scope."""
-    principal = asked.get("principal")
+    principal = scope_values.get("principal")
     if not isinstance(principal, Principal):
         raise Unauthenticated("This needs the server's token.")
     principal.require(scope)
     return principal
 
 
-def person_in(asked: Asked) -> Person | None:
+def session_in(scope_values: Asked) -> StoredSession | None:
+    """Return the browser's session that the request came with; None with a token."""
+    session: StoredSession | None = scope_values.get(OPEN_SESSION)
+    return session
+
+
+def maker_in(scope_values: Asked, sessions: BrowserSessions) -> str | None:
+    """Return the node that what this request makes belongs to; None if it ends with nothing."""
+    if (session := session_in(scope_values)) is not None:
+        return session.node
+    person = scope_values.get(PERSON)
+    return sessions.maker_of(person) if isinstance(person, Person) else None
+
+
+def person_in(scope_values: Asked) -> Person | None:
     """Return the person whose token or session came with the request; None for the owner. Raises: Unauthenticated; NotAllowed for a program."""
-    principal = principal_in(asked, Scope.READ)
+    principal = principal_in(scope_values, Scope.READ)
     if principal.kind is not PrincipalKind.PERSON:
         raise NotAllowed(f"{principal.name} may not sign in or out. Only a person may, with their own token.")
-    found = asked.get(PERSON)
-    return found if isinstance(found, Person) else None
+    person = scope_values.get(PERSON)
+    return person if isinstance(person, Person) else None
 
 
 Reader = Annotated[Principal, Depends(needs(Scope.READ))]

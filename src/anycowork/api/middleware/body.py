@@ -1,17 +1,35 @@
-"""Reads and validates the request body: limited in size, depth and time, and valid JSON if it claims to be."""
+"""Reads and validates the request body: limited in size, number of values, depth and time, and valid JSON if it claims to be.
+
+What a route never needs is refused before it is read, and who has not signed in sends next to nothing.
+"""
 
 import asyncio
+import sys
+from collections import Counter
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 
-import msgspec
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from anycowork.api.asgi import header
+from anycowork.domain.bounded_json import MAX_VALUES, UnboundedJson, has_more_values, read_json, widest_object
 from anycowork.domain.errors import RequestFault, TooLarge
-from anycowork.domain.json_depth import MAX_DEPTH, is_too_deep
+from anycowork.domain.principals import Principal
 
 READ_SECONDS = 30.0
 LINGER_SECONDS = 5.0
-_LARGE = 64 << 10  # bytes: reading more takes long enough to block the loop
+LARGE = 64 << 10  # bytes: reading more takes long enough to block the loop
+SIGN_IN_BYTES = 1 << 10
+FORM_BYTES = 1 << 20
+MAX_FIELDS = 256  # of one object
+MOST_LARGE = 4  # large bodies of one sender that are read at once
+_SIGN_IN = "/session"
+_WITH_FILES = (
+    "/context",
+    "/jobs",
+    "/attachments",
+    "/worker-runs",
+)  # their bodies hold texts, files and images; those of other routes are forms
 _UNREAD = "body_unread"  # in the scope: more of a refused body is on its way
 _BODILESS = frozenset({"GET", "HEAD", "OPTIONS", "DELETE"})
 
@@ -22,6 +40,10 @@ class BadJson(RequestFault):
 
 class TooDeep(RequestFault):
     code = "too_deep"
+
+
+class TooManyValues(TooLarge):
+    code = "too_many_values"
 
 
 class TooSlow(RequestFault):
@@ -35,22 +57,71 @@ class ClientGone(RequestFault):
     code = "client_gone"
 
 
+class LargeBodies:
+    """Lets each sender have few large bodies read at once. The others wait, unread."""
+
+    def __init__(self) -> None:
+        self._slots: dict[str, asyncio.Semaphore] = {}
+        self._senders: Counter[str] = Counter()
+
+    @asynccontextmanager
+    async def turn(self, scope: Scope) -> AsyncIterator[None]:
+        if _is_small(scope):
+            yield
+            return
+        sender = _sender(scope)
+        slots = self._slots.setdefault(sender, asyncio.Semaphore(MOST_LARGE))
+        self._senders[sender] += 1
+        try:
+            async with slots:
+                yield
+        finally:
+            self._senders[sender] -= 1
+            if not self._senders[sender]:
+                del self._senders[sender], self._slots[sender]
+
+
+def _is_small(scope: Scope) -> bool:
+    """Whether it tells a length, and a short one."""
+    declared = header(scope, b"content-length") or ("0" if header(scope, b"transfer-encoding") is None else "")
+    return declared.isdecimal() and int(declared) <= LARGE
+
+
+def _sender(scope: Scope) -> str:
+    principal, client = scope.get("principal"), scope.get("client")
+    return principal.identity() if isinstance(principal, Principal) else f"at {client[0] if client else 'unknown'}"
+
+
 class BodyLimit:
     """Reads the body, stores it in the scope (`body_of`), and passes it on to the app."""
 
-    def __init__(self, app: ASGIApp, *, max_bytes: int) -> None:
+    def __init__(self, app: ASGIApp, *, max_bytes: int, large_bodies: LargeBodies) -> None:
         self._app = app
         self._max_bytes = max_bytes
+        self._large_bodies = large_bodies
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["method"] in _BODILESS:
             await self._app(scope, receive, send)
             return
-        body = await read_body(scope, receive, max_bytes=self._max_bytes)
-        if "json" in (header(scope, b"content-type") or ""):
-            await asyncio.to_thread(check_json, body) if len(body) > _LARGE else check_json(body)
+        async with self._large_bodies.turn(scope):
+            body = await read_body(scope, receive, max_bytes=min(self._max_bytes, _most_bytes(scope)))
+            if _is_json(scope):
+                await asyncio.to_thread(check_json, body) if len(body) > LARGE else check_json(body)
         scope["body"] = body
         await self._app(scope, replay(body, receive), send)
+
+
+def _most_bytes(scope: Scope) -> int:
+    """Returns what the longest body of this route needs. Whoever has not signed in can only sign in."""
+    path = scope["path"]
+    if path.startswith(_SIGN_IN) or "principal" not in scope:
+        return SIGN_IN_BYTES
+    return sys.maxsize if path.startswith(_WITH_FILES) else FORM_BYTES
+
+
+def _is_json(scope: Scope) -> bool:
+    return "json" in (header(scope, b"content-type") or "").lower()
 
 
 async def read_body(scope: Scope, receive: Receive, *, max_bytes: int) -> bytes:
@@ -121,21 +192,19 @@ def body_of(scope: Scope) -> bytes:
 
 
 def check_json(body: bytes) -> None:
-    """Raises: BadJson, TooDeep. Stricter than Python's own reader: no NaN, no lone surrogates that could not be stored."""
+    """Raises: BadJson, TooDeep, TooManyValues. Stricter than Python's own reader: no NaN, no lone surrogates that could not be stored."""
     if not body:
         return
+    if has_more_values(body, MAX_VALUES):
+        raise TooManyValues(f"The body has more than {MAX_VALUES:,} values. Send them in several requests.")
     try:
-        value = msgspec.json.decode(body)
-    except RecursionError:
-        raise _too_deep() from None
+        parsed = read_json(body, max_values=len(body))
+    except UnboundedJson as error:
+        raise TooDeep(f"The body cannot be read: {error}. Flatten it.") from None
     except ValueError as error:
         raise BadJson(f"The body is not valid JSON: {error}.") from None
-    if is_too_deep(value, body):
-        raise _too_deep()
-
-
-def _too_deep() -> TooDeep:
-    return TooDeep(f"The body is nested deeper than {MAX_DEPTH} levels. Flatten it.")
+    if widest_object(parsed, body, MAX_FIELDS) > MAX_FIELDS:  # each that is not known would be an error of its own
+        raise TooManyValues(f"An object in the body has more than {MAX_FIELDS} fields. Leave out what is not needed.")
 
 
 def replay(body: bytes, receive: Receive) -> Receive:

@@ -1,4 +1,4 @@
-"""Forwards a request about a chat that a worker has: the worker answers it, because the turns that it is about run there."""
+"""Forwards a request about a chat that another process has: that one answers it, because what it is about is there."""
 
 import asyncio
 
@@ -6,24 +6,42 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from anycowork.api.asgi import JSON, send_bytes
 from anycowork.api.middleware.body import body_of, replay
-from anycowork.domain.forwarded_requests import ForwardedAnswer, ForwardedRequest, RequestForwarder
+from anycowork.domain.forwarded_requests import ForwardedAnswer, ForwardedRequest, ForwardRequest
 from anycowork.domain.principals import Principal
 
-HELD_CHAT = "held_chat"  # in the scope: the chat that a worker has, when the request was refused because of that
+HELD_CHAT = "held_chat"  # in the scope: the chat that another process has, when the request was refused because of that
 TRIES = 3
-_READING = frozenset({"GET", "HEAD", "OPTIONS"})
+# What is forwarded about a chat: its turns, and what people decide about them.
+_FORWARDED = frozenset(
+    {
+        "messages",
+        "queue",
+        "stop",
+        "continue",
+        "dismiss",
+        "compact",
+        "mode",
+        "role",
+        "approvals",
+        "questions",
+        "plans",
+        "jobs",
+        "fork",
+    }
+)
 
 
 class HeldChatMiddleware:
-    """A request that a worker's chat refused has done nothing yet, so it may be tried again here when the worker has left the chat."""
+    """A request that was refused because of another process has done nothing yet, so it may be tried again here when that one has left the
+    chat."""
 
-    def __init__(self, app: ASGIApp, forwarder: RequestForwarder) -> None:
+    def __init__(self, app: ASGIApp, forward: ForwardRequest) -> None:
         self._app = app
-        self._forwarder = forwarder
+        self._forward = forward
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         principal = scope.get("principal")
-        if scope["method"] in _READING or not isinstance(principal, Principal):
+        if not isinstance(principal, Principal):
             await self._app(scope, receive, send)
             return
         for _ in range(TRIES):
@@ -35,7 +53,7 @@ class HeldChatMiddleware:
                 else:
                     await send(message)
 
-            await self._app(tried, replay(body_of(scope), receive), watched)
+            await self._app(tried, replay(body_of(scope), receive) if "body" in scope else receive, watched)
             if HELD_CHAT not in tried:
                 return
             request = ForwardedRequest(
@@ -46,7 +64,7 @@ class HeldChatMiddleware:
                 query=scope["query_string"].decode("latin-1"),
                 body=body_of(scope),
             )
-            if (answer := await self._forwarder.forward(request)) is not None:
+            if (answer := await self._forward(request)) is not None:
                 await send_bytes(send, answer.status, answer.body, content_type=JSON)
                 return
         for message in refused:
@@ -54,7 +72,9 @@ class HeldChatMiddleware:
 
 
 async def answer_here(app: ASGIApp, request: ForwardedRequest) -> ForwardedAnswer:
-    """Runs a forwarded request in the app of this process, in the name of who sent it."""
+    """Runs a forwarded request in the app of this process, in the name of who sent it. Only one about its chat, or a job."""
+    if not _may_be_forwarded(request):
+        return _REFUSED
     scope: Scope = {
         "type": "http",
         "http_version": "1.1",
@@ -79,6 +99,25 @@ async def answer_here(app: ASGIApp, request: ForwardedRequest) -> ForwardedAnswe
 
     await app(scope, replay(request.body, _never), collect)
     return ForwardedAnswer(status, b"".join(parts))
+
+
+def _may_be_forwarded(request: ForwardedRequest) -> bool:
+    """Whoever can write to the database must not reach more here than what servers forward: no settings, keys or people, no files, no
+    programs."""
+    start, *parts = request.path.split("/")
+    match parts:
+        case ["jobs", _, *_] if start == "":
+            return ".." not in parts
+        case ["context", request.chat_id, *rest] if start == "":
+            return not rest or rest[0] in _FORWARDED
+    return False
+
+
+_REFUSED = ForwardedAnswer(
+    403,
+    b'{"error": {"code": "not_allowed", "message": "This request cannot be forwarded: it is about no chat and no job.", "param": null,'
+    b' "type": "permission_error"}}',
+)
 
 
 async def _never() -> Message:

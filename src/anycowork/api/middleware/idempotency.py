@@ -12,13 +12,13 @@ from anycowork.api.asgi import JSON, header, send_bytes
 from anycowork.api.middleware.body import body_of
 from anycowork.domain.errors import Conflict, Invalid, StorageFault
 from anycowork.domain.principals import Principal
-from anycowork.domain.store_ports import IdempotencyPort, RememberedAnswer
+from anycowork.store.sql.idempotency import IdempotencyKeys, StoredAnswer
 
 log = logging.getLogger("anycowork.api")
 
 _KEY = re.compile(r"[!-~]{1,200}")
-# None passes here: answers of the passthrough are streams, and those of a sign-in or about people are secrets that nothing stores.
-_NOT_KEPT = ("/v1/", "/session", "/people")
+# None passes here: answers of the passthrough are streams, and those of a sign-in, about people or to workers are secrets that nothing stores.
+_NOT_KEPT = ("/v1/", "/session", "/people", "/workers/", "/worker-runs/")
 TWIN_SECONDS = 10.0
 _REPEATED = (b"idempotent-replay", b"true")
 
@@ -39,7 +39,7 @@ class IdempotencyMiddleware:
     """Only answers that did something (2xx) are kept: a 4xx changed nothing, so its key may be used again. After a 5xx nobody
     can be sure, and the key says so."""
 
-    def __init__(self, app: ASGIApp, receipts: IdempotencyPort) -> None:
+    def __init__(self, app: ASGIApp, receipts: IdempotencyKeys) -> None:
         self._app = app
         self._receipts = receipts
         self._in_flight: dict[tuple[str, str], asyncio.Event] = {}
@@ -51,12 +51,12 @@ class IdempotencyMiddleware:
             return
         mark = (principal.label(), key)
         await self._twin_answered(mark)
-        over = self._in_flight[mark] = asyncio.Event()
+        finished = self._in_flight[mark] = asyncio.Event()
         try:
             await self._once(mark, scope, receive, send)
         finally:
             del self._in_flight[mark]
-            over.set()
+            finished.set()
 
     async def _twin_answered(self, mark: tuple[str, str]) -> None:
         """Waits until no request with this key is under way: what it was answered is then the answer here, too. Raises: KeyInFlight."""
@@ -77,16 +77,16 @@ class IdempotencyMiddleware:
             status, body = _same_answer(earlier, path, body_hash)
             await send_bytes(send, status, body, content_type=JSON, headers=[_REPEATED])
             return
-        kept = _Kept()
-        await self._app(scope, receive, kept)
-        await self._settle(mark, kept)
-        await kept.release(send)
+        held_response = _Kept()
+        await self._app(scope, receive, held_response)
+        await self._settle(mark, held_response)
+        await held_response.release(send)
 
-    async def _settle(self, mark: tuple[str, str], kept: "_Kept") -> None:
+    async def _settle(self, mark: tuple[str, str], held_response: "_Kept") -> None:
         try:
-            if 200 <= kept.status < 300:
-                await self._receipts.finish(*mark, status=kept.status, response=kept.body)
-            elif kept.status < 500:
+            if 200 <= held_response.status < 300:
+                await self._receipts.finish(*mark, status=held_response.status, response=held_response.body)
+            elif held_response.status < 500:
                 await self._receipts.abandon(*mark)
         except StorageFault:
             # The request took effect even if its response could not be stored: the caller gets it, and a repeat is told to check.
@@ -128,7 +128,7 @@ def _key_of(scope: Scope) -> str | None:
     return key
 
 
-def _same_answer(earlier: RememberedAnswer, path: str, body_hash: str) -> tuple[int, bytes]:
+def _same_answer(earlier: StoredAnswer, path: str, body_hash: str) -> tuple[int, bytes]:
     """Raises: KeyReused, KeyUnknown."""
     if (earlier.path, earlier.body_hash) != (path, body_hash):
         raise KeyReused(

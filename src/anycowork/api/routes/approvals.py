@@ -10,15 +10,15 @@ from anycowork.api.dependencies import ServicesDep
 from anycowork.api.middleware.auth import Decider, Reader
 from anycowork.api.responses import error_responses, json_response
 from anycowork.api.router import Router
-from anycowork.api.schemas.rules import ApprovalList, DecidedList, DisclosureShape
+from anycowork.api.schemas.rules import ApprovalList, DecidedList, DisclosureResponse
 from anycowork.chats.decisions import DecidedApproval
-from anycowork.chats.lookup import require_chat
 from anycowork.domain.approvals import Decision
 from anycowork.domain.boundary import Boundary
 from anycowork.domain.errors import NotFound
 from anycowork.domain.messages import Json
 from anycowork.domain.principals import person_name_in
 from anycowork.domain.rules import DecisionRule, Rule
+from anycowork.turns.lookup import require_chat
 
 After = Annotated[int, Query(ge=0, description="How many items were read already.")]
 routes = Router(tags=["approvals"])
@@ -55,8 +55,12 @@ async def list_approvals(chat_id: str, principal: Reader, services: ServicesDep)
         {
             "approvals": [approval.to_json() for approval in pending],
             "decided": [
-                {"tool_call_id": call_id, "state": one.state.value, "decided_by": person_name_in(one.decided_by)}
-                for call_id, one in decided.items()
+                {
+                    "tool_call_id": call_id,
+                    "state": decision.state.value,
+                    "decided_by": person_name_in(decision.decided_by),
+                }
+                for call_id, decision in decided.items()
             ],
         },
     )
@@ -64,7 +68,7 @@ async def list_approvals(chat_id: str, principal: Reader, services: ServicesDep)
 
 @routes.get(
     "/context/{chat_id}/approvals/{approval_id}/disclosure",
-    response_model=DisclosureShape,
+    response_model=DisclosureResponse,
     responses=error_responses(404, 422),
 )
 async def approval_disclosure(
@@ -79,14 +83,15 @@ async def approval_disclosure(
 
 
 @routes.post("/context/{chat_id}/approvals", response_model=DecidedList, responses=error_responses(404, body=True))
-async def decide(chat_id: str, wanted: DecisionsRequest, principal: Decider, services: ServicesDep) -> Response:
+async def decide(chat_id: str, body: DecisionsRequest, principal: Decider, services: ServicesDep) -> Response:
     decided = [
-        DecidedApproval(each.id, each.decision, each.note, each.rule, each.disclosure) for each in wanted.decisions
+        DecidedApproval(approval.id, approval.decision, approval.note, approval.rule, approval.disclosure)
+        for approval in body.decisions
     ]
     rules = await services.decisions.decide(principal, chat_id, decided)
-    return json_response(200, {"approvals": [_shown(each, rules.get(each.id, ())) for each in decided]})
+    return json_response(200, {"approvals": [_shown(approval, rules.get(approval.id, ())) for approval in decided]})
 
 
 def _shown(decided: DecidedApproval, rules: Sequence[Rule]) -> Json:
-    made: Json = {"rule": rules[0].to_json(), "rules": [rule.to_json() for rule in rules]} if rules else {}
-    return {"id": decided.id, "decision": decided.decision.value, **made}
+    rule_fields: Json = {"rule": rules[0].to_json(), "rules": [rule.to_json() for rule in rules]} if rules else {}
+    return {"id": decided.id, "decision": decided.decision.value, **rule_fields}

@@ -8,13 +8,13 @@ from fastapi import Query, Response
 from fastapi.responses import StreamingResponse
 
 from anycowork.api.dependencies import ServicesDep
-from anycowork.api.middleware.auth import Manager, Reader
+from anycowork.api.middleware.auth import Decider, Manager, Reader
 from anycowork.api.responses import error_responses, json_response
 from anycowork.api.router import Router
-from anycowork.api.schemas.audit import AuditCheckProgress, AuditVerified, PlanAuditShape
-from anycowork.chats.services import Services
+from anycowork.api.schemas.audit import AuditCheckProgress, AuditVerified, PlanAuditResponse
 from anycowork.domain.audit import ChainEnd, ChainLink
 from anycowork.domain.errors import NotFound
+from anycowork.server.services import Services
 
 routes = Router(tags=["audit"])
 
@@ -23,7 +23,7 @@ _FULL = "Read every record, also those that an earlier check has read. Happens b
 _EXAMPLE = '{"seq": 1, "hash": "…", "record": "{…}"}\n{"chat_id": "…", "end": "…", "records": 1, "heads": {"count": 7, "head": "…"}}\n'
 
 
-@routes.get("/context/{chat_id}/audit", response_model=PlanAuditShape, responses=error_responses(404, 422))
+@routes.get("/context/{chat_id}/audit", response_model=PlanAuditResponse, responses=error_responses(404, 422))
 async def plan_against_actual(chat_id: str, principal: Reader, services: ServicesDep) -> Response:
     """Each approved plan, oldest first: what every step meant beside what was done for it, and what was done outside the plan."""
     return json_response(200, {"plans": await services.plan_audit.of_chat(chat_id)})
@@ -40,9 +40,10 @@ async def plan_against_actual(chat_id: str, principal: Reader, services: Service
         **error_responses(404, 422),
     },
 )
-async def audit_log(chat_id: str, principal: Reader, services: ServicesDep) -> StreamingResponse:
+async def audit_log(chat_id: str, principal: Decider, services: ServicesDep) -> StreamingResponse:
     """`hash` is SHA-256 over the previous line's hash (empty at first) and `record` as UTF-8; the last line holds the chain's end.
 
+    Nothing can be left out of it, so it is only for people who may decide.
     `heads` is the newest of the heads of all chats: kept elsewhere, this log proves later that none of them was cut or removed.
     """
     end = await services.store.chain_end(chat_id)

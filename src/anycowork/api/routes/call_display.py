@@ -6,13 +6,13 @@ from anycowork.api.dependencies import ServicesDep
 from anycowork.api.middleware.auth import Reader
 from anycowork.api.responses import error_responses, json_response
 from anycowork.api.router import Router
-from anycowork.api.schemas.call_display import ToolDisplayShape
+from anycowork.api.schemas.chats import ToolDisplayResponse
 from anycowork.domain.tools import ToolDisplay
 
 routes = Router(tags=["calls"])
 
 
-@routes.get("/calls/{name}/display", response_model=ToolDisplayShape, responses=error_responses(422))
+@routes.get("/calls/{name}/display", response_model=ToolDisplayResponse, responses=error_responses(422))
 async def call_display(name: str, principal: Reader, services: ServicesDep) -> Response:
     """A tool that is not there (any more) is shown like any other: kind `other`."""
     tool = services.toolbox.find(name)

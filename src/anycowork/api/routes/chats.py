@@ -10,14 +10,14 @@ from anycowork.api.middleware.auth import Decider, Reader, Sender
 from anycowork.api.responses import error_responses, json_response
 from anycowork.api.router import Router
 from anycowork.api.routes.roles import RoleWord, known_role
-from anycowork.api.schemas.chats import ChatList, ChatShape, OpenChat, Stopped, TurnStarted
-from anycowork.chats.continuation import continuation_of, waiting_of
-from anycowork.chats.lookup import require_chat
-from anycowork.chats.services import Services
+from anycowork.api.schemas.chats import ChatList, ChatResponse, OpenChat, Stopped, TurnStarted
 from anycowork.domain.boundary import Boundary
 from anycowork.domain.chats import Autonomy, ChatState
 from anycowork.domain.errors import Invalid
 from anycowork.domain.system_prompts import DEFAULT_ID
+from anycowork.server.services import Services
+from anycowork.turns.continuation import continuation_of, waiting_of
+from anycowork.turns.lookup import require_chat
 
 routes = Router(tags=["chats"])
 
@@ -48,24 +48,24 @@ class ChangeChatRequest(Boundary):
     archived: bool | None = None
 
 
-@routes.post("/context", status_code=201, response_model=ChatShape, responses=error_responses(body=True))
-async def open_chat(principal: Sender, services: ServicesDep, wanted: NewChatRequest | None = None) -> Response:
-    wanted = wanted or NewChatRequest()
+@routes.post("/context", status_code=201, response_model=ChatResponse, responses=error_responses(body=True))
+async def open_chat(principal: Sender, services: ServicesDep, body: NewChatRequest | None = None) -> Response:
+    body = body or NewChatRequest()
     chat = await services.chats.open_chat(
         principal,
-        title=wanted.title,
-        workspace=wanted.workspace,
-        role=_first_role(services, wanted),
-        model=wanted.model,
-        system_prompt_id=wanted.system_prompt_id,
+        title=body.title,
+        workspace=body.workspace,
+        role=_first_role(services, body),
+        model=body.model,
+        system_prompt_id=body.system_prompt_id,
     )
     return json_response(201, chat.to_json())
 
 
-def _first_role(services: Services, wanted: NewChatRequest) -> str | None:
+def _first_role(services: Services, body: NewChatRequest) -> str | None:
     """Raises: UnknownRole; Invalid if the two words mean two roles."""
-    words = {"agent_role": wanted.agent_role, "mode": wanted.mode}
-    roles = {known_role(services.roles, word, param=param) for param, word in words.items() if word is not None}
+    role_names = {"agent_role": body.agent_role, "mode": body.mode}
+    roles = {known_role(services.roles, word, param=param) for param, word in role_names.items() if word is not None}
     if len(roles) > 1:
         raise Invalid("'mode' and 'agent_role' name two roles, and a chat has one. Send either.", param="mode")
     return next(iter(roles), None)
@@ -86,8 +86,8 @@ async def list_chats(
         limit=limit, cursor=cursor, q=q, states=frozenset(state or ()), pinned=pinned, archived=archived
     )
     turns = await services.store.newest_turns([chat.id for chat in chats])
-    shown = [{**chat.to_json(), "waiting": waiting_of(chat, turns.get(chat.id))} for chat in chats]
-    return json_response(200, {"contexts": shown, "next": following})
+    listed = [{**chat.to_json(), "waiting": waiting_of(chat, turns.get(chat.id))} for chat in chats]
+    return json_response(200, {"contexts": listed, "next": following})
 
 
 @routes.get("/context/{chat_id}", response_model=OpenChat, responses=error_responses(404, 422))
@@ -109,18 +109,18 @@ async def show_chat(chat_id: str, principal: Reader, services: ServicesDep) -> R
     return json_response(200, {**chat.to_json(), **also})
 
 
-@routes.patch("/context/{chat_id}", response_model=ChatShape, responses=error_responses(404, 409, body=True))
-async def change_chat(chat_id: str, wanted: ChangeChatRequest, principal: Sender, services: ServicesDep) -> Response:
-    prompt_id = wanted.system_prompt_id or (DEFAULT_ID if "system_prompt_id" in wanted.model_fields_set else None)
+@routes.patch("/context/{chat_id}", response_model=ChatResponse, responses=error_responses(404, 409, body=True))
+async def change_chat(chat_id: str, body: ChangeChatRequest, principal: Sender, services: ServicesDep) -> Response:
+    prompt_id = body.system_prompt_id or (DEFAULT_ID if "system_prompt_id" in body.model_fields_set else None)
     chat = await services.chats.change_chat(
         principal,
         chat_id,
-        title=wanted.title,
-        model=wanted.model,
+        title=body.title,
+        model=body.model,
         system_prompt_id=prompt_id,
-        autonomy=wanted.autonomy,
-        pinned=wanted.pinned,
-        archived=wanted.archived,
+        autonomy=body.autonomy,
+        pinned=body.pinned,
+        archived=body.archived,
     )
     return json_response(200, chat.to_json())
 
@@ -151,3 +151,15 @@ async def stop(chat_id: str, principal: Sender, services: ServicesDep) -> Respon
 async def continue_turn(chat_id: str, principal: Decider, services: ServicesDep) -> Response:
     """Goes on where the last turn stopped: at a limit, by a restart, or with open steps of its plan. The request is not sent again."""
     return json_response(202, {"turn_id": await services.decisions.continue_turn(principal, chat_id)})
+
+
+@routes.post(
+    "/context/{chat_id}/dismiss",
+    status_code=204,
+    response_class=Response,
+    responses=error_responses(404, 409, body=True),
+)
+async def dismiss(chat_id: str, principal: Decider, services: ServicesDep) -> Response:
+    """Drops a plan that waits or that stopped, or a turn that could be continued: the chat no longer waits for a person."""
+    await services.decisions.dismiss(principal, chat_id)
+    return Response(status_code=204)

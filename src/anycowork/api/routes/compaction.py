@@ -6,7 +6,7 @@ from anycowork.api.dependencies import ServicesDep
 from anycowork.api.middleware.auth import Decider
 from anycowork.api.responses import error_responses, json_response
 from anycowork.api.router import Router
-from anycowork.api.schemas.chats import CompactedShape
+from anycowork.api.schemas.chats import CompactedResponse
 
 routes = Router(tags=["chats"])
 
@@ -14,7 +14,7 @@ routes = Router(tags=["chats"])
 @routes.post(
     "/context/{chat_id}/compact",
     status_code=201,
-    response_model=CompactedShape,
+    response_model=CompactedResponse,
     responses=error_responses(404, 409, 422, 502, 507),
 )
 async def compact_chat(chat_id: str, principal: Decider, services: ServicesDep) -> Response:

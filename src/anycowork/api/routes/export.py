@@ -9,7 +9,7 @@ from anycowork.api.dependencies import ServicesDep
 from anycowork.api.middleware.auth import Reader
 from anycowork.api.responses import error_responses
 from anycowork.api.router import Router
-from anycowork.chats.chat_export import ExportFormat
+from anycowork.chats.export.chat_export import ExportFormat
 
 routes = Router(tags=["chats"])
 
@@ -26,13 +26,13 @@ async def export_chat(
     chat_id: str,
     principal: Reader,
     services: ServicesDep,
-    wanted: Annotated[ExportFormat, Query(alias="format", description=_FORMAT)] = ExportFormat.MARKDOWN,
+    export_format: Annotated[ExportFormat, Query(alias="format", description=_FORMAT)] = ExportFormat.MARKDOWN,
 ) -> Response:
     """The whole chat as a file: messages, approved plans against what was done, diffs, and the end of the audit chain.
 
     It is sent while it is read. If that fails half-way, the connection is closed before the body has ended.
     """
-    file = await services.export.export(chat_id, wanted)
+    file = await services.export.export(principal, chat_id, export_format)
     headers = {"content-disposition": f'attachment; filename="{file.name}"', **_INERT}
     return StreamingResponse(file.content, media_type=file.media_type, headers=headers)
 

@@ -9,7 +9,7 @@ from anycowork.api.dependencies import ServicesDep
 from anycowork.api.middleware.auth import Decider
 from anycowork.api.responses import error_responses, json_response
 from anycowork.api.router import Router
-from anycowork.api.schemas.files import NetChangeList, NetChangeShape, SavedFileShape, WrittenChangeShape
+from anycowork.api.schemas.files import NetChangeList, NetChangeResponse, SavedFileResponse, WrittenChangeResponse
 from anycowork.domain.boundary import Boundary
 
 routes = Router(tags=["files"])
@@ -36,10 +36,10 @@ class RevertRequest(Boundary):
     )
 
 
-@routes.put("/context/{chat_id}/file", response_model=SavedFileShape, responses=error_responses(404, body=True))
-async def save_file(chat_id: str, wanted: SaveRequest, principal: Decider, services: ServicesDep) -> Response:
+@routes.put("/context/{chat_id}/file", response_model=SavedFileResponse, responses=error_responses(404, body=True))
+async def save_file(chat_id: str, body: SaveRequest, principal: Decider, services: ServicesDep) -> Response:
     """Saves a text as the person's own change, with a checkpoint. If the file is not what was edited: 409, and nothing is saved."""
-    saved = await services.file_edits.save(principal, chat_id, wanted.path, wanted.text, expected=wanted.sha256)
+    saved = await services.file_edits.save(principal, chat_id, body.path, body.text, expected=body.sha256)
     return json_response(200, saved.to_json())
 
 
@@ -52,11 +52,13 @@ async def list_changes(
     limit: Annotated[int, Query(ge=1, le=200)] = 100,
 ) -> Response:
     """The files that differ from their state when the chat began: one net difference each, however many calls made it."""
-    found = await services.file_edits.changes(principal, chat_id, after=after, limit=limit)
-    return json_response(200, {"changes": [change.to_json() for change in found.changes], "next": found.next})
+    page = await services.file_edits.changes(principal, chat_id, after=after, limit=limit)
+    return json_response(200, {"changes": [change.to_json() for change in page.changes], "next": page.next})
 
 
-@routes.get("/context/{chat_id}/changes/file", response_model=NetChangeShape, responses=error_responses(404, 409, 422))
+@routes.get(
+    "/context/{chat_id}/changes/file", response_model=NetChangeResponse, responses=error_responses(404, 409, 422)
+)
 async def show_change(
     chat_id: str,
     principal: Decider,
@@ -65,14 +67,14 @@ async def show_change(
     reveal: Annotated[bool, Query(description="Show the difference although the file is protected.")] = False,
 ) -> Response:
     """The net difference of one file since the chat began."""
-    found = await services.file_edits.change(principal, chat_id, path, reveal=reveal)
-    return json_response(200, found.to_json())
+    change = await services.file_edits.change(principal, chat_id, path, reveal=reveal)
+    return json_response(200, change.to_json())
 
 
 @routes.post(
-    "/context/{chat_id}/changes/revert", response_model=WrittenChangeShape, responses=error_responses(404, body=True)
+    "/context/{chat_id}/changes/revert", response_model=WrittenChangeResponse, responses=error_responses(404, body=True)
 )
-async def revert_change(chat_id: str, wanted: RevertRequest, principal: Decider, services: ServicesDep) -> Response:
+async def revert_change(chat_id: str, body: RevertRequest, principal: Decider, services: ServicesDep) -> Response:
     """Takes a file, or hunks of it, back to its state when the chat began: a change of the person, with a checkpoint."""
-    written = await services.file_edits.revert(principal, chat_id, wanted.path, state=wanted.state, hunks=wanted.hunks)
+    written = await services.file_edits.revert(principal, chat_id, body.path, state=body.state, hunks=body.hunks)
     return json_response(200, {"snapshot": written.snapshot})

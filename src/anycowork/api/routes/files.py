@@ -8,14 +8,15 @@ from anycowork.api.dependencies import ServicesDep
 from anycowork.api.middleware.auth import Decider
 from anycowork.api.responses import error_responses, json_response
 from anycowork.api.router import Router
-from anycowork.api.schemas.files import FileShape, FolderShape, FoundPathsShape
+from anycowork.api.schemas.files import FileResponse, FolderResponse, FoundPathsResponse, OriginsResponse
+from anycowork.turns.lookup import require_chat
 
 routes = Router(tags=["files"])
 
 _QUERY = "Letters of the path in order; every word must match. Empty: the shortest paths."
 
 
-@routes.get("/context/{chat_id}/files/search", response_model=FoundPathsShape, responses=error_responses(404, 422))
+@routes.get("/context/{chat_id}/files/search", response_model=FoundPathsResponse, responses=error_responses(404, 422))
 async def search_files(
     chat_id: str,
     principal: Decider,
@@ -24,12 +25,12 @@ async def search_files(
     limit: Annotated[int, Query(ge=1, le=100)] = 20,
 ) -> Response:
     """Finds files and folders by name, best match first. What git ignores and what rules hide is left out."""
-    found = await services.files.search(principal, chat_id, q, limit=limit)
-    body = {"results": [one.to_json() for one in found.paths], "complete": found.complete}
+    matches = await services.files.search(principal, chat_id, q, limit=limit)
+    body = {"results": [match.to_json() for match in matches.paths], "complete": matches.complete}
     return json_response(200, body)
 
 
-@routes.get("/context/{chat_id}/files", response_model=FolderShape, responses=error_responses(404, 409, 422))
+@routes.get("/context/{chat_id}/files", response_model=FolderResponse, responses=error_responses(404, 409, 422))
 async def list_files(
     chat_id: str,
     principal: Decider,
@@ -41,11 +42,11 @@ async def list_files(
     limit: Annotated[int, Query(ge=1, le=1000)] = 500,
 ) -> Response:
     """One folder of the workspace, one page at a time, with who changed what since the chat began."""
-    found = await services.files.folder(principal, chat_id, path, cursor=cursor, limit=limit)
-    return json_response(200, found.to_json())
+    folder = await services.files.folder(principal, chat_id, path, cursor=cursor, limit=limit)
+    return json_response(200, folder.to_json())
 
 
-@routes.get("/context/{chat_id}/file", response_model=FileShape, responses=error_responses(404, 409, 422))
+@routes.get("/context/{chat_id}/file", response_model=FileResponse, responses=error_responses(404, 409, 422))
 async def show_file(
     chat_id: str,
     principal: Decider,
@@ -54,5 +55,19 @@ async def show_file(
     reveal: Annotated[bool, Query(description="Show the content although it is protected.")] = False,
 ) -> Response:
     """One file of the workspace. The content of key files, and of files that rules hide from agents, comes only with `reveal`."""
-    found = await services.files.file(principal, chat_id, path, reveal=reveal)
-    return json_response(200, found.to_json())
+    file = await services.files.file(principal, chat_id, path, reveal=reveal)
+    return json_response(200, file.to_json())
+
+
+@routes.get("/context/{chat_id}/origins", response_model=OriginsResponse, responses=error_responses(404, 422))
+async def show_origins(
+    chat_id: str,
+    principal: Decider,
+    services: ServicesDep,
+    path: Annotated[str, Query(min_length=1, max_length=4096, description="A file, from the workspace's root.")],
+) -> Response:
+    """Where what a file holds came from."""
+    file = await services.files.file(principal, chat_id, path, reveal=False)
+    chat = await require_chat(services.store, chat_id)
+    origins = await services.store.origins.of_paths(chat.workspace, [file.content.path])
+    return json_response(200, {"origins": sorted(origins)})

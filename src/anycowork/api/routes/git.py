@@ -10,15 +10,16 @@ from anycowork.api.middleware.auth import Decider
 from anycowork.api.responses import error_responses, json_response
 from anycowork.api.router import Router
 from anycowork.api.schemas.git import (
-    BranchShape,
-    CommitShape,
-    GitDifferenceShape,
-    GitStateShape,
-    PushedShape,
-    PushOfferShape,
+    BranchResponse,
+    CommitResponse,
+    GitDifferenceResponse,
+    GitIdentityResponse,
+    GitStateResponse,
+    PushedResponse,
+    PushOfferResponse,
 )
 from anycowork.domain.boundary import Boundary
-from anycowork.domain.git import PushRequest
+from anycowork.domain.git import GitIdentity, PushRequest
 
 routes = Router(tags=["git"])
 
@@ -31,6 +32,13 @@ class CommitRequest(Boundary):
     message: Annotated[str, Field(min_length=1, max_length=20_000)]
     paths: Annotated[list[Path], Field(min_length=1, max_length=2000)]
     head: Annotated[str, Field(pattern=r"^[0-9a-f]{40,64}$")] | None
+
+
+class GitIdentityRequest(Boundary):
+    name: Annotated[
+        str, Field(min_length=1, max_length=200, pattern=r"^[^\x00-\x1f\x7f<>]*[^\s<>][^\x00-\x1f\x7f<>]*$")
+    ]
+    email: Annotated[str, Field(max_length=200, pattern=r"^[^\s<>@]+@[^\s<>@]+$")]
 
 
 class BranchRequest(Boundary):
@@ -46,14 +54,16 @@ class GitPushRequest(Boundary):
     head: Annotated[str, Field(pattern=r"^[0-9a-f]{40,64}$")]
 
 
-@routes.get("/context/{chat_id}/git", response_model=GitStateShape, responses=error_responses(404, 409, 422))
+@routes.get("/context/{chat_id}/git", response_model=GitStateResponse, responses=error_responses(404, 409, 422))
 async def show_git(chat_id: str, principal: Decider, services: ServicesDep) -> Response:
     """Branch and changed files. Nothing that the repository's configuration names is run."""
-    found = await services.git.state(principal, chat_id)
-    return json_response(200, found.to_json())
+    state = await services.git.state(principal, chat_id)
+    return json_response(200, state.to_json())
 
 
-@routes.get("/context/{chat_id}/git/diff", response_model=GitDifferenceShape, responses=error_responses(404, 409, 422))
+@routes.get(
+    "/context/{chat_id}/git/diff", response_model=GitDifferenceResponse, responses=error_responses(404, 409, 422)
+)
 async def show_git_difference(
     chat_id: str,
     principal: Decider,
@@ -65,21 +75,32 @@ async def show_git_difference(
     return json_response(200, {"diff": await services.git.difference(principal, chat_id, path, reveal=reveal)})
 
 
-@routes.post("/context/{chat_id}/git/commit", response_model=CommitShape, responses=error_responses(404, body=True))
-async def commit(chat_id: str, wanted: CommitRequest, principal: Decider, services: ServicesDep) -> Response:
+@routes.post("/context/{chat_id}/git/commit", response_model=CommitResponse, responses=error_responses(404, body=True))
+async def commit(chat_id: str, body: CommitRequest, principal: Decider, services: ServicesDep) -> Response:
     """Commits these files as they are now, as the person's own act. If somebody committed meanwhile: 409, and nothing is committed."""
-    made = await services.git.commit(principal, chat_id, wanted.message, wanted.paths, head=wanted.head)
-    return json_response(200, {"commit": made})
+    commit_id = await services.git.commit(principal, chat_id, body.message, body.paths, head=body.head)
+    return json_response(200, {"commit": commit_id})
 
 
-@routes.post("/context/{chat_id}/git/branch", response_model=BranchShape, responses=error_responses(404, body=True))
-async def create_branch(chat_id: str, wanted: BranchRequest, principal: Decider, services: ServicesDep) -> Response:
+@routes.put(
+    "/context/{chat_id}/git/identity", response_model=GitIdentityResponse, responses=error_responses(404, body=True)
+)
+async def set_git_identity(
+    chat_id: str, body: GitIdentityRequest, principal: Decider, services: ServicesDep
+) -> Response:
+    """Says who commits in this repository, for git itself too: it is written into the repository's own configuration."""
+    await services.git.set_identity(principal, chat_id, GitIdentity(body.name.strip(), body.email))
+    return json_response(200, {"name": body.name.strip(), "email": body.email})
+
+
+@routes.post("/context/{chat_id}/git/branch", response_model=BranchResponse, responses=error_responses(404, body=True))
+async def create_branch(chat_id: str, body: BranchRequest, principal: Decider, services: ServicesDep) -> Response:
     """Creates a branch at the last commit and switches to it. No file changes."""
-    await services.git.create_branch(principal, chat_id, wanted.name)
-    return json_response(200, {"branch": wanted.name})
+    await services.git.create_branch(principal, chat_id, body.name)
+    return json_response(200, {"branch": body.name})
 
 
-@routes.get("/context/{chat_id}/git/push", response_model=PushOfferShape, responses=error_responses(404, 409, 422))
+@routes.get("/context/{chat_id}/git/push", response_model=PushOfferResponse, responses=error_responses(404, 409, 422))
 async def show_push(chat_id: str, principal: Decider, services: ServicesDep) -> Response:
     """Where the current branch could be pushed, and the commits that the remote does not have as far as is known. Asks no remote."""
     offer = await services.git.push_offer(principal, chat_id)
@@ -89,8 +110,13 @@ async def show_push(chat_id: str, principal: Decider, services: ServicesDep) -> 
             "address": target.address,
             "refused": target.refused,
             "commits": [
-                {"id": one.id, "subject": one.subject, "author": one.author, "created_at": one.created_at}
-                for one in target.commits
+                {
+                    "id": pushed_commit.id,
+                    "subject": pushed_commit.subject,
+                    "author": pushed_commit.author,
+                    "created_at": pushed_commit.created_at,
+                }
+                for pushed_commit in target.commits
             ],
             "complete": target.complete,
             "new_branch": target.is_new_branch,
@@ -100,8 +126,8 @@ async def show_push(chat_id: str, principal: Decider, services: ServicesDep) -> 
     return json_response(200, {"branch": offer.branch, "head": offer.head, "remotes": targets})
 
 
-@routes.post("/context/{chat_id}/git/push", response_model=PushedShape, responses=error_responses(404, body=True))
-async def push(chat_id: str, wanted: GitPushRequest, principal: Decider, services: ServicesDep) -> Response:
+@routes.post("/context/{chat_id}/git/push", response_model=PushedResponse, responses=error_responses(404, body=True))
+async def push(chat_id: str, body: GitPushRequest, principal: Decider, services: ServicesDep) -> Response:
     """Pushes as the person, with their own credentials and never by force. If the branch or the address is not what was shown: 409."""
-    await services.git.push(principal, chat_id, PushRequest(wanted.remote, wanted.address, wanted.branch, wanted.head))
-    return json_response(200, {"pushed": wanted.head})
+    await services.git.push(principal, chat_id, PushRequest(body.remote, body.address, body.branch, body.head))
+    return json_response(200, {"pushed": body.head})

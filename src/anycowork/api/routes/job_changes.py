@@ -10,10 +10,10 @@ from anycowork.api.errors import error_response
 from anycowork.api.middleware.auth import Decider, Reader
 from anycowork.api.responses import error_responses, json_response
 from anycowork.api.router import Router
-from anycowork.api.schemas.jobs import JobAuditShape, JobDiffShape, JobShape
-from anycowork.api.schemas.snapshots import RestoredShape
-from anycowork.chats.job_commit_service import KeepRequest
-from anycowork.chats.rollback import RollbackRequest
+from anycowork.api.schemas.jobs import JobAuditResponse, JobDiffResponse, JobResponse
+from anycowork.api.schemas.snapshots import RestoredResponse
+from anycowork.chats.files.rollback import RollbackRequest
+from anycowork.chats.jobs.job_commit_service import KeepRequest
 from anycowork.domain.boundary import Boundary
 from anycowork.domain.errors import RestoreConflict
 
@@ -41,26 +41,29 @@ class UndoTaskRequest(Boundary):
     overwrite: Annotated[list[Path], Field(max_length=1000)] = Field(default_factory=list)
 
 
-@routes.get("/jobs/{job_id}/diff", response_model=JobDiffShape, responses=error_responses(404, 409, 422))
+@routes.get("/jobs/{job_id}/diff", response_model=JobDiffResponse, responses=error_responses(404, 409, 422))
 async def job_diff(job_id: str, principal: Reader, services: ServicesDep) -> Response:
     """What a job that waits for its commit would change in the workspace now; of a race, each task's changes side by side."""
     return json_response(200, await services.job_commits.differences(job_id))
 
 
-@routes.get("/jobs/{job_id}/audit", response_model=JobAuditShape, responses=error_responses(404, 422))
+@routes.get("/jobs/{job_id}/audit", response_model=JobAuditResponse, responses=error_responses(404, 422))
 async def job_audit(job_id: str, principal: Reader, services: ServicesDep) -> Response:
     """The plan against what was done: per task its files, commands, time and cost, and what was done outside its step."""
     return json_response(200, await services.job_audit.of_job(job_id))
 
 
-@routes.post("/jobs/{job_id}/commit", response_model=JobShape, responses=error_responses(404, body=True))
+@routes.post("/jobs/{job_id}/commit", response_model=JobResponse, responses=error_responses(404, body=True))
 async def commit_job(
-    job_id: str, principal: Decider, services: ServicesDep, wanted: JobCommitRequest | None = None
+    job_id: str, principal: Decider, services: ServicesDep, body: JobCommitRequest | None = None
 ) -> Response:
     """Keeps the job's changes. What somebody else changed meanwhile is merged, or is a conflict: 409 with the list, and nothing changed."""
-    given = wanted or JobCommitRequest()
+    options = body or JobCommitRequest()
     request = KeepRequest(
-        given.task_id, None if given.paths is None else tuple(given.paths), tuple(given.overwrite), given.agent
+        options.task_id,
+        None if options.paths is None else tuple(options.paths),
+        tuple(options.overwrite),
+        options.agent,
     )
     try:
         job = await services.job_commits.keep(principal, job_id, request)
@@ -69,22 +72,24 @@ async def commit_job(
     return json_response(200, await services.jobs.show(job))
 
 
-@routes.post("/jobs/{job_id}/drop", response_model=JobShape, responses=error_responses(404, 409, 422))
+@routes.post("/jobs/{job_id}/drop", response_model=JobResponse, responses=error_responses(404, 409, 422))
 async def drop_job(job_id: str, principal: Decider, services: ServicesDep) -> Response:
     """Drops the job's changes; the workspace stays as it is."""
     return json_response(200, await services.jobs.show(await services.job_commits.drop(principal, job_id)))
 
 
 @routes.post(
-    "/jobs/{job_id}/tasks/{task_id}/undo", response_model=RestoredShape, responses=error_responses(404, 410, body=True)
+    "/jobs/{job_id}/tasks/{task_id}/undo",
+    response_model=RestoredResponse,
+    responses=error_responses(404, 410, body=True),
 )
 async def undo_task(
-    job_id: str, task_id: str, principal: Decider, services: ServicesDep, wanted: UndoTaskRequest | None = None
+    job_id: str, task_id: str, principal: Decider, services: ServicesDep, body: UndoTaskRequest | None = None
 ) -> Response:
     """Undoes what one task changed and keeps later, independent work. What someone changed since is a conflict: 409, nothing changed."""
-    given = wanted or UndoTaskRequest()
-    paths = None if given.paths is None else tuple(given.paths)
-    request = RollbackRequest(dry_run=given.dry_run, only=True, paths=paths, overwrite=tuple(given.overwrite))
+    options = body or UndoTaskRequest()
+    paths = None if options.paths is None else tuple(options.paths)
+    request = RollbackRequest(dry_run=options.dry_run, only=True, paths=paths, overwrite=tuple(options.overwrite))
     try:
         done = await services.job_commits.undo_task(principal, job_id, task_id, request)
     except RestoreConflict as conflict:

@@ -8,7 +8,7 @@ from anycowork.api.dependencies import ServicesDep
 from anycowork.api.middleware.auth import Decider, Reader
 from anycowork.api.responses import error_responses, json_response
 from anycowork.api.router import Router
-from anycowork.api.schemas.job_templates import JobTemplateList
+from anycowork.api.schemas.jobs import JobTemplateList
 from anycowork.domain.errors import Invalid
 from anycowork.jobs.similar_requests import LONGEST_REQUEST
 
@@ -30,10 +30,10 @@ async def list_job_templates(
     if like is not None and context_id is None:
         raise Invalid("'like' needs 'context_id': plans of the chat's workspace are offered.", param="context_id")
     similar = await services.earlier_plans.similar(context_id, like) if like is not None and context_id else []
-    found = await services.job_templates.catalog()
-    shown = [one.to_json() for one in found.listed]
-    faults = [fault.to_json() for fault in found.faults]
-    return json_response(200, {"templates": shown, "faults": faults, "similar": similar})
+    catalog = await services.job_templates.catalog()
+    templates = [template.to_json() for template in catalog.listed]
+    faults = [fault.to_json() for fault in catalog.faults]
+    return json_response(200, {"templates": templates, "faults": faults, "similar": similar})
 
 
 @routes.post(

@@ -10,8 +10,8 @@ from anycowork.api.middleware.auth import Decider, Reader, Sender
 from anycowork.api.responses import error_responses, json_response
 from anycowork.api.router import Router
 from anycowork.api.routes.workflows import unfitting
-from anycowork.api.schemas.jobs import AgentList, JobList, JobShape, TaskPageShape, TaskShape
-from anycowork.chats.job_drafts import NewJob
+from anycowork.api.schemas.jobs import AgentList, JobList, JobResponse, TaskPageResponse, TaskResponse
+from anycowork.chats.jobs.job_drafts import NewJob
 from anycowork.chats.plans import PlanEdits
 from anycowork.domain.boundary import Boundary
 from anycowork.domain.errors import Invalid
@@ -71,6 +71,11 @@ class NewJobRequest(Boundary):
     limits: JobLimitsRequest = JobLimitsRequest()
 
 
+def _changed(before: Budget, body: LimitsRequest) -> Budget:
+    changes = {name: getattr(body, name) for name in body.model_fields_set}
+    return before.model_copy(update=changes)
+
+
 class JobApproval(Boundary):
     """`steps` is the plan's list as the person edited it; without it the plan is approved as it stands."""
 
@@ -78,31 +83,37 @@ class JobApproval(Boundary):
     disclosure: Annotated[str, Field(max_length=64)] | None = None
 
 
+class JobChanges(Boundary):
+    """Limits that are not named stay as they are; `null` removes one."""
+
+    limits: JobLimitsRequest
+
+
 class RetryRequest(Boundary):
     task_id: Annotated[str, Field(min_length=1)]
 
 
 @routes.post(
-    "/context/{chat_id}/jobs", status_code=202, response_model=JobShape, responses=error_responses(404, body=True)
+    "/context/{chat_id}/jobs", status_code=202, response_model=JobResponse, responses=error_responses(404, body=True)
 )
-async def create_job(chat_id: str, wanted: NewJobRequest, principal: Sender, services: ServicesDep) -> Response:
+async def create_job(chat_id: str, body: NewJobRequest, principal: Sender, services: ServicesDep) -> Response:
     """Nothing runs before a person approves the plan."""
-    chosen = wanted.template
-    if chosen is not None and (wanted.request is not None or wanted.plan is not None):
+    chosen = body.template
+    if chosen is not None and (body.request is not None or body.plan is not None):
         raise Invalid("Send exactly one of 'request', 'plan' and 'template'.", param="template")
     try:
-        plan = await services.job_templates.plan(chosen.name, chosen.parameters) if chosen else wanted.plan
+        plan = await services.job_templates.plan(chosen.name, chosen.parameters) if chosen else body.plan
     except UnfittingParameters as fault:
         return unfitting(fault)
-    limits = JobLimits(wanted.limits.task.budget(), wanted.limits.job.budget())
+    limits = JobLimits(body.limits.task.budget(), body.limits.job.budget())
     new = NewJob(
-        wanted.request,
+        body.request,
         plan,
-        wanted.on_failure,
-        wanted.parallel,
+        body.on_failure,
+        body.parallel,
         limits,
-        wanted.commit,
-        tuple(wanted.race),
+        body.commit,
+        tuple(body.race),
     )
     job = await services.jobs.create(principal, chat_id, new)
     return json_response(202, await services.jobs.show(job))
@@ -121,12 +132,12 @@ async def list_jobs(
     return json_response(200, {"jobs": [job.summary() for job in jobs], **({"next": further} if further else {})})
 
 
-@routes.get("/jobs/{job_id}", response_model=JobShape, responses=error_responses(404, 422))
+@routes.get("/jobs/{job_id}", response_model=JobResponse, responses=error_responses(404, 422))
 async def show_job(job_id: str, principal: Reader, services: ServicesDep) -> Response:
     return json_response(200, await services.jobs.show(await services.jobs.require_job(job_id)))
 
 
-@routes.get("/jobs/{job_id}/tasks", response_model=TaskPageShape, responses=error_responses(404, 422))
+@routes.get("/jobs/{job_id}/tasks", response_model=TaskPageResponse, responses=error_responses(404, 422))
 async def list_tasks(
     job_id: str,
     principal: Reader,
@@ -138,54 +149,62 @@ async def list_tasks(
     return json_response(200, await services.jobs.task_page(job_id, after=after, limit=limit))
 
 
-@routes.get("/jobs/{job_id}/tasks/{task_id:path}", response_model=TaskShape, responses=error_responses(404, 422))
+@routes.get("/jobs/{job_id}/tasks/{task_id:path}", response_model=TaskResponse, responses=error_responses(404, 422))
 async def show_task(job_id: str, task_id: str, principal: Reader, services: ServicesDep) -> Response:
     return json_response(200, await services.jobs.show_task(job_id, task_id))
 
 
+@routes.patch("/jobs/{job_id}", response_model=JobResponse, responses=error_responses(404, 409, body=True))
+async def change_job(job_id: str, body: JobChanges, principal: Decider, services: ServicesDep) -> Response:
+    """Changes what the job and its tasks may use. A job that stopped at a limit goes on."""
+    before = (await services.jobs.require_job(job_id)).limits
+    limits = JobLimits(_changed(before.task, body.limits.task), _changed(before.job, body.limits.job))
+    return json_response(200, await services.jobs.show(await services.jobs.set_limits(principal, job_id, limits)))
+
+
 @routes.post(
-    "/jobs/{job_id}/approve", status_code=202, response_model=JobShape, responses=error_responses(404, body=True)
+    "/jobs/{job_id}/approve", status_code=202, response_model=JobResponse, responses=error_responses(404, body=True)
 )
 async def approve_job(
-    job_id: str, principal: Decider, services: ServicesDep, wanted: JobApproval | None = None
+    job_id: str, principal: Decider, services: ServicesDep, body: JobApproval | None = None
 ) -> Response:
     """What is approved here is what is executed. A planner's chat switches to actor."""
-    given = wanted or JobApproval()
-    edits = PlanEdits(given.steps, None, given.disclosure)
+    approval = body or JobApproval()
+    edits = PlanEdits(approval.steps, None, approval.disclosure)
     job = await services.jobs.approve(principal, job_id, edits=edits)
     return json_response(202, await services.jobs.show(job))
 
 
-@routes.post("/jobs/{job_id}/cancel", response_model=JobShape, responses=error_responses(404, 409, 422))
+@routes.post("/jobs/{job_id}/cancel", response_model=JobResponse, responses=error_responses(404, 409, 422))
 async def cancel_job(job_id: str, principal: Sender, services: ServicesDep) -> Response:
     """What runs is stopped, and what has not started never starts."""
     return json_response(200, await services.jobs.show(await services.jobs.cancel(principal, job_id)))
 
 
-@routes.post("/jobs/{job_id}/pause", response_model=JobShape, responses=error_responses(404, 409, 422))
+@routes.post("/jobs/{job_id}/pause", response_model=JobResponse, responses=error_responses(404, 409, 422))
 async def pause_job(job_id: str, principal: Decider, services: ServicesDep) -> Response:
     """The task at work is finished, and no other starts."""
     return json_response(200, await services.jobs.show(await services.jobs.pause(principal, job_id)))
 
 
 @routes.post(
-    "/jobs/{job_id}/resume", status_code=202, response_model=JobShape, responses=error_responses(404, 409, 422)
+    "/jobs/{job_id}/resume", status_code=202, response_model=JobResponse, responses=error_responses(404, 409, 422)
 )
 async def resume_job(job_id: str, principal: Decider, services: ServicesDep) -> Response:
     return json_response(202, await services.jobs.show(await services.jobs.resume(principal, job_id)))
 
 
 @routes.post(
-    "/jobs/{job_id}/retry", status_code=202, response_model=JobShape, responses=error_responses(404, body=True)
+    "/jobs/{job_id}/retry", status_code=202, response_model=JobResponse, responses=error_responses(404, body=True)
 )
-async def retry_task(job_id: str, wanted: RetryRequest, principal: Decider, services: ServicesDep) -> Response:
+async def retry_task(job_id: str, body: RetryRequest, principal: Decider, services: ServicesDep) -> Response:
     """A failed task is tried again, and what was skipped because of it waits for it again."""
-    job = await services.jobs.retry(principal, job_id, wanted.task_id)
+    job = await services.jobs.retry(principal, job_id, body.task_id)
     return json_response(202, await services.jobs.show(job))
 
 
 @routes.post(
-    "/jobs/{job_id}/replan", status_code=202, response_model=JobShape, responses=error_responses(404, 409, 422)
+    "/jobs/{job_id}/replan", status_code=202, response_model=JobResponse, responses=error_responses(404, 409, 422)
 )
 async def replan_job(job_id: str, principal: Decider, services: ServicesDep) -> Response:
     """The planning agent plans the rest anew; nothing of it runs before a person approves."""

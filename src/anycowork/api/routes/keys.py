@@ -2,19 +2,20 @@
 
 from typing import Annotated
 
-from fastapi import Response
+from fastapi import Request, Response
 from pydantic import Field
 
 from anycowork.api.dependencies import ServicesDep
-from anycowork.api.middleware.auth import Manager, key_hash, new_client_key
+from anycowork.api.middleware.auth import Manager, key_hash, maker_in, new_client_key
 from anycowork.api.responses import error_responses, json_response
 from anycowork.api.router import Router
-from anycowork.api.schemas.keys import KeyList, NewKey
+from anycowork.api.schemas.people import KeyList, NewKey
 from anycowork.domain.boundary import Boundary
 from anycowork.domain.errors import NotFound
 from anycowork.domain.messages import Json
 from anycowork.domain.metering import NANOS, DailyUsage, KeyLimits
 from anycowork.domain.principals import Principal, PrincipalKind
+from anycowork.domain.session_tree import NodeKind
 
 routes = Router(tags=["keys"])
 
@@ -44,7 +45,7 @@ async def list_keys(principal: Manager, services: ServicesDep) -> Response:
     totals, today = await services.access.ledger.totals(), services.clock.now()[:10]
     holders = [holder for holder in await services.access.keys.all() if holder.revoked_at is None]
     priced = services.models.upstreams.any_prices()
-    shown = [
+    listed = [
         _shown(
             holder.principal,
             holder.created_at,
@@ -55,19 +56,21 @@ async def list_keys(principal: Manager, services: ServicesDep) -> Response:
         )
         for holder in holders
     ]
-    return json_response(200, {"keys": shown})
+    return json_response(200, {"keys": listed})
 
 
 @routes.post("/keys", status_code=201, response_model=NewKey, responses=error_responses(body=True))
-async def make_key(wanted: NewKeyRequest, principal: Manager, services: ServicesDep) -> Response:
+async def make_key(body: NewKeyRequest, principal: Manager, request: Request, services: ServicesDep) -> Response:
     word = new_client_key()
-    holder = Principal(id=services.clock.new_id(), kind=PrincipalKind.CLIENT_KEY, name=wanted.name)
-    limits, unused = wanted.limits.read() if wanted.limits else KeyLimits(), DailyUsage(holder.id, "")
+    holder = Principal(id=services.clock.new_id(), kind=PrincipalKind.CLIENT_KEY, name=body.name)
+    limits, unused = body.limits.read() if body.limits else KeyLimits(), DailyUsage(holder.id, "")
     created_at = await services.access.keys.add(holder, key_hash=key_hash(word), limits=limits)
-    shown = _shown(
+    sessions = services.access.sessions
+    await sessions.record_made(NodeKind.KEY, holder.id, maker_in(request.scope, sessions))
+    description = _shown(
         holder, created_at, limits, today=unused, total=unused, priced=services.models.upstreams.any_prices()
     )
-    return json_response(201, {**shown, "key": word})
+    return json_response(201, {**description, "key": word})
 
 
 @routes.delete("/keys/{key_id}", status_code=204, response_class=Response, responses=error_responses(404, 422, 507))
@@ -113,6 +116,6 @@ def _hint(limits: KeyLimits, today: DailyUsage, *, priced: bool) -> str | None:
     if limits.spend_per_day is None or (priced and not today.unpriced):
         return None
     return (
-        "spend_per_day holds only where prices are known; without them requests are counted in tokens alone. Name them under "
-        "the provider in config.toml: prices = { model = { input = …, output = … } } ($ per million tokens), or set tokens_per_day."
+        "A limit in dollars holds only where prices are known; other requests are counted in tokens alone. Set the prices in the "
+        "settings of the model, or limit the tokens per day."
     )

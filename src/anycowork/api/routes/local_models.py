@@ -6,7 +6,7 @@ from anycowork.api.dependencies import ServicesDep
 from anycowork.api.middleware.auth import Manager, Reader
 from anycowork.api.responses import error_responses, json_response
 from anycowork.api.router import Router
-from anycowork.api.schemas.models import LocalModelList, LocalModelShape
+from anycowork.api.schemas.models import LocalModelList, LocalModelResponse
 
 routes = Router(prefix="/models/local", tags=["local models"])
 
@@ -19,7 +19,7 @@ async def list_local_models(principal: Reader, services: ServicesDep) -> Respons
 @routes.post(
     "/{name}/pull",
     status_code=202,
-    response_model=LocalModelShape,
+    response_model=LocalModelResponse,
     responses=error_responses(404, 408, 409, 413, 422, 507),
 )
 async def pull_local_model(name: str, principal: Manager, services: ServicesDep) -> Response:
@@ -27,7 +27,9 @@ async def pull_local_model(name: str, principal: Manager, services: ServicesDep)
     return json_response(202, services.models.local.pull(name))
 
 
-@routes.post("/{name}/cancel", response_model=LocalModelShape, responses=error_responses(404, 408, 409, 413, 422, 507))
+@routes.post(
+    "/{name}/cancel", response_model=LocalModelResponse, responses=error_responses(404, 408, 409, 413, 422, 507)
+)
 async def cancel_local_model(name: str, principal: Manager, services: ServicesDep) -> Response:
     """What was fetched is kept for the next try."""
     return json_response(200, await services.models.local.cancel(name))

@@ -5,23 +5,24 @@ from typing import Annotated, Literal
 
 import msgspec
 from fastapi import Path, Query, Response
-from pydantic import Field, field_validator
+from pydantic import Field, field_validator, model_validator
 
 from anycowork.api.dependencies import ServicesDep
 from anycowork.api.middleware.auth import Reader, Sender
 from anycowork.api.responses import error_responses, json_response
 from anycowork.api.router import Router
 from anycowork.api.routes.workflows import unfitting
-from anycowork.api.schemas.chats import MessageList, SentShape
+from anycowork.api.schemas.chats import MessageList, SentResponse
 from anycowork.chats.chat_service import SentMessage
-from anycowork.chats.lookup import require_chat
 from anycowork.domain.attached_files import LONGEST_NAME, MAX_FILES, AttachedFile
 from anycowork.domain.boundary import Boundary
 from anycowork.domain.errors import Invalid, NotFound
+from anycowork.domain.evidence import MOST_STATED, ExpectationKind, StatedExpectation
 from anycowork.domain.images import MAX_IMAGES, MEDIA_TYPES, GivenImage, images_of
 from anycowork.domain.message_queue import QueuedMessage
 from anycowork.domain.ports import MessagePage
 from anycowork.domain.workflow_errors import UnfittingParameters
+from anycowork.turns.lookup import require_chat
 
 routes = Router(tags=["messages"])
 
@@ -48,6 +49,28 @@ class NewAttachment(Boundary):
         return AttachedFile(self.name, self.content)
 
 
+class NewExpectation(Boundary):
+    """What the turn is to do, checked by the server at its end. A check that a person who may approve states is run without asking."""
+
+    kind: Annotated[
+        Literal["output", "protected", "check", "no_change", "read"],
+        Field(description="What is expected of the subject."),
+    ]
+    subject: Annotated[
+        str,
+        Field(max_length=1000, description="A path, a pattern for `protected`, or a command.", examples=["report.md"]),
+    ] = ""
+
+    @model_validator(mode="after")
+    def _require_subject(self) -> "NewExpectation":
+        if self.kind != "no_change" and not self.subject.strip():
+            raise ValueError(f"name the subject of '{self.kind}': a path, or for 'check' a command")
+        return self
+
+    def given(self) -> StatedExpectation:
+        return StatedExpectation(ExpectationKind(self.kind), self.subject.strip() or "the workspace")
+
+
 class NewMessage(Boundary):
     """`when` says what happens while the agent works: `idle` queues the message, `now` gives it to the running turn between two steps."""
 
@@ -62,6 +85,13 @@ class NewMessage(Boundary):
         max_length=MAX_FILES,
         description="Text files that the model is shown after the message, as quotations. Stored in the message's payload.",
     )
+    expect: list[NewExpectation] = Field(
+        default_factory=list, max_length=MOST_STATED, description="What the server checks at the end of the turn."
+    )
+    keep_plan: bool = Field(
+        True,
+        description="An approved plan that stopped before it was finished goes on with this message; false drops it.",
+    )
     when: Literal["idle", "now"] | None = Field(None, description="Without it a chat that is not idle answers 409.")
 
     @field_validator("content")
@@ -75,20 +105,21 @@ class NewMessage(Boundary):
 @routes.post(
     "/context/{chat_id}/messages",
     status_code=202,
-    response_model=SentShape,
+    response_model=SentResponse,
     responses=error_responses(404, 413, 502, body=True),
 )
-async def send_message(chat_id: str, wanted: NewMessage, principal: Sender, services: ServicesDep) -> Response:
+async def send_message(chat_id: str, new_message: NewMessage, principal: Sender, services: ServicesDep) -> Response:
     """Starts a turn. The answer arrives as events and messages. `/name key=value` runs a workflow; `//` at the start stands for one slash."""
     try:
-        images = [image.given() for image in wanted.images]
-        files = [file.given() for file in wanted.attachments]
-        if wanted.when is None or images or files:
+        images = [image.given() for image in new_message.images]
+        files = [file.given() for file in new_message.attachments]
+        expect = [expectation.given() for expectation in new_message.expect]
+        if new_message.when is None or images or files or expect or not new_message.keep_plan:
             sent: SentMessage | QueuedMessage = await services.chats.send(
-                principal, chat_id, wanted.content, images, files
+                principal, chat_id, new_message.content, images, files, expect=expect, keep_plan=new_message.keep_plan
             )
         else:
-            sent = await services.queue.add(principal, chat_id, wanted.content, steer=wanted.when == "now")
+            sent = await services.queue.add(principal, chat_id, new_message.content, steer=new_message.when == "now")
     except UnfittingParameters as fault:
         return unfitting(fault)
     if isinstance(sent, QueuedMessage):
@@ -144,5 +175,5 @@ _INERT = {
 
 
 def _spliced(page: MessagePage) -> bytes:
-    rest = msgspec.json.encode({"last_seq": page.last_seq, "next": page.next})
-    return b'{"messages":[' + b",".join(page.bodies) + b"]," + rest[1:]
+    tail = msgspec.json.encode({"last_seq": page.last_seq, "next": page.next})
+    return b'{"messages":[' + b",".join(page.bodies) + b"]," + tail[1:]

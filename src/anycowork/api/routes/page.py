@@ -41,8 +41,8 @@ _FOR_EVER = "public, max-age=31536000, immutable"  # a built file's name changes
 @routes.get("/")
 async def page() -> Response:
     built = _built().joinpath("index.html")
-    found, policy = (built, _ONLY_OWN) if built.is_file() else (_static().joinpath("index.html"), _ONLY_OWN_STYLE)
-    content = await asyncio.to_thread(found.read_bytes)
+    file, policy = (built, _ONLY_OWN) if built.is_file() else (_static().joinpath("index.html"), _ONLY_OWN_STYLE)
+    content = await asyncio.to_thread(file.read_bytes)
     return Response(content, headers={"content-security-policy": policy}, media_type="text/html; charset=utf-8")
 
 
@@ -55,7 +55,7 @@ async def style() -> Response:
 
 @routes.get("/assets/diagram.html")
 async def diagram() -> Response:
-    """The frame in which the page has diagrams drawn; see docs/adr/0026."""
+    """The frame in which the page has diagrams drawn."""
     script = next((name for name in await asyncio.to_thread(_names) if _draws(name)), None)
     if script is None:
         raise NotFound("file", "diagram.html")

@@ -10,7 +10,7 @@ from anycowork.api.dependencies import ServicesDep
 from anycowork.api.middleware.auth import Sender
 from anycowork.api.responses import error_responses, json_response
 from anycowork.api.router import Router
-from anycowork.api.schemas.chats import PdfTextShape
+from anycowork.api.schemas.chats import PdfTextResponse
 from anycowork.domain.attached_files import LONGEST_NAME, MAX_PDF_BYTES
 from anycowork.domain.boundary import Boundary
 from anycowork.domain.errors import Invalid, TooLarge
@@ -23,15 +23,15 @@ class NewPdf(Boundary):
     data: Annotated[str, Field(min_length=1, description="Base64, at most 7 MB of file.")]
 
 
-@routes.post("/attachments/pdf", response_model=PdfTextShape, responses=error_responses(413, body=True))
-async def read_pdf(wanted: NewPdf, principal: Sender, services: ServicesDep) -> Response:
+@routes.post("/attachments/pdf", response_model=PdfTextResponse, responses=error_responses(413, body=True))
+async def read_pdf(body: NewPdf, principal: Sender, services: ServicesDep) -> Response:
     """The text of a PDF, read on this machine; send it as an attachment of a message. A PDF without text, locked or too large: 422."""
     try:
-        data = b64decode(wanted.data, validate=True)
+        data = b64decode(body.data, validate=True)
     except ValueError:
         raise Invalid("The data of a PDF must be base64.", param="data") from None
     if len(data) > MAX_PDF_BYTES:
         raise TooLarge(f"A PDF may have at most {MAX_PDF_BYTES >> 20} MB; this one has {len(data) / (1 << 20):.1f}.")
-    name = "".join(sign for sign in wanted.name if sign.isprintable())[:LONGEST_NAME] or "The file"
-    found = await services.pdf_texts.read(name, data)
-    return json_response(200, {"name": name, "content": found.content, "pages": found.pages})
+    name = "".join(sign for sign in body.name if sign.isprintable())[:LONGEST_NAME] or "The file"
+    text = await services.pdf_texts.read(name, data)
+    return json_response(200, {"name": name, "content": text.content, "pages": text.pages})

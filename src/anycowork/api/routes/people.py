@@ -2,19 +2,20 @@
 
 from typing import Annotated
 
-from fastapi import Query, Response
+from fastapi import Query, Request, Response
 from pydantic import Field
 
 from anycowork.api.dependencies import ServicesDep
-from anycowork.api.middleware.auth import Manager
+from anycowork.api.middleware.auth import Manager, maker_in
 from anycowork.api.responses import error_responses, json_response
 from anycowork.api.router import Router
-from anycowork.api.schemas.people import PeopleChangeList, PeopleList, PersonShape, PersonWithToken
+from anycowork.api.schemas.people import PeopleChangeList, PeopleList, PersonResponse, PersonWithToken
 from anycowork.domain.boundary import Boundary
 from anycowork.domain.messages import Json
 from anycowork.domain.people import LONGEST_PERSON_NAME, AccessLevel, Person
 from anycowork.domain.people_changes import PeopleChange
 from anycowork.domain.principals import OWNER, person_name_in
+from anycowork.domain.session_tree import NodeKind
 
 routes = Router(tags=["people"])
 
@@ -50,29 +51,33 @@ async def list_people_changes(
     limit: Annotated[int, Query(ge=1, le=500)] = 100,
 ) -> Response:
     """Who changed what about whom, newest first. `anycowork audit verify` finds a changed or removed entry."""
-    found = await services.people.changes(principal, before=before, limit=limit)
-    following = found[-1].seq if len(found) == limit and found[-1].seq > 1 else None
-    return json_response(200, {"changes": [_shown_change(change) for change in found], "next": following})
+    changes = await services.people.changes(principal, before=before, limit=limit)
+    following = changes[-1].seq if len(changes) == limit and changes[-1].seq > 1 else None
+    return json_response(200, {"changes": [_shown_change(change) for change in changes], "next": following})
 
 
 @routes.post("/people", status_code=201, response_model=PersonWithToken, responses=error_responses(body=True))
-async def add_person(wanted: NewPerson, principal: Manager, services: ServicesDep) -> Response:
+async def add_person(body: NewPerson, principal: Manager, request: Request, services: ServicesDep) -> Response:
     """Adds a person, and answers with the token that they sign in with."""
-    person, token = await services.people.add(principal, wanted.name, wanted.access)
+    person, token = await services.people.add(principal, body.name, body.access)
+    sessions = services.access.sessions
+    await sessions.record_made(NodeKind.PERSON, person.id, maker_in(request.scope, sessions))
     return _with_token(201, person, token)
 
 
-@routes.patch("/people/{person_id}", response_model=PersonShape, responses=error_responses(404, body=True))
-async def change_person(person_id: str, wanted: PersonUpdate, principal: Manager, services: ServicesDep) -> Response:
+@routes.patch("/people/{person_id}", response_model=PersonResponse, responses=error_responses(404, body=True))
+async def change_person(person_id: str, body: PersonUpdate, principal: Manager, services: ServicesDep) -> Response:
     """Changes the access or the name, at once. The person's event streams end, and open again with the new access."""
-    person = await services.people.change(principal, person_id, name=wanted.name, access=wanted.access)
+    person = await services.people.change(principal, person_id, name=body.name, access=body.access)
     return json_response(200, _shown(person))
 
 
 @routes.post("/people/{person_id}/token", response_model=PersonWithToken, responses=error_responses(404, 409, 422, 507))
-async def new_person_token(person_id: str, principal: Manager, services: ServicesDep) -> Response:
+async def new_person_token(person_id: str, principal: Manager, request: Request, services: ServicesDep) -> Response:
     """Replaces the person's token. The old one and the browsers that signed in with it end at once."""
     person, token = await services.people.new_token(principal, person_id)
+    sessions = services.access.sessions
+    await sessions.record_made(NodeKind.TOKEN, person.id, maker_in(request.scope, sessions))
     return _with_token(200, person, token)
 
 

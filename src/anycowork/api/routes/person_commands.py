@@ -9,7 +9,7 @@ from anycowork.api.dependencies import ServicesDep
 from anycowork.api.middleware.auth import Manager
 from anycowork.api.responses import error_responses, json_response
 from anycowork.api.router import Router
-from anycowork.api.schemas.person_commands import PersonCommandsShape, StartedCommandShape, StoppedCommandShape
+from anycowork.api.schemas.chats import PersonCommandsResponse, StartedCommandResponse, StoppedCommandResponse
 from anycowork.domain.boundary import Boundary
 
 routes = Router(tags=["person commands"])
@@ -26,7 +26,7 @@ class PersonCommandRequest(Boundary):
 
 
 @routes.get(
-    "/context/{chat_id}/person-commands", response_model=PersonCommandsShape, responses=error_responses(404, 422)
+    "/context/{chat_id}/person-commands", response_model=PersonCommandsResponse, responses=error_responses(404, 422)
 )
 async def show_person_commands(chat_id: str, principal: Manager, services: ServicesDep) -> Response:
     """Whether the person may run commands here, and the ones that run now. Ended ones are messages of the chat."""
@@ -37,19 +37,19 @@ async def show_person_commands(chat_id: str, principal: Manager, services: Servi
 @routes.post(
     "/context/{chat_id}/person-commands",
     status_code=202,
-    response_model=StartedCommandShape,
+    response_model=StartedCommandResponse,
     responses=error_responses(404, body=True),
 )
 async def run_person_command(
-    chat_id: str, wanted: PersonCommandRequest, principal: Manager, services: ServicesDep
+    chat_id: str, body: PersonCommandRequest, principal: Manager, services: ServicesDep
 ) -> Response:
     """Runs a command with bash in the chat's workspace, with the rights of the server's user. The chat records it as the person's own."""
-    return json_response(202, {"id": await services.person_commands.start(principal, chat_id, wanted.command)})
+    return json_response(202, {"id": await services.person_commands.start(principal, chat_id, body.command)})
 
 
 @routes.post(
     "/context/{chat_id}/person-commands/{command_id}/stop",
-    response_model=StoppedCommandShape,
+    response_model=StoppedCommandResponse,
     responses=error_responses(404, 409, 422),
 )
 async def stop_person_command(chat_id: str, command_id: str, principal: Manager, services: ServicesDep) -> Response:

@@ -13,14 +13,14 @@ from anycowork.api.responses import error_responses, json_response
 from anycowork.api.router import Router
 from anycowork.api.routes.approvals import After
 from anycowork.api.schemas.chats import PlanStarted, ProposedPlan
-from anycowork.api.schemas.rules import DisclosureShape
-from anycowork.chats.lookup import require_chat
+from anycowork.api.schemas.rules import DisclosureResponse
 from anycowork.chats.plans import PlanEdits
 from anycowork.domain.boundary import Boundary
 from anycowork.domain.disclosure import disclose_plan
 from anycowork.domain.errors import NotFound
 from anycowork.domain.messages import Json, MessageType
 from anycowork.domain.plan import read_plan
+from anycowork.turns.lookup import require_chat
 
 routes = Router(tags=["plans"])
 
@@ -58,16 +58,16 @@ class PlanApproval(Boundary):
 @routes.post(
     "/context/{chat_id}/plans", status_code=201, response_model=ProposedPlan, responses=error_responses(404, body=True)
 )
-async def propose_plan(chat_id: str, wanted: NewPlan, principal: Sender, services: ServicesDep) -> Response:
+async def propose_plan(chat_id: str, body: NewPlan, principal: Sender, services: ServicesDep) -> Response:
     """A plan written by a person. It supersedes an older one and waits for approval like any other."""
     return json_response(
-        201, {"message_id": await services.decisions.propose_plan(principal, chat_id, wanted.plan, wanted.request)}
+        201, {"message_id": await services.decisions.propose_plan(principal, chat_id, body.plan, body.request)}
     )
 
 
 @routes.get(
     "/context/{chat_id}/plans/{message_id}/disclosure",
-    response_model=DisclosureShape,
+    response_model=DisclosureResponse,
     responses=error_responses(404, 422),
 )
 async def plan_disclosure(
@@ -75,17 +75,17 @@ async def plan_disclosure(
 ) -> Response:
     """What approving this plan as it stands grants, one page at a time."""
     await require_chat(services.store, chat_id)
-    shown = await services.store.message(chat_id, message_id)
-    is_plan = shown is not None and shown.message_type is MessageType.PLAN
-    page = await asyncio.to_thread(_disclosure, shown.payload or {}, after) if shown and is_plan else None
+    message = await services.store.message(chat_id, message_id)
+    is_plan = message is not None and message.message_type is MessageType.PLAN
+    page = await asyncio.to_thread(_disclosure, message.payload or {}, after) if message and is_plan else None
     if page is None:
         raise NotFound("plan", message_id)
     return json_response(200, page)
 
 
-def _disclosure(shown: Json, after: int) -> Json | None:
+def _disclosure(payload: Json, after: int) -> Json | None:
     """One page of what the plan grants; None if it is no plan. Slow for a long plan."""
-    plan = read_plan(shown)
+    plan = read_plan(payload)
     return None if plan is None else disclose_plan(plan).to_json(after)
 
 
@@ -96,10 +96,10 @@ def _disclosure(shown: Json, after: int) -> Json | None:
     responses=error_responses(404, body=True),
 )
 async def approve_plan(
-    chat_id: str, message_id: str, principal: Decider, services: ServicesDep, wanted: PlanApproval | None = None
+    chat_id: str, message_id: str, principal: Decider, services: ServicesDep, body: PlanApproval | None = None
 ) -> Response:
     """Switches the chat to actor and starts the plan, as one turn or as a job. What is approved here is what is executed and audited."""
-    approval = wanted or PlanApproval()
+    approval = body or PlanApproval()
     edits = PlanEdits(approval.steps, approval.budget, approval.disclosure)
     if approval.run is RunAs.JOB:
         job = await services.jobs.approve_plan(principal, chat_id, message_id, edits=edits)

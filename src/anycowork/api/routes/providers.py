@@ -9,7 +9,7 @@ from anycowork.api.dependencies import ServicesDep
 from anycowork.api.middleware.auth import Manager, Reader
 from anycowork.api.responses import error_responses, json_response
 from anycowork.api.router import Router
-from anycowork.api.schemas.models import ModelNames, ProviderList, ProviderShape, TestResult
+from anycowork.api.schemas.models import ModelNames, ProviderList, ProviderResponse, TestResult
 from anycowork.domain.boundary import Boundary
 from anycowork.domain.errors import Invalid
 from anycowork.domain.messages import Json
@@ -24,12 +24,33 @@ Key = Annotated[SecretStr, Field(max_length=4096, description="Kept for this pro
 Models = Annotated[list[Annotated[str, Field(min_length=1, max_length=200)]], Field(max_length=500)]
 
 
+class ModelPrice(Boundary):
+    input: Annotated[float, Field(ge=0)]
+    output: Annotated[float, Field(ge=0)]
+    cached: Annotated[float, Field(ge=0)] | None = None
+
+
+class ModelSettingsRequest(Boundary):
+    """What is left out or null is taken from what is known of the model."""
+
+    images: bool | None = None
+    calling: Literal["text", "schema", "native"] | None = None
+    context_tokens: Annotated[int, Field(gt=0)] | None = None
+    price: ModelPrice | None = None
+
+
+ModelSettings = Annotated[
+    dict[Annotated[str, Field(min_length=1, max_length=200)], ModelSettingsRequest], Field(max_length=500)
+]
+
+
 class NewProvider(Boundary):
     name: Name
     kind: Kind = "openai"
     base_url: Address | None = None
     api_key: Key | None = None
     models: Models | None = None
+    model_settings: ModelSettings | None = None
 
 
 class ProviderChange(Boundary):
@@ -39,6 +60,7 @@ class ProviderChange(Boundary):
     base_url: Address | None = None
     api_key: Key | None = None
     models: Models | None = None
+    model_settings: ModelSettings | None = None
 
 
 @routes.get("/providers", response_model=ProviderList, responses=error_responses())
@@ -47,21 +69,21 @@ async def list_providers(principal: Reader, services: ServicesDep) -> Response:
     return json_response(
         200,
         {
-            "providers": list(services.models.providers.describe()),
+            "providers": [*services.models.connections.describe()],
             "presets": list(services.models.connections.presets()),
         },
     )
 
 
-@routes.post("/providers", status_code=201, response_model=ProviderShape, responses=error_responses(body=True))
-async def connect_provider(wanted: NewProvider, principal: Manager, services: ServicesDep) -> Response:
+@routes.post("/providers", status_code=201, response_model=ProviderResponse, responses=error_responses(body=True))
+async def connect_provider(body: NewProvider, principal: Manager, services: ServicesDep) -> Response:
     """Usable at once. It counts as ready when a request succeeded: test it."""
-    return json_response(201, await services.models.connections.connect(_entry(wanted), _plain(wanted.api_key)))
+    return json_response(201, await services.models.connections.connect(_entry(body), _plain(body.api_key)))
 
 
-@routes.patch("/providers/{name}", response_model=ProviderShape, responses=error_responses(404, body=True))
-async def change_provider(name: str, wanted: ProviderChange, principal: Manager, services: ServicesDep) -> Response:
-    return json_response(200, await services.models.connections.change(name, _entry(wanted), _plain(wanted.api_key)))
+@routes.patch("/providers/{name}", response_model=ProviderResponse, responses=error_responses(404, body=True))
+async def change_provider(name: str, body: ProviderChange, principal: Manager, services: ServicesDep) -> Response:
+    return json_response(200, await services.models.connections.change(name, _entry(body), _plain(body.api_key)))
 
 
 @routes.delete(
@@ -83,16 +105,20 @@ async def test_provider(name: str, principal: Manager, services: ServicesDep) ->
 async def list_provider_models(name: str, principal: Reader, services: ServicesDep) -> Response:
     """What the server itself lists now, with what is known of each model."""
     models = list(await services.models.connections.models(name))
-    named = next((each["models"] for each in services.models.providers.describe() if each["name"] == name), None)
-    every = dict.fromkeys([*models, *(map(str, named) if isinstance(named, list) else ())])
-    known = {model: services.models.providers.facts(name, model) for model in every}
-    facts = {model: one.to_json() for model, one in known.items() if one != UNKNOWN_MODEL}
+    configured = next(
+        (provider["models"] for provider in services.models.providers.describe() if provider["name"] == name), None
+    )
+    every = dict.fromkeys([*models, *(map(str, configured) if isinstance(configured, list) else ())])
+    facts_by_model = {model: services.models.providers.facts(name, model) for model in every}
+    facts = {
+        model: model_facts.to_json() for model, model_facts in facts_by_model.items() if model_facts != UNKNOWN_MODEL
+    }
     return json_response(200, {"models": models, "facts": facts})
 
 
-def _entry(wanted: NewProvider | ProviderChange) -> Json:
-    given: dict[str, JsonValue] = wanted.model_dump(mode="json", exclude={"api_key"}, exclude_none=True)
-    return given
+def _entry(body: NewProvider | ProviderChange) -> Json:
+    entry: dict[str, JsonValue] = body.model_dump(mode="json", exclude={"api_key"}, exclude_none=True)
+    return entry
 
 
 def _plain(key: SecretStr | None) -> SecretStr | None:

@@ -10,7 +10,7 @@ from anycowork.api.middleware.auth import Reader, Sender
 from anycowork.api.responses import error_responses, json_response
 from anycowork.api.router import Router
 from anycowork.api.routes.workflows import unfitting
-from anycowork.api.schemas.chats import ChangedQueuedShape, QueueShape
+from anycowork.api.schemas.chats import ChangedQueuedResponse, QueueResponse
 from anycowork.domain.boundary import Boundary
 from anycowork.domain.message_queue import QueuedMessage
 from anycowork.domain.workflow_errors import UnfittingParameters
@@ -25,7 +25,7 @@ class ChangeQueuedRequest(Boundary):
     when: Literal["now"] | None = None
 
 
-@routes.get("/context/{chat_id}/queue", response_model=QueueShape, responses=error_responses(404, 422))
+@routes.get("/context/{chat_id}/queue", response_model=QueueResponse, responses=error_responses(404, 422))
 async def list_queue(chat_id: str, principal: Reader, services: ServicesDep) -> Response:
     """In the order in which they are sent."""
     return json_response(200, {"queue": [queued.to_json() for queued in await services.queue.waiting(chat_id)]})
@@ -33,15 +33,15 @@ async def list_queue(chat_id: str, principal: Reader, services: ServicesDep) -> 
 
 @routes.patch(
     "/context/{chat_id}/queue/{queued_id}",
-    response_model=ChangedQueuedShape,
+    response_model=ChangedQueuedResponse,
     responses=error_responses(404, 409, body=True),
 )
 async def change_queued(
-    chat_id: str, queued_id: str, wanted: ChangeQueuedRequest, principal: Sender, services: ServicesDep
+    chat_id: str, queued_id: str, body: ChangeQueuedRequest, principal: Sender, services: ServicesDep
 ) -> Response:
     try:
         changed = await services.queue.change(
-            principal, chat_id, queued_id, content=wanted.content, now=wanted.when == "now"
+            principal, chat_id, queued_id, content=body.content, now=body.when == "now"
         )
     except UnfittingParameters as fault:
         return unfitting(fault)

@@ -11,9 +11,8 @@ from anycowork.api.errors import error_response
 from anycowork.api.middleware.auth import Decider, Manager, Reader
 from anycowork.api.responses import error_responses, json_response
 from anycowork.api.router import Router
-from anycowork.api.schemas.chats import SwitchedShape
+from anycowork.api.schemas.chats import SwitchedResponse
 from anycowork.api.schemas.roles import RoleCheck, RoleList, RolePage
-from anycowork.chats.services import Services
 from anycowork.domain.boundary import Boundary
 from anycowork.domain.errors import UnknownRole
 from anycowork.domain.messages import Json
@@ -22,15 +21,16 @@ from anycowork.domain.roles import Permission, RoleDefinition
 from anycowork.permissions.role_drafts import BadRoleDraft, RoleDraft
 from anycowork.permissions.roles import RoleRegistry
 from anycowork.prompts.text_files import role_text
+from anycowork.server.services import Services
 
 routes = Router(tags=["roles"])
 
 ROLE_MARK = "x-anycowork-role"
 
 
-def _as_word(given: object) -> object:
+def _as_word(value: object) -> object:
     """Whatever stands in a role's place is looked up as one, so that the refusal names the valid roles. Null may mean none."""
-    return given if given is None or isinstance(given, str) else msgspec.json.encode(given).decode()
+    return value if value is None or isinstance(value, str) else msgspec.json.encode(value).decode()
 
 
 RoleWord = Annotated[str, BeforeValidator(_as_word), Field(json_schema_extra={ROLE_MARK: True})]
@@ -61,19 +61,19 @@ class NewRole(RoleDraft):
 
 
 @routes.post("/roles", status_code=201, response_model=RolePage, responses=error_responses(409, body=True))
-async def create_role(wanted: NewRole, principal: Manager, services: ServicesDep) -> Response:
+async def create_role(body: NewRole, principal: Manager, services: ServicesDep) -> Response:
     """Saved as a file of the data folder. A fault comes with `faults`, one for each field."""
     try:
-        return json_response(201, _page(await services.role_editor.create(principal, wanted.name, wanted.draft)))
+        return json_response(201, _page(await services.role_editor.create(principal, body.name, body.draft)))
     except BadRoleDraft as fault:
         return _faulty(fault)
 
 
 @routes.post("/roles/validate", response_model=RoleCheck, responses=error_responses(body=True))
-async def validate_role(wanted: NewRole, principal: Manager, services: ServicesDep) -> Response:
+async def validate_role(body: NewRole, principal: Manager, services: ServicesDep) -> Response:
     """Says what is wrong with each field, and saves nothing."""
     try:
-        services.role_editor.check(principal, wanted.name, wanted.draft)
+        services.role_editor.check(principal, body.name, body.draft)
     except BadRoleDraft as fault:
         return json_response(200, {"faults": _faults(fault)})
     return json_response(200, {"faults": []})
@@ -86,10 +86,10 @@ async def show_role(name: str, principal: Reader, services: ServicesDep) -> Resp
 
 
 @routes.put("/roles/{name}", response_model=RolePage, responses=error_responses(404, body=True))
-async def change_role(name: str, wanted: RoleDraft, principal: Manager, services: ServicesDep) -> Response:
+async def change_role(name: str, body: RoleDraft, principal: Manager, services: ServicesDep) -> Response:
     """Applies to the next call of every chat in this role, and is recorded in each of them. Built-in roles cannot be changed."""
     try:
-        return json_response(200, _page(await services.role_editor.change(principal, name, wanted)))
+        return json_response(200, _page(await services.role_editor.change(principal, name, body)))
     except BadRoleDraft as fault:
         return _faulty(fault)
 
@@ -101,16 +101,16 @@ async def delete_role(name: str, principal: Manager, services: ServicesDep) -> R
     return Response(status_code=204)
 
 
-@routes.post("/context/{chat_id}/mode", response_model=SwitchedShape, responses=error_responses(404, body=True))
-async def switch_mode(chat_id: str, wanted: ModeSwitch, principal: Decider, services: ServicesDep) -> Response:
-    role = known_role(services.roles, wanted.mode, param="mode")
-    return await _switch(services, principal, chat_id, role, confirm=wanted.confirm)
+@routes.post("/context/{chat_id}/mode", response_model=SwitchedResponse, responses=error_responses(404, body=True))
+async def switch_mode(chat_id: str, body: ModeSwitch, principal: Decider, services: ServicesDep) -> Response:
+    role = known_role(services.roles, body.mode, param="mode")
+    return await _switch(services, principal, chat_id, role, confirm=body.confirm)
 
 
-@routes.put("/context/{chat_id}/role", response_model=SwitchedShape, responses=error_responses(404, body=True))
-async def switch_role(chat_id: str, wanted: RoleSwitch, principal: Decider, services: ServicesDep) -> Response:
-    role = known_role(services.roles, wanted.role, param="role")
-    return await _switch(services, principal, chat_id, role, confirm=wanted.confirm)
+@routes.put("/context/{chat_id}/role", response_model=SwitchedResponse, responses=error_responses(404, body=True))
+async def switch_role(chat_id: str, body: RoleSwitch, principal: Decider, services: ServicesDep) -> Response:
+    role = known_role(services.roles, body.role, param="role")
+    return await _switch(services, principal, chat_id, role, confirm=body.confirm)
 
 
 def known_role(book: RoleRegistry, word: str, *, param: str) -> str:

@@ -9,7 +9,7 @@ from anycowork.api.dependencies import ServicesDep
 from anycowork.api.middleware.auth import Manager
 from anycowork.api.responses import error_responses, json_response
 from anycowork.api.router import Router
-from anycowork.api.schemas.rules import ExplainedShape, PreviewShape, RuleList, WrittenRule
+from anycowork.api.schemas.rules import ExplainedResponse, PreviewResponse, RuleList, WrittenRule
 from anycowork.chats.rule_service import StandingRule
 from anycowork.domain.boundary import Boundary
 from anycowork.domain.messages import Json
@@ -49,15 +49,15 @@ async def list_rules(principal: Manager, services: ServicesDep) -> Response:
 
 
 @routes.post("/rules", status_code=201, response_model=WrittenRule, responses=error_responses(body=True))
-async def add_rule(wanted: NewRule, principal: Manager, services: ServicesDep) -> Response:
+async def add_rule(body: NewRule, principal: Manager, services: ServicesDep) -> Response:
     """Holds from the next call on. A rule that matches everything is taken, with a warning."""
-    return json_response(201, _shown(await services.rules.add(principal, wanted)))
+    return json_response(201, _shown(await services.rules.add(principal, body)))
 
 
 @routes.patch("/rules/{rule_id}", response_model=WrittenRule, responses=error_responses(404, body=True))
-async def change_rule(rule_id: str, wanted: RuleChange, principal: Manager, services: ServicesDep) -> Response:
+async def change_rule(rule_id: str, body: RuleChange, principal: Manager, services: ServicesDep) -> Response:
     """What is absent stays; where a rule holds cannot be changed: write another."""
-    return json_response(200, _shown(await services.rules.change(principal, rule_id, wanted)))
+    return json_response(200, _shown(await services.rules.change(principal, rule_id, body)))
 
 
 @routes.delete("/rules/{rule_id}", status_code=204, response_class=Response, responses=error_responses(404, 422, 507))
@@ -66,19 +66,19 @@ async def remove_rule(rule_id: str, principal: Manager, services: ServicesDep) -
     return Response(status_code=204)
 
 
-@routes.post("/rules/explain", response_model=ExplainedShape, responses=error_responses(404, body=True))
-async def explain(wanted: ExplainRequest, principal: Manager, services: ServicesDep) -> Response:
+@routes.post("/rules/explain", response_model=ExplainedResponse, responses=error_responses(404, body=True))
+async def explain(body: ExplainRequest, principal: Manager, services: ServicesDep) -> Response:
     """Which rule decides this call in its chat as it is now, and why. Nothing is run and nobody is asked."""
-    call = wanted.call
-    decided = await services.rules.explain(principal, call.tool, call.parameters, call.context_id or wanted.context_id)
+    call = body.call
+    decided = await services.rules.explain(principal, call.tool, call.parameters, call.context_id or body.context_id)
     rule = decided.rule.to_json() if decided.rule else None
-    return json_response(200, {"effect": decided.effect.value, "rule": rule, "why": decided.why})
+    return json_response(200, {"effect": decided.effect.value, "rule": rule, "why": decided.reason})
 
 
-@routes.post("/rules/preview", response_model=PreviewShape, responses=error_responses(body=True))
-async def preview(wanted: PreviewRequest, principal: Manager, services: ServicesDep) -> Response:
+@routes.post("/rules/preview", response_model=PreviewResponse, responses=error_responses(body=True))
+async def preview(body: PreviewRequest, principal: Manager, services: ServicesDep) -> Response:
     """Which past calls this rule would have had a say in, before it is saved. Nothing is stored."""
-    seen = await services.rules.preview(principal, wanted.rule)
+    seen = await services.rules.preview(principal, body.rule)
     calls = [
         {
             "id": item.call.id,

@@ -8,7 +8,7 @@ from anycowork.api.dependencies import ServicesDep
 from anycowork.api.middleware.auth import Reader
 from anycowork.api.responses import error_responses, json_response
 from anycowork.api.router import Router
-from anycowork.api.schemas.search import SearchResults
+from anycowork.api.schemas.chats import SearchResults
 
 routes = Router(tags=["messages"])
 
@@ -24,5 +24,5 @@ async def search_messages(
     before: Annotated[str | None, Query(max_length=64, description="The `next` of the page before.")] = None,
 ) -> Response:
     """Searches what people and agents wrote in all chats, newest first. Calls and the output of tools are not searched."""
-    found, following = await services.store.search_messages(q, limit=limit, before=before)
-    return json_response(200, {"results": [result.to_json() for result in found], "next": following})
+    matches, following = await services.store.search_messages(q, limit=limit, before=before)
+    return json_response(200, {"results": [result.to_json() for result in matches], "next": following})

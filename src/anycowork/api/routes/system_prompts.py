@@ -11,15 +11,16 @@ from anycowork.api.middleware.auth import Manager, Reader
 from anycowork.api.responses import error_responses, json_response
 from anycowork.api.router import Router
 from anycowork.api.routes.roles import RoleWord, known_role
-from anycowork.api.schemas.roles import EnhancedShape, SystemPromptList, SystemPromptShape
-from anycowork.chats.lookup import require_chat
-from anycowork.chats.services import Services
+from anycowork.api.schemas.roles import EnhancedResponse, SystemPromptList, SystemPromptResponse
 from anycowork.domain.boundary import Boundary
 from anycowork.domain.errors import Invalid
 from anycowork.domain.provider_errors import NoSuchModel
 from anycowork.domain.roles import Role, RoleDefinition
+from anycowork.prompts.agent_list import LEADS_FROM, agents_to_ask
 from anycowork.prompts.prompt_service import PromptScope
 from anycowork.prompts.tool_selection import LOOKED_AT, opening_request
+from anycowork.server.services import Services
+from anycowork.turns.lookup import require_chat
 
 routes = Router(prefix="/v1/system-prompts", tags=["system prompts"])
 
@@ -46,23 +47,21 @@ async def list_system_prompts(principal: Reader, services: ServicesDep) -> Respo
     return json_response(200, {"system_prompts": [prompt.to_json() for prompt in await services.prompts.all()]})
 
 
-@routes.post("", status_code=201, response_model=SystemPromptShape, responses=error_responses(body=True))
-async def add_system_prompt(wanted: PromptText, principal: Manager, services: ServicesDep) -> Response:
-    prompt = await services.prompts.add(name=wanted.name, content=wanted.content)
+@routes.post("", status_code=201, response_model=SystemPromptResponse, responses=error_responses(body=True))
+async def add_system_prompt(body: PromptText, principal: Manager, services: ServicesDep) -> Response:
+    prompt = await services.prompts.add(name=body.name, content=body.content)
     return json_response(201, prompt.to_json())
 
 
-@routes.get("/{prompt_id}", response_model=SystemPromptShape, responses=error_responses(404, 422))
+@routes.get("/{prompt_id}", response_model=SystemPromptResponse, responses=error_responses(404, 422))
 async def show_system_prompt(prompt_id: str, principal: Reader, services: ServicesDep) -> Response:
     return json_response(200, (await services.prompts.require(prompt_id)).to_json())
 
 
-@routes.put("/{prompt_id}", response_model=SystemPromptShape, responses=error_responses(404, body=True))
-async def change_system_prompt(
-    prompt_id: str, wanted: PromptText, principal: Manager, services: ServicesDep
-) -> Response:
+@routes.put("/{prompt_id}", response_model=SystemPromptResponse, responses=error_responses(404, body=True))
+async def change_system_prompt(prompt_id: str, body: PromptText, principal: Manager, services: ServicesDep) -> Response:
     """Chats that use it get the new version with their next turn. The built-in one is not changed: 409."""
-    prompt = await services.prompts.change(prompt_id, name=wanted.name, content=wanted.content)
+    prompt = await services.prompts.change(prompt_id, name=body.name, content=body.content)
     return json_response(200, prompt.to_json())
 
 
@@ -73,7 +72,7 @@ async def remove_system_prompt(prompt_id: str, principal: Manager, services: Ser
     return Response(status_code=204)
 
 
-@routes.get("/{prompt_id}/enhanced", response_model=EnhancedShape, responses=error_responses(404, 422))
+@routes.get("/{prompt_id}/enhanced", response_model=EnhancedResponse, responses=error_responses(404, 422))
 async def enhance_system_prompt(
     prompt_id: str,
     principal: Reader,
@@ -89,13 +88,21 @@ async def enhance_system_prompt(
         ),
     ] = None,
 ) -> Response:
-    """With everything that a model is told in this role: base, role, tools by category, how to call them, diagrams; for a chat also
-    the instructions that its folder brings, if a person trusted them."""
+    """With everything that a model is told in this role: base, role, tools by category, how to call them, diagrams, other agents; for a
+    chat also the instructions that its folder brings, if a person trusted them."""
     prompt = await services.prompts.require(prompt_id)
-    asked = await _asked_role(services, role, context_id)
-    enhanced = await services.prompts.enhanced(prompt, asked, await _setting(services, context_id))
-    shown = {"id": prompt.id, "content": enhanced.content, "enhanced": True, "left_out": list(enhanced.left_out)}
-    return json_response(200, shown)
+    role_definition = await _asked_role(services, role, context_id)
+    setting = await _setting(services, context_id)
+    enhanced = await services.prompts.enhanced(prompt, role_definition, setting)
+    works_alone = setting is not None and setting.works_alone
+    others = "" if works_alone else agents_to_ask(services.agents.askable(role_definition.name))
+    description = {
+        "id": prompt.id,
+        "content": "\n\n".join(part for part in (enhanced.content, others) if part),
+        "enhanced": True,
+        "left_out": list(enhanced.left_out),
+    }
+    return json_response(200, description)
 
 
 async def _setting(services: Services, context_id: str | None) -> PromptScope | None:
@@ -103,11 +110,12 @@ async def _setting(services: Services, context_id: str | None) -> PromptScope | 
         return None
     chat = await require_chat(services.store, context_id)
     try:
-        whole = services.models.providers.context_tokens(chat.config.model_id)
+        context_tokens = services.models.providers.context_tokens(chat.config.model_id)
     except NoSuchModel:  # it is gone; the folder's file is there all the same
-        whole = services.models.providers.context_tokens(None)
+        context_tokens = services.models.providers.context_tokens(None)
     opening = opening_request(await services.store.first_messages(chat.id, LOOKED_AT))
-    return PromptScope(chat.workspace, int(whole * (1 - ANSWER_SHARE)), opening, chat.id)
+    budget = int(context_tokens * (1 - ANSWER_SHARE))
+    return PromptScope(chat.workspace, budget, opening, chat.id, works_alone=budget < LEADS_FROM)
 
 
 async def _asked_role(services: Services, role: str | None, context_id: str | None) -> RoleDefinition:

@@ -10,20 +10,20 @@ from anycowork.api.dependencies import ServicesDep
 from anycowork.api.middleware.auth import Reader
 from anycowork.api.responses import error_responses, json_response
 from anycowork.api.router import Router
-from anycowork.api.schemas.usage import ChatUsageShape, UsageReportShape
-from anycowork.chats.lookup import require_chat
-from anycowork.chats.services import Services
+from anycowork.api.schemas.usage import ChatUsageResponse, UsageReportResponse
 from anycowork.chats.usage_report import usage_report
 from anycowork.domain.chats import Chat
 from anycowork.domain.model import ContextSize
 from anycowork.domain.provider_errors import NoSuchModel
 from anycowork.domain.usage import UsageGroup
+from anycowork.server.services import Services
+from anycowork.turns.lookup import require_chat
 
 routes = Router(tags=["usage"])
 _FIRST_DAY, _LAST_DAY = date(1970, 1, 1), date(9999, 12, 31)
 
 
-@routes.get("/usage", response_model=UsageReportShape, responses=error_responses(422))
+@routes.get("/usage", response_model=UsageReportResponse, responses=error_responses(422))
 async def usage(
     principal: Reader,
     services: ServicesDep,
@@ -38,7 +38,7 @@ async def usage(
     return json_response(200, {"since": since.isoformat(), "until": until.isoformat(), **report})
 
 
-@routes.get("/context/{chat_id}/usage", response_model=ChatUsageShape, responses=error_responses(404, 422))
+@routes.get("/context/{chat_id}/usage", response_model=ChatUsageResponse, responses=error_responses(404, 422))
 async def chat_usage(chat_id: str, principal: Reader, services: ServicesDep) -> Response:
     chat = await require_chat(services.store, chat_id)
     usage = await services.store.chat_usage(chat_id)

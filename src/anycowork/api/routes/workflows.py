@@ -1,5 +1,6 @@
 """Routes for workflows: list, group, show, and run them in a chat. What may run depends on the chat's folder and role."""
 
+import asyncio
 from typing import Annotated
 
 from fastapi import Query, Response
@@ -11,11 +12,11 @@ from anycowork.api.middleware.auth import Manager, Reader, Sender
 from anycowork.api.responses import error_responses, json_response
 from anycowork.api.router import Router
 from anycowork.api.schemas.workflows import RunStarted, WorkflowCategories, WorkflowCheck, WorkflowList, WorkflowPage
-from anycowork.chats.lookup import require_chat
-from anycowork.chats.services import Services
 from anycowork.domain.boundary import Boundary
 from anycowork.domain.messages import Json
 from anycowork.domain.workflow_errors import UnfittingParameters
+from anycowork.server.services import Services
+from anycowork.turns.lookup import require_chat
 from anycowork.workflows.catalog import FileFault, ListedWorkflow, WorkflowCatalog
 
 routes = Router(tags=["workflows"])
@@ -50,18 +51,16 @@ async def list_workflows(
     principal: Reader, services: ServicesDep, context_id: OfChat = None, workspace: OfFolder = None
 ) -> Response:
     """Without a chat or a folder: as in the folder that a new chat gets. `faults` tells which files give no workflow, and why."""
-    found = await _catalog(services, context_id, workspace)
-    shown = [one.to_json() for one in found.listed]
-    return json_response(200, {"workflows": shown, "faults": [fault.to_json() for fault in found.faults]})
+    catalog = await _catalog(services, context_id, workspace)
+    return await asyncio.to_thread(_list_response, catalog)
 
 
 @routes.get("/workflows/categories", response_model=WorkflowCategories, responses=error_responses(404, 422))
 async def list_categories(
     principal: Reader, services: ServicesDep, context_id: OfChat = None, workspace: OfFolder = None
 ) -> Response:
-    found = (await _catalog(services, context_id, workspace)).by_category()
-    categories = [{"name": name, "workflows": [one.to_json() for one in listed]} for name, listed in found.items()]
-    return json_response(200, {"categories": categories})
+    catalog = await _catalog(services, context_id, workspace)
+    return await asyncio.to_thread(_categories_response, catalog)
 
 
 @routes.get("/workflows/{name}", response_model=WorkflowPage, responses=error_responses(404, 422))
@@ -69,30 +68,29 @@ async def show_workflow(
     name: str, principal: Reader, services: ServicesDep, context_id: OfChat = None, workspace: OfFolder = None
 ) -> Response:
     """With the file's whole text: what a person reads before trusting it."""
-    found = (await _catalog(services, context_id, workspace)).find(name)
-    return json_response(200, _page(found))
+    return json_response(200, _page((await _catalog(services, context_id, workspace)).find(name)))
 
 
 @routes.post("/workflows", status_code=201, response_model=WorkflowPage, responses=error_responses(409, body=True))
-async def create_workflow(wanted: NewWorkflow, principal: Manager, services: ServicesDep) -> Response:
+async def create_workflow(body: NewWorkflow, principal: Manager, services: ServicesDep) -> Response:
     """Saved as a file of the data folder, for every workspace."""
-    return json_response(201, _page(await services.workflow_editor.create(principal, wanted.name, wanted.content)))
+    return json_response(201, _page(await services.workflow_editor.create(principal, body.name, body.content)))
 
 
 @routes.post("/workflows/validate", response_model=WorkflowCheck, responses=error_responses(body=True))
-async def validate_workflow(wanted: NewWorkflow, principal: Manager, services: ServicesDep) -> Response:
+async def validate_workflow(body: NewWorkflow, principal: Manager, services: ServicesDep) -> Response:
     """Says what is wrong, or what the workflow would be, and saves nothing."""
-    found = await services.workflow_editor.check(principal, wanted.name, wanted.content)
-    faulty = isinstance(found, FileFault)
+    checked = await services.workflow_editor.check(principal, body.name, body.content)
+    faulty = isinstance(checked, FileFault)
     return json_response(
-        200, {"fault": found.to_json() if faulty else None, "workflow": None if faulty else found.to_json()}
+        200, {"fault": checked.to_json() if faulty else None, "workflow": None if faulty else checked.to_json()}
     )
 
 
 @routes.put("/workflows/{name}", response_model=WorkflowPage, responses=error_responses(404, body=True))
-async def change_workflow(name: str, wanted: ChangedWorkflow, principal: Manager, services: ServicesDep) -> Response:
+async def change_workflow(name: str, body: ChangedWorkflow, principal: Manager, services: ServicesDep) -> Response:
     """Of the data folder only. Runs that have started keep their steps."""
-    saved = await services.workflow_editor.change(principal, name, wanted.content, shown=wanted.sha256)
+    saved = await services.workflow_editor.change(principal, name, body.content, expected_hash=body.sha256)
     return json_response(200, _page(saved))
 
 
@@ -109,10 +107,12 @@ async def delete_workflow(name: str, principal: Manager, services: ServicesDep) 
     response_model=RunStarted,
     responses=error_responses(404, 502, body=True),
 )
-async def execute_workflow(name: str, wanted: RunWorkflowRequest, principal: Sender, services: ServicesDep) -> Response:
+async def execute_workflow(
+    name: str, run_request: RunWorkflowRequest, principal: Sender, services: ServicesDep
+) -> Response:
     """Runs it as a turn of this chat, in the chat's role. Progress arrives as `workflow-progress` events; `stop` stops it."""
     try:
-        started = await services.chats.execute(principal, wanted.context_id, name, wanted.parameters)
+        started = await services.chats.execute(principal, run_request.context_id, name, run_request.parameters)
     except UnfittingParameters as fault:
         return unfitting(fault)
     body = {"run_id": started.run_id, "message_id": started.message_id, "turn_id": started.turn_id}
@@ -130,6 +130,21 @@ async def _catalog(services: Services, context_id: str | None, workspace: str | 
     if context_id is not None:
         return await services.workflows.catalog((await require_chat(services.store, context_id)).workspace)
     return await services.workflows.catalog(await services.workspaces.find(workspace))
+
+
+def _list_response(catalog: WorkflowCatalog) -> Response:
+    """Encodes the list. Blocking: files of a workspace may make it megabytes long."""
+    workflows = [listed.to_json() for listed in catalog.listed]
+    return json_response(200, {"workflows": workflows, "faults": [fault.to_json() for fault in catalog.faults]})
+
+
+def _categories_response(catalog: WorkflowCatalog) -> Response:
+    """Encodes the categories. Blocking, as above."""
+    categories = [
+        {"name": name, "workflows": [listed.to_json() for listed in workflows]}
+        for name, workflows in catalog.by_category().items()
+    ]
+    return json_response(200, {"categories": categories})
 
 
 def _page(listed: ListedWorkflow) -> Json:

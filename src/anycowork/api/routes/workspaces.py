@@ -1,8 +1,9 @@
 """Workspaces: the roots that a person registered, and what they supply that a person has to trust first."""
 
+import asyncio
 from typing import Annotated
 
-from fastapi import Response
+from fastapi import Query, Response
 from pydantic import AliasChoices, Field
 
 from anycowork.api.dependencies import ServicesDep
@@ -10,14 +11,21 @@ from anycowork.api.middleware.auth import Decider, Manager, Reader
 from anycowork.api.responses import error_responses, json_response
 from anycowork.api.router import Router
 from anycowork.api.routes.workflows import OfChat, OfFolder
-from anycowork.api.schemas.workspaces import InstructionsPage, WorkspaceList, WorkspaceShape, WorktreeShape
-from anycowork.chats.lookup import require_chat
-from anycowork.chats.services import Services
+from anycowork.api.schemas.workspaces import (
+    FolderList,
+    InstructionsPage,
+    WorkspaceList,
+    WorkspaceResponse,
+    WorktreeResponse,
+)
 from anycowork.domain.boundary import Boundary
 from anycowork.domain.errors import BadWorkspace, Invalid
 from anycowork.domain.messages import Json
 from anycowork.domain.ports import SuppliedFile
 from anycowork.domain.principals import Principal
+from anycowork.server.services import Services
+from anycowork.store.sql.workspaces import workspace_id_of
+from anycowork.turns.lookup import require_chat
 
 routes = Router(tags=["workspaces"])
 
@@ -41,31 +49,79 @@ class WorkspaceRequest(Boundary):
 
     root: Annotated[Path | None, Field(validation_alias=AliasChoices("root", "path", "workspace"))] = None
     trust: TrustRequest | None = None
+    trusts_contents: Annotated[
+        bool | None, Field(description="Vouch for what lies in the folder: then reading it needs no endorsement.")
+    ] = None
+
+
+class WorkspaceChange(Boundary):
+    """Whether a person vouches for what lies in the folder. What git brings from elsewhere afterwards is not included."""
+
+    trusts_contents: bool
 
 
 @routes.get("/workspaces", response_model=WorkspaceList, responses=error_responses())
 async def list_workspaces(principal: Reader, services: ServicesDep) -> Response:
     """With what each supplies: a file that is not trusted is not used."""
-    shown = [
-        {"root": each.root, "created_at": each.created_at, "supplies": await _supplied_files(services, each.root)}
-        for each in await services.workspaces.roots.all()
+    listed = [
+        {
+            "id": root.id,
+            "root": root.root,
+            "created_at": root.created_at,
+            "trusts_contents": root.trusts_contents,
+            "supplies": await _supplied_files(services, root.root),
+        }
+        for root in await services.workspaces.roots.all()
     ]
-    return json_response(200, {"workspaces": shown})
+    return json_response(200, {"workspaces": listed})
 
 
-@routes.post("/workspaces", status_code=201, response_model=WorkspaceShape, responses=error_responses(404, body=True))
-async def register_or_trust(wanted: WorkspaceRequest, principal: Manager, services: ServicesDep) -> Response:
+@routes.post(
+    "/workspaces", status_code=201, response_model=WorkspaceResponse, responses=error_responses(404, body=True)
+)
+async def register_or_trust(body: WorkspaceRequest, principal: Manager, services: ServicesDep) -> Response:
     """A root is never `/`, the home folder itself, or a folder that contains or lies in the data folder. Trust holds for one content:
     a change asks again."""
-    if wanted.trust is not None and wanted.root is None:
-        return await _trust(wanted.trust, principal, services)
-    if wanted.root is None or wanted.trust is not None:
+    if body.trust is not None and body.root is None:
+        return await _trust(body.trust, principal, services)
+    if body.root is None or body.trust is not None:
         raise Invalid("Send either 'root' (a folder to register) or 'trust' (a file in one).", param="root")
     try:
-        root = await services.workspaces.roots.register(wanted.root, registered_by=principal.label())
+        root = await services.workspaces.roots.register(body.root, registered_by=principal.label())
     except BadWorkspace as error:
         raise BadWorkspace(error.message, param="root") from None
-    return json_response(201, {"root": root, "supplies": await _supplied_files(services, root)})
+    if body.trusts_contents is not None:
+        await services.workspaces.roots.trust_contents(workspace_id_of(root), body.trusts_contents)
+    return json_response(201, await _described(services, root))
+
+
+@routes.patch("/workspaces/{workspace_id}", response_model=WorkspaceResponse, responses=error_responses(404, body=True))
+async def change_workspace(
+    workspace_id: str, body: WorkspaceChange, principal: Manager, services: ServicesDep
+) -> Response:
+    """Vouches for the folder's contents, or takes that back. It holds from the next call on."""
+    root = await services.workspaces.roots.trust_contents(workspace_id, body.trusts_contents)
+    return json_response(200, await _described(services, root))
+
+
+@routes.get("/workspaces/folders", response_model=FolderList, responses=error_responses(422))
+async def complete_folder(
+    principal: Manager, services: ServicesDep, path: Annotated[str, Query(min_length=1, max_length=4096)]
+) -> Response:
+    """Folders of the server's machine whose path begins like this, for who may register one."""
+    return json_response(200, {"folders": await asyncio.to_thread(services.workspaces.roots.folders_like, path)})
+
+
+@routes.delete(
+    "/workspaces/{workspace_id}",
+    status_code=204,
+    response_class=Response,
+    responses=error_responses(404, 409, 422, 507),
+)
+async def remove_workspace(workspace_id: str, principal: Manager, services: ServicesDep) -> Response:
+    """Takes it off the list. Its files and chats stay; what was trusted in it is forgotten."""
+    await services.workspaces.roots.remove(workspace_id)
+    return Response(status_code=204)
 
 
 class WorktreeRequest(Boundary):
@@ -77,12 +133,12 @@ class WorktreeRequest(Boundary):
 
 
 @routes.post(
-    "/workspaces/worktrees", status_code=201, response_model=WorktreeShape, responses=error_responses(404, body=True)
+    "/workspaces/worktrees", status_code=201, response_model=WorktreeResponse, responses=error_responses(404, body=True)
 )
-async def create_worktree(wanted: WorktreeRequest, principal: Decider, services: ServicesDep) -> Response:
+async def create_worktree(body: WorktreeRequest, principal: Decider, services: ServicesDep) -> Response:
     """Creates a branch at the last commit, and a folder beside the workspace where it is checked out: a workspace for another chat."""
-    root = await services.worktrees.create(principal, wanted.workspace, wanted.branch, chat_id=wanted.context_id)
-    return json_response(201, {"root": root, "branch": wanted.branch})
+    root = await services.worktrees.create(principal, body.workspace, body.branch, chat_id=body.context_id)
+    return json_response(201, {"root": root, "branch": body.branch})
 
 
 @routes.get("/instructions", response_model=InstructionsPage, responses=error_responses(404, 422))
@@ -92,10 +148,10 @@ async def show_instructions(
     """How a folder's own file (AGENTS.md) tells agents to work there, with its whole text: what a person reads before trusting it.
     It is used in the folder's chats as long as its state is `trusted`. Without a chat or a folder: of the one that a new chat gets."""
     chat = await require_chat(services.store, context_id) if context_id is not None else None
-    found = await services.workspaces.trusted_files.instructions(
+    instructions = await services.workspaces.trusted_files.instructions(
         chat.workspace if chat else await services.workspaces.find(workspace)
     )
-    return json_response(200, {"instructions": _shown(found) if found is not None else None})
+    return json_response(200, {"instructions": _shown(instructions) if instructions is not None else None})
 
 
 def _shown(file: SuppliedFile) -> Json:
@@ -109,18 +165,28 @@ def _shown(file: SuppliedFile) -> Json:
     }
 
 
-async def _trust(wanted: TrustRequest, principal: Principal, services: Services) -> Response:
+async def _trust(trust: TrustRequest, principal: Principal, services: Services) -> Response:
     try:
         root = await services.workspaces.trust.trust(
-            principal, wanted.workspace, wanted.path, wanted.sha256, chat_id=wanted.context_id
+            principal, trust.workspace, trust.path, trust.sha256, chat_id=trust.context_id
         )
     except BadWorkspace as error:
         raise BadWorkspace(error.message, param="trust.workspace") from None
-    return json_response(201, {"root": root, "supplies": await _supplied_files(services, root)})
+    return json_response(201, await _described(services, root))
+
+
+async def _described(services: Services, root: str) -> Json:
+    registered = next((entry for entry in await services.workspaces.roots.all() if entry.root == root), None)
+    return {
+        "id": registered.id if registered else None,
+        "root": root,
+        "trusts_contents": registered is not None and registered.trusts_contents,
+        "supplies": [*await _supplied_files(services, root)],
+    }
 
 
 async def _supplied_files(services: Services, root: str) -> list[Json]:
     return [
-        {"kind": one.kind, "path": one.path, "sha256": one.sha256, "trusted": one.trusted}
-        for one in await services.workspaces.trusted_files.in_root(root)
+        {"kind": file.kind, "path": file.path, "sha256": file.sha256, "trusted": file.trusted}
+        for file in await services.workspaces.trusted_files.in_root(root)
     ]

@@ -3,10 +3,11 @@
 from pydantic import Field
 
 from anycowork.api.schemas.base import DescribedSchema
+from anycowork.api.schemas.jobs import EvidenceResponse
 from anycowork.domain.messages import Json
 
 
-class DoneShape(DescribedSchema):
+class DoneResponse(DescribedSchema):
     """One call as it was carried out. `allowed_by` is `approval:<id>`, `plan:<step>`, `rule:<id>` or `default`; null if it needed no word."""
 
     call_id: str
@@ -24,7 +25,7 @@ class DoneShape(DescribedSchema):
     seconds: float | None
 
 
-class CheckShape(DescribedSchema):
+class CheckResponse(DescribedSchema):
     command: str
     ran: bool
     ok: bool | None = None
@@ -32,27 +33,27 @@ class CheckShape(DescribedSchema):
     call_id: str | None = None
 
 
-class StepAuditShape(DescribedSchema):
+class StepAuditResponse(DescribedSchema):
     """`status`: open, running, done, claimed (only the model says so), failed or skipped.
     `untouched` are the files it names that no call touched."""
 
     id: str
     intended: Json
-    done: list[DoneShape]
+    done: list[DoneResponse]
     status: str
-    check: CheckShape | None
+    check: CheckResponse | None
     untouched: list[str]
     seconds: float
 
 
-class BudgetShape(DescribedSchema):
+class BudgetResponse(DescribedSchema):
     calls: int | None = None
     seconds: float | None = None
     tokens: int | None = None
     cost: float | None = None
 
 
-class SpentShape(DescribedSchema):
+class SpentResponse(DescribedSchema):
     """`calls` are changes and commands that the plan names; `cost` in US dollars, null where a model has no price."""
 
     calls: int
@@ -61,7 +62,7 @@ class SpentShape(DescribedSchema):
     cost: float | None
 
 
-class ComparedPlanShape(DescribedSchema):
+class ComparedPlanResponse(DescribedSchema):
     """`status`: approved, done or blocked; `state` is how its turn stands.
     `unplanned` changed something for no step; `also_read` counts what was only read for none. `budget` is what was approved."""
 
@@ -72,18 +73,19 @@ class ComparedPlanShape(DescribedSchema):
     status: str
     state: str
     seconds: float
-    budget: BudgetShape | None
-    spent: SpentShape
-    steps: list[StepAuditShape]
-    unplanned: list[DoneShape]
+    budget: BudgetResponse | None
+    spent: SpentResponse
+    evidence: EvidenceResponse | None = Field(description="What the end of its newest turn is worth.")
+    steps: list[StepAuditResponse]
+    unplanned: list[DoneResponse]
     also_read: int
 
 
-class PlanAuditShape(DescribedSchema):
-    plans: list[ComparedPlanShape]
+class PlanAuditResponse(DescribedSchema):
+    plans: list[ComparedPlanResponse]
 
 
-class AuditFindingShape(DescribedSchema):
+class AuditFindingResponse(DescribedSchema):
     what: str = Field(description="`chat <id>`, or the heads of all chats.")
     holds: bool
     seq: int | None = Field(description="The first record at which the chain is broken.")
@@ -94,7 +96,7 @@ class AuditVerified(DescribedSchema):
     """What a check of the audit chains found. It vouches for the records that it read, and for no others."""
 
     chains: int = Field(description="How many were verified: one for each chat, and the heads of all.")
-    broken: list[AuditFindingShape]
+    broken: list[AuditFindingResponse]
     full: bool = Field(description="Whether this check read every record.")
     checked: int = Field(description="How many records this check read.")
     earlier: int = Field(description="How many older records were read by earlier checks, and not by this one.")

@@ -29,7 +29,7 @@ def _model_of(shape: type[DescribedSchema]) -> type[BaseModel]:
         return DescribedModel
     parents = tuple(_model_of(base) for base in shape.__bases__)
     written = {name: it for name, it in vars(shape).items() if name not in ("__dict__", "__weakref__")}
-    return new_class(shape.__name__, parents, exec_body=lambda own: own.update(written))
+    return new_class(shape.__name__, parents, exec_body=lambda namespace: namespace.update(written))
 
 
 class Schema(DescribedSchema):

@@ -2,14 +2,15 @@
 
 from typing import Literal
 
-from pydantic import Field
+from pydantic import Field, JsonValue
 
 from anycowork.api.schemas.base import DescribedSchema, Schema
 from anycowork.domain.chats import Autonomy, ChatState
 from anycowork.domain.messages import Json, MessageType, Speaker
+from anycowork.domain.tools import ToolKind
 
 
-class ChatConfigShape(Schema):
+class ChatConfigResponse(Schema):
     model_id: str | None
     mode: str = Field(description="The role by its older name: plan, act, or the role itself.")
     system_prompt_id: str | None
@@ -17,11 +18,11 @@ class ChatConfigShape(Schema):
     autonomy: Autonomy = Field(description="How much passes without asking; a person chooses it.")
 
 
-class ChatShape(Schema):
+class ChatResponse(Schema):
     id: str
     title: str
     workspace: str
-    config: ChatConfigShape
+    config: ChatConfigResponse
     state: ChatState
     last_seq: int
     pinned: bool
@@ -38,7 +39,7 @@ class WaitingFor(DescribedSchema):
     question: str | None
 
 
-class ContinuationShape(DescribedSchema):
+class ContinuationResponse(DescribedSchema):
     """Why the last turn stopped, where `POST …/continue` takes it up again."""
 
     turn_id: str
@@ -47,20 +48,20 @@ class ContinuationShape(DescribedSchema):
     message: str
 
 
-class OpenChat(ChatShape):
+class OpenChat(ChatResponse):
     waiting_for: WaitingFor
-    queue: list["QueuedMessageShape"] = Field(
+    queue: list["QueuedMessageResponse"] = Field(
         description="What was written while the agent works, and is not sent yet."
     )
-    continuable: ContinuationShape | None = Field(description="There if the last turn can be continued.")
+    continuable: ContinuationResponse | None = Field(description="There if the last turn can be continued.")
 
 
 class ChatList(DescribedSchema):
-    contexts: list[ChatShape]
+    contexts: list[ChatResponse]
     next: str | None
 
 
-class MessageShape(Schema):
+class MessageResponse(Schema):
     id: str
     role: Speaker
     message_type: MessageType
@@ -71,40 +72,45 @@ class MessageShape(Schema):
     job_id: str | None
     task_id: str | None
     created_at: str
+    origins: list[str] = Field(
+        [],
+        description="Where its text came from: person, workspace, git:<remote>, model, web:<host>, mcp:<server>, delegate:<name>, "
+        "attachment:<hash>, import.",
+    )
 
 
 class MessageList(DescribedSchema):
-    messages: list[MessageShape]
+    messages: list[MessageResponse]
     last_seq: int
     next: str | None
 
 
-class PdfTextShape(DescribedSchema):
+class PdfTextResponse(DescribedSchema):
     name: str
     content: str
     pages: int
 
 
-class SentShape(DescribedSchema):
+class SentResponse(DescribedSchema):
     message_id: str | None = Field(None, description="Not there if the message was queued.")
     turn_id: str | None = Field(None, description="Not there if the message was queued.")
     queued_id: str | None = Field(None, description="There if the message was queued: the agent works.")
     run_id: str | None = Field(None, description="There if the message ran a workflow.")
 
 
-class QueuedMessageShape(DescribedSchema):
+class QueuedMessageResponse(DescribedSchema):
     id: str
     content: str
     steer: bool = Field(description="The running turn takes it between two steps.")
     created_at: str
 
 
-class QueueShape(DescribedSchema):
-    queue: list[QueuedMessageShape]
+class QueueResponse(DescribedSchema):
+    queue: list[QueuedMessageResponse]
 
 
-class ChangedQueuedShape(DescribedSchema):
-    queued: QueuedMessageShape | None = Field(None, description="Not there if it was sent.")
+class ChangedQueuedResponse(DescribedSchema):
+    queued: QueuedMessageResponse | None = Field(None, description="Not there if it was sent.")
     message_id: str | None = None
     turn_id: str | None = None
     run_id: str | None = None
@@ -114,7 +120,7 @@ class TurnStarted(DescribedSchema):
     turn_id: str
 
 
-class CompactedShape(DescribedSchema):
+class CompactedResponse(DescribedSchema):
     message_id: str = Field(description="The message that the model is shown instead.")
     messages: int = Field(description="How many it stands for. They stay stored and shown.")
 
@@ -124,7 +130,7 @@ class PlanStarted(DescribedSchema):
     job_id: str | None = Field(default=None, description="With run: job.")
 
 
-class SwitchedShape(DescribedSchema):
+class SwitchedResponse(DescribedSchema):
     id: str
     old_role: str
     new_role: str
@@ -136,3 +142,54 @@ class Stopped(DescribedSchema):
 
 class ProposedPlan(DescribedSchema):
     message_id: str
+
+
+class ToolDisplayResponse(DescribedSchema):
+    kind: ToolKind = Field(
+        description="What the tool does, in one word. A client treats a word it does not know as 'other'."
+    )
+    subject: list[str] = Field(description="The parameters that say what a call is about, in the order they are shown.")
+    target: list[str] = Field(description="The parameters that rules match.")
+    example: dict[str, JsonValue] = Field(description="The parameters of a complete call.")
+
+
+class SnippetPartResponse(DescribedSchema):
+    text: str
+    match: bool
+
+
+class SearchResultResponse(DescribedSchema):
+    context_id: str
+    message_id: str
+    title: str = Field(description="The chat's title.")
+    role: Speaker
+    snippet: str
+    parts: list[SnippetPartResponse] = Field(description="The snippet again, with the words that match marked.")
+    created_at: str
+
+
+class SearchResults(DescribedSchema):
+    results: list[SearchResultResponse]
+    next: str | None
+
+
+class RunningCommandResponse(DescribedSchema):
+    id: str
+    command: str
+    started_at: str
+    output: str = Field(
+        description="What it printed so far, as it came. Further text comes as `text-delta` with this id as `call_id`."
+    )
+
+
+class PersonCommandsResponse(DescribedSchema):
+    reason: str | None = Field(description="Why people run no commands on this server; null if they may.")
+    running: list[RunningCommandResponse] = Field(description="The commands that run in this chat now.")
+
+
+class StartedCommandResponse(DescribedSchema):
+    id: str = Field(description="The message with this id in `payload.person_command` and an `ended` tells its end.")
+
+
+class StoppedCommandResponse(DescribedSchema):
+    id: str

@@ -9,14 +9,14 @@ from anycowork.api.schemas.base import DescribedSchema
 _SHOWN = "The path with misleading and invisible characters written out, for the screen."
 
 
-class FoundPathShape(DescribedSchema):
+class FoundPathResponse(DescribedSchema):
     path: str
     shown: str = Field(description=_SHOWN)
     kind: Literal["file", "folder"]
 
 
-class FoundPathsShape(DescribedSchema):
-    results: list[FoundPathShape]
+class FoundPathsResponse(DescribedSchema):
+    results: list[FoundPathResponse]
     complete: bool = Field(description="False if the workspace has more files than were searched.")
 
 
@@ -28,7 +28,7 @@ _Changed = Literal["agent", "you", "both"]
 _Protected = Literal["key_file", "rule"]
 
 
-class FolderEntryShape(DescribedSchema):
+class FolderEntryResponse(DescribedSchema):
     path: str | None = Field(
         description="Null if no request can name it: its name is not text, or has control characters."
     )
@@ -42,14 +42,14 @@ class FolderEntryShape(DescribedSchema):
     protected: _Protected | None = Field(description=_PROTECTED)
 
 
-class FolderShape(DescribedSchema):
+class FolderResponse(DescribedSchema):
     path: str
-    entries: list[FolderEntryShape] = Field(description="Folders first, then by name.")
+    entries: list[FolderEntryResponse] = Field(description="Folders first, then by name.")
     total: int = Field(description="How many entries the folder has; `entries` is one page of them.")
     next: str | None = Field(description="Pass it as `cursor` to get the next page; null on the last one.")
 
 
-class FileShape(DescribedSchema):
+class FileResponse(DescribedSchema):
     path: str
     shown: str = Field(description=_SHOWN)
     kind: Literal["text", "partial", "image", "binary", "protected"] = Field(
@@ -68,17 +68,17 @@ class FileShape(DescribedSchema):
 _SNAPSHOT = "Restoring this snapshot takes the change back; null if nothing had to be changed."
 
 
-class SavedFileShape(DescribedSchema):
+class SavedFileResponse(DescribedSchema):
     path: str
     sha256: str
     snapshot: str | None = Field(description=_SNAPSHOT)
 
 
-class WrittenChangeShape(DescribedSchema):
+class WrittenChangeResponse(DescribedSchema):
     snapshot: str | None = Field(description=_SNAPSHOT)
 
 
-class NetChangeShape(DescribedSchema):
+class NetChangeResponse(DescribedSchema):
     path: str
     shown: str = Field(description=_SHOWN)
     status: Literal["added", "modified", "deleted"]
@@ -88,19 +88,38 @@ class NetChangeShape(DescribedSchema):
     protected: _Protected | None = Field(description=_PROTECTED)
     state: str = Field(description="Names both sides of the difference; send it with what is to be taken back.")
     diff: str | None = Field(description="A unified diff; null in lists, and for a protected file without `reveal`.")
+    ignored: bool = Field(description="Whether git ignores it, or its folder holds generated files.")
 
 
 class NetChangeList(DescribedSchema):
-    changes: list[NetChangeShape]
+    changes: list[NetChangeResponse]
     next: str | None = Field(description="Pass it as `after` to get the next page; null on the last one.")
 
 
-class FoundSymbolShape(DescribedSchema):
+class FoundSymbolResponse(DescribedSchema):
     name: str
     kind: str = Field(description="The keyword that defines it, such as class or def.")
     path: str
     line: int
 
 
-class FoundSymbolsShape(DescribedSchema):
-    results: list[FoundSymbolShape]
+class FoundSymbolsResponse(DescribedSchema):
+    results: list[FoundSymbolResponse]
+
+
+class MemoryChangeResponse(DescribedSchema):
+    """The file that remembers, its hash now (null: there is none), and how it would change."""
+
+    path: str
+    sha256: str | None
+    diff: str
+
+
+class RememberedResponse(SavedFileResponse):
+    trusted: bool
+
+
+class OriginsResponse(DescribedSchema):
+    origins: list[str] = Field(
+        description="person, workspace, git:<remote>, model, web:<host>, mcp:<server>, delegate:<name>, attachment:<hash>, import."
+    )

@@ -7,7 +7,7 @@ from pydantic import Field
 from anycowork.api.schemas.base import DescribedSchema
 
 
-class GitFileShape(DescribedSchema):
+class GitFileResponse(DescribedSchema):
     path: str
     shown: str = Field(description="The path for the screen: misleading characters are written out.")
     status: Literal["added", "modified", "deleted", "untracked", "conflicted"]
@@ -19,48 +19,57 @@ class GitFileShape(DescribedSchema):
     file_count_complete: bool = Field(description="False if the folder holds more files than were counted.")
 
 
-class GitStateShape(DescribedSchema):
+class GitIdentityResponse(DescribedSchema):
+    name: str = Field(description="Empty if git does not know it.")
+    email: str = Field(description="Empty if git does not know it.")
+
+
+class GitStateResponse(DescribedSchema):
     reason: str | None = Field(description="Why there is no repository that can be shown; null if there is one.")
     branch: str | None = Field(description="Null for a detached HEAD.")
     head: str | None = Field(description="The last commit; null before the first one.")
-    files: list[GitFileShape]
+    files: list[GitFileResponse]
     complete: bool = Field(description="False if more files changed than are listed.")
     proposed_message: str = Field(description="A message for a commit, made without a model.")
+    identity: GitIdentityResponse = Field(
+        description="Who commits: the repository's own name and address, else the person's."
+    )
+    hooks_not_run: list[str] = Field(description="Hooks that git itself would run at a commit; none is run here.")
 
 
-class GitDifferenceShape(DescribedSchema):
+class GitDifferenceResponse(DescribedSchema):
     diff: str | None = Field(description="Null for a protected file without `reveal`.")
 
 
-class CommitShape(DescribedSchema):
+class CommitResponse(DescribedSchema):
     commit: str
 
 
-class BranchShape(DescribedSchema):
+class BranchResponse(DescribedSchema):
     branch: str
 
 
-class GitCommitShape(DescribedSchema):
+class GitCommitResponse(DescribedSchema):
     id: str
     subject: str
     author: str
     created_at: str
 
 
-class PushTargetShape(DescribedSchema):
+class PushTargetResponse(DescribedSchema):
     remote: str
     address: str = Field(description="Without a password.")
     refused: str | None = Field(description="Why nothing is pushed there; null if it can be.")
-    commits: list[GitCommitShape]
+    commits: list[GitCommitResponse]
     complete: bool = Field(description="False if there are more commits than are listed.")
     new_branch: bool = Field(description="Whether the remote does not have the branch yet, as far as is known.")
 
 
-class PushOfferShape(DescribedSchema):
+class PushOfferResponse(DescribedSchema):
     branch: str | None = Field(description="Null for a detached HEAD.")
     head: str | None = Field(description="The last commit; null before the first one.")
-    remotes: list[PushTargetShape]
+    remotes: list[PushTargetResponse]
 
 
-class PushedShape(DescribedSchema):
+class PushedResponse(DescribedSchema):
     pushed: str = Field(description="The commit.")

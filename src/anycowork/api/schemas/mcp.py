@@ -7,7 +7,7 @@ from pydantic import Field
 from anycowork.api.schemas.base import DescribedSchema
 
 
-class McpToolShape(DescribedSchema):
+class McpToolResponse(DescribedSchema):
     """A tool as the server offers it. The model sees it as `<server>__<name>`."""
 
     name: str
@@ -18,7 +18,7 @@ class McpToolShape(DescribedSchema):
     )
 
 
-class McpServerShape(DescribedSchema):
+class McpServerResponse(DescribedSchema):
     name: str
     status: Literal["connecting", "ready", "failed", "disabled"]
     error: str | None = Field(default=None, description="Why it failed.")
@@ -41,23 +41,42 @@ class McpServerShape(DescribedSchema):
     sampling: bool = Field(
         description="Whether it may ask for prompts to be answered by the chat's model. A person agrees to each one."
     )
+    data_folder: bool = Field(description="Whether its program has a home folder of its own that is kept.")
+    data_bytes: int | None = Field(description="What its data folder holds; null if that cannot be counted.")
+    workspace_access: Literal["none", "read", "layer"] = Field(
+        description="What its program sees of a call's workspace: nothing, the files read-only, or a layer over them, whose changes are "
+        "checked, committed and undone like a command's."
+    )
     sign_in: Literal["none", "needed", "open", "done"] = Field(
         description="Whether a remote server wants somebody to log in, somebody is about to, or has done so."
     )
     problems: list[str] = Field(description="Which of its tools are not offered, and why.")
     log: list[str] = Field(description="The last lines that it printed.")
-    tools: list[McpToolShape]
+    refused_hosts: list[str] = Field(
+        description="Hosts that its program wanted to reach since it started, and that `network` does not name."
+    )
+    tools: list[McpToolResponse]
     resources: int = Field(description="How many resources it offers.")
     prompts: list[str] = Field(description="The prompts that it offers; each is a workflow, `<server>__<prompt>`.")
 
 
-class McpSignInShape(DescribedSchema):
+class McpDataFolderResponse(DescribedSchema):
+    name: str = Field(description="The name of the server that it belongs to.")
+    bytes: int | None = Field(description="What it holds; null if that cannot be counted.")
+    has_server: bool = Field(description="False: the server was removed, and this was kept.")
+
+
+class McpDataFolderList(DescribedSchema):
+    data_folders: list[McpDataFolderResponse]
+
+
+class McpSignInResponse(DescribedSchema):
     address: str = Field(
         description="The page at which a person logs in. Their browser then comes back to this server."
     )
 
 
-class McpResourceShape(DescribedSchema):
+class McpResourceResponse(DescribedSchema):
     server: str
     uri: str
     name: str
@@ -67,8 +86,8 @@ class McpResourceShape(DescribedSchema):
 
 
 class McpResourceList(DescribedSchema):
-    resources: list[McpResourceShape]
+    resources: list[McpResourceResponse]
 
 
 class McpServerList(DescribedSchema):
-    servers: list[McpServerShape]
+    servers: list[McpServerResponse]

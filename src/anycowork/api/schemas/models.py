@@ -7,12 +7,36 @@ from pydantic import Field
 from anycowork.api.schemas.base import DescribedSchema
 
 
-class ProviderShape(DescribedSchema):
+class ModelPriceResponse(DescribedSchema):
+    input: float = Field(description="US dollars per million tokens.")
+    output: float
+    cached: float | None = Field(description="Of prompt tokens that the server had cached; null: the full price.")
+
+
+class ModelSettingsResponse(DescribedSchema):
+    """null: what is known of the model holds."""
+
+    images: bool | None
+    calling: Literal["text", "schema", "native"] | None
+    context_tokens: int | None
+    price: ModelPriceResponse | None
+
+
+class ProviderResponse(DescribedSchema):
     name: str
     kind: str
     base_url: str | None
     models: list[str]
-    images: list[str] = Field(description="Those of its models that can be shown images.")
+    images: list[str] = Field(
+        description="Those of its models that can be shown images, or may be: then they are tried."
+    )
+    no_images: list[str] = Field(description="Models that cannot be shown images, of those that were named or tried.")
+    tries_images: bool = Field(description="Whether a model of which nothing is known is shown images.")
+    calling: Literal["text", "schema", "native"] = Field(
+        description="How its models call tools unless one is set otherwise."
+    )
+    model_settings: dict[str, ModelSettingsResponse] = Field(description="What a person set for single models.")
+    changeable: bool = Field(description="Whether it was connected here, and can be changed and removed.")
     default: bool
     default_model: str | None = Field(
         description="The model that it is asked for where none is named, if it is the default."
@@ -23,7 +47,7 @@ class ProviderShape(DescribedSchema):
     detail: str | None = Field(description="What the status does not tell, such as why its certificate is not trusted.")
 
 
-class PresetShape(DescribedSchema):
+class PresetResponse(DescribedSchema):
     name: str
     title: str
     kind: str
@@ -33,8 +57,8 @@ class PresetShape(DescribedSchema):
 
 
 class ProviderList(DescribedSchema):
-    providers: list[ProviderShape]
-    presets: list[PresetShape]
+    providers: list[ProviderResponse]
+    presets: list[PresetResponse]
 
 
 class TestResult(DescribedSchema):
@@ -45,23 +69,21 @@ class TestResult(DescribedSchema):
     models: list[str]
 
 
-class ModelPriceShape(DescribedSchema):
-    input: float = Field(description="US dollars per million tokens.")
-    output: float
-    cached: float | None = Field(description="Of prompt tokens that the server had cached; null: the full price.")
-
-
-class ModelFactsShape(DescribedSchema):
+class ModelFactsResponse(DescribedSchema):
     context_tokens: int | None = Field(description="null: unknown.")
-    price: ModelPriceShape | None = Field(description="null: unknown.")
+    price: ModelPriceResponse | None = Field(description="null: unknown.")
+    images: bool | None = Field(description="Whether it accepts images. null: unknown, so they are tried.")
+    native_calls: bool | None = Field(
+        description="Whether it calls tools through its server's own interface. null: unknown."
+    )
 
 
 class ModelNames(DescribedSchema):
     models: list[str]
-    facts: dict[str, ModelFactsShape] = Field(description="Of the models of which something is known.")
+    facts: dict[str, ModelFactsResponse] = Field(description="Of the models of which something is known.")
 
 
-class LocalModelShape(DescribedSchema):
+class LocalModelResponse(DescribedSchema):
     name: str
     title: str
     state: Literal["absent", "pulling", "ready", "failed"]
@@ -83,4 +105,4 @@ class LocalEngine(DescribedSchema):
 
 class LocalModelList(DescribedSchema):
     engine: LocalEngine
-    models: list[LocalModelShape]
+    models: list[LocalModelResponse]

@@ -7,7 +7,7 @@ from anycowork.domain.people import AccessLevel
 from anycowork.domain.people_changes import PeopleChangeType
 
 
-class PersonShape(DescribedSchema):
+class PersonResponse(DescribedSchema):
     id: str = Field(description="`owner` for the owner of the server.")
     name: str
     access: AccessLevel
@@ -16,10 +16,10 @@ class PersonShape(DescribedSchema):
 
 
 class PeopleList(DescribedSchema):
-    people: list[PersonShape]
+    people: list[PersonResponse]
 
 
-class PersonWithToken(PersonShape):
+class PersonWithToken(PersonResponse):
     token: str = Field(description="Shown this once; only its digest is stored.")
 
 
@@ -32,7 +32,7 @@ class ChangedPerson(NamedAccess):
     id: str
 
 
-class PeopleChangeShape(DescribedSchema):
+class PeopleChangeResponse(DescribedSchema):
     seq: int
     type: PeopleChangeType
     at: str
@@ -43,14 +43,67 @@ class PeopleChangeShape(DescribedSchema):
 
 
 class PeopleChangeList(DescribedSchema):
-    changes: list[PeopleChangeShape]
+    changes: list[PeopleChangeResponse]
     next: int | None = Field(description="`before` of the next page; null on the last one.")
 
 
-class SignedInShape(DescribedSchema):
+class SignedInResponse(DescribedSchema):
     id: str
     name: str = Field(description="The person's name, or the program's that acts for them.")
     access: AccessLevel
     owner: bool
     scopes: list[str] = Field(description="What may be done: read, send, decide, manage, passthrough.")
+    confirmed: bool = Field(
+        description="Not after a sign-in with a link alone: it manages nothing until it is confirmed."
+    )
     shared: bool = Field(description="Whether this server has had people besides its owner.")
+
+
+class SessionResponse(DescribedSchema):
+    page_key: str = Field(
+        description="Sent as X-AnyCowork-Page-Key with every request that uses the cookie. Kept by the page in its origin's storage."
+    )
+
+
+class CodeResponse(DescribedSchema):
+    code: str = Field(description="Works once.")
+    confirmation: str = Field(description="Six digits. With them the session may manage settings, keys and people.")
+    expires_in: int = Field(description="Seconds.")
+
+
+class KeyLimitsResponse(DescribedSchema):
+    """null: no such limit. A day is a day of UTC."""
+
+    requests_per_minute: int | None
+    tokens_per_day: int | None
+    spend_per_day: float | None = Field(description="US dollars, by the prices that the providers' entries name.")
+
+
+class KeyUsageResponse(DescribedSchema):
+    requests: int
+    prompt_tokens: int
+    completion_tokens: int
+    cached_tokens: int = Field(description="Part of prompt_tokens.")
+    reasoning_tokens: int = Field(description="Part of completion_tokens.")
+    spend: float = Field(description="US dollars.")
+    estimated: float = Field(description="The share of the tokens, 0 to 1, that is an estimate: no usage was reported.")
+    unpriced_requests: int = Field(description="Counted in tokens only: no price is known.")
+
+
+class KeyResponse(DescribedSchema):
+    id: str
+    name: str
+    created_at: str
+    limits: KeyLimitsResponse
+    today: KeyUsageResponse
+    total: KeyUsageResponse
+    last_used_at: str | None
+    hint: str | None = Field(description="What to do for its limits to hold; null if they do.")
+
+
+class KeyList(DescribedSchema):
+    keys: list[KeyResponse]
+
+
+class NewKey(KeyResponse):
+    key: str = Field(description="Shown this once; only its hash is stored.")

@@ -8,7 +8,7 @@ from anycowork.api.schemas.base import DescribedSchema
 from anycowork.domain.roles import OutputFormat, Permission
 
 
-class RoleShape(DescribedSchema):
+class RoleResponse(DescribedSchema):
     name: str
     colour: str
     icon: str
@@ -20,10 +20,10 @@ class RoleShape(DescribedSchema):
 
 
 class RoleList(DescribedSchema):
-    roles: list[RoleShape]
+    roles: list[RoleResponse]
 
 
-class RolePage(RoleShape):
+class RolePage(RoleResponse):
     prompt: str = Field(description="What an agent in this role is told.")
 
 
@@ -36,7 +36,7 @@ class RoleCheck(DescribedSchema):
     faults: list[RoleFault] = Field(description="Empty: it can be saved.")
 
 
-class SystemPromptShape(DescribedSchema):
+class SystemPromptResponse(DescribedSchema):
     id: str
     name: str
     content: str
@@ -47,10 +47,10 @@ class SystemPromptShape(DescribedSchema):
 
 
 class SystemPromptList(DescribedSchema):
-    system_prompts: list[SystemPromptShape]
+    system_prompts: list[SystemPromptResponse]
 
 
-class EnhancedShape(DescribedSchema):
+class EnhancedResponse(DescribedSchema):
     id: str
     content: str
     enhanced: Literal[True]

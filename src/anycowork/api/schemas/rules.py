@@ -8,10 +8,11 @@ from anycowork.api.schemas.base import DescribedSchema, Schema
 from anycowork.domain.approvals import Decision, Risk
 from anycowork.domain.disclosure import ItemKind
 from anycowork.domain.messages import Json
+from anycowork.domain.origins import SinkKind
 from anycowork.domain.rules import Effect, RuleScope
 
 
-class DisclosedItemShape(DescribedSchema):
+class DisclosedItemResponse(DescribedSchema):
     kind: ItemKind
     text: str
     detail: str = Field("", description="Which parameter, kind of change or part of a budget; the resource of a tool.")
@@ -19,15 +20,27 @@ class DisclosedItemShape(DescribedSchema):
     control: bool = Field(False, description="A file that editors, CI machines or agents take orders from.")
 
 
-class DisclosureShape(DescribedSchema):
+class DisclosureResponse(DescribedSchema):
     """What a decision grants. Every text is escaped already: characters that a person would not see are written out."""
 
     hash: str = Field(description="Send it back as `disclosure` with the decision.")
     total: int = Field(description="How many items there are; those not here are read with `after`.")
-    items: list[DisclosedItemShape]
+    items: list[DisclosedItemResponse]
 
 
-class ApprovalShape(Schema):
+class SinkResponse(DescribedSchema):
+    kind: SinkKind
+    subject: str = Field(description="A host, a server's tool, a path, an agent or a command.")
+
+
+class EndorsementResponse(DescribedSchema):
+    origins: list[str] = Field(description="What the agent has read that nobody vouched for.")
+    passage: str = Field(description="What one of them said, for people to read; hidden characters are written out.")
+    sink: SinkResponse = Field(description="Where the call has consequences outside the sandbox.")
+    sinks: list[SinkResponse] = Field(description="All of them.")
+
+
+class ApprovalResponse(Schema):
     id: str
     batch_id: str
     tool_call_id: str
@@ -46,26 +59,32 @@ class ApprovalShape(Schema):
     held: bool = Field(
         description="Whether the command has run, and its changes, as `diff` shows them, wait for the answer."
     )
-    disclosure: DisclosureShape = Field(description="What allowing it grants: show all of it before asking for a yes.")
+    disclosure: DisclosureResponse = Field(
+        description="What allowing it grants: show all of it before asking for a yes."
+    )
     job_id: str | None
     task_id: str | None
     created_at: str
+    endorsement: EndorsementResponse | None = Field(
+        None,
+        description="What the person vouches for by allowing it: `allow_once` for this call, `allow_session` and `allow_always` as a rule.",
+    )
 
 
-class DecidedCallShape(DescribedSchema):
+class DecidedCallResponse(DescribedSchema):
     tool_call_id: str
     state: Literal["allowed", "denied"]
     decided_by: str | None = Field(None, description="The name of who decided; null for the owner.")
 
 
 class ApprovalList(DescribedSchema):
-    approvals: list[ApprovalShape]
-    decided: list[DecidedCallShape] = Field(
+    approvals: list[ApprovalResponse]
+    decided: list[DecidedCallResponse] = Field(
         description="What was decided of calls whose batch still waits for other decisions."
     )
 
 
-class RuleShape(DescribedSchema):
+class RuleResponse(DescribedSchema):
     id: str
     tool: str
     resource: str
@@ -76,23 +95,25 @@ class RuleShape(DescribedSchema):
     expires_at: str | None
     created_by: str
     created_at: str
+    origin: str | None = Field(None, description="Of an endorsement: what the agent may have read.")
+    sink: SinkResponse | None = Field(None, description="Of an endorsement: what its calls may then reach.")
 
 
 class RuleList(DescribedSchema):
-    rules: list[RuleShape]
+    rules: list[RuleResponse]
 
 
-class WrittenRule(RuleShape):
+class WrittenRule(RuleResponse):
     warnings: list[str] = Field(description="What to know about it: that it matches everything, say.")
 
 
-class ExplainedShape(DescribedSchema):
+class ExplainedResponse(DescribedSchema):
     effect: Effect
-    rule: RuleShape | None = Field(description="None where no rule spoke.")
+    rule: RuleResponse | None = Field(description="None where no rule spoke.")
     why: str
 
 
-class ForeseenShape(DescribedSchema):
+class ForeseenResponse(DescribedSchema):
     id: str
     tool: str
     resource: str
@@ -100,21 +121,21 @@ class ForeseenShape(DescribedSchema):
     would: Effect = Field(description="With this rule added.")
 
 
-class PreviewShape(DescribedSchema):
-    calls: list[ForeseenShape] = Field(description="Newest first, at most 100.")
+class PreviewResponse(DescribedSchema):
+    calls: list[ForeseenResponse] = Field(description="Newest first, at most 100.")
     matched: int
     looked_at: int
     warnings: list[str]
 
 
-class DecidedShape(DescribedSchema):
+class DecidedResponse(DescribedSchema):
     id: str
     decision: Decision
-    rule: RuleShape | None = Field(None, description="The standing rule that the decision made.")
-    rules: list[RuleShape] = Field(
+    rule: RuleResponse | None = Field(None, description="The standing rule that the decision made.")
+    rules: list[RuleResponse] = Field(
         [], description="All of them: for a call with network also those about where it goes."
     )
 
 
 class DecidedList(DescribedSchema):
-    approvals: list[DecidedShape]
+    approvals: list[DecidedResponse]

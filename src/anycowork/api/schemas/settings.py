@@ -7,7 +7,7 @@ from pydantic import Field
 from anycowork.api.schemas.base import DescribedSchema, Schema
 
 
-class SandboxShape(DescribedSchema):
+class SandboxResponse(DescribedSchema):
     level: Literal["full", "landlock", "none"]
     layer: Literal["overlay", "copy"] | None = Field(
         description="What commands write into: a layer over the workspace, or a private copy of it."
@@ -27,7 +27,7 @@ class SandboxShape(DescribedSchema):
     )
 
 
-class PluginShape(DescribedSchema):
+class PluginResponse(DescribedSchema):
     name: str = Field(description="As the setting 'plugins' names it.")
     version: str | None = Field(description="null: it is not installed.")
     on: bool
@@ -35,9 +35,35 @@ class PluginShape(DescribedSchema):
     problems: list[str] = Field(description="Why it, or some of its tools, cannot be used.")
 
 
-class SettingsShape(Schema):
+class SettingsResponse(Schema):
     """Every setting by its name; of secrets only whether they are set. What holds commands and which plugins there are is found, not set."""
 
     token_set: bool
-    sandbox: SandboxShape
-    plugins_found: list[PluginShape]
+    sandbox: SandboxResponse
+    plugins_found: list[PluginResponse]
+
+
+class SearchEngineResponse(Schema):
+    """`kind` is null if no engine is configured."""
+
+    kind: str | None
+    base_url: str | None
+    key_set: bool
+
+
+class ShareResponse(DescribedSchema):
+    name: str
+    bytes: int | None = Field(description="null where it cannot be told.")
+    most: int | None = Field(description="Its bound; null for what grows with use.")
+    setting: str | None = Field(description="The setting that is its bound.")
+
+
+class AboutResponse(DescribedSchema):
+    version: str
+    python: str
+    data_dir: str
+    licence: str
+
+
+class StorageResponse(DescribedSchema):
+    storage: list[ShareResponse]

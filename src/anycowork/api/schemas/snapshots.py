@@ -7,7 +7,7 @@ from pydantic import Field
 from anycowork.api.schemas.base import DescribedSchema, Schema
 
 
-class SnapshotShape(Schema):
+class SnapshotResponse(Schema):
     id: str
     created_at: str
     moment: Literal["before", "after"]
@@ -22,23 +22,24 @@ class SnapshotShape(Schema):
     restores: str | None = Field(description="The snapshot that was gone back to, if this was a restore.")
     by_person: bool = Field(description="A person made this change, by hand or by going back.")
     pruned: bool = Field(description="Its content made room for newer ones: it cannot be restored any more.")
+    origins: list[str] = Field([], description="Where what the change wrote came from; empty for a person's change.")
 
 
 class SnapshotList(DescribedSchema):
-    snapshots: list[SnapshotShape]
+    snapshots: list[SnapshotResponse]
     next: str | None
 
 
-class FileDifferenceShape(DescribedSchema):
+class FileDifferenceResponse(DescribedSchema):
     path: str
     status: Literal["added", "modified", "deleted", "renamed"]
     additions: int
     deletions: int
 
 
-class DifferenceShape(DescribedSchema):
+class DifferenceResponse(DescribedSchema):
     diff: str
-    files: list[FileDifferenceShape]
+    files: list[FileDifferenceResponse]
     total: int = Field(description="How many files changed; `files` is one page of them.")
     next: str | None = Field(description="Pass it as `after` to get the next page; null on the last one.")
 
@@ -50,7 +51,7 @@ class RestoredCounts(Schema):
     unkept: int
 
 
-class RestoredShape(DescribedSchema):
+class RestoredResponse(DescribedSchema):
     restored: list[str] = Field(description="The first 1,000; `counts` has their number.")
     deleted: list[str]
     counts: RestoredCounts
@@ -65,4 +66,4 @@ class RestoredShape(DescribedSchema):
     )
     undo_snapshot: str | None = Field(description="Restoring this one takes the restore back; null for a dry run.")
     diff: str | None
-    files: list[FileDifferenceShape]
+    files: list[FileDifferenceResponse]

@@ -6,7 +6,7 @@ from anycowork.api.schemas.base import DescribedSchema
 from anycowork.domain.usage import UsageGroup
 
 
-class UsageCountsShape(DescribedSchema):
+class UsageCountsResponse(DescribedSchema):
     requests: int
     reserved: int = Field(description="Set aside for requests that never told what they used; it counts as spent.")
     prompt: int
@@ -17,29 +17,29 @@ class UsageCountsShape(DescribedSchema):
     cost: float | None = Field(description="US dollars by the known prices; null where none is known.")
 
 
-class ModelUsageShape(UsageCountsShape):
+class ModelUsageResponse(UsageCountsResponse):
     model: str
 
 
-class UsageSumShape(UsageCountsShape):
+class UsageSumResponse(UsageCountsResponse):
     unpriced_requests: int = Field(description="Requests whose price is not known: `cost` leaves them out.")
 
 
-class UsageRowShape(UsageSumShape):
+class UsageRowResponse(UsageSumResponse):
     key: str = Field(description="The id of the chat or job, the name of the role or model, or the day (UTC).")
 
 
-class UsageReportShape(DescribedSchema):
+class UsageReportResponse(DescribedSchema):
     by: UsageGroup
     since: str
     until: str
-    rows: list[UsageRowShape] = Field(description="Most tokens first; days newest first.")
+    rows: list[UsageRowResponse] = Field(description="Most tokens first; days newest first.")
     groups: int = Field(description="How many there are, beyond the limit too.")
-    total: UsageSumShape
+    total: UsageSumResponse
 
 
-class ChatUsageShape(DescribedSchema):
-    models: list[ModelUsageShape]
+class ChatUsageResponse(DescribedSchema):
+    models: list[ModelUsageResponse]
     window: int = Field(description="Tokens that the newest request filled.")
     context_tokens: int | None = Field(description="How many the chat's model can be shown; null if it is gone.")
     context_known: bool = Field(description="False: nobody named the size, and it is assumed.")

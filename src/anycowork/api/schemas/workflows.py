@@ -9,7 +9,7 @@ from anycowork.domain.roles import Permission
 from anycowork.domain.workflows import ParameterType, Source
 
 
-class ParameterShape(DescribedSchema):
+class ParameterResponse(DescribedSchema):
     name: str
     type: ParameterType
     description: str
@@ -18,18 +18,18 @@ class ParameterShape(DescribedSchema):
     choices: list[str | int | float | bool] | None = None
 
 
-class WorkflowStepShape(DescribedSchema):
+class WorkflowStepResponse(DescribedSchema):
     title: str
     kind: Literal["prompt", "tool", "ask", "changes", "workflow"]
 
 
-class WorkflowShape(DescribedSchema):
+class WorkflowResponse(DescribedSchema):
     name: str
     description: str
     category: str
-    parameters: list[ParameterShape]
+    parameters: list[ParameterResponse]
     needs: list[Permission] = Field(description="What the chat's role must grant; a run may do no more than this.")
-    steps: list[WorkflowStepShape]
+    steps: list[WorkflowStepResponse]
     about: str = Field(description="What its author says of it, in Markdown.")
     usage: str = Field(description="How it is typed in a chat.")
     source: Source
@@ -38,7 +38,7 @@ class WorkflowShape(DescribedSchema):
     sha256: str
 
 
-class FileFaultShape(DescribedSchema):
+class FileFaultResponse(DescribedSchema):
     source: Source
     path: str
     line: int | None
@@ -46,26 +46,26 @@ class FileFaultShape(DescribedSchema):
 
 
 class WorkflowList(DescribedSchema):
-    workflows: list[WorkflowShape]
-    faults: list[FileFaultShape] = Field(description="Files that give no workflow, with line and reason.")
+    workflows: list[WorkflowResponse]
+    faults: list[FileFaultResponse] = Field(description="Files that give no workflow, with line and reason.")
 
 
 class WorkflowCategory(DescribedSchema):
     name: str
-    workflows: list[WorkflowShape]
+    workflows: list[WorkflowResponse]
 
 
 class WorkflowCategories(DescribedSchema):
     categories: list[WorkflowCategory]
 
 
-class WorkflowPage(WorkflowShape):
+class WorkflowPage(WorkflowResponse):
     content: str = Field(description="The whole file.")
 
 
 class WorkflowCheck(DescribedSchema):
-    fault: FileFaultShape | None = Field(description="Why it cannot be saved; None if it can.")
-    workflow: WorkflowShape | None = Field(description="What it would be.")
+    fault: FileFaultResponse | None = Field(description="Why it cannot be saved; None if it can.")
+    workflow: WorkflowResponse | None = Field(description="What it would be.")
 
 
 class RunStarted(DescribedSchema):

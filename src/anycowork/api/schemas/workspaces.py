@@ -7,23 +7,33 @@ from pydantic import Field
 from anycowork.api.schemas.base import DescribedSchema, Schema
 
 
-class SuppliedShape(DescribedSchema):
+class SuppliedResponse(DescribedSchema):
     kind: Literal["workflow", "instructions"]
     path: str = Field(description="Inside the workspace.")
     sha256: str = Field(description="Of the content as it is now: what trust would hold for.")
     trusted: bool
 
 
-class WorkspaceShape(Schema):
+class WorkspaceResponse(Schema):
+    id: str | None = Field(description="By it the workspace is removed; null for a folder inside a registered one.")
     root: str
-    supplies: list[SuppliedShape] = Field(description="Files that are used once a person trusted their content.")
+    trusts_contents: bool = Field(
+        False,
+        description="Whether a person vouches for what lies in the folder. If not, what an agent reads there needs an endorsement "
+        "before it has consequences outside the sandbox.",
+    )
+    supplies: list[SuppliedResponse] = Field(description="Files that are used once a person trusted their content.")
 
 
 class WorkspaceList(DescribedSchema):
-    workspaces: list[WorkspaceShape]
+    workspaces: list[WorkspaceResponse]
 
 
-class InstructionsShape(DescribedSchema):
+class FolderList(DescribedSchema):
+    folders: list[str] = Field(description="Absolute paths, at most 50.")
+
+
+class InstructionsResponse(DescribedSchema):
     path: str = Field(description="Inside the folder.")
     sha256: str | None = Field(description="Of the content as it is now: what trust would hold for.")
     state: Literal["trusted", "untrusted", "changed", "unreadable"] = Field(
@@ -34,9 +44,9 @@ class InstructionsShape(DescribedSchema):
 
 
 class InstructionsPage(DescribedSchema):
-    instructions: InstructionsShape | None = Field(description="Null if the folder has no such file.")
+    instructions: InstructionsResponse | None = Field(description="Null if the folder has no such file.")
 
 
-class WorktreeShape(DescribedSchema):
+class WorktreeResponse(DescribedSchema):
     root: str
     branch: str

@@ -21,63 +21,63 @@ _SET_PIPEFAIL = frozenset({"-o", "-eo", "-uo", "-euo", "-exo", "-euxo", "+o"})
 _CONVERSION_PARTS = frozenset("0123456789.*#+- 'hlLjzt")
 
 
-def require_plain_builtin(name: str, words: Sequence[Word]) -> None:
+def require_plain_builtin(name: str, argv: Sequence[Word]) -> None:
     """Check the arguments of a builtin. Raises: Unanalyzable unless all of them are data."""
     if name not in BUILTINS or name == "command":
         return
     check = _CHECKS.get(name)
     if check is None:
         raise Unanalyzable(f"'{name}' changes what other words mean, or can run what its words say")
-    if not check(words[1:]):
+    if not check(argv[1:]):
         raise Unanalyzable(f"'{name}' is used in a way in which it can run what its words say")
 
 
-def _any_words(_words: Sequence[Word]) -> bool:
+def _any_words(_args: Sequence[Word]) -> bool:
     return True
 
 
-def _no_words(words: Sequence[Word]) -> bool:
-    return not words
+def _no_words(args: Sequence[Word]) -> bool:
+    return not args
 
 
-def _is_test(words: Sequence[Word]) -> bool:
+def _is_test(args: Sequence[Word]) -> bool:
     """Accept `test OPERATOR word` and `test word OPERATOR word`, each also after `!`: the forms that evaluate no word."""
-    if words and words[0].certain and words[0].value == "!":
-        words = words[1:]
-    if not all(word.single for word in words):
+    if args and args[0].certain and args[0].value == "!":
+        args = args[1:]
+    if not all(word.single for word in args):
         return False
-    if len(words) == 2:
-        return words[0].certain and words[0].value in _UNARY
-    return len(words) == 3 and words[1].certain and words[1].value in _BINARY
+    if len(args) == 2:
+        return args[0].certain and args[0].value in _UNARY
+    return len(args) == 3 and args[1].certain and args[1].value in _BINARY
 
 
-def _is_bracket(words: Sequence[Word]) -> bool:
-    return bool(words) and words[-1].certain and words[-1].value == "]" and _is_test(words[:-1])
+def _is_bracket(args: Sequence[Word]) -> bool:
+    return bool(args) and args[-1].certain and args[-1].value == "]" and _is_test(args[:-1])
 
 
-def _is_printf(words: Sequence[Word]) -> bool:
+def _is_printf(args: Sequence[Word]) -> bool:
     """Accept printf without `-v` and `%n`, which set a variable."""
-    if words and words[0].certain and words[0].value == "--":
-        words = words[1:]
-    if not words or not words[0].certain or words[0].value.startswith("-"):
+    if args and args[0].certain and args[0].value == "--":
+        args = args[1:]
+    if not args or not args[0].certain or args[0].value.startswith("-"):
         return False
-    return not _sets_variable(words[0].value)
+    return not _sets_variable(args[0].value)
 
 
 def _sets_variable(form: str) -> bool:
-    at = form.find("%")
-    while at >= 0:
-        at += 1
-        while at < len(form) and form[at] in _CONVERSION_PARTS:
-            at += 1
-        if form[at : at + 1] == "n":
+    position = form.find("%")
+    while position >= 0:
+        position += 1
+        while position < len(form) and form[position] in _CONVERSION_PARTS:
+            position += 1
+        if form[position : position + 1] == "n":
             return True
-        at = form.find("%", at + (form[at : at + 1] == "%"))
+        position = form.find("%", position + (form[position : position + 1] == "%"))
     return False
 
 
-def _is_export(words: Sequence[Word]) -> bool:
-    return bool(words) and all(_is_assignment(word) for word in words)
+def _is_export(args: Sequence[Word]) -> bool:
+    return bool(args) and all(_is_assignment(word) for word in args)
 
 
 def _is_assignment(word: Word) -> bool:
@@ -87,25 +87,25 @@ def _is_assignment(word: Word) -> bool:
         return False
 
 
-def _is_set(words: Sequence[Word]) -> bool:
-    values = [word.value if word.certain else "" for word in words]
+def _is_set(args: Sequence[Word]) -> bool:
+    values = [word.value if word.certain else "" for word in args]
     if len(values) == 2:
         return values[0] in _SET_PIPEFAIL and values[1] == "pipefail"
     return len(values) == 1 and values[0] in _SET
 
 
-def _is_number(words: Sequence[Word]) -> bool:
-    return not words or (len(words) == 1 and words[0].certain and words[0].value.isascii() and words[0].value.isdigit())
+def _is_number(args: Sequence[Word]) -> bool:
+    return not args or (len(args) == 1 and args[0].certain and args[0].value.isascii() and args[0].value.isdigit())
 
 
-def _is_kill(words: Sequence[Word]) -> bool:
-    return all(word.certain and word.value.lstrip("-%").isalnum() for word in words)
+def _is_kill(args: Sequence[Word]) -> bool:
+    return all(word.certain and word.value.lstrip("-%").isalnum() for word in args)
 
 
 _CHECKS: dict[str, Callable[[Sequence[Word]], bool]] = {
     ":": _any_words,
     "[": _is_bracket,
-    "cd": lambda words: len(words) <= 1 and all(word.single for word in words),
+    "cd": lambda args: len(args) <= 1 and all(word.single for word in args),
     "echo": _any_words,
     "exit": _is_number,
     "export": _is_export,

@@ -39,7 +39,7 @@ class Redirection:
 class SimpleCommand:
     """A simple command. Its first `assigned` words set variables for it. `is_fed`: this command line chooses its input."""
 
-    words: tuple[Word, ...]
+    argv: tuple[Word, ...]
     assigned: int
     redirections: tuple[Redirection, ...]
     is_fed: bool
@@ -53,18 +53,18 @@ def read_commands(text: str) -> list[SimpleCommand]:
 @dataclass(slots=True)
 class _Reader:
     text: str
-    at: int = 0
+    position: int = 0
     here_document: str | None = None  # the name that ends it, from its `<<` to the end of that line
     commands: list[SimpleCommand] = field(default_factory=list)
 
     def read(self) -> list[SimpleCommand]:
         self._skip_lines()
-        while self.at < len(self.text):
+        while self.position < len(self.text):
             self._pipeline()
             self._blanks()
             if self._takes("&&") or self._takes("||"):
                 self._skip_lines()
-                if self.at >= len(self.text):
+                if self.position >= len(self.text):
                     raise Unanalyzable("it ends where another command must follow")
                 continue
             if self._takes(";") or self._next() in ("\n", ""):
@@ -78,20 +78,22 @@ class _Reader:
     def _pipeline(self) -> None:
         self._command(is_fed=False)
         self._blanks()
-        while self._next() == "|" and not self.text.startswith(("||", "|&"), self.at):
-            self.at += 1
+        while self._next() == "|" and not self.text.startswith(("||", "|&"), self.position):
+            self.position += 1
             self._skip_lines()
             self._command(is_fed=True)
             self._blanks()
 
     def _command(self, *, is_fed: bool) -> None:
-        words: list[WrittenWord] = []
+        argv: list[WrittenWord] = []
         redirections: list[Redirection] = []
         redirected = False
         while True:
             self._blanks()
             following = self._next()
-            if following in ("", "\n", ";", "|") or (following == "&" and not self.text.startswith("&>", self.at)):
+            if following in ("", "\n", ";", "|") or (
+                following == "&" and not self.text.startswith("&>", self.position)
+            ):
                 break
             if following in "<>&" or self._is_descriptor():
                 is_fed = self._redirection(redirections) or is_fed
@@ -101,41 +103,41 @@ class _Reader:
                 raise Unanalyzable(_NOT_READ[following])
             if redirected:
                 raise Unanalyzable("words of the command come after a redirection")
-            words.append(self._word())
-        self.commands.append(_simple_command(words, tuple(redirections), is_fed=is_fed))
+            argv.append(self._word())
+        self.commands.append(_simple_command(argv, tuple(redirections), is_fed=is_fed))
 
     def _word(self) -> WrittenWord:
-        found = read_word(self.text, self.at)
-        self.at = found.end
-        if found.end == len(self.text) or self.text[found.end] not in "<>(":
-            return found
-        if self.text[found.end] == "(" or "{" in found.written or found.written.isdigit():
+        word = read_word(self.text, self.position)
+        self.position = word.end
+        if word.end == len(self.text) or self.text[word.end] not in "<>(":
+            return word
+        if self.text[word.end] == "(" or "{" in word.written or word.written.isdigit():
             raise Unanalyzable("it is unclear where one of its words ends")
-        return found
+        return word
 
     # --- redirections
 
     def _is_descriptor(self) -> bool:
         """Whether a digit is directly before `<` or `>`; several digits are never read as one."""
-        digit, operator = self.text[self.at : self.at + 1], self.text[self.at + 1 : self.at + 2]
+        digit, operator = self.text[self.position : self.position + 1], self.text[self.position + 1 : self.position + 2]
         return digit in "0123456789" and operator != "" and operator in "<>"
 
-    def _redirection(self, found: list[Redirection]) -> bool:
+    def _redirection(self, redirections: list[Redirection]) -> bool:
         """Read one redirection; return whether it chooses the command's input."""
-        both = self._takes("&>>") or self._takes("&>")
-        descriptor = "" if both or self._next() in "<>" else self._next()
-        self.at += len(descriptor)
-        if not both and self._takes(">&"):
+        redirects_both = self._takes("&>>") or self._takes("&>")
+        descriptor = "" if redirects_both or self._next() in "<>" else self._next()
+        self.position += len(descriptor)
+        if not redirects_both and self._takes(">&"):
             self._duplicate()
             return False
-        if not both and self._takes("<<<"):
+        if not redirects_both and self._takes("<<<"):
             self._target()
             return True
-        if not both and self._takes("<<"):
+        if not redirects_both and self._takes("<<"):
             self._begin_here_document()
             return True
-        reads = not both and self._takes("<")
-        if not reads and not both and not self._takes(">>"):
+        reads = not redirects_both and self._takes("<")
+        if not reads and not redirects_both and not self._takes(">>"):
             self._takes(">")
         if self._next() in ("<", ">", "&", "|", "("):
             raise Unanalyzable("it redirects in a way that is not understood")
@@ -144,14 +146,17 @@ class _Reader:
             raise Unanalyzable("the file that it redirects to or from is known only when it runs")
         if target.value.startswith(_ODD_DEVICES):
             raise Unanalyzable("it redirects to or from something that is not a plain file")
-        found.append(Redirection(not reads, target))
+        redirections.append(Redirection(not reads, target))
         return reads
 
     def _duplicate(self) -> None:
         """`2>&1`."""
-        if self._next() not in ("0", "1", "2") or (self.text[self.at + 1 : self.at + 2] or " ") not in " \t\n;|":
+        if (
+            self._next() not in ("0", "1", "2")
+            or (self.text[self.position + 1 : self.position + 2] or " ") not in " \t\n;|"
+        ):
             raise Unanalyzable("it redirects in a way that is not understood")
-        self.at += 1
+        self.position += 1
 
     def _target(self) -> Word:
         self._blanks()
@@ -161,8 +166,8 @@ class _Reader:
 
     def _begin_here_document(self) -> None:
         quote = self._next()
-        close = self.text.find(quote, self.at + 1) if quote in ("'", '"') else -1
-        name = self.text[self.at + 1 : close] if close >= 0 else ""
+        close = self.text.find(quote, self.position + 1) if quote in ("'", '"') else -1
+        name = self.text[self.position + 1 : close] if close >= 0 else ""
         if not (name.isascii() and name.isidentifier()):
             raise Unanalyzable(
                 "its here-document is not marked with a quoted name, as in <<'EOF', so bash would compute its text"
@@ -171,55 +176,55 @@ class _Reader:
             raise Unanalyzable("its here-document is marked in an unusual way")
         if self.here_document is not None:
             raise Unanalyzable("two here-documents begin in one line")
-        self.here_document, self.at = name, close + 1
+        self.here_document, self.position = name, close + 1
 
     def _end_here_document(self) -> None:
         """Skip from the newline after its mark to the line that ends it."""
-        at = self.at
-        while at < len(self.text):
-            end = self.text.find("\n", at)
+        position = self.position
+        while position < len(self.text):
+            end = self.text.find("\n", position)
             end = len(self.text) if end < 0 else end
-            if self.text[at:end] == self.here_document:
-                self.at, self.here_document = min(end + 1, len(self.text)), None
+            if self.text[position:end] == self.here_document:
+                self.position, self.here_document = min(end + 1, len(self.text)), None
                 return
-            at = end + 1
+            position = end + 1
         raise Unanalyzable("its here-document does not end")
 
     # --- blanks, lines, signs
 
     def _next(self) -> str:
-        return self.text[self.at : self.at + 1]
+        return self.text[self.position : self.position + 1]
 
     def _takes(self, sign: str) -> bool:
-        if not self.text.startswith(sign, self.at):
+        if not self.text.startswith(sign, self.position):
             return False
-        self.at += len(sign)
+        self.position += len(sign)
         return True
 
     def _blanks(self) -> None:
         """Skip blanks, joined lines and comments; stop before a newline."""
-        start = self.at
+        start = self.position
         while (following := self._next()) in (" ", "\t") and following:
-            self.at += 1
-        if self._next() == "\\" and self.text.startswith("\\\n", self.at):
-            if self.at == start:
+            self.position += 1
+        if self._next() == "\\" and self.text.startswith("\\\n", self.position):
+            if self.position == start:
                 raise Unanalyzable("a backslash joins two lines without a blank before it")
             if self.here_document is not None:
                 raise Unanalyzable("a line is joined to the next one after the mark of a here-document")
-            self.at += 2
+            self.position += 2
             if self._next() == "#":
                 raise Unanalyzable("a comment follows a joined line")
             if self._next() in (" ", "\t", "\\"):
                 self._blanks_after_joined_line()
             return
         if self._next() == "#":
-            end = self.text.find("\n", self.at)
-            self.at = len(self.text) if end < 0 else end
+            end = self.text.find("\n", self.position)
+            self.position = len(self.text) if end < 0 else end
 
     def _blanks_after_joined_line(self) -> None:
         while (following := self._next()) in (" ", "\t") and following:
-            self.at += 1
-        if self._next() == "#" or (self._next() == "\\" and self.text.startswith("\\\n", self.at)):
+            self.position += 1
+        if self._next() == "#" or (self._next() == "\\" and self.text.startswith("\\\n", self.position)):
             raise Unanalyzable("a line is joined to an empty one or to a comment")
 
     def _skip_lines(self) -> None:
@@ -231,28 +236,28 @@ class _Reader:
             self._blanks()
 
 
-def _simple_command(words: list[WrittenWord], redirections: tuple[Redirection, ...], *, is_fed: bool) -> SimpleCommand:
-    if not words:
+def _simple_command(argv: list[WrittenWord], redirections: tuple[Redirection, ...], *, is_fed: bool) -> SimpleCommand:
+    if not argv:
         raise Unanalyzable("a command is missing")
     assigned = 0
-    while assigned < len(words) and assigned_name(words[assigned].written):
+    while assigned < len(argv) and assigned_name(argv[assigned].written):
         assigned += 1
-    _require_no_keyword(words[assigned:])
-    return SimpleCommand(tuple(found.word for found in words), assigned, redirections, is_fed)
+    _require_no_keyword(argv[assigned:])
+    return SimpleCommand(tuple(word.word for word in argv), assigned, redirections, is_fed)
 
 
-def _require_no_keyword(words: list[WrittenWord]) -> None:
-    if words and words[0].written == "time":
-        words = words[2:] if len(words) > 1 and words[1].written == "-p" else words[1:]
-        if words and (_is_option(words[0]) or words[0].written == "time" or assigned_name(words[0].written)):
+def _require_no_keyword(argv: list[WrittenWord]) -> None:
+    if argv and argv[0].written == "time":
+        argv = argv[2:] if len(argv) > 1 and argv[1].written == "-p" else argv[1:]
+        if argv and (_is_option(argv[0]) or argv[0].written == "time" or assigned_name(argv[0].written)):
             raise Unanalyzable("'time' comes before something other than a simple command")
-    if words and words[0].written in _KEYWORDS:
-        raise Unanalyzable(f"it uses '{words[0].written}', a bash construct that is not supported")
+    if argv and argv[0].written in _KEYWORDS:
+        raise Unanalyzable(f"it uses '{argv[0].written}', a bash construct that is not supported")
 
 
-def _is_option(found: WrittenWord) -> bool:
+def _is_option(word: WrittenWord) -> bool:
     """Whether it is an option, or a program whose name is written like one: `time \\-p` runs the program `-p`."""
-    return found.written.startswith("-") or found.word.value.startswith("-")
+    return word.written.startswith("-") or word.word.value.startswith("-")
 
 
 _NOT_READ = {

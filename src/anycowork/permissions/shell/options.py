@@ -23,7 +23,7 @@ class UncoveredWord:
     """A word that ` *` does not cover. A pattern must name all words up to and including `until`. `is_known`: the program is listed."""
 
     until: int
-    why: str
+    reason: str
     is_known: bool
 
 
@@ -47,46 +47,48 @@ class Verb:
     bundle: str = ""
 
 
-def uncovered_words(name: str, words: Sequence[Word]) -> tuple[UncoveredWord, ...]:
+def uncovered_words(name: str, argv: Sequence[Word]) -> tuple[UncoveredWord, ...]:
     """Return the words of this command, from the second on, that a rule with ` *` does not cover."""
     verb = verbs().get(name)
     if verb is None:
-        return _uncovered_by_unknown(name, words)
-    return () if verb.covers_any else tuple(_Checker(name, verb, words).check())
+        return _uncovered_by_unknown(name, argv)
+    return () if verb.covers_any else tuple(_Checker(name, verb, argv).check())
 
 
-def may_run_input(name: str, words: Sequence[Word]) -> bool:
+def may_run_input(name: str, argv: Sequence[Word]) -> bool:
     """Whether the program may run its input: an interpreter, or an unknown program."""
     verb = verbs().get(name)
     if verb is None or not verb.takes_orders:
         return verb is None
-    values = [word.value for word in words]
-    at = values.index(verb.module) + 1 if verb.module in values else len(values)
-    return at >= len(values) or may_run_input(values[at], words[at:])
+    values = [word.value for word in argv]
+    module_index = values.index(verb.module) + 1 if verb.module in values else len(values)
+    return module_index >= len(values) or may_run_input(values[module_index], argv[module_index:])
 
 
-def _uncovered_by_unknown(name: str, words: Sequence[Word]) -> tuple[UncoveredWord, ...]:
-    why = f"the options of '{name[:40]}' are not known"
+def _uncovered_by_unknown(name: str, argv: Sequence[Word]) -> tuple[UncoveredWord, ...]:
+    reason = f"the options of '{name[:40]}' are not known"
     return tuple(
-        UncoveredWord(at, why, is_known=False) for at, word in enumerate(words) if at and not _is_operand(word)
+        UncoveredWord(index, reason, is_known=False)
+        for index, word in enumerate(argv)
+        if index and not _is_operand(word)
     )
 
 
 @lru_cache(maxsize=1)
 def verbs() -> dict[str, Verb]:
     table = tomllib.loads((files("anycowork.permissions.shell") / "verbs.toml").read_text("utf-8"))
-    found = dict.fromkeys(table["any"]["names"].split(), Verb(covers_any=True))
-    found.update(_verbs_in(table["verbs"]))
-    return found
+    verbs_by_name = dict.fromkeys(table["any"]["names"].split(), Verb(covers_any=True))
+    verbs_by_name.update(_verbs_in(table["verbs"]))
+    return verbs_by_name
 
 
 def _verbs_in(table: dict[str, dict[str, object]]) -> dict[str, Verb]:
-    found: dict[str, Verb] = {}
+    verbs_by_name: dict[str, Verb] = {}
     for name, entry in table.items():
         verb = _verb(entry)
         for alias in (name, *_texts(entry, "aliases")):
-            found[alias] = verb
-    return found
+            verbs_by_name[alias] = verb
+    return verbs_by_name
 
 
 def _verb(entry: dict[str, object]) -> Verb:
@@ -115,131 +117,133 @@ def _texts(entry: dict[str, object], key: str) -> frozenset[str]:
 class _Checker:
     """Checks the words once, from left to right: each is a known option, the value of one, or an operand."""
 
-    def __init__(self, name: str, verb: Verb, words: Sequence[Word]) -> None:
-        self.name, self.verb, self.words = name, verb, words
+    def __init__(self, name: str, verb: Verb, argv: Sequence[Word]) -> None:
+        self.name, self.verb, self.argv = name, verb, argv
         self.without, self.passes_on = verb.without, verb.passes_on
         self.uncovered: list[UncoveredWord] = []
         self.script_pending = verb.script is not None
         self.only_operands = False
 
     def check(self) -> list[UncoveredWord]:
-        at = 1
-        while at < len(self.words):
-            at = self._word(at)
+        index = 1
+        while index < len(self.argv):
+            index = self._word(index)
         return self.uncovered
 
-    def _word(self, at: int) -> int:
+    def _word(self, index: int) -> int:
         """Check this word and return the position of the next one."""
-        word, verb = self.words[at], self.verb
+        word, verb = self.argv[index], self.verb
         if word.certain and self.without and self.without in word.value:
-            return self._mark_uncovered(at, f"'{word.value[:40]}' can name what '{self.name}' runs")
-        if at == 1 and verb.bundle and _is_operand(word):
-            known = word.certain and set(word.value) <= set(verb.bundle)
+            return self._mark_uncovered(index, f"'{word.value[:40]}' can name what '{self.name}' runs")
+        if index == 1 and verb.bundle and _is_operand(word):
+            all_letters_known = word.certain and set(word.value) <= set(verb.bundle)
             return (
-                at + 1
-                if known
-                else self._mark_uncovered(at, f"the letters '{word.value[:40]}' of '{self.name}' are not all known")
+                index + 1
+                if all_letters_known
+                else self._mark_uncovered(index, f"the letters '{word.value[:40]}' of '{self.name}' are not all known")
             )
         if (
             self.only_operands
             or _is_operand(word)
             or (verb.is_expression and word.certain and word.value in _FIND_SIGNS)
         ):
-            return self._operand(at)
+            return self._operand(index)
         if not word.certain:
-            return self._mark_uncovered(at, f"'{word.value[:40]}' may become an option when it runs")
+            return self._mark_uncovered(index, f"'{word.value[:40]}' may become an option when it runs")
         if word.value == "--" and self.passes_on:
-            return self._another_program(at, "the program after '--'")
+            return self._another_program(index, "the program after '--'")
         if word.value == "--":
             self.only_operands = not verb.subs
-            return at + 1
-        return self._option(at)
+            return index + 1
+        return self._option(index)
 
-    def _operand(self, at: int) -> int:
-        word, verb = self.words[at], self.verb
+    def _operand(self, index: int) -> int:
+        word, verb = self.argv[index], self.verb
         if verb.subs is not None:
-            return self._subcommand(at)
+            return self._subcommand(index)
         if self.script_pending:
-            self._check_script(at, word.value if word.certain else None)
+            self._check_script(index, word.value if word.certain else None)
         elif verb.starts_program:
-            return self._another_program(at, word.value)
-        return at + 1
+            return self._another_program(index, word.value)
+        return index + 1
 
-    def _another_program(self, at: int, name: str) -> int:
+    def _another_program(self, index: int, name: str) -> int:
         """The words from here on belong to an unknown program."""
-        found = _uncovered_by_unknown(name, self.words[at:])
-        self.uncovered += [UncoveredWord(one.until + at, one.why, is_known=False) for one in found]
-        return len(self.words)
+        uncovered = _uncovered_by_unknown(name, self.argv[index:])
+        self.uncovered += [UncoveredWord(word.until + index, word.reason, is_known=False) for word in uncovered]
+        return len(self.argv)
 
-    def _subcommand(self, at: int) -> int:
-        word = self.words[at]
+    def _subcommand(self, index: int) -> int:
+        word = self.argv[index]
         verb = (self.verb.subs or {}).get(word.value) if word.certain else None
         if verb is None:
             self.verb = Verb()
-            return self._mark_uncovered(at, f"'{self.name} {word.value[:40]}' is not known")
+            return self._mark_uncovered(index, f"'{self.name} {word.value[:40]}' is not known")
         self.name, self.verb = f"{self.name} {word.value}", verb
-        return at + 1
+        return index + 1
 
-    def _option(self, at: int) -> int:
-        option, verb = self.words[at].value, self.verb
+    def _option(self, index: int) -> int:
+        option, verb = self.argv[index].value, self.verb
         if option == verb.module:
-            return self._module(at + 1)
+            return self._module(index + 1)
         if verb.is_expression and option in _FIND_RUNS:
-            return self._after_run(at)
+            return self._after_run(index)
         if option in verb.flags or self._is_bundle(option) or (verb.counts and option[1:].isdigit()):
-            return at + 1
+            return index + 1
         if option in verb.valued or self._is_bundle_with_value(option):
-            return self._value(at, option if option in verb.valued else f"-{option[-1]}")
+            return self._value(index, option if option in verb.valued else f"-{option[-1]}")
         head, joined, tail = option.partition("=")
         if joined and option.startswith("--") and head in verb.valued:
             if head in verb.scripts_in:
-                self._check_script(at, tail)
-            return at + 1
+                self._check_script(index, tail)
+            return index + 1
         if self._has_joined_value(option):
-            return at + 1
-        return self._mark_uncovered(at, f"the option '{option[:40]}' of '{self.name}' is not known to be harmless")
+            return index + 1
+        return self._mark_uncovered(index, f"the option '{option[:40]}' of '{self.name}' is not known to be harmless")
 
-    def _module(self, at: int) -> int:
-        if at >= len(self.words) or not self.words[at].certain:
-            return self._mark_uncovered(min(at, len(self.words) - 1), f"which module '{self.name}' runs is not known")
-        found = uncovered_words(self.words[at].value, self.words[at:])
-        self.uncovered += [UncoveredWord(one.until + at, one.why, is_known=one.is_known) for one in found]
-        return len(self.words)
+    def _module(self, index: int) -> int:
+        if index >= len(self.argv) or not self.argv[index].certain:
+            return self._mark_uncovered(min(index, len(self.argv) - 1), f"which module '{self.name}' runs is not known")
+        uncovered = uncovered_words(self.argv[index].value, self.argv[index:])
+        self.uncovered += [UncoveredWord(word.until + index, word.reason, is_known=word.is_known) for word in uncovered]
+        return len(self.argv)
 
-    def _after_run(self, at: int) -> int:
+    def _after_run(self, index: int) -> int:
         """Return the position after `-exec … ;`, whose words are analyzed as a separate command."""
-        while at < len(self.words) and self.words[at].value not in (";", "+"):
-            at += 1
-        return at + 1
+        while index < len(self.argv) and self.argv[index].value not in (";", "+"):
+            index += 1
+        return index + 1
 
-    def _value(self, at: int, option: str) -> int:
+    def _value(self, index: int, option: str) -> int:
         """Check the next word, the option's value. An option with an optional value does not take a word that begins with '-'."""
-        if at + 1 >= len(self.words):
-            return at + 1
-        following = self.words[at + 1]
+        if index + 1 >= len(self.argv):
+            return index + 1
+        following = self.argv[index + 1]
         if not following.single or not (_is_operand(following) or following.value.lstrip("-+").isdigit()):
-            return self._mark_uncovered(at + 1, f"'{following.value[:40]}' may be read as an option")
+            return self._mark_uncovered(index + 1, f"'{following.value[:40]}' may be read as an option")
         if following.certain and self.without and self.without in following.value:
-            return self._mark_uncovered(at + 1, f"'{following.value[:40]}' can name what '{self.name}' runs")
+            return self._mark_uncovered(index + 1, f"'{following.value[:40]}' can name what '{self.name}' runs")
         if option in self.verb.scripts_in:
-            self._check_script(at + 1, following.value if following.certain else None)
-        return at + 2
+            self._check_script(index + 1, following.value if following.certain else None)
+        return index + 2
 
-    def _check_script(self, at: int, text: str | None) -> None:
+    def _check_script(self, index: int, text: str | None) -> None:
         self.script_pending = False
         if not text or not _SCRIPTS[self.verb.script or "sed"](text):
-            self._mark_uncovered(at, f"the script of '{self.name}' may run programs or write files")
+            self._mark_uncovered(index, f"the script of '{self.name}' may run programs or write files")
 
     def _is_bundle(self, option: str) -> bool:
         """Whether the option is like `-la` or `-j4`: every letter is a flag, perhaps followed by a number."""
         letters = option[1:].rstrip("0123456789") if _is_short(option) else ""
-        return bool(letters) and not self.verb.is_expression and all(f"-{one}" in self.verb.flags for one in letters)
+        return (
+            bool(letters) and not self.verb.is_expression and all(f"-{letter}" in self.verb.flags for letter in letters)
+        )
 
     def _is_bundle_with_value(self, option: str) -> bool:
         """Whether the option is like `-ne`: flags, and a last letter that takes the next word."""
         if not _is_short(option) or f"-{option[-1]}" not in self.verb.valued:
             return False
-        return not self.verb.is_expression and all(f"-{one}" in self.verb.flags for one in option[1:-1])
+        return not self.verb.is_expression and all(f"-{letter}" in self.verb.flags for letter in option[1:-1])
 
     def _has_joined_value(self, option: str) -> bool:
         """Whether the option is like `-F:` or `-k2,2`."""
@@ -247,11 +251,11 @@ class _Checker:
             return False
         return option[:2] in self.verb.valued
 
-    def _mark_uncovered(self, at: int, why: str) -> int:
+    def _mark_uncovered(self, index: int, reason: str) -> int:
         """Record this word as uncovered; an option may take the next word as its value."""
-        until = at if _is_operand(self.words[at]) else min(at + 1, len(self.words) - 1)
-        self.uncovered.append(UncoveredWord(until, why, is_known=True))
-        return at + 1
+        until = index if _is_operand(self.argv[index]) else min(index + 1, len(self.argv) - 1)
+        self.uncovered.append(UncoveredWord(until, reason, is_known=True))
+        return index + 1
 
 
 def _is_short(option: str) -> bool:

@@ -11,7 +11,7 @@ from functools import lru_cache
 from anycowork.domain.values import value
 from anycowork.permissions.shell.grammar import SimpleCommand, read_commands
 from anycowork.permissions.shell.shellwords import Unanalyzable
-from anycowork.permissions.shell.wrappers import CommandPart, part_of
+from anycowork.permissions.shell.wrappers import CommandPart, part_of, runs_what_is_made
 
 LONGEST = 10_000
 _DEEPEST = 3
@@ -37,37 +37,44 @@ class ParsedCommand:
         """The first reason why a rule with ` *` may not cover the command."""
         every = [part for top in self.parts for part in top.all()]
         only = next((part.whole_text_only for part in every if part.whole_text_only), None)
-        return only or next((one.why for part in every for one in part.uncovered), None)
+        return only or next((word.reason for part in every for word in part.uncovered), None)
 
 
 @lru_cache(maxsize=512)
 def parse(text: str, depth: int = 0) -> ParsedCommand:
     commands: list[SimpleCommand] = []
-    why = _odd_text(text) or ("commands are nested too deeply" if depth > _DEEPEST else None)
-    if why is None:
+    reason = _odd_text(text) or ("commands are nested too deeply" if depth > _DEEPEST else None)
+    if reason is None:
         try:
             commands = read_commands(text)
         except Unanalyzable as fault:
-            why = fault.why
+            reason = fault.reason
     parts = [
-        part_of(one.words, one.assigned, lambda inner: parse(inner, depth + 1), is_fed=one.is_fed) for one in commands
+        part_of(command.argv, command.assigned, lambda inner: parse(inner, depth + 1), is_fed=command.is_fed)
+        for command in commands
     ]
     every = [part for top in parts for part in top.all()]
+    writes = _files(commands, writes=True)
     moves = any(part.name == "cd" for part in every)
     return ParsedCommand(
         text=text.strip(),
-        parts=tuple(parts),
-        writes=_files(commands, writes=True),
+        parts=runs_what_is_made(parts, writes),
+        writes=writes,
         reads=_files(commands, writes=False),
-        unanalyzable=why or next((part.unanalyzable for part in every if part.unanalyzable), None),
+        unanalyzable=reason or next((part.unanalyzable for part in every if part.unanalyzable), None),
         raw=tuple(text.translate(_BETWEEN_RAW_WORDS).split()),
         moves=moves,
     )
 
 
 def _files(commands: list[SimpleCommand], *, writes: bool) -> tuple[str, ...]:
-    found = (one.target.value for command in commands for one in command.redirections if one.writes is writes)
-    return tuple(path for path in found if path not in _HARMLESS_FILES)
+    paths = (
+        redirection.target.value
+        for command in commands
+        for redirection in command.redirections
+        if redirection.writes is writes
+    )
+    return tuple(path for path in paths if path not in _HARMLESS_FILES)
 
 
 def _odd_text(text: str) -> str | None:

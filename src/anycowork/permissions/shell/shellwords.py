@@ -17,11 +17,11 @@ _ESCAPED_IN_QUOTES = frozenset('$`"\\')
 
 
 class Unanalyzable(Exception):
-    """The text does not show what the command does; `why` completes "No rule can allow this command by its words: …"."""
+    """The text does not show what the command does; `reason` completes "No rule can allow this command by its words: …"."""
 
-    def __init__(self, why: str) -> None:
-        super().__init__(why)
-        self.why = why
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason)
+        self.reason = reason
 
 
 @value
@@ -51,9 +51,9 @@ class WrittenWord:
     end: int
 
 
-def read_word(text: str, at: int) -> WrittenWord:
+def read_word(text: str, start: int) -> WrittenWord:
     """Read the word that begins here. Raises: Unanalyzable."""
-    return _WordReader(text, at).read()
+    return _WordReader(text, start).read()
 
 
 def assigned_name(written: str) -> str | None:
@@ -68,18 +68,18 @@ def assigned_name(written: str) -> str | None:
     return None
 
 
-def _name_end(text: str, at: int) -> int:
-    if at >= len(text) or text[at] not in _NAME_START:
-        return at
-    while at < len(text) and text[at] in _NAME:
-        at += 1
-    return at
+def _name_end(text: str, position: int) -> int:
+    if position >= len(text) or text[position] not in _NAME_START:
+        return position
+    while position < len(text) and text[position] in _NAME:
+        position += 1
+    return position
 
 
 @dataclass(slots=True)
 class _WordReader:
     text: str
-    at: int
+    position: int
     start: int = field(init=False)
     literal: list[str] = field(default_factory=list)
     prefix: str | None = None  # set at the first uncertain piece
@@ -88,11 +88,11 @@ class _WordReader:
     braces: bool = False
 
     def __post_init__(self) -> None:
-        self.start = self.at
+        self.start = self.position
 
     def read(self) -> WrittenWord:
         text, end = self.text, len(self.text)
-        while self.at < end and (character := text[self.at]) not in _ENDS:
+        while self.position < end and (character := text[self.position]) not in _ENDS:
             if character == "'":
                 self._single_quoted()
             elif character == '"':
@@ -105,25 +105,25 @@ class _WordReader:
                 raise Unanalyzable("it runs a command inside another one (backticks)")
             else:
                 self._plain(character)
-        written = text[self.start : self.at]
+        written = text[self.start : self.position]
         if self.braces and ("," in written or ".." in written):
             raise Unanalyzable("it contains braces that bash may expand to several words")
         if self.prefix is None or written == "[":  # alone, it is not a pattern
-            return WrittenWord(Word("".join(self.literal), certain=True), written, self.at)
+            return WrittenWord(Word("".join(self.literal), certain=True), written, self.position)
         prefix = "" if self.splits else self.prefix
-        return WrittenWord(Word(written, certain=False, single=self.single, prefix=prefix), written, self.at)
+        return WrittenWord(Word(written, certain=False, single=self.single, prefix=prefix), written, self.position)
 
     def _plain(self, character: str) -> None:
         if character in "*?[":
             self._uncertain(single=False)
         elif character in "{}":
             self.braces = True
-        elif character == "~" and (self.at == self.start or self.text[self.at - 1] in "=:"):
+        elif character == "~" and (self.position == self.start or self.text[self.position - 1] in "=:"):
             self._uncertain(single=True)
-            if self.at == self.start:
+            if self.position == self.start:
                 self.prefix = "~"
         self.literal.append(character)
-        self.at += 1
+        self.position += 1
 
     def _uncertain(self, *, single: bool) -> None:
         if self.prefix is None:
@@ -131,47 +131,47 @@ class _WordReader:
         self.single = self.single and single
 
     def _single_quoted(self) -> None:
-        close = self.text.find("'", self.at + 1)
+        close = self.text.find("'", self.position + 1)
         if close < 0:
             raise Unanalyzable("a quote is not closed")
-        self.literal.append(self.text[self.at + 1 : close])
-        self.at = close + 1
+        self.literal.append(self.text[self.position + 1 : close])
+        self.position = close + 1
 
     def _double_quoted(self) -> None:
         text, end = self.text, len(self.text)
-        self.at += 1
-        while self.at < end and (character := text[self.at]) != '"':
+        self.position += 1
+        while self.position < end and (character := text[self.position]) != '"':
             if character == "`":
                 raise Unanalyzable("it runs a command inside another one (backticks)")
             if character == "$":
                 self._variable(quoted=True)
                 continue
             if character == "\\":
-                following = text[self.at + 1 : self.at + 2]
+                following = text[self.position + 1 : self.position + 2]
                 if following in ("", "\n"):
                     raise Unanalyzable("a line inside quotes ends in a backslash")
                 self.literal.append(following if following in _ESCAPED_IN_QUOTES else character + following)
-                self.at += 2
+                self.position += 2
                 continue
             self.literal.append(character)
-            self.at += 1
-        if self.at >= end:
+            self.position += 1
+        if self.position >= end:
             raise Unanalyzable("a quote is not closed")
-        self.at += 1
+        self.position += 1
 
     def _escaped(self) -> None:
-        following = self.text[self.at + 1 : self.at + 2]
+        following = self.text[self.position + 1 : self.position + 2]
         if following in ("", "\n"):
             raise Unanalyzable("a backslash at the end of a line is inside a word")
         self.literal.append(following)
-        self.at += 2
+        self.position += 2
 
     def _variable(self, *, quoted: bool) -> None:
-        text, after = self.text, self.at + 1
+        text, after = self.text, self.position + 1
         following = text[after : after + 1]
         if quoted and following in _AFTER_PLAIN_DOLLAR and following:
             self.literal.append("$")
-            self.at = after
+            self.position = after
             return
         end = _name_end(text, after)
         if end > after:
@@ -186,7 +186,7 @@ class _WordReader:
             raise Unanalyzable("it uses $IFS, which hides where words end")
         self._uncertain(single=quoted)
         self.splits = self.splits or not quoted
-        self.at = end
+        self.position = end
 
 
 _NOT_A_VARIABLE = {

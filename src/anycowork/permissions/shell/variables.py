@@ -21,15 +21,17 @@ _HARMLESS_VARIABLES = frozenset({
 # fmt: on
 
 
-def uncovered_variables(words: Sequence[Word]) -> tuple[UncoveredWord, ...]:
+def uncovered_variables(assignments: Sequence[Word]) -> tuple[UncoveredWord, ...]:
     """Return the assignments that a rule with ` *` does not cover. Raises: Unanalyzable for a variable that decides which programs run."""
-    found = []
-    for at, word in enumerate(words):
+    uncovered = []
+    for index, word in enumerate(assignments):
         name = word.value.partition("=")[0]
         _require_no_rebinding(name)
         if name not in _HARMLESS_VARIABLES:
-            found.append(UncoveredWord(at, f"it sets {name[:40]}, which may change what a program runs", is_known=True))
-    return tuple(found)
+            uncovered.append(
+                UncoveredWord(index, f"it sets {name[:40]}, which may change what a program runs", is_known=True)
+            )
+    return tuple(uncovered)
 
 
 def _require_no_rebinding(name: str) -> None:

@@ -17,24 +17,24 @@ _RUN_ANYTHING = frozenset({
 def check_command_pattern(rule: Rule) -> list[str]:
     """Return warnings about this rule. Raises: Invalid for a pattern that has no meaning."""
     pattern = command_pattern(rule.resource)
-    if pattern.tail and not pattern.words:
+    if pattern.tail and not pattern.fixed_words:
         raise Invalid(
             f"'{rule.resource[:80]}' ends in ' *', but the part before it is not one simple command; write it like 'git log *'.",
             param="resource",
         )
-    if pattern.words is None:
+    if pattern.fixed_words is None:
         return ["This rule matches only exactly the same text, because it is more than one simple command."]
-    if rule.effect is Effect.ALLOW and pattern.tail and pattern.words[-1].rsplit("/", 1)[-1] in _RUN_ANYTHING:
-        return [f"'{pattern.words[-1]}' can run any program, so this rule allows nearly everything."]
+    if rule.effect is Effect.ALLOW and pattern.tail and pattern.fixed_words[-1].rsplit("/", 1)[-1] in _RUN_ANYTHING:
+        return [f"'{pattern.fixed_words[-1]}' can run any program, so this rule allows nearly everything."]
     return _warn_of_options(pattern) if rule.effect is Effect.ALLOW and pattern.tail else []
 
 
 def _warn_of_options(pattern: CommandPattern) -> list[str]:
-    words = [Word(word, certain=True) for word in (*(pattern.words or ()), "operand")]
-    name = words[0].value
-    if any(one.until >= len(words) - 1 for one in uncovered_words(name, words)):
+    argv = [Word(word, certain=True) for word in (*(pattern.fixed_words or ()), "operand")]
+    name = argv[0].value
+    if any(uncovered.until >= len(argv) - 1 for uncovered in uncovered_words(name, argv)):
         return [
-            f"This rule matches only '{' '.join(pattern.words or ())}' itself, because more words may run any program."
+            f"This rule matches only '{' '.join(pattern.fixed_words or ())}' itself, because more words may run any program."
         ]
     if name not in verbs():
         return [

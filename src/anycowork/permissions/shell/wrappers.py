@@ -1,18 +1,22 @@
 """Unwraps commands that run other commands (`sudo`, `env`, `xargs`, `busybox`, `sh -c`, `find -exec`), so that the inner command is
 analyzed as well. Pure."""
 
+import posixpath
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from enum import Enum
-from pathlib import PurePosixPath
-from typing import Protocol
+from typing import TYPE_CHECKING
 
 from anycowork.domain.values import value
 from anycowork.permissions.shell.builtins import require_plain_builtin
-from anycowork.permissions.shell.options import UncoveredWord, may_run_input, uncovered_words, verbs
+from anycowork.permissions.shell.interpreters import SHELLS, is_interpreter, program_name, require_plain_script
+from anycowork.permissions.shell.options import UncoveredWord, may_run_input, uncovered_words
 from anycowork.permissions.shell.shellwords import Unanalyzable, Word
 from anycowork.permissions.shell.variables import uncovered_variables
+
+if TYPE_CHECKING:
+    from anycowork.permissions.shell.parser import ParsedCommand
 
 
 class InnerExecution(Enum):
@@ -24,15 +28,15 @@ class InnerExecution(Enum):
 
 @value
 class CommandPart:
-    """One simple command. The first `known` words are certain; `at` is where the words of the inner command begin.
+    """One simple command. The first `certain_count` words are certain; `inner_start` is where the words of the inner command begin.
 
     A rule with ` *` must name every word in `uncovered`. `whole_text_only` is the reason why only a rule with the whole text allows it.
     """
 
-    words: tuple[str, ...]
-    known: int
+    argv: tuple[str, ...]
+    certain_count: int
     inside: tuple["CommandPart", ...] = ()
-    at: int = 10**6
+    inner_start: int = 10**6
     inner_execution: InnerExecution = InnerExecution.CHANGED
     unanalyzable: str | None = None
     uncovered: tuple[UncoveredWord, ...] = ()
@@ -40,12 +44,12 @@ class CommandPart:
 
     @property
     def name(self) -> str:
-        return self.words[0] if self.words else ""
+        return self.argv[0] if self.argv else ""
 
     @classmethod
-    def plain(cls, words: Sequence[Word], unanalyzable: str | None = None) -> "CommandPart":
-        known = next((at for at, word in enumerate(words) if not word.certain), len(words))
-        return cls(tuple(word.value for word in words), known, unanalyzable=unanalyzable)
+    def plain(cls, argv: Sequence[Word], unanalyzable: str | None = None) -> "CommandPart":
+        certain_count = next((index for index, word in enumerate(argv) if not word.certain), len(argv))
+        return cls(tuple(word.value for word in argv), certain_count, unanalyzable=unanalyzable)
 
     def all(self) -> "Iterator[CommandPart]":
         yield self
@@ -53,23 +57,12 @@ class CommandPart:
             yield from part.all()
 
 
-class ParsedParts(Protocol):
-    @property
-    def parts(self) -> tuple[CommandPart, ...]: ...
-    @property
-    def writes(self) -> tuple[str, ...]: ...
-    @property
-    def reads(self) -> tuple[str, ...]: ...
-    @property
-    def unanalyzable(self) -> str | None: ...
-
-
-Parse = Callable[[str], ParsedParts]
+Parse = Callable[[str], "ParsedCommand"]
 
 _DEEPEST = 8
 _TOKEN = re.compile(r"[\w.+-]+")
-_SHELLS = frozenset({"sh", "bash", "zsh", "dash", "ksh", "ash", "rbash", "mksh"})
 _READ_AS_BASH = frozenset({"sh", "bash", "dash", "ash"})
+_MAKERS = frozenset({"tee", "cp", "mv", "ln", "link", "install", "dd", "mkfifo", "mknod", "rsync", "curl", "wget"})
 _SHELL_LETTERS = frozenset("ceuxvns")
 _SHELL_WORDS = ("--norc", "--noprofile")
 # Programs that run something named in their arguments, each in its own syntax, which is not parsed here.
@@ -82,6 +75,9 @@ _LAUNCHERS = frozenset({
     "start-stop-daemon", "toybox", "ld.so", "ld-linux-x86-64.so.2", "ld-linux-aarch64.so.1", "tar", "vim", "vi", "nvim", "ex", "at", "batch",
 })
 # fmt: on
+_MADE = UncoveredWord(0, "it runs a file that the same command line makes", is_known=True)
+
+
 @value
 class _Options:
     """A wrapper's own arguments: flags, flags that take a value, and the number of words before the command."""
@@ -114,50 +110,66 @@ _WRAPPERS = {
 }
 
 
-def part_of(words: Sequence[Word], assigned: int, parse: Parse, depth: int = 0, *, is_fed: bool = False) -> CommandPart:
+def part_of(argv: Sequence[Word], assigned: int, parse: Parse, depth: int = 0, *, is_fed: bool = False) -> CommandPart:
     """Return the command of these words with its inner commands. The first `assigned` words set variables for it."""
-    whole = CommandPart.plain(words)
+    command = CommandPart.plain(argv)
     try:
-        uncovered = uncovered_variables(words[:assigned])
-        if assigned == len(words):
-            return replace(whole, uncovered=uncovered)
+        uncovered = uncovered_variables(argv[:assigned])
+        if assigned == len(argv):
+            return replace(command, uncovered=uncovered)
         if assigned:
-            inner = part_of(words[assigned:], 0, parse, depth + 1, is_fed=is_fed)
+            inner = part_of(argv[assigned:], 0, parse, depth + 1, is_fed=is_fed)
             return CommandPart(
-                whole.words, whole.known, (inner,), assigned, InnerExecution.CHANGED, uncovered=uncovered
+                command.argv, command.certain_count, (inner,), assigned, InnerExecution.CHANGED, uncovered=uncovered
             )
-        return _unwrapped(whole, words, parse, depth, is_fed=is_fed)
+        return _unwrapped(command, argv, parse, depth, is_fed=is_fed)
     except Unanalyzable as fault:
-        return CommandPart.plain(words, unanalyzable=fault.why)
+        return CommandPart.plain(argv, unanalyzable=fault.reason)
 
 
 def launched(part: CommandPart) -> Iterator[str]:
     """Yield every word with which a launcher may name another program."""
-    if part.inside or _base(part.name) not in _LAUNCHERS:
+    if part.inside or program_name(part.name) not in _LAUNCHERS:
         return
-    for word in part.words[1:]:
+    for word in part.argv[1:]:
         yield from _TOKEN.findall(word)
 
 
 def takes_orders(part: CommandPart) -> bool:
-    """Whether it is a shell without a script, or an interpreter with piped input: both run what they read."""
-    verb = verbs().get(_base(part.name)) if part.whole_text_only else None
-    if verb is not None and verb.takes_orders:
+    """Whether it may run what it reads: a shell without a script, or any program that is fed and not known only to read."""
+    if part.whole_text_only is not None:
         return True
-    return _base(part.name) in _SHELLS and not part.inside and all(word.startswith("-") for word in part.words[1:])
+    return program_name(part.name) in SHELLS and not part.inside and all(word.startswith("-") for word in part.argv[1:])
 
 
-def without_folder(words: tuple[str, ...]) -> tuple[str, ...]:
+def runs_what_is_made(parts: Sequence[CommandPart], writes: Sequence[str]) -> tuple[CommandPart, ...]:
+    """Mark each part that runs a file which the same command line makes: what it runs is not what lies there now."""
+    every = [part for top in parts for part in top.all()]
+    made_paths = {posixpath.normpath(path) for path in writes}
+    for part in every:
+        if program_name(part.name) in _MAKERS:
+            made_paths.update(posixpath.normpath(word) for word in part.argv[1:])
+    return tuple(
+        replace(top, uncovered=(*top.uncovered, _MADE))
+        if any(_runs_any(part, made_paths) for part in top.all())
+        else top
+        for top in parts
+    )
+
+
+def _runs_any(part: CommandPart, made_paths: set[str]) -> bool:
+    scripts = part.argv[1:] if is_interpreter(part.name) else ()
+    program = (part.name,) if "/" in part.name else ()
+    return any(posixpath.normpath(path) in made_paths for path in (*program, *scripts))
+
+
+def without_folder(argv: tuple[str, ...]) -> tuple[str, ...]:
     """Return `/bin/rm x` and `./rm x` as `rm x`."""
-    return (_base(words[0]), *words[1:]) if words else words
+    return (program_name(argv[0]), *argv[1:]) if argv else argv
 
 
-def _base(name: str) -> str:
-    return PurePosixPath(name).name or name if "/" in name else name
-
-
-def _unwrapped(whole: CommandPart, words: Sequence[Word], parse: Parse, depth: int, *, is_fed: bool) -> CommandPart:
-    first = words[0]
+def _unwrapped(command: CommandPart, argv: Sequence[Word], parse: Parse, depth: int, *, is_fed: bool) -> CommandPart:
+    first = argv[0]
     if depth > _DEEPEST:
         raise Unanalyzable("commands run other commands too deeply")
     if not first.certain or not first.value:
@@ -166,101 +178,113 @@ def _unwrapped(whole: CommandPart, words: Sequence[Word], parse: Parse, depth: i
         raise Unanalyzable("the name of its program contains letters that can be confused with others")
     if any(sign in first.value for sign in "{}= \t\n"):
         raise Unanalyzable("the name of its program contains ambiguous characters")
-    require_plain_builtin(first.value, words)
-    base = _base(first.value)
-    if base in _SHELLS:
-        return _shell(whole, words, parse, is_fed=is_fed)
+    require_plain_builtin(first.value, argv)
+    base = program_name(first.value)
+    if base in SHELLS:
+        return _shell(command, argv, parse, is_fed=is_fed)
     if base == "find":
-        return _find(whole, words, parse, depth)
+        return _find(command, argv, parse, depth, is_fed=is_fed)
     if base in _WRAPPERS:
-        return _wrapped(whole, words, _WRAPPERS[base], parse, depth, is_fed=is_fed)
-    return _checked(whole, words, is_fed=is_fed)
+        return _wrapped(command, argv, _WRAPPERS[base], parse, depth, is_fed=is_fed)
+    return _checked(command, argv, is_fed=is_fed)
 
 
-def _checked(whole: CommandPart, words: Sequence[Word], *, is_fed: bool) -> CommandPart:
+def _checked(command: CommandPart, argv: Sequence[Word], *, is_fed: bool) -> CommandPart:
     """Return a program that is not a wrapper, with the uncovered words among its arguments."""
-    name = whole.name
+    name = command.name
     if name == "export":
-        return replace(whole, uncovered=_shifted(uncovered_variables(words[1:]), 1))
-    uncovered, base = uncovered_words(name, words), _base(name)
+        return replace(command, uncovered=_shifted(uncovered_variables(argv[1:]), 1))
+    if is_interpreter(name):
+        require_plain_script(name, argv[1:])
+    uncovered, base = uncovered_words(name, argv), program_name(name)
     if base != name:  # /usr/bin/git may be git, with git's options
-        uncovered += tuple(one for one in uncovered_words(base, words) if one.is_known)
+        uncovered += tuple(uncovered_word for uncovered_word in uncovered_words(base, argv) if uncovered_word.is_known)
     only = None
-    if is_fed and (may_run_input(name, words) or any(one.is_known for one in uncovered)):
+    if is_fed and (may_run_input(name, argv) or any(uncovered_word.is_known for uncovered_word in uncovered)):
         only = f"'{name[:40]}' is given input, and it is not known whether it only reads it"
-    if any(not word.certain and not word.single and "$" not in word.value for word in _words_around(words, uncovered)):
+    if any(not word.certain and not word.single and "$" not in word.value for word in _words_around(argv, uncovered)):
         raise Unanalyzable(f"a file's name may become an option of '{name[:40]}' (a '*' or '?' at the start of a word)")
-    return replace(whole, uncovered=uncovered, whole_text_only=only)
+    return replace(command, uncovered=uncovered, whole_text_only=only)
 
 
-def _words_around(words: Sequence[Word], uncovered: Sequence[UncoveredWord]) -> list[Word]:
-    return [word for one in uncovered for word in words[max(0, one.until - 1) : one.until + 1] if not word.is_operand]
+def _words_around(argv: Sequence[Word], uncovered: Sequence[UncoveredWord]) -> list[Word]:
+    return [
+        word
+        for uncovered_word in uncovered
+        for word in argv[max(0, uncovered_word.until - 1) : uncovered_word.until + 1]
+        if not word.is_operand
+    ]
 
 
 def _shifted(uncovered: Sequence[UncoveredWord], by: int) -> tuple[UncoveredWord, ...]:
-    return tuple(replace(one, until=one.until + by) for one in uncovered)
+    return tuple(replace(word, until=word.until + by) for word in uncovered)
 
 
 def _wrapped(
-    whole: CommandPart, words: Sequence[Word], options: _Options, parse: Parse, depth: int, *, is_fed: bool
+    command: CommandPart, argv: Sequence[Word], options: _Options, parse: Parse, depth: int, *, is_fed: bool
 ) -> CommandPart:
-    base = _base(whole.name)
-    if base == "command" and len(words) > 1 and words[1].value in ("-v", "-V"):
-        return whole
-    at = _after_options(words, options)
-    inner_execution = (
-        options.inner_execution if whole.name == base else InnerExecution.CHANGED
-    )  # ./timeout may be any program
+    base = program_name(command.name)
+    if base == "command" and len(argv) > 1 and argv[1].value in ("-v", "-V"):
+        return command
+    inner_start = _after_options(argv, options)
+    is_known_program = command.name == base  # ./timeout may be any program
+    inner_execution = options.inner_execution if is_known_program else InnerExecution.CHANGED
     uncovered: tuple[UncoveredWord, ...] = ()
     if base in ("env", "sudo"):
-        inner_execution = InnerExecution.CHANGED if at > 1 else inner_execution
-        start = at
-        while at < len(words) and "=" in words[at].value:
-            at, inner_execution = at + 1, InnerExecution.CHANGED
-        uncovered = _shifted(uncovered_variables(words[start:at]), start)
-    if not all(word.certain for word in words[1:at]):
-        raise Unanalyzable(f"which program '{whole.name}' runs is only known when it runs")
-    if at >= len(words):
-        return whole
-    inner = _with_input(words, at) if base == "xargs" else words[at:]
+        inner_execution = InnerExecution.CHANGED if inner_start > 1 else inner_execution
+        start = inner_start
+        while inner_start < len(argv) and "=" in argv[inner_start].value:
+            inner_start, inner_execution = inner_start + 1, InnerExecution.CHANGED
+        uncovered = _shifted(uncovered_variables(argv[start:inner_start]), start)
+    if not all(word.certain for word in argv[1:inner_start]):
+        raise Unanalyzable(f"which program '{command.name}' runs is only known when it runs")
+    if inner_start >= len(argv):
+        return command
+    inner = _with_input(argv, inner_start) if base == "xargs" else argv[inner_start:]
     part = part_of(inner, 0, parse, depth + 1, is_fed=is_fed and base != "xargs")
     only = None
-    if base == "xargs" and any(one.until >= len(words) - at for one in part.uncovered):
+    if base == "xargs" and any(word.until >= len(argv) - inner_start for word in part.uncovered):
         only = "what xargs reads may become an option of the program that it runs"
     return CommandPart(
-        whole.words, whole.known, (part,), at, inner_execution, uncovered=uncovered, whole_text_only=only
+        command.argv,
+        command.certain_count,
+        (part,),
+        inner_start,
+        inner_execution,
+        uncovered=uncovered,
+        whole_text_only=only,
     )
 
 
-def _with_input(words: Sequence[Word], at: int) -> list[Word]:
+def _with_input(argv: Sequence[Word], start: int) -> list[Word]:
     """Return the inner command of xargs: its input becomes further words, or with `-I` part of any word after the program's name."""
-    values = [word.value for word in words[:at]]
+    values = [word.value for word in argv[:start]]
     replaced = [values[i + 1] for i, value in enumerate(values[:-1]) if value == "-I"]
     replaced += [value[2:] for value in values if value.startswith("-I") and len(value) > 2]
-    if any(mark in words[at].value for mark in replaced):
+    if any(mark in argv[start].value for mark in replaced):
         raise Unanalyzable("which program xargs runs is only known when it runs")
-    fixed = [Word(word.value, word.certain and not replaced) for word in words[at + 1 :]]
-    return [words[at], *fixed, Word("…", certain=False)]
+    fixed = [Word(word.value, word.certain and not replaced) for word in argv[start + 1 :]]
+    return [argv[start], *fixed, Word("…", certain=False)]
 
 
-def _after_options(words: Sequence[Word], options: _Options) -> int:
+def _after_options(argv: Sequence[Word], options: _Options) -> int:
     """Return where the wrapped command begins. Raises: Unanalyzable for an unknown option."""
     flags, valued = options.flags.split(), options.valued.split()
-    at = 1
-    while at < len(words) and words[at].value.startswith("-") and words[at].value != "-":
-        word = words[at]
+    index = 1
+    while index < len(argv) and argv[index].value.startswith("-") and argv[index].value != "-":
+        word = argv[index]
         if not word.certain:
-            raise Unanalyzable(f"which program '{words[0].value}' runs is only known when it runs")
+            raise Unanalyzable(f"which program '{argv[0].value}' runs is only known when it runs")
         if word.value == "--":
-            at += 1
+            index += 1
             break
         if word.value in flags or _joined_value(word.value, valued):
-            at += 1
+            index += 1
         elif word.value in valued:
-            at += 2
+            index += 2
         else:
-            raise Unanalyzable(f"what '{words[0].value} {word.value[:20]}' runs cannot be determined")
-    return at + options.before
+            raise Unanalyzable(f"what '{argv[0].value} {word.value[:20]}' runs cannot be determined")
+    return index + options.before
 
 
 def _joined_value(word: str, valued: Sequence[str]) -> bool:
@@ -270,54 +294,57 @@ def _joined_value(word: str, valued: Sequence[str]) -> bool:
     return any(len(name) == 2 and word.startswith(name) and len(word) > 2 for name in valued)
 
 
-def _shell(whole: CommandPart, words: Sequence[Word], parse: Parse, *, is_fed: bool) -> CommandPart:
+def _shell(command: CommandPart, argv: Sequence[Word], parse: Parse, *, is_fed: bool) -> CommandPart:
     """Analyze `sh -c "…"`. A shell with a script file is an ordinary program; a shell that reads its input runs what it reads."""
-    at, reads_input = 1, is_fed
-    while at < len(words) and words[at].value.startswith(("-", "+")):
-        option = words[at]
+    index, reads_input = 1, is_fed
+    while index < len(argv) and argv[index].value.startswith(("-", "+")):
+        option = argv[index]
         if not option.certain:
             raise Unanalyzable("what the shell runs is only known when it runs")
         letters = option.value[1:]
         if option.value not in _SHELL_WORDS and not (letters and set(letters) <= _SHELL_LETTERS):
-            raise Unanalyzable(f"'{whole.name} {option.value[:20]}' changes how the shell reads its text")
+            raise Unanalyzable(f"'{command.name} {option.value[:20]}' changes how the shell reads its text")
         if "c" in letters and option.value not in _SHELL_WORDS:
-            return _shell_text(whole, words, at + 1, parse, is_fed=is_fed)
+            return _shell_text(command, argv, index + 1, parse, is_fed=is_fed)
         reads_input = reads_input or letters == "s"
-        at += 1
-    if at < len(words) and not words[at].certain:  # it may be empty, and the next word an option
+        index += 1
+    if index < len(argv) and not argv[index].certain:  # it may be empty, and the next word an option
         raise Unanalyzable("what the shell runs is only known when it runs")
-    only = f"'{whole.name}' runs what it is given to read" if reads_input or at >= len(words) else None
-    return replace(whole, uncovered=uncovered_words(whole.name, words), whole_text_only=only)
+    require_plain_script(command.name, argv[index : index + 1])
+    only = f"'{command.name}' runs what it is given to read" if reads_input or index >= len(argv) else None
+    return replace(command, uncovered=uncovered_words(command.name, argv), whole_text_only=only)
 
 
-def _shell_text(whole: CommandPart, words: Sequence[Word], at: int, parse: Parse, *, is_fed: bool) -> CommandPart:
-    if _base(whole.name) not in _READ_AS_BASH:
-        raise Unanalyzable(f"the text that '{whole.name}' runs cannot be analyzed")
-    if at >= len(words) or not words[at].certain or words[at].value.startswith("-"):
+def _shell_text(command: CommandPart, argv: Sequence[Word], index: int, parse: Parse, *, is_fed: bool) -> CommandPart:
+    if program_name(command.name) not in _READ_AS_BASH:
+        raise Unanalyzable(f"the text that '{command.name}' runs cannot be analyzed")
+    if index >= len(argv) or not argv[index].certain or argv[index].value.startswith("-"):
         raise Unanalyzable("what the shell runs is only known when it runs")
-    inner = parse(words[at].value)
+    inner = parse(argv[index].value)
     if inner.unanalyzable:
-        return CommandPart(whole.words, whole.known, inner.parts, unanalyzable=inner.unanalyzable)
+        return CommandPart(command.argv, command.certain_count, inner.parts, unanalyzable=inner.unanalyzable)
     if inner.writes or inner.reads:
         raise Unanalyzable("the shell inside it redirects to or from files")
     inner_execution = (
-        InnerExecution.UNCHANGED if whole.name in _SHELLS and len(words) == at + 1 else InnerExecution.CHANGED
+        InnerExecution.UNCHANGED if command.name in SHELLS and len(argv) == index + 1 else InnerExecution.CHANGED
     )
     only = "the shell inside it is given input" if is_fed else None
-    return CommandPart(whole.words, whole.known, inner.parts, inner_execution=inner_execution, whole_text_only=only)
+    return CommandPart(
+        command.argv, command.certain_count, inner.parts, inner_execution=inner_execution, whole_text_only=only
+    )
 
 
-def _find(whole: CommandPart, words: Sequence[Word], parse: Parse, depth: int) -> CommandPart:
+def _find(command: CommandPart, argv: Sequence[Word], parse: Parse, depth: int, *, is_fed: bool) -> CommandPart:
     inside: list[CommandPart] = []
-    at = 1
-    while at < len(words):
-        if words[at].value not in ("-exec", "-execdir", "-ok", "-okdir"):
-            at += 1
+    index = 1
+    while index < len(argv):
+        if argv[index].value not in ("-exec", "-execdir", "-ok", "-okdir"):
+            index += 1
             continue
-        ends = [end for end in range(at + 1, len(words)) if words[end].value in (";", "+")]
-        if not ends or ends[0] == at + 1:
+        ends = [end for end in range(index + 1, len(argv)) if argv[end].value in (";", "+")]
+        if not ends or ends[0] == index + 1:
             raise Unanalyzable("what find runs cannot be determined")
-        run = [Word(word.value, word.certain and "{}" not in word.value) for word in words[at + 1 : ends[0]]]
-        inside.append(part_of(run, 0, parse, depth + 1))
-        at = ends[0] + 1
-    return CommandPart(whole.words, whole.known, tuple(inside), uncovered=uncovered_words("find", words))
+        run = [Word(word.value, word.certain and "{}" not in word.value) for word in argv[index + 1 : ends[0]]]
+        inside.append(part_of(run, 0, parse, depth + 1, is_fed=is_fed))
+        index = ends[0] + 1
+    return CommandPart(command.argv, command.certain_count, tuple(inside), uncovered=uncovered_words("find", argv))

@@ -96,15 +96,15 @@ class AnthropicProvider:
         async with self._translate_faults(AUTO), asyncio.timeout(self._timeouts.connect):
             return [model.id for model in (await self._sdk().models.list(limit=100)).data]
 
-    async def _model_for(self, asked: str) -> str:
+    async def _model_for(self, model: str) -> str:
         """Resolves `auto` by listing the models once. Raises: TryAgain, ProviderFault."""
-        if asked != AUTO:
-            return asked
+        if model != AUTO:
+            return model
         if self._auto is None:
-            there = await self._listed()
-            if not there:
+            models = await self._listed()
+            if not models:
                 raise NoSuchModel(f"{self.name} lists no models. Name one under 'models' of the provider.")
-            self._auto = there[0]
+            self._auto = models[0]
         return self._auto
 
     def _sdk(self) -> "AsyncAnthropic":
@@ -183,8 +183,8 @@ class AnthropicProvider:
             yield
         except anthropic.APIStatusError as error:
             if error.status_code < 300:  # an error inside the stream
-                words = self._upstream.quoted(error.message)
-                raise BrokenStream(f"{self.name} failed while answering. It says: {words}") from None
+                quote = self._upstream.quoted(error.message)
+                raise BrokenStream(f"{self.name} failed while answering. It says: {quote}") from None
             raise self._refusal(error, model) from None
         except anthropic.APIConnectionError as error:
             raise self._no_answer(error) from None
@@ -193,8 +193,8 @@ class AnthropicProvider:
         except TimeoutError:
             raise BrokenStream(f"{self.name} fell silent for {self._timeouts.idle:g} s. Ask again.") from None
         except (anthropic.AnthropicError, ValueError) as error:
-            words = self._upstream.quoted(str(error))
-            raise BrokenStream(f"{self.name} sent an unreadable answer ({words}). Check its base URL.") from None
+            quote = self._upstream.quoted(str(error))
+            raise BrokenStream(f"{self.name} sent an unreadable answer ({quote}). Check its base URL.") from None
 
     def _refusal(self, error: "APIStatusError", model: str) -> Exception:
         status, body = error.status_code, error.response.content
@@ -262,26 +262,24 @@ def _collect(calls: CallPieces, event: "RawMessageStreamEvent") -> None:
 
 
 def _system(request: ModelRequest) -> "list[TextBlockParam]":
-    words = "\n\n".join(
-        prompt_message.content for prompt_message in request.messages if prompt_message.role == "system"
-    )
-    if not words:
+    text = "\n\n".join(prompt_message.content for prompt_message in request.messages if prompt_message.role == "system")
+    if not text:
         return []
-    return [{"type": "text", "text": well_formed(words), "cache_control": {"type": "ephemeral"}}]
+    return [{"type": "text", "text": well_formed(text), "cache_control": {"type": "ephemeral"}}]
 
 
 def _messages(request: ModelRequest) -> "list[MessageParam]":
-    known = answered_calls(request.messages) if request.offers else frozenset()
+    answered = answered_calls(request.messages) if request.offers else frozenset()
     turns: list[MessageParam] = []
     for prompt_message in request.messages:
-        words: list[TextBlockParam] = (
-            [{"type": "text", "text": text}] if (text := text_of(prompt_message, known)) else []
+        texts: list[TextBlockParam] = (
+            [{"type": "text", "text": text}] if (text := text_of(prompt_message, answered)) else []
         )
         if prompt_message.role == "assistant":
-            turns.append({"role": "assistant", "content": [*words, *_called(prompt_message, known)]})
+            turns.append({"role": "assistant", "content": [*texts, *_called(prompt_message, answered)]})
         elif prompt_message.role == "user":
             seen = _seen(prompt_message, request.image_bytes)
-            turns.append({"role": "user", "content": [*_results(prompt_message, known), *seen, *words]})
+            turns.append({"role": "user", "content": [*_results(prompt_message, answered), *seen, *texts]})
     return turns
 
 
@@ -292,22 +290,22 @@ def _seen(prompt_message: PromptMessage, image_bytes: Mapping[str, bytes]) -> "I
                 yield {"type": "image", "source": {"type": "base64", "media_type": media_type, "data": data}}
 
 
-def _called(prompt_message: PromptMessage, known: frozenset[str]) -> "Iterator[ToolUseBlockParam]":
+def _called(prompt_message: PromptMessage, answered: frozenset[str]) -> "Iterator[ToolUseBlockParam]":
     for part in prompt_message.parts:
-        if part.call and (call_id := str(part.call.get("id"))) in known:
-            given = part.call.get("parameters")
+        if part.call and (call_id := str(part.call.get("id"))) in answered:
+            parameters = part.call.get("parameters")
             name = str(part.call.get("tool"))
             yield {
                 "type": "tool_use",
                 "id": call_id,
                 "name": name,
-                "input": {**given} if isinstance(given, dict) else {},
+                "input": {**parameters} if isinstance(parameters, dict) else {},
             }
 
 
-def _results(prompt_message: PromptMessage, known: frozenset[str]) -> "Iterator[ToolResultBlockParam]":
+def _results(prompt_message: PromptMessage, answered: frozenset[str]) -> "Iterator[ToolResultBlockParam]":
     for part in prompt_message.parts:
-        if part.answers and part.answers in known:
+        if part.answers and part.answers in answered:
             yield {"type": "tool_result", "tool_use_id": part.answers, "content": well_formed(part.text)}
 
 

@@ -68,7 +68,7 @@ def ask(question: GuideQuestion) -> Generator[Move, Observation, str]:
     """Asks one question and returns the chosen value."""
     answer = yield question
     assert isinstance(answer, AnsweredQuestion)  # `moves.next_words` answers a question with nothing else
-    return question.chosen(answer.words)
+    return question.chosen(answer.text)
 
 
 def _search(intent: SearchIntent) -> Json:
@@ -77,32 +77,34 @@ def _search(intent: SearchIntent) -> Json:
 
 def _replace(intent: ReplaceTextIntent) -> Act:
     seen = yield from do("read_file", {"path": intent.path})
-    what = f"Replaced `{intent.old}` with `{intent.new}` in `{intent.path}`"
+    report = f"Replaced `{intent.old}` with `{intent.new}` in `{intent.path}`"
     if not seen.ok:
-        return done(intent, what, seen)
+        return done(intent, report, seen)
     times = seen.text.count(intent.old)
     if times == 0:
         return ResultSummary(
             False, f"Not done: `{intent.old}` does not occur in `{intent.path}`, as far as I was shown it."
         )
     if times == 1 or _CUT.search(seen.text):
-        return done(intent, what, (yield from _edit(intent.path, intent.old, intent.new)))
+        return done(intent, report, (yield from _edit(intent.path, intent.old, intent.new)))
     # An edit must match exactly one place; for several, the whole file is rewritten, which was read just before.
     content = seen.text.replace(intent.old, intent.new)
     outcome = yield from do("update_file", {"path": intent.path, "content": content})
-    return done(intent, f"{what}, {times} times", outcome)
+    return done(intent, f"{report}, {times} times", outcome)
 
 
 def _append(intent: AppendLineIntent) -> Act:
     seen = yield from do("read_file", {"path": intent.path})
-    what = f"Appended `{intent.line}` to `{intent.path}`"
+    report = f"Appended `{intent.line}` to `{intent.path}`"
     if not seen.ok:
-        return done(intent, what, seen)
+        return done(intent, report, seen)
     if not seen.text:
-        return done(intent, what, (yield from do("update_file", {"path": intent.path, "content": f"{intent.line}\n"})))
+        return done(
+            intent, report, (yield from do("update_file", {"path": intent.path, "content": f"{intent.line}\n"}))
+        )
     end = _unique_end(seen.text)
     joint = "" if end.endswith("\n") else "\n"
-    return done(intent, what, (yield from _edit(intent.path, end, f"{end}{joint}{intent.line}\n")))
+    return done(intent, report, (yield from _edit(intent.path, end, f"{end}{joint}{intent.line}\n")))
 
 
 def _edit(path: str, find: str, replace: str) -> Generator[Move, Observation, CallOutcome]:

@@ -11,6 +11,7 @@ from dataclasses import field
 from pydantic import JsonValue
 
 from anycowork.domain.attached_files import ATTACHED
+from anycowork.domain.bounded_json import read_json
 from anycowork.domain.messages import Json
 from anycowork.domain.model import PromptMessage
 from anycowork.domain.values import value
@@ -35,7 +36,7 @@ class CallOutcome:
 class AnsweredQuestion:
     """The person's answer to a question."""
 
-    words: str
+    text: str
 
 
 Observation = CallOutcome | AnsweredQuestion
@@ -69,38 +70,40 @@ _FILES = re.compile(r"\[Files in the workspace:\n.*?\]\n\n", re.DOTALL)
 
 def _role(messages: Sequence[PromptMessage]) -> str:
     prompts = "\n".join(message.content for message in messages if message.role == "system")
-    found = _ROLE.search(prompts)
-    return found[1].lower() if found else "actor"
+    match = _ROLE.search(prompts)
+    return match[1].lower() if match else "actor"
 
 
 def _words(message: PromptMessage) -> str:
     """Returns the person's text without the server's notes before it and the files after it. The list of files comes right before
     the turn's request: earlier text in the same message belongs to a turn that did not get an answer."""
-    text, at = message.content, 0
+    text, start = message.content, 0
     if files := _FILES.search(text):
-        at = files.end()
-    while (note := _NOTE.match(text, at)) and note.end() > at:
-        at = note.end()
-    return text[at:].partition(f"\n\n{ATTACHED}")[0].strip()
+        start = files.end()
+    while (note := _NOTE.match(text, start)) and note.end() > start:
+        start = note.end()
+    return text[start:].partition(f"\n\n{ATTACHED}")[0].strip()
 
 
 def _request_at(conversation: Sequence[PromptMessage]) -> int | None:
     """Returns the index of the current request: the person's newest text that is not the answer to a question."""
     mine = [
-        at
-        for at, message in enumerate(conversation)
+        index
+        for index, message in enumerate(conversation)
         if message.role == "user" and not _RESULT.match(message.content) and _words(message)
     ]
-    for at in reversed(mine):
-        if not _is_answer(conversation, at):
-            return at
+    for index in reversed(mine):
+        if not _is_answer(conversation, index):
+            return index
     return mine[-1] if mine else None
 
 
-def _is_answer(conversation: Sequence[PromptMessage], at: int) -> bool:
-    if at == 0 or not any(found.get("type") == "question" for found in _objects(conversation[at - 1].content)):
+def _is_answer(conversation: Sequence[PromptMessage], index: int) -> bool:
+    if index == 0 or not any(
+        document.get("type") == "question" for document in _objects(conversation[index - 1].content)
+    ):
         return False
-    request = understand(_words(conversation[at]))
+    request = understand(_words(conversation[index]))
     return not request.intents and not request.planned
 
 
@@ -108,11 +111,11 @@ def _inputs(messages: Sequence[PromptMessage]) -> Iterator[Observation]:
     calls: list[Json] = []
     for message in messages:
         if message.role == "assistant":
-            calls += [found for found in _objects(message.content) if "tool" in found]
+            calls += [document for document in _objects(message.content) if "tool" in document]
         elif result := _RESULT.match(message.content):
             yield CallOutcome(result[1], result[2], message.content[result.end() :], _parameters(calls, result[1]))
-        elif words := _words(message):
-            yield AnsweredQuestion(words)
+        elif answer := _words(message):
+            yield AnsweredQuestion(answer)
 
 
 def _parameters(calls: list[Json], tool: str) -> Json | None:
@@ -120,8 +123,8 @@ def _parameters(calls: list[Json], tool: str) -> Json | None:
     for position, call in enumerate(calls):
         if call["tool"] == tool:
             del calls[: position + 1]
-            found = call.get("parameters")
-            return found if isinstance(found, dict) else None
+            parameters = call.get("parameters")
+            return parameters if isinstance(parameters, dict) else None
     return None
 
 
@@ -130,26 +133,26 @@ def _objects(text: str) -> Iterator[Json]:
     decoder, start = json.JSONDecoder(), text.find("{")
     while start >= 0:
         try:
-            found, end = decoder.raw_decode(text, start)
+            document, end = decoder.raw_decode(text, start)
         except (ValueError, RecursionError):
             return
-        if isinstance(found, dict):
-            yield found
+        if isinstance(document, dict):
+            yield document
         start = text.find("{", end)
 
 
 def fenced_json(text: str) -> JsonValue:
     """Returns the first fenced block of JSON in a text; None if there is none."""
-    at = text.find("```json")
-    while at >= 0:
-        start = text.find("\n", at)
+    fence = text.find("```json")
+    while fence >= 0:
+        start = text.find("\n", fence)
         end = text.find("\n```", start) if start >= 0 else -1
         if end < 0:
             return None
         try:
-            found: JsonValue = json.loads(text[start + 1 : end])
-        except (ValueError, RecursionError):
-            at = text.find("```json", end + 4)
+            document = read_json(text[start + 1 : end], strict=False)
+        except ValueError:
+            fence = text.find("```json", end + 4)
             continue
-        return found
+        return document
     return None

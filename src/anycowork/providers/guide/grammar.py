@@ -20,7 +20,53 @@ from anycowork.providers.guide.intents import (
     RunCommandIntent,
     SearchIntent,
 )
-from anycowork.providers.guide.quotes import MARK, Quotes
+
+# One private-use character replaces one quotation; a request cannot contain it.
+_FIRST, _LAST = 0xE000, 0xF8FF
+MARK = "[\ue000-\uf8ff]"
+_QUOTED = re.compile(
+    r"(?<!`)(?P<fence>`{3,}+)[^\n`]*\n(?P<block>.*?)\n?(?P=fence)(?!`)"
+    r"|`(?P<tick>[^`\n]+)`"
+    r'|"(?P<double>[^"\n]*)"'
+    r"|“(?P<curly>[^“”\n]*)”"
+    r"|(?<!\w)'(?P<single>[^'\n]*)'(?!\w)",
+    re.DOTALL,
+)
+# "create notes.txt with:" and then lines: everything below is the content, not further requests.
+_REST_IS_CONTENT = re.compile(
+    r"\b(?:with|containing|contains|content|contents|says|saying|text)\s*:[ \t]*\n(?P<rest>.+)", re.S | re.I
+)
+
+
+class Quotes:
+    """`masked` is the text with a mark for each quotation; `open` puts the text back."""
+
+    def __init__(self, text: str) -> None:
+        self._kept: list[str] = []
+        clean = re.sub(MARK, "\ufffd", text.replace("\r\n", "\n"))
+        masked = _QUOTED.sub(lambda match: self._keep(_inside(match)), clean)
+        if content := _REST_IS_CONTENT.search(masked):
+            start = content.start("rest")
+            masked = masked[:start].rstrip() + " " + self._keep(self.open(masked[start:]).strip("\n"))
+        self.masked = masked
+
+    def open(self, part: str) -> str:
+        """Returns the text with its quotations put back, without the quotation marks."""
+        return re.sub(MARK, lambda match: self._kept[ord(match[0]) - _FIRST], part)
+
+    def is_quoted(self, part: str) -> bool:
+        return re.fullmatch(MARK, part.strip()) is not None
+
+    def _keep(self, quotation: str) -> str:
+        if len(self._kept) > _LAST - _FIRST:
+            return "\ufffd"
+        self._kept.append(quotation)
+        return chr(_FIRST + len(self._kept) - 1)
+
+
+def _inside(match: re.Match[str]) -> str:
+    return next((text for name, text in match.groupdict().items() if name != "fence" and text is not None), "")
+
 
 MAX_CLAUSE = 2_000
 
@@ -30,11 +76,11 @@ def intents_in(clause: str, quotes: Quotes) -> list[Intent]:
     if len(clause) > MAX_CLAUSE:
         return []
     for sentence, intents in _SENTENCES:
-        found = _compiled(sentence).fullmatch(clause)
-        if found is None:
+        match = _compiled(sentence).fullmatch(clause)
+        if match is None:
             continue
         try:
-            return intents(_Words(found, quotes))
+            return intents(_Words(match, quotes))
         except _Unlikely:
             continue
     return []
@@ -47,8 +93,8 @@ class _Unlikely(Exception):
 class _Words:
     """The named parts of a clause, with the quotations put back."""
 
-    def __init__(self, found: re.Match[str], quotes: Quotes) -> None:
-        self._parts = {name: (part or "").strip() for name, part in found.groupdict().items()}
+    def __init__(self, match: re.Match[str], quotes: Quotes) -> None:
+        self._parts = {name: (part or "").strip() for name, part in match.groupdict().items()}
         self._quotes = quotes
 
     def text(self, name: str) -> str:
@@ -111,66 +157,66 @@ _IN_FILE = rf"\s+in\s+{_file()}"
 # --- the meaning of each sentence
 
 
-def _list(words: _Words) -> list[Intent]:
-    return [ListFilesIntent(words.any_path() or ".")]
+def _list(clause: _Words) -> list[Intent]:
+    return [ListFilesIntent(clause.any_path() or ".")]
 
 
-def _read(words: _Words) -> list[Intent]:
-    return [ReadFileIntent(words.any_path())]
+def _read(clause: _Words) -> list[Intent]:
+    return [ReadFileIntent(clause.any_path())]
 
 
-def _read_several(words: _Words) -> list[Intent]:
-    return [ReadFileIntent(path) for path in words.files()]
+def _read_several(clause: _Words) -> list[Intent]:
+    return [ReadFileIntent(path) for path in clause.files()]
 
 
-def _show(words: _Words) -> list[Intent]:
-    path = words.file()
+def _show(clause: _Words) -> list[Intent]:
+    path = clause.file()
     return [ListFilesIntent(path) if path.endswith("/") else ReadFileIntent(path)]
 
 
-def _review(words: _Words) -> list[Intent]:
-    return [ReviewFileIntent(words.file())]
+def _review(clause: _Words) -> list[Intent]:
+    return [ReviewFileIntent(clause.file())]
 
 
-def _search(words: _Words) -> list[Intent]:
-    return [SearchIntent(words.text("text"), words.any_path() or None)]
+def _search(clause: _Words) -> list[Intent]:
+    return [SearchIntent(clause.text("text"), clause.any_path() or None)]
 
 
-def _append(words: _Words) -> list[Intent]:
-    return [AppendLineIntent(words.file(), words.text("line"))]
+def _append(clause: _Words) -> list[Intent]:
+    return [AppendLineIntent(clause.file(), clause.text("line"))]
 
 
-def _create_empty(words: _Words) -> list[Intent]:
-    return [CreateFileIntent(words.file())]
+def _create_empty(clause: _Words) -> list[Intent]:
+    return [CreateFileIntent(clause.file())]
 
 
-def _create(words: _Words) -> list[Intent]:
-    return [CreateFileIntent(words.file(), f"{words.text('content')}\n")]
+def _create(clause: _Words) -> list[Intent]:
+    return [CreateFileIntent(clause.file(), f"{clause.text('content')}\n")]
 
 
-def _replace(words: _Words) -> list[Intent]:
-    old, new = words.text("old"), words.text("new")
+def _replace(clause: _Words) -> list[Intent]:
+    old, new = clause.text("old"), clause.text("new")
     if not old:
         raise _Unlikely
-    return [ReplaceTextIntent(words.file(), old, new)]
+    return [ReplaceTextIntent(clause.file(), old, new)]
 
 
-def _delete(words: _Words) -> list[Intent]:
-    return [DeleteFileIntent(path) for path in words.files()]
+def _delete(clause: _Words) -> list[Intent]:
+    return [DeleteFileIntent(path) for path in clause.files()]
 
 
-def _delete_one(words: _Words) -> list[Intent]:
-    return [DeleteFileIntent(words.file())]
+def _delete_one(clause: _Words) -> list[Intent]:
+    return [DeleteFileIntent(clause.file())]
 
 
-def _move(words: _Words) -> list[Intent]:
-    return [MoveFileIntent(words.file(), words.any_path("to"))]
+def _move(clause: _Words) -> list[Intent]:
+    return [MoveFileIntent(clause.file(), clause.any_path("to"))]
 
 
-def _run(words: _Words) -> list[Intent]:
-    command = words.text("command")
+def _run(clause: _Words) -> list[Intent]:
+    command = clause.text("command")
     # "run the tests" names no command, and the guide does not guess one.
-    vague = not words.quoted("command") and re.match(r"(?:the|a|an|my|all|it|this|that|some)\b", command, re.I)
+    vague = not clause.quoted("command") and re.match(r"(?:the|a|an|my|all|it|this|that|some)\b", command, re.I)
     if vague or not command.strip():
         raise _Unlikely
     return [RunCommandIntent(command)]

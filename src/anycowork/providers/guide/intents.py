@@ -84,8 +84,8 @@ def phrase(intent: Intent) -> str:
         case ReviewFileIntent():
             return f"Review {quoted(intent.path)}"
         case SearchIntent():
-            place = f" in {quoted(intent.path)}" if intent.path else ""
-            return f"Search for {quoted(intent.text)}{place}"
+            folder = f" in {quoted(intent.path)}" if intent.path else ""
+            return f"Search for {quoted(intent.text)}{folder}"
         case CreateFileIntent(content=""):
             return f"Create the empty file {quoted(intent.path)}"
         case CreateFileIntent():

@@ -55,11 +55,11 @@ class GuideQuestion:
             }
         )
 
-    def chosen(self, words: str) -> str:
+    def chosen(self, answer: str) -> str:
         """Returns the value of the choice that these words name by value or label; the default if they name none, or several."""
-        lowered = words.lower()
-        named = [c.value for c in self.choices if c.value.lower() in lowered or c.label.lower() in lowered]
-        return named[0] if len(named) == 1 else self.choices[-1].value
+        lowered = answer.lower()
+        matches = [c.value for c in self.choices if c.value.lower() in lowered or c.label.lower() in lowered]
+        return matches[0] if len(matches) == 1 else self.choices[-1].value
 
 
 @value
@@ -88,9 +88,9 @@ def next_words(script: Script, inputs: Sequence[Observation]) -> str:
     return move.as_text()
 
 
-def inert(words: str) -> str:
+def inert(text: str) -> str:
     """Breaks every JSON object in the text visibly, so that text from a file or a person is not read as a call by the guide."""
-    return re.sub(r"\{(?=\s*\")", "{…", words)
+    return re.sub(r"\{(?=\s*\")", "{…", text)
 
 
 def _outcome(move: Move, waiting: deque[Observation]) -> Observation | None:
@@ -113,5 +113,5 @@ def _outcome(move: Move, waiting: deque[Observation]) -> Observation | None:
     return None
 
 
-def _json(found: Json) -> str:
-    return json.dumps(found, ensure_ascii=False)
+def _json(document: Json) -> str:
+    return json.dumps(document, ensure_ascii=False)

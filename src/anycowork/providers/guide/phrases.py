@@ -43,7 +43,7 @@ class ResultSummary:
     """The outcome of one intent, in words. `answered`: the person said no, which is an answer and not a failure."""
 
     ok: bool
-    words: str
+    text: str
     answered: bool = False
 
 
@@ -71,10 +71,10 @@ def examples(role: str) -> str:
     return "\n".join(f"- {example}" for example in _EXAMPLES.get(role, _EXAMPLES["actor"]))
 
 
-def done(intent: Intent, what: str, outcome: CallOutcome, *, show: bool = False) -> ResultSummary:
-    """`what` was done, in the past tense; it is reported only if the result is ok."""
+def done(intent: Intent, report: str, outcome: CallOutcome, *, show: bool = False) -> ResultSummary:
+    """`report` says in the past tense what was done; it is used only if the result is ok."""
     if outcome.ok:
-        return ResultSummary(True, f"{what}{_block(outcome.text) if show else ''}")
+        return ResultSummary(True, f"{report}{_block(outcome.text) if show else ''}")
     return ResultSummary(False, f"Not done: {phrase(intent)}. {_reason(outcome)}", answered=outcome.status == "denied")
 
 
@@ -90,20 +90,20 @@ def ran(intent: RunCommandIntent, outcome: CallOutcome) -> ResultSummary:
 
 def exit_code(text: str) -> int | None:
     """Returns the exit code that a command's result names."""
-    found = re.search(r"\bexit(?:ed)?(?:\s+with)?(?:[ _](?:code|status))?\W{1,3}(-?\d{1,9})\b", text, re.IGNORECASE)
-    return int(found[1]) if found else None
+    match = re.search(r"\bexit(?:ed)?(?:\s+with)?(?:[ _](?:code|status))?\W{1,3}(-?\d{1,9})\b", text, re.IGNORECASE)
+    return int(match[1]) if match else None
 
 
-def summary(results: Sequence[ResultSummary], left: Sequence[str]) -> str:
+def summary(results: Sequence[ResultSummary], skipped: Sequence[str]) -> str:
     """Summarises what was done, what failed, and what was left undone because of it."""
-    if len(results) == 1 and not left:
-        return results[0].words
-    lines = [f"{number}. {one.words}" for number, one in enumerate(results, 1)]
-    if left:
-        lines.append("Left undone:\n" + "\n".join(f"- {step}" for step in left))
-    failed = sum(not one.ok for one in results)
+    if len(results) == 1 and not skipped:
+        return results[0].text
+    lines = [f"{number}. {result.text}" for number, result in enumerate(results, 1)]
+    if skipped:
+        lines.append("Left undone:\n" + "\n".join(f"- {step}" for step in skipped))
+    failed = sum(not result.ok for result in results)
     head = f"{failed} of {len(results)} steps did not work." if failed else f"All {len(results)} steps are done."
-    return "\n\n".join([head if not left else f"I stopped before the end. {head}", *lines])
+    return "\n\n".join([head if not skipped else f"I stopped before the end. {head}", *lines])
 
 
 # What a result tells a model to do next begins with one of these. The person who reads the guide's answer is not that model.
@@ -123,19 +123,19 @@ def why_not(text: str) -> str:
 
 
 def _reason(outcome: CallOutcome) -> str:
-    words = why_not(outcome.text)
+    explanation = why_not(outcome.text)
     match outcome.status:
-        case "denied" if words.startswith(_DENIED):
-            reason = words.partition(" They said: ")[2]
+        case "denied" if explanation.startswith(_DENIED):
+            reason = explanation.partition(" They said: ")[2]
             return f"You did not allow it: {reason}" if reason else "You did not allow it."
         case "denied":
-            return f"You did not allow it: {words}"
+            return f"You did not allow it: {explanation}"
         case "refused":
-            return f"It was refused: {words}"
+            return f"It was refused: {explanation}"
         case "interrupted" | "cancelled":
-            return f"It was {outcome.status}: {words}"
+            return f"It was {outcome.status}: {explanation}"
         case _:
-            return f"It failed: {words}"
+            return f"It failed: {explanation}"
 
 
 def _for_people(text: str) -> str:
@@ -152,10 +152,10 @@ def _short(text: str) -> str:
 def _block(text: str) -> str:
     """Bounded, and fenced so that nothing in it is taken for the guide's own text."""
     lines = text.strip("\n").splitlines()
-    shown = "\n".join(lines[:SHOWN_LINES])[:SHOWN_CHARACTERS]
-    if not shown.strip():
+    excerpt = "\n".join(lines[:SHOWN_LINES])[:SHOWN_CHARACTERS]
+    if not excerpt.strip():
         return " (no output)"
-    longest = max((len(run) for run in re.findall(r"`+", shown)), default=0)
+    longest = max((len(run) for run in re.findall(r"`+", excerpt)), default=0)
     fence = "`" * max(3, longest + 1)
-    more = "" if shown == "\n".join(lines) else "\n(cut; the whole is in the result above)"
-    return f":\n\n{fence}\n{shown}\n{fence}{more}"
+    more = "" if excerpt == "\n".join(lines) else "\n(cut; the whole is in the result above)"
+    return f":\n\n{fence}\n{excerpt}\n{fence}{more}"

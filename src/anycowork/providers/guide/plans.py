@@ -40,9 +40,9 @@ def propose(goal: str, intents: Sequence[Intent]) -> Script:
     for path in dict.fromkeys(_read_first(intents)):
         seen[path] = yield from do("read_file", {"path": path})
     steps: list[JsonValue] = [_step(number, intent) for number, intent in enumerate(intents, 1)]
-    made = _made_paths(intents)
+    created = _made_paths(intents)
     risks: list[JsonValue] = [
-        risk for intent, before in zip(intents, made, strict=True) if (risk := _risk(intent, listing, seen, before))
+        risk for intent, before in zip(intents, created, strict=True) if (risk := _risk(intent, listing, seen, before))
     ]
     return GuideDocument(
         {
@@ -59,14 +59,14 @@ def propose(goal: str, intents: Sequence[Intent]) -> Script:
 
 def _read_first(intents: Sequence[Intent]) -> Iterator[str]:
     """The files that a step needs and no step before it makes."""
-    for intent, made in zip(intents, _made_paths(intents), strict=True):
-        if isinstance(intent, ReplaceTextIntent | AppendLineIntent | ReadFileIntent) and intent.path not in made:
+    for intent, created in zip(intents, _made_paths(intents), strict=True):
+        if isinstance(intent, ReplaceTextIntent | AppendLineIntent | ReadFileIntent) and intent.path not in created:
             yield intent.path
 
 
 def _made_paths(intents: Sequence[Intent]) -> list[frozenset[str]]:
     """For each intent, the paths that those before it create or move a file to."""
-    made: list[frozenset[str]] = [frozenset()]
+    created: list[frozenset[str]] = [frozenset()]
     for intent in intents:
         match intent:
             case CreateFileIntent():
@@ -75,8 +75,8 @@ def _made_paths(intents: Sequence[Intent]) -> list[frozenset[str]]:
                 new = {intent.to}
             case _:
                 new = set[str]()
-        made.append(made[-1] | new)
-    return made[:-1]
+        created.append(created[-1] | new)
+    return created[:-1]
 
 
 def execute(plan: Plan) -> Script:
@@ -84,13 +84,13 @@ def execute(plan: Plan) -> Script:
     results: list[ResultSummary] = []
     order = _in_order(plan)
     for position, step in enumerate(order):
-        one = yield from _execute_step(step)
-        results.append(one)
-        if one.ok:
+        result = yield from _execute_step(step)
+        results.append(result)
+        if result.ok:
             continue
-        left = order[position + 1 :]
-        if not left or one.answered or (yield from ask(_go_on(step, one))) == "stop":
-            return summary(results, [later.action for later in left])
+        remaining = order[position + 1 :]
+        if not remaining or result.answered or (yield from ask(_go_on(step, result))) == "stop":
+            return summary(results, [later.action for later in remaining])
     return summary(results, [])
 
 
@@ -100,14 +100,14 @@ def _execute_step(step: PlanStep) -> Generator[Move, Observation, ResultSummary]
         return ResultSummary(False, f"Not done: I do not understand the step “{step.action}”.")
     parts: list[ResultSummary] = []
     for intent in intents:
-        one = yield from act(intent, approved=True)
-        parts.append(one)
-        if not one.ok:
+        result = yield from act(intent, approved=True)
+        parts.append(result)
+        if not result.ok:
             break
     return ResultSummary(
-        ok=all(one.ok for one in parts),
-        words="\n".join(one.words for one in parts),
-        answered=any(one.answered for one in parts),
+        ok=all(result.ok for result in parts),
+        text="\n".join(result.text for result in parts),
+        answered=any(result.answered for result in parts),
     )
 
 
@@ -131,7 +131,7 @@ def _in_order(plan: Plan) -> list[PlanStep]:
 def _go_on(step: PlanStep, results: ResultSummary) -> GuideQuestion:
     return GuideQuestion(
         question=f"Step {step.step_number} of the plan did not work. Go on with the next one?",
-        context=results.words,
+        context=results.text,
         choices=(
             GuideChoice("go_on", "Go on", "Carry out the remaining steps all the same"),
             GuideChoice("stop", "Stop here", "Leave the remaining steps undone"),
@@ -177,10 +177,10 @@ def _why(intent: Intent) -> tuple[str, tuple[str, ...]]:
             assert_never(intent)
 
 
-def _risk(intent: Intent, listing: CallOutcome, seen: Mapping[str, CallOutcome], made: frozenset[str]) -> str | None:
-    """`made` are the paths that earlier steps make: nobody has read those."""
+def _risk(intent: Intent, listing: CallOutcome, seen: Mapping[str, CallOutcome], created: frozenset[str]) -> str | None:
+    """`created` are the paths that earlier steps make: nobody has read those."""
     match intent:
-        case ReplaceTextIntent() | AppendLineIntent() | ReadFileIntent() if intent.path in made:
+        case ReplaceTextIntent() | AppendLineIntent() | ReadFileIntent() if intent.path in created:
             return None
         case CreateFileIntent() if listing.ok and _listed(intent.path, listing.text):
             return f"{intent.path} exists already: creating it will be refused."

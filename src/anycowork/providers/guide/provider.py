@@ -19,13 +19,13 @@ class Guide:
 
     async def answer(self, request: ModelRequest) -> AsyncGenerator[Chunk, None]:
         """Never fails: it says so if it does not understand."""
-        words = reply(read_conversation(request.messages))
-        for start in range(0, len(words), _PIECE):
-            yield TextChunk(words[start : start + _PIECE])
+        text = reply(read_conversation(request.messages))
+        for start in range(0, len(text), _PIECE):
+            yield TextChunk(text[start : start + _PIECE])
             await asyncio.sleep(0)  # lets other tasks run between two chunks, as with a real model
         yield UsageChunk(
             prompt=sum(_tokens(prompt_message.content) for prompt_message in request.messages),
-            completion=_tokens(words),
+            completion=_tokens(text),
         )
         yield ReplyFinished("stop")
 

@@ -3,9 +3,8 @@
 import re
 
 from anycowork.domain.values import value
-from anycowork.providers.guide.grammar import intents_in
+from anycowork.providers.guide.grammar import MARK, Quotes, intents_in
 from anycowork.providers.guide.intents import Intent
-from anycowork.providers.guide.quotes import MARK, Quotes
 
 LONGEST_TEXT = 50_000  # characters, quotations included
 MAX_REQUEST = 4_000  # characters without quotations: a longer text is not a plain request, and matching it takes time
@@ -39,9 +38,9 @@ def understand(text: str) -> GuideRequest:
     intents: list[Intent] = []
     unclear: list[str] = []
     for clause in clauses[:MAX_CLAUSES]:
-        found = intents_in(clause, quotes)
-        intents += found
-        if not found:
+        clause_intents = intents_in(clause, quotes)
+        intents += clause_intents
+        if not clause_intents:
             unclear.append(quotes.open(clause))
     unclear += [quotes.open(clause) for clause in clauses[MAX_CLAUSES:]]
     return GuideRequest(tuple(intents), tuple(unclear), planned=bool(planned))

@@ -18,44 +18,44 @@ _TOOL = "tasks"  # the results of a job stand as its result
 _FINISHED = "All tasks of the job are finished."
 
 
-def task_script(words: str) -> Script | None:
+def task_script(text: str) -> Script | None:
     """Returns the script of the task that a worker is given in these words; None if they are no task."""
-    task = _TASK.match(words)
-    if task is None or not words.endswith(_END):
+    task = _TASK.match(text)
+    if task is None or not text.endswith(_END):
         return None
-    return _work(task[1], _intents(task[1], words))
+    return _work(task[1], _intents(task[1], text))
 
 
 def job_answer(conversation: GuideConversation) -> str | None:
     """Returns the final response to a job whose results came last, as a result or after a note; None if there are none."""
     newest = conversation.inputs[-1] if conversation.inputs else None
-    words = newest.text if isinstance(newest, CallOutcome) and newest.tool == _TOOL else conversation.request
-    words = words.removeprefix(f"Result of {_TOOL} (ok):").lstrip()
-    if not words.startswith(_FINISHED):
+    text = newest.text if isinstance(newest, CallOutcome) and newest.tool == _TOOL else conversation.request
+    text = text.removeprefix(f"Result of {_TOOL} (ok):").lstrip()
+    if not text.startswith(_FINISHED):
         return None
-    results = words.partition("\n\nResults:\n")[2].rpartition("\n\n")[0]
+    results = text.partition("\n\nResults:\n")[2].rpartition("\n\n")[0]
     return f"All tasks are done:\n\n{results}" if results else None
 
 
-def _intents(action: str, words: str) -> tuple[Intent, ...]:
+def _intents(action: str, text: str) -> tuple[Intent, ...]:
     """Parses the action, which a person may have edited; if it cannot be parsed, the task's commands still count."""
     request = understand(action)
     if not request.unclear and request.intents:
         return request.intents
-    listed = words.partition(_COMMANDS)[2].partition("\n\n")[0]
+    listed = text.partition(_COMMANDS)[2].partition("\n\n")[0]
     return tuple(RunCommandIntent(line[2:]) for line in bare_lines(listed) if line.startswith("- "))
 
 
 def _work(action: str, intents: Sequence[Intent]) -> Script:
     if not intents:
-        return _report(ok=False, words=f"{WHO} I do not understand the task “{action}”.")
+        return _report(ok=False, text=f"{WHO} I do not understand the task “{action}”.")
     results: list[ResultSummary] = []
     for intent in intents:
         results.append((yield from act(intent, approved=True)))
         if not results[-1].ok:
             break
-    return _report(ok=results[-1].ok, words=summary(results, []))
+    return _report(ok=results[-1].ok, text=summary(results, []))
 
 
-def _report(*, ok: bool, words: str) -> GuideDocument:
-    return GuideDocument({"status": "success" if ok else "failure", "summary": inert(words)})
+def _report(*, ok: bool, text: str) -> GuideDocument:
+    return GuideDocument({"status": "success" if ok else "failure", "summary": inert(text)})

@@ -48,13 +48,13 @@ def innermost(error: BaseException) -> BaseException:
     while error not in seen:
         seen.append(error)
         # aiohttp's two names for it; httpx has it as the cause, and inside that as the only argument
-        held = (
+        causes = (
             getattr(error, "certificate_error", None),
             getattr(error, "os_error", None),
             error.__cause__,
             *error.args,
         )
-        error = next((inner for inner in held if isinstance(inner, BaseException)), error)
+        error = next((inner for inner in causes if isinstance(inner, BaseException)), error)
     return error
 
 

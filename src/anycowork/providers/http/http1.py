@@ -30,9 +30,9 @@ class Http1Pool:
 
     async def acquire(self, target: HttpTarget, *, seconds: float) -> "Http1Connection":
         """Returns a kept connection, or a new one. Raises: TimeoutError, OSError."""
-        kept = self._idle.get(target)
-        while kept:
-            connection = kept.pop()
+        idle = self._idle.get(target)
+        while idle:
+            connection = idle.pop()
             if connection.usable:
                 return connection
         async with asyncio.timeout(seconds):
@@ -44,7 +44,7 @@ class Http1Pool:
             self._idle.setdefault(target, []).append(connection)
 
     def close(self) -> None:
-        for connection in [connection for kept in self._idle.values() for connection in kept]:
+        for connection in [connection for connections in self._idle.values() for connection in connections]:
             connection.abort()
         self._idle.clear()
 
@@ -55,8 +55,8 @@ async def _connected(target: HttpTarget) -> "Http1Connection":
     if target.proxy is not None and context is not None:
         await through(target.proxy, target, connection, context)
     else:
-        place = target.proxy or target
-        await loop.create_connection(lambda: connection, place.host, place.port, ssl=context)
+        address = target.proxy or target
+        await loop.create_connection(lambda: connection, address.host, address.port, ssl=context)
     return connection
 
 

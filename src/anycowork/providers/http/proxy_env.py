@@ -44,7 +44,7 @@ class HttpTarget:
 
 @lru_cache(maxsize=256)
 def target_of(base_url: str, proxy_url: str | None = None, ca_file: str | None = None) -> HttpTarget:
-    """Raises: NoWay."""
+    """Raises: UnusableProxy."""
     try:
         parts = urlsplit(base_url)
         port = parts.port
@@ -55,8 +55,8 @@ def target_of(base_url: str, proxy_url: str | None = None, ca_file: str | None =
     tls = parts.scheme == "https"
     usual = 443 if tls else 80
     name = _in_ascii(parts.hostname)
-    shown = f"[{name}]" if ":" in name else name
-    host_header = shown if (port or usual) == usual else f"{shown}:{port}"
+    bracketed = f"[{name}]" if ":" in name else name
+    host_header = bracketed if (port or usual) == usual else f"{bracketed}:{port}"
     path = quote(parts.path.rstrip("/"), safe=_IN_PATHS)
     proxy = _proxy(proxy_url) if proxy_url else None
     # An HTTP proxy gets the whole address in the request; for TLS it opens a tunnel and sees no content.
@@ -74,10 +74,10 @@ def proxy_for(base_url: str, environment: Mapping[str, str]) -> str | None:
         return None
     if not host or is_loopback(host):
         return None
-    named = _either(f"{parts.scheme}_proxy", environment) or _either("all_proxy", environment)
-    if not named or _is_exempt(host, port, _either("no_proxy", environment)):
+    proxy = _either(f"{parts.scheme}_proxy", environment) or _either("all_proxy", environment)
+    if not proxy or _is_exempt(host, port, _either("no_proxy", environment)):
         return None
-    return named if "://" in named else f"http://{named}"
+    return proxy if "://" in proxy else f"http://{proxy}"
 
 
 def _either(name: str, environment: Mapping[str, str]) -> str:
@@ -125,9 +125,9 @@ def _proxy(url: str) -> ProxyServer:
         )
     if parts.username is None:
         return ProxyServer(_in_ascii(parts.hostname), port)
-    who = f"{unquote(parts.username)}:{unquote(parts.password or '')}".encode()
+    credentials = f"{unquote(parts.username)}:{unquote(parts.password or '')}".encode()
     return ProxyServer(
-        _in_ascii(parts.hostname), port, b"Proxy-Authorization: Basic " + base64.b64encode(who) + b"\r\n"
+        _in_ascii(parts.hostname), port, b"Proxy-Authorization: Basic " + base64.b64encode(credentials) + b"\r\n"
     )
 
 

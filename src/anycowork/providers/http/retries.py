@@ -47,10 +47,10 @@ def retry_after(headers: Mapping[str, str]) -> float | None:
 
 def _date(text: str | None) -> datetime | None:
     try:
-        found = parsedate_to_datetime(text) if text else None
+        parsed = parsedate_to_datetime(text) if text else None
     except (ValueError, OverflowError):  # the day, hour or minute may be any number
         return None
-    return found if found and found.tzinfo else None
+    return parsed if parsed and parsed.tzinfo else None
 
 
 class TryAgain(Exception):

@@ -31,9 +31,9 @@ class SseReader:
             return []
         self._at_start = False
         # A final CR may be the first half of a CRLF, so it waits for the next byte.
-        whole = len(self._rest) - self._rest.endswith(b"\r")
-        *lines, last = _LINE_END.split(bytes(self._rest[:whole]))
-        self._rest = bytearray(last) + self._rest[whole:]
+        complete = len(self._rest) - self._rest.endswith(b"\r")
+        *lines, last = _LINE_END.split(bytes(self._rest[:complete]))
+        self._rest = bytearray(last) + self._rest[complete:]
         self._check_size(len(self._rest))
         return [event for line in lines if (event := self._read_line(line)) is not None]
 

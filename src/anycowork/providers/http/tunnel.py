@@ -17,11 +17,11 @@ async def through(proxy: ProxyServer, target: HttpTarget, inside: asyncio.Protoc
     """Connects `inside` to the target. The caller sets the time limit. Raises: OSError."""
     loop = asyncio.get_running_loop()
     try:
-        outside, asked = await loop.create_connection(lambda: _TunnelRequest(proxy, target), proxy.host, proxy.port)
+        outside, tunnel = await loop.create_connection(lambda: _TunnelRequest(proxy, target), proxy.host, proxy.port)
     except OSError as error:
         raise ProxyRefused(f"its proxy {proxy.host}:{proxy.port} cannot be reached: {os_reason(error)}") from None
     try:
-        await asked.answered
+        await tunnel.answered
         secured = await loop.start_tls(outside, inside, context, server_hostname=target.host)
     except BaseException:  # also on cancellation: nobody else closes the connection
         outside.abort()
@@ -41,15 +41,15 @@ class _TunnelRequest(asyncio.Protocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         host = f"[{self._target.host}]" if ":" in self._target.host else self._target.host
-        place = f"{host}:{self._target.port}".encode()
-        words = b"CONNECT %b HTTP/1.1\r\nHost: %b\r\n%b\r\n" % (place, place, self._proxy.header)
-        transport.write(words)  # type: ignore[attr-defined]  # TCP
+        authority = f"{host}:{self._target.port}".encode()
+        request = b"CONNECT %b HTTP/1.1\r\nHost: %b\r\n%b\r\n" % (authority, authority, self._proxy.header)
+        transport.write(request)  # type: ignore[attr-defined]  # TCP
 
     def data_received(self, data: bytes) -> None:
         self._head += data
         if b"\r\n\r\n" in self._head:
-            words = self._head.split(b"\r\n", 1)[0].decode("latin-1").split(maxsplit=2)
-            status = words[1] if len(words) > 1 and words[0].startswith("HTTP/1.") else "something other than HTTP"
+            fields = self._head.split(b"\r\n", 1)[0].decode("latin-1").split(maxsplit=2)
+            status = fields[1] if len(fields) > 1 and fields[0].startswith("HTTP/1.") else "something other than HTTP"
             self._settle("" if status.startswith("2") and len(status) == 3 else f"answered {status}")
         elif len(self._head) > MAX_HEAD:
             self._settle("answered without an end")
@@ -64,5 +64,5 @@ class _TunnelRequest(asyncio.Protocol):
             self.answered.set_result(None)
             return
         help_ = ". It requires a name and a password: http://name:password@…" if fault.endswith("407") else ""
-        place = f"{self._proxy.host}:{self._proxy.port}"
-        self.answered.set_exception(ProxyRefused(f"its proxy {place} {fault}{help_}"))
+        address = f"{self._proxy.host}:{self._proxy.port}"
+        self.answered.set_exception(ProxyRefused(f"its proxy {address} {fault}{help_}"))

@@ -18,7 +18,7 @@ def main() -> int:
     parent = os.getppid()
     die_with(parent)
     to_parent = _own_stdout()
-    options = json.loads(sys.stdin.readline())
+    options = json.loads(sys.stdin.readline())  # noqa: TID251  # our own process wrote it
     address = _serve(options)
     to_parent.write(json.dumps({"address": address}) + "\n")
     to_parent.flush()
@@ -37,9 +37,9 @@ def die_with(parent: int) -> None:
 
 def _own_stdout() -> TextIO:
     """Reserves standard output for our one line; what the engine prints goes to its log."""
-    kept = os.fdopen(os.dup(1), "w")
+    stdout = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
-    return kept
+    return stdout
 
 
 _engine: list[object] = []  # must live as long as the process

@@ -40,10 +40,10 @@ class ModelDownload:
     async def pull(self, model: LocalModel, progress: Progress = lambda fetched: None) -> DownloadedModel:
         """Downloads a model, continuing an earlier try. Calls `progress` with the number of bytes present.
 
-        Raises: ProviderFault if no source has it, with each one's reason; NoRoomForModel; NotEnoughMemory; Conflict if another download of
+        Raises: ProviderFault if no source has it, with each one's reason; NoSpaceForModel; NotEnoughMemory; Conflict if another download of
         it runs.
         """
-        if ready := next((one for one in self._folder.ready() if one.model == model), None):
+        if ready := next((installed for installed in self._folder.ready() if installed.model == model), None):
             return ready
         require_memory(model, total_memory())
         part = model.mirror.part_bytes if model.mirror else 0
@@ -84,8 +84,8 @@ class ModelDownload:
         )
         try:
             # Redirects are followed: publishers keep large files elsewhere, and the hash decides what is accepted.
-            way = proxy_for(url, os.environ)
-            async with self._pool.session().get(url, headers=headers, timeout=limits, proxy=way) as response:
+            proxy = proxy_for(url, os.environ)
+            async with self._pool.session().get(url, headers=headers, timeout=limits, proxy=proxy) as response:
                 if response.status not in (200, 206):
                     raise Unreachable(f"The publisher's server answered {response.status}.")
                 await self._written(response, partial, have if response.status == 206 else 0, model, progress)
@@ -112,11 +112,11 @@ class ModelDownload:
             raise Unreachable("It has no mirror.")
         partial = self._folder.partial(model)
         have = partial.stat().st_size if partial.exists() else 0
-        whole, parts = have // model.mirror.part_bytes, -(-model.size_bytes // model.mirror.part_bytes)
+        complete_parts, parts = have // model.mirror.part_bytes, -(-model.size_bytes // model.mirror.part_bytes)
         # Half a part beyond that stays: it is overwritten with the same bytes, or continued from the publisher.
-        with _opened(partial, whole * model.mirror.part_bytes) as file:
+        with _opened(partial, complete_parts * model.mirror.part_bytes) as file:
             progress(file.tell())
-            for number in range(whole + 1, parts + 1):
+            for number in range(complete_parts + 1, parts + 1):
                 expected = min(model.mirror.part_bytes, model.size_bytes - file.tell())
                 piece = await fetch_part(model.mirror, number, expected)
                 await asyncio.to_thread(_write, file, piece)
@@ -127,22 +127,22 @@ def _not_whole(reason: str) -> Unreachable:
     return Unreachable(f"The publisher's server did not deliver the whole file ({reason}).")
 
 
-def _opened(partial: Path, at: int) -> FileIO:
-    """Opens the partial file at this position. Raises: NoRoomForModel."""
+def _opened(partial: Path, position: int) -> FileIO:
+    """Opens the partial file at this position. Raises: NoSpaceForModel."""
     try:
         file = FileIO(partial, "r+" if partial.exists() else "w")
-        file.seek(at)
+        file.seek(position)
     except OSError as error:
         raise NoSpaceForModel(f"{partial} cannot be written ({error.strerror}). Make its folder writable.") from None
     return file
 
 
 def _write(file: FileIO, piece: bytes) -> None:
-    """Writes unbuffered, so that reported progress is in the file. Raises: NoRoomForModel."""
-    left = memoryview(piece)
+    """Writes unbuffered, so that reported progress is in the file. Raises: NoSpaceForModel."""
+    unwritten = memoryview(piece)
     try:
-        while left:
-            left = left[file.write(left) :]
+        while unwritten:
+            unwritten = unwritten[file.write(unwritten) :]
     except OSError as error:
         raise NoSpaceForModel(
             f"The model could not be written ({error.strerror}). Free some space, then pull again: what was fetched is kept."

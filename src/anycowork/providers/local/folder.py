@@ -26,9 +26,9 @@ class NoSpaceForModel(StorageFault):
 
 
 class NoSuchLocalModel(NotFound):
-    def __init__(self, name: str, known: Sequence[str]) -> None:
+    def __init__(self, name: str, names: Sequence[str]) -> None:
         super().__init__("local model", name)
-        self.message = f"There is no local model '{name[:80]}'. There are: {', '.join(known)}."
+        self.message = f"There is no local model '{name[:80]}'. There are: {', '.join(names)}."
 
 
 @value
@@ -51,14 +51,14 @@ class ModelFolder:
 
     def find(self, name: str) -> LocalModel:
         """Raises: NotFound."""
-        found = next((model for model in self.all() if model.name == name), None)
-        if found is None:
+        match = next((model for model in self.all() if model.name == name), None)
+        if match is None:
             raise NoSuchLocalModel(name, [model.name for model in self.all()])
-        return found
+        return match
 
     def ready(self) -> list[DownloadedModel]:
-        found = [DownloadedModel(model, self.path / model.file) for model in self.all()]
-        return [one for one in found if _size(one.path) == one.model.size_bytes]
+        installed = [DownloadedModel(model, self.path / model.file) for model in self.all()]
+        return [entry for entry in installed if _size(entry.path) == entry.model.size_bytes]
 
     def partial(self, model: LocalModel) -> Path:
         return self.path / f"{model.file}.part"
@@ -68,7 +68,7 @@ class ModelFolder:
         return _size(self.path / model.file) or _size(self.partial(model))
 
     def require_disk_space(self, model: LocalModel, *, beside: int = 0) -> None:
-        """Requires space for the missing part of the model, and `beside` more meanwhile. Raises: NoRoomForModel."""
+        """Requires space for the missing part of the model, and `beside` more meanwhile. Raises: NoSpaceForModel."""
         self._create_folder()
         missing = model.size_bytes - _size(self.partial(model)) + beside
         free = shutil.disk_usage(self.path).free
@@ -97,7 +97,7 @@ class ModelFolder:
         return self._install(partial, model)
 
     def adopt(self, source: Path, name: str | None = None) -> DownloadedModel:
-        """Copies a person's own GGUF file here; a known hash gets its catalogue name. Raises: Invalid, Conflict, NoRoomForModel."""
+        """Copies a person's own GGUF file here; a known hash gets its catalogue name. Raises: Invalid, Conflict, NoSpaceForModel."""
         try:
             with source.open("rb") as file:
                 magic = file.read(len(_MAGIC))
@@ -106,7 +106,8 @@ class ModelFolder:
         if magic != _MAGIC:
             raise Invalid(f"{source} is not a GGUF file. Name one that llama.cpp could load.", param="file")
         model = next(
-            (one for one in CATALOGUE if one.size_bytes == _size(source) and one.sha256 == _sha256(source)), None
+            (listed for listed in CATALOGUE if listed.size_bytes == _size(source) and listed.sha256 == _sha256(source)),
+            None,
         )
         model = model or _own(_own_name(name or source.stem), _size(source))
         if _size(self.path / model.file):
@@ -147,8 +148,8 @@ class ModelFolder:
             raise StorageFault(f"{self.path} cannot be created ({error.strerror}).") from error
 
 
-def _own_name(wanted: str) -> str:
-    name = re.sub(r"[^a-z0-9_.-]+", "-", wanted.lower())
+def _own_name(text: str) -> str:
+    name = re.sub(r"[^a-z0-9_.-]+", "-", text.lower())
     if not _OWN_NAME.fullmatch(name) or known(name) is not None:
         raise Invalid(f"A model of your own cannot be called '{name}'. Choose another name with --name.", param="name")
     return name

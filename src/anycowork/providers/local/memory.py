@@ -45,8 +45,8 @@ def threads_now() -> int:
 
 def _least(machine: int | None) -> int | None:
     limits = [limit for limit in (_number(Path(path)) for path in _LIMITS) if limit is not None]
-    known = [one for one in (machine, *limits) if one is not None]
-    return min(known) if known else None
+    amounts = [amount for amount in (machine, *limits) if amount is not None]
+    return min(amounts) if amounts else None
 
 
 def _number(path: Path) -> int | None:
@@ -61,5 +61,5 @@ def _meminfo(key: str) -> int | None:
         lines = Path("/proc/meminfo").read_text().splitlines()
     except OSError:
         return None
-    found = next((line.split()[1] for line in lines if line.startswith(f"{key}:")), None)
-    return int(found) * 1024 if found else None
+    kibibytes = next((line.split()[1] for line in lines if line.startswith(f"{key}:")), None)
+    return int(kibibytes) * 1024 if kibibytes else None

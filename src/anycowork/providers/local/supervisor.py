@@ -147,7 +147,7 @@ class Supervisor:
         return self._child
 
     def _require_stable(self) -> None:
-        recent = [at for at in self._crashes if self._monotonic() - at < WITHIN_SECONDS]
+        recent = [crashed_at for crashed_at in self._crashes if self._monotonic() - crashed_at < WITHIN_SECONDS]
         if len(recent) == MOST_CRASHES:
             raise Unreachable(
                 f"The local model's process crashed {MOST_CRASHES} times in {WITHIN_SECONDS / 60:g} minutes, "
@@ -188,7 +188,7 @@ class Supervisor:
                 process.stdin.write(json.dumps(options).encode() + b"\n")
                 await process.stdin.drain()
                 line = await process.stdout.readline()
-            return str(json.loads(line)["address"])
+            return str(json.loads(line)["address"])  # noqa: TID251  # our own process wrote it
         except TimeoutError:
             raise Unreachable(f"The local model was not loaded within {LOAD_SECONDS:g} s. Try again.") from None
         except (OSError, ValueError, KeyError):

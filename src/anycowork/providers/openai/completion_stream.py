@@ -124,5 +124,5 @@ class CompletionStream:
         except (aiohttp.ClientError, OSError):
             raise TryAgain(self._broken("closed the connection in the middle of its answer. Ask again.")) from None
 
-    def _broken(self, what: str) -> BrokenStream:
-        return BrokenStream(f"{self._upstream.name} {what}")
+    def _broken(self, problem: str) -> BrokenStream:
+        return BrokenStream(f"{self._upstream.name} {problem}")

@@ -19,8 +19,8 @@ async def plain_words(chunks: AsyncIterator[Chunk]) -> AsyncGenerator[Chunk, Non
     unwrapping = JsonUnwrapper()
     async for chunk in chunks:
         if not isinstance(chunk, TextChunk):
-            if rest := unwrapping.rest():
-                yield TextChunk(rest)
+            if remainder := unwrapping.rest():
+                yield TextChunk(remainder)
             yield chunk
         elif text := unwrapping.feed(chunk.text):
             yield TextChunk(text)
@@ -54,8 +54,8 @@ class JsonUnwrapper:
 
     def rest(self) -> str:
         """Returns the text that was held back, at the end."""
-        held, self._held = self._held, ""
-        return "" if self._stage is _Stage.OVER else held
+        remainder, self._held = self._held, ""
+        return "" if self._stage is _Stage.OVER else remainder
 
     def _recognise(self) -> None:
         if opening := _OPENING.match(self._held):
@@ -66,43 +66,43 @@ class JsonUnwrapper:
     def _words(self) -> str:
         """Returns everything up to the closing quote or to an incomplete escape."""
         texts: list[str] = []
-        at = 0
-        while at < len(self._held):
-            if self._held[at] == '"':
+        position = 0
+        while position < len(self._held):
+            if self._held[position] == '"':
                 self._stage, self._held = _Stage.OVER, ""
                 return "".join(texts)
-            if self._held[at] != "\\":
+            if self._held[position] != "\\":
                 end = min(
-                    (i for i in (self._held.find('"', at), self._held.find("\\", at)) if i >= 0),
+                    (i for i in (self._held.find('"', position), self._held.find("\\", position)) if i >= 0),
                     default=len(self._held),
                 )
-                texts.append(self._held[at:end])
-                at = end
+                texts.append(self._held[position:end])
+                position = end
                 continue
-            escape = self._escape_at(at)
+            escape = self._escape_at(position)
             if escape is None:
                 break
             texts.append(_character(escape))
-            at += len(escape)
-        self._held = self._held[at:]
+            position += len(escape)
+        self._held = self._held[position:]
         return "".join(texts)
 
-    def _escape_at(self, at: int) -> str | None:
+    def _escape_at(self, position: int) -> str | None:
         """Returns one complete escape (a surrogate pair counts as one); None if more must arrive."""
-        found = _ESCAPE.match(self._held, at)
-        if found is None:
+        escape = _ESCAPE.match(self._held, position)
+        if escape is None:
             return None
-        if not _HALF.fullmatch(found.group()):
-            return found.group()
-        second = self._held[found.end() : found.end() + 6]
+        if not _HALF.fullmatch(escape.group()):
+            return escape.group()
+        second = self._held[escape.end() : escape.end() + 6]
         if len(second) < 6 and "\\u"[: len(second)] == second[:2]:
             return None
-        return found.group() + (second if second.startswith("\\u") else "")
+        return escape.group() + (second if second.startswith("\\u") else "")
 
 
 def _character(escape: str) -> str:
     try:
-        character: str = json.loads(f'"{escape}"')
+        character: str = json.loads(f'"{escape}"')  # noqa: TID251  # one character
     except ValueError:
         return escape
     return character.encode("utf-8", "replace").decode()  # half a pair is not text

@@ -76,12 +76,12 @@ def well_formed(text: str) -> str:
 
 def _object(data: bytes) -> Json:
     try:
-        found = json.loads(data.decode("utf-8", "replace"))
+        document = json.loads(data.decode("utf-8", "replace"))  # noqa: TID251  # bounded by its line, and a depth that is too large is caught
     except (ValueError, RecursionError) as error:
         raise UnreadableDelta(str(error)) from None
-    if not isinstance(found, dict):
+    if not isinstance(document, dict):
         raise UnreadableDelta("not an object")
-    return found
+    return document
 
 
 def _read(event: Json, part: str) -> CompletionDelta:
@@ -111,12 +111,12 @@ def _chunks(delta: Json) -> Iterator[TextChunk | ReasoningChunk]:
             yield from _part(piece)
 
 
-def _calls(found: JsonValue) -> Iterator[CallPiece]:
-    for at, call in enumerate(found if isinstance(found, list) else ()):
+def _calls(calls: JsonValue) -> Iterator[CallPiece]:
+    for position, call in enumerate(calls if isinstance(calls, list) else ()):
         function = call.get("function") if isinstance(call, dict) else None
         if isinstance(call, dict) and isinstance(function, dict):
             index = call.get("index")
-            number = index if isinstance(index, int) else at
+            number = index if isinstance(index, int) else position
             yield CallPiece(number, _text(function.get("name")), _text(function.get("arguments")))
 
 
@@ -136,19 +136,19 @@ def _text(value: JsonValue) -> str:
     return well_formed(value) if isinstance(value, str) else ""
 
 
-def _usage(found: JsonValue) -> UsageChunk | None:
-    if not isinstance(found, dict):
+def _usage(usage: JsonValue) -> UsageChunk | None:
+    if not isinstance(usage, dict):
         return None
     return UsageChunk(
-        prompt=_count(found, "prompt_tokens"),
-        completion=_count(found, "completion_tokens"),
-        cached=_count(found.get("prompt_tokens_details"), "cached_tokens") or _count(found, "prompt_cache_hit_tokens"),
-        reasoning=_count(found.get("completion_tokens_details"), "reasoning_tokens"),
+        prompt=_count(usage, "prompt_tokens"),
+        completion=_count(usage, "completion_tokens"),
+        cached=_count(usage.get("prompt_tokens_details"), "cached_tokens") or _count(usage, "prompt_cache_hit_tokens"),
+        reasoning=_count(usage.get("completion_tokens_details"), "reasoning_tokens"),
     )
 
 
-def _count(found: JsonValue, name: str) -> int:
-    return reported_tokens(found.get(name) if isinstance(found, dict) else None)
+def _count(counts: JsonValue, name: str) -> int:
+    return reported_tokens(counts.get(name) if isinstance(counts, dict) else None)
 
 
 def _words(event: Json) -> str | None:

@@ -17,8 +17,8 @@ MOST_CALLS = 100  # calls of one answer that are accepted
 def strict(tool: str, arguments: str) -> CallChunk:
     """Converts a native call to the strict form. Arguments that are not JSON stay unchanged: the reply parser reports the error."""
     try:
-        given = json.loads(arguments or "{}")
-        return CallChunk(msgspec.json.encode({"tool": tool, "parameters": given, "terminate": False}).decode())
+        parameters = json.loads(arguments or "{}")  # noqa: TID251  # bounded by LONGEST_REPLY, and a depth that is too large is caught
+        return CallChunk(msgspec.json.encode({"tool": tool, "parameters": parameters, "terminate": False}).decode())
     except (ValueError, RecursionError):
         return CallChunk(f'{{"tool": {json.dumps(tool)}, "parameters": {arguments}, "terminate": false}}')
 
@@ -35,7 +35,7 @@ class CallPieces:
         self._length = 0
 
     def add(self, index: int, *, name: str = "", arguments: str = "") -> None:
-        """Raises: Runaway."""
+        """Raises: RunawayReply."""
         self._length += len(name) + len(arguments)
         if self._length > LONGEST_REPLY:
             raise RunawayReply(f"The calls were stopped at {LONGEST_REPLY} characters. Make a shorter call.")
@@ -56,26 +56,28 @@ class CallPieces:
 def answered_calls(messages: Sequence[PromptMessage]) -> frozenset[str]:
     """Returns the ids of calls that are shown together with their results: only these can be sent as calls."""
     parts = [part for prompt_message in messages for part in prompt_message.parts]
-    made = {str(part.call["id"]) for part in parts if part.call and part.call.get("id")}
-    return frozenset(made & {part.answers for part in parts if part.answers})
+    call_ids = {str(part.call["id"]) for part in parts if part.call and part.call.get("id")}
+    return frozenset(call_ids & {part.answers for part in parts if part.answers})
 
 
 def openai_messages(messages: Sequence[PromptMessage], image_bytes: Mapping[str, bytes]) -> list[Json]:
     """Returns messages in OpenAI's format: an assistant's `tool_calls`, each followed by a message of role `tool`."""
-    known = answered_calls(messages)
-    return [shown for prompt_message in messages for shown in _openai(prompt_message, known, image_bytes)]
+    answered = answered_calls(messages)
+    return [message for prompt_message in messages for message in _openai(prompt_message, answered, image_bytes)]
 
 
-def _openai(prompt_message: PromptMessage, known: frozenset[str], image_bytes: Mapping[str, bytes]) -> Iterator[Json]:
-    calls = [part.call for part in prompt_message.parts if part.call and part.call.get("id") in known]
+def _openai(
+    prompt_message: PromptMessage, answered: frozenset[str], image_bytes: Mapping[str, bytes]
+) -> Iterator[Json]:
+    calls = [part.call for part in prompt_message.parts if part.call and part.call.get("id") in answered]
     for part in prompt_message.parts:
-        if part.answers in known:
+        if part.answers in answered:
             yield {"role": "tool", "tool_call_id": part.answers, "content": well_formed(part.text)}
-    words = text_of(prompt_message, known)
+    text = text_of(prompt_message, answered)
     if calls:
-        yield {"role": "assistant", "content": words or None, "tool_calls": [_openai_call(call) for call in calls]}
-    elif words:
-        yield {"role": prompt_message.role, "content": openai_content(prompt_message, words, image_bytes)}
+        yield {"role": "assistant", "content": text or None, "tool_calls": [_openai_call(call) for call in calls]}
+    elif text:
+        yield {"role": prompt_message.role, "content": openai_content(prompt_message, text, image_bytes)}
 
 
 def _openai_call(call: Json) -> Json:
@@ -83,12 +85,12 @@ def _openai_call(call: Json) -> Json:
     return {"id": call["id"], "type": "function", "function": {"name": call.get("tool"), "arguments": arguments}}
 
 
-def text_of(prompt_message: PromptMessage, known: frozenset[str]) -> str:
+def text_of(prompt_message: PromptMessage, answered: frozenset[str]) -> str:
     """Returns the text that remains when calls and results are sent natively."""
-    if not known or not prompt_message.parts:  # the system prompt has no parts
+    if not answered or not prompt_message.parts:  # the system prompt has no parts
         return well_formed(prompt_message.content)
-    return "\n\n".join(well_formed(part.text) for part in prompt_message.parts if not _shown_apart(part, known))
+    return "\n\n".join(well_formed(part.text) for part in prompt_message.parts if not _shown_apart(part, answered))
 
 
-def _shown_apart(part: ContentPart, known: frozenset[str]) -> bool:
-    return part.answers in known or bool(part.call and part.call.get("id") in known)
+def _shown_apart(part: ContentPart, answered: frozenset[str]) -> bool:
+    return part.answers in answered or bool(part.call and part.call.get("id") in answered)

@@ -7,17 +7,20 @@ import asyncio
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import AsyncExitStack
 from functools import partial
+from typing import TYPE_CHECKING
 
 from anycowork.domain.messages import Json
 from anycowork.domain.metering import Price, TokenUsage, price_of
 from anycowork.domain.provider_errors import BrokenStream, NoAnswerInTime, ProviderFault, RejectedRequest
 from anycowork.providers.http.http1 import ConnectionBroken, HeaderPair, Http1Connection, Http1Pool
 from anycowork.providers.model_list import read_entries
-from anycowork.providers.on_demand import OnDemandProvider
 from anycowork.providers.openai.completion_stream import Timeouts
 from anycowork.providers.openai.upstream import Upstream
 from anycowork.providers.openai.usage_watch import UsageWatch
 from anycowork.providers.registry import LOCAL, ProviderRegistry
+
+if TYPE_CHECKING:
+    from anycowork.providers.local.provider import LocalProvider
 
 MAX_LIST_BYTES = 4 * 1024 * 1024
 LIST_SECONDS = 10.0
@@ -28,29 +31,30 @@ class Passthrough:
 
     def __init__(self, registry: ProviderRegistry, timeouts: Timeouts) -> None:
         self._registry = registry
-        self._timeouts = timeouts
+        self.timeouts = timeouts
         self._listed: dict[Upstream, frozenset[str]] = {}
 
-    def find(self, model: str | None) -> "UpstreamLine | OnDemandLine | None":
+    def find(self, model: str | None) -> "ProviderLine | None":
         """Returns the line to the provider that lists this id, else to the default one; None if there is only the guide."""
-        there = self._registry.upstreams()
-        for upstream, models in there:
+        upstreams = self._registry.upstreams()
+        for upstream, models in upstreams:
             if model in models or model in self._listed.get(upstream, ()):
                 return self._line(upstream)
         if lent := self._registry.lent(model):
             return OnDemandLine(*lent, self._registry.pool.connections)
-        return self._line(there[0][0]) if there else None
+        return self._line(upstreams[0][0]) if upstreams else None
 
     def any_prices(self) -> bool:
+        """Whether the price of any model is known."""
         return any(upstream.prices for upstream, _ in self._registry.upstreams())
 
     async def models(self) -> list[Json]:
         """Returns every provider's entries unchanged, each id once, the default provider first. For one that cannot be asked, its
         configured models are listed. Raises: ProviderFault if nothing at all is known."""
-        there = self._registry.upstreams()
+        upstreams = self._registry.upstreams()
         async with asyncio.TaskGroup() as tasks:
-            asked = [tasks.create_task(self._entries(upstream, models)) for upstream, models in there]
-        answers = [task.result() for task in asked]
+            requests = [tasks.create_task(self._entries(upstream, models)) for upstream, models in upstreams]
+        answers = [task.result() for task in requests]
         union: dict[str, Json] = {}
         for entries in answers:
             for entry in entries if not isinstance(entries, ProviderFault) else ():
@@ -64,7 +68,7 @@ class Passthrough:
         return list(union.values())
 
     async def _entries(self, upstream: Upstream, models: Sequence[str]) -> list[Json] | ProviderFault:
-        known = [_entry(upstream.name, model) for model in models]
+        configured = [_entry(upstream.name, model) for model in models]
         try:
             async with asyncio.timeout(LIST_SECONDS):
                 entries = await self._line(upstream).entries()
@@ -74,11 +78,11 @@ class Passthrough:
             fault = error
         else:
             self._listed[upstream] = frozenset(str(entry["id"]) for entry in entries)
-            return entries or known
-        return known or fault
+            return entries or configured
+        return configured or fault
 
     def _line(self, upstream: Upstream) -> "UpstreamLine":
-        return UpstreamLine(upstream, self._registry.pool.connections, self._timeouts)
+        return UpstreamLine(upstream, self._registry.pool.connections, self.timeouts)
 
 
 class UpstreamLine:
@@ -95,10 +99,12 @@ class UpstreamLine:
         return await self._ask("POST", path, body, headers)
 
     def price(self, model: str | None) -> Price | None:
+        """Return the model's price; None if this provider's prices are not known."""
         return price_of(model, self._upstream.prices)
 
     @property
     def bound_field(self) -> str:
+        """The provider's field for the maximum length of a chat completion."""
         return self._upstream.bound_field
 
     async def entries(self) -> list[Json]:
@@ -119,7 +125,7 @@ class UpstreamLine:
     async def _ask(self, method: str, path: str, body: bytes, headers: Sequence[HeaderPair]) -> "LiveAnswer":
         name, limits = self._upstream.name, self._timeouts
         target = self._upstream.target()
-        own = [(key.encode(), value.encode()) for key, value in self._upstream.headers().items()]
+        upstream_headers = [(key.encode(), value.encode()) for key, value in self._upstream.headers().items()]
         try:
             connection = await self._connections.acquire(target, seconds=limits.connect)
         except TimeoutError:
@@ -128,7 +134,7 @@ class UpstreamLine:
             raise self._upstream.unreachable(error) from None
         answer = LiveAnswer(connection, partial(self._connections.release, target, connection), name, limits.idle)
         try:
-            await connection.ask(target, method, path, [*headers, *own], body, seconds=limits.first_byte)
+            await connection.ask(target, method, path, [*headers, *upstream_headers], body, seconds=limits.first_byte)
         except TimeoutError:
             raise NoAnswerInTime(f"{name} hung: no answer began within {limits.first_byte:g} s.") from None
         except (ConnectionBroken, OSError) as error:
@@ -143,7 +149,7 @@ class UpstreamLine:
 class OnDemandLine:
     """The line to the built-in model, whose server is started on demand and kept while it answers."""
 
-    def __init__(self, provider: OnDemandProvider, model: str, connections: Http1Pool) -> None:
+    def __init__(self, provider: "LocalProvider", model: str, connections: Http1Pool) -> None:
         self._provider, self._model, self._connections = provider, model, connections
 
     async def post(self, path: str, body: bytes, headers: Sequence[HeaderPair]) -> "LiveAnswer":
@@ -158,6 +164,9 @@ class OnDemandLine:
 
     def price(self, model: str | None) -> Price | None:
         return None
+
+
+ProviderLine = UpstreamLine | OnDemandLine
 
 
 class LiveAnswer:
@@ -194,9 +203,11 @@ class LiveAnswer:
         self._complete = True
 
     def used(self, expected: TokenUsage, *, in_full: bool = False) -> TokenUsage:
+        """Return the use so far, as reported or estimated; with `in_full`, an unreported use counts as all that was expected."""
         return self._watch.used(expected, complete=self._complete, in_full=in_full)
 
     async def aclose(self) -> None:
+        """Close the response; before its end, this also stops the provider's work."""
         self._give_back()
         await self._on_close.aclose()
 

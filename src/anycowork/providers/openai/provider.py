@@ -9,7 +9,7 @@ from contextlib import aclosing
 from typing import TYPE_CHECKING
 
 from anycowork.domain.messages import Json
-from anycowork.domain.model import Chunk, ModelRequest
+from anycowork.domain.model import Chunk, ModelFacts, ModelRequest
 from anycowork.domain.provider_errors import (
     BrokenStream,
     NoSuchModel,
@@ -20,8 +20,8 @@ from anycowork.domain.provider_errors import (
 )
 from anycowork.providers.http.pool import HttpPool
 from anycowork.providers.http.retries import Backoff, Sleep, TryAgain, retry_after, with_retries
-from anycowork.providers.images import openai_content
-from anycowork.providers.model_list import AUTO, UNLISTED, chat_model, read_models
+from anycowork.providers.images import openai_content, without_images
+from anycowork.providers.model_list import AUTO, UNLISTED, chat_model, listed_facts, read_entries
 from anycowork.providers.openai.completion_stream import CompletionStream, Timeouts
 from anycowork.providers.openai.constrained import plain_words
 from anycowork.providers.openai.deltas import well_formed
@@ -58,6 +58,7 @@ class OpenAIProvider:
         self._sleep = sleep
         self._refused_fields: dict[str, frozenset[str]] = {}
         self._auto: str | None = None
+        self.listed: dict[str, ModelFacts] = {}
 
     async def answer(self, request: ModelRequest) -> AsyncGenerator[Chunk, None]:
         """Yields a `RetryChunk` before each wait, text and reasoning as they arrive, then usage if the server sent it, then
@@ -65,7 +66,8 @@ class OpenAIProvider:
         try:
             model = await self._model_for(request.model)
             body = _body(request, model)
-            attempts = with_retries(lambda: self._attempt(body, model), self._backoff, sleep=self._sleep)
+            tries = request.tries_images
+            attempts = with_retries(lambda: self._attempt(body, model, tries), self._backoff, sleep=self._sleep)
             async with aclosing(attempts) as chunks:
                 async for chunk in plain_words(chunks) if request.schema is not None else chunks:
                     yield chunk
@@ -78,12 +80,12 @@ class OpenAIProvider:
         """Lists the server's models in its order; empty if it answers something else. Raises: ProviderFault."""
         import aiohttp  # heavy: here and below, loaded when a server is first asked
 
-        url, way = self._upstream.url("models"), self._pool.route_to(self._upstream)
+        url, route = self._upstream.url("models"), self._pool.route_to(self._upstream)
         try:
             async with (
                 asyncio.timeout(within),
                 self._pool.session().get(
-                    url, headers=self._upstream.headers(), allow_redirects=False, **way
+                    url, headers=self._upstream.headers(), allow_redirects=False, **route
                 ) as response,
             ):
                 body = await _at_most(response, MAX_LIST_BYTES)
@@ -93,12 +95,18 @@ class OpenAIProvider:
             raise self._upstream.unreachable(error) from None
         if response.status != 200:
             raise self._upstream.fault(response.status, body, model=AUTO)
-        return read_models(body)
+        entries = read_entries(body)
+        self.listed = {str(entry["id"]): listed_facts(entry) for entry in entries}
+        return [*self.listed]
 
-    async def _model_for(self, asked: str) -> str:
+    def refuses_images(self, model: str) -> bool:
+        """Whether the server refused the images of a request to this model that it accepted without them."""
+        return IMAGES in self._refused_fields.get(self._auto or model if model == AUTO else model, ())
+
+    async def _model_for(self, model: str) -> str:
         """Resolves `auto` by listing the server's models once. Raises: ProviderFault."""
-        if asked != AUTO:
-            return asked
+        if model != AUTO:
+            return model
         if self._auto is None:
             self._auto = chat_model(await self._listed()) or UNLISTED
         return self._auto
@@ -110,39 +118,49 @@ class OpenAIProvider:
         except (RejectedRequest, NoSuchModel):
             return []
 
-    async def _attempt(self, body: Json, model: str) -> AsyncGenerator[Chunk, None]:
-        response = await self._accepted(body, model)
+    async def _attempt(self, body: Json, model: str, tries_images: bool) -> AsyncGenerator[Chunk, None]:
+        response = await self._accepted(body, model, tries_images)
         async with response, aclosing(CompletionStream(response, self._upstream, self._timeouts).chunks()) as chunks:
             async for chunk in chunks:
                 yield chunk
 
-    async def _accepted(self, body: Json, model: str) -> "aiohttp.ClientResponse":
-        """Returns a response that has started to answer. Omits from then on an optional field that the server refuses by name."""
-        refused = self._refused_fields.get(model, frozenset())
+    async def _accepted(self, body: Json, model: str, tries_images: bool) -> "aiohttp.ClientResponse":
+        """Returns a response that has started to answer. Omits from then on an optional field that the server refuses by name, and
+        images that were only tried and without which it answers."""
+        earlier = self._refused_fields.get(model, frozenset())
+        refused = earlier if tries_images else earlier - {IMAGES}
+        with_images: Exception | None = None
         while True:
-            asked = _without(body, refused)
-            response = await self._post(asked)
+            sent = _without(body, refused)
+            response = await self._post(sent)
             if response.status == 200:
-                self._refused_fields[model] = refused
+                self._refused_fields[model] = refused | earlier
                 return response
             async with response:
                 refusal = await self._refusal(response)
-            named = _refused_field(response.status, refusal, asked)
-            if named is None:
-                raise self._failure(response, refusal, model)
-            refused |= {named}
+            refused_field = _refused_field(response.status, refusal, sent)
+            if (
+                refused_field is None
+                and with_images is None
+                and tries_images
+                and _may_refuse_images(response.status, refusal, sent)
+            ):
+                refused_field, with_images = IMAGES, self._failure(response, refusal, model)
+            if refused_field is None:
+                raise with_images or self._failure(response, refusal, model)
+            refused |= {refused_field}
 
     async def _post(self, body: Json) -> "aiohttp.ClientResponse":
         import aiohttp
 
-        url, way = self._upstream.url("chat/completions"), self._pool.route_to(self._upstream)
+        url, route = self._upstream.url("chat/completions"), self._pool.route_to(self._upstream)
         headers = self._upstream.headers()
         limits = aiohttp.ClientTimeout(total=None, sock_connect=self._timeouts.connect)
         try:
             async with asyncio.timeout(self._timeouts.first_byte):
                 # A redirect is not followed: it could send the conversation to a server that nobody configured.
                 return await self._pool.session().post(
-                    url, json=body, headers=headers, timeout=limits, allow_redirects=False, **way
+                    url, json=body, headers=headers, timeout=limits, allow_redirects=False, **route
                 )
         except aiohttp.InvalidURL:
             raise RejectedRequest(f"The base URL of {self.name} is not a web address. Correct it.") from None
@@ -177,6 +195,8 @@ class OpenAIProvider:
 
 # --- the request
 
+IMAGES = "images"  # no field of a request: what `without_images` takes out of its messages
+_OF_IMAGES = ("image", "vision", "multimodal", "mmproj")
 _OPTIONAL = ("stream_options", "temperature", "max_tokens", "response_format")
 
 
@@ -214,19 +234,30 @@ def _messages(request: ModelRequest) -> list[Json]:
 
 
 def _without(body: Json, refused: frozenset[str]) -> Json:
-    kept = {name: value for name, value in body.items() if name not in refused}
+    remaining = {name: value for name, value in body.items() if name not in refused}
     if "max_tokens" in refused and "max_tokens" in body:
         # The newer name of the same limit: models that refuse one accept the other.
-        kept["max_completion_tokens"] = body["max_tokens"]
-    return kept
+        remaining["max_completion_tokens"] = body["max_tokens"]
+    if IMAGES in refused and isinstance(messages := body["messages"], list):
+        remaining["messages"] = [without_images(message) for message in messages]
+    return remaining
 
 
-def _refused_field(status: int, refusal: bytes, asked: Json) -> str | None:
+def _may_refuse_images(status: int, refusal: bytes, request: Json) -> bool:
+    """Whether leaving the images out may help. A fault of the server counts only if it speaks of them."""
+    messages = request["messages"]
+    if not isinstance(messages, list) or all(without_images(message) is message for message in messages):
+        return False
+    text = refusal.decode("utf-8", "replace").lower()
+    return status in (400, 404, 413, 415, 422) or (status >= 500 and any(word in text for word in _OF_IMAGES))
+
+
+def _refused_field(status: int, refusal: bytes, request: Json) -> str | None:
     """Returns the optional field of this request that the server's refusal names, if any."""
     if status not in (400, 422):
         return None
-    words = refusal.decode("utf-8", "replace")
-    return next((name for name in _OPTIONAL if name in asked and name in words), None)
+    text = refusal.decode("utf-8", "replace")
+    return next((name for name in _OPTIONAL if name in request and name in text), None)
 
 
 async def _at_most(response: "aiohttp.ClientResponse", limit: int) -> bytes:

@@ -71,31 +71,31 @@ class Upstream:
             raise BadKey(f"The key of {self.name} contains invalid characters. {self._key_advice()}")
         return {"Authorization": f"Bearer {key}"} if key else {}
 
-    def quoted(self, words: str) -> str:
+    def quoted(self, message: str) -> str:
         """Returns the server's message on one line, bounded, without the key or the proxy's password."""
         if key := (self.key() or "").strip():
-            words = words.replace(key, "[key]")
+            message = message.replace(key, "[key]")
         if self.proxy and "@" in self.proxy:
-            words = words.replace(self.proxy.split("://", 1)[1].rsplit("@", 1)[0], "[proxy's password]")
-        words = " ".join(words.split())
-        return words if len(words) <= MAX_WORDS else f"{words[:MAX_WORDS]}…"
+            message = message.replace(self.proxy.split("://", 1)[1].rsplit("@", 1)[0], "[proxy's password]")
+        message = " ".join(message.split())
+        return message if len(message) <= MAX_WORDS else f"{message[:MAX_WORDS]}…"
 
     def unreachable(self, error: BaseException) -> ProviderFault:
         """Explains why no connection was made, or why it was lost before an answer."""
-        if why := distrust(error, self.ca_file):
-            return Untrusted(f"{self.name} cannot be asked at {self.base_url}: {self.quoted(why)}.")
+        if reason := distrust(error, self.ca_file):
+            return Untrusted(f"{self.name} cannot be asked at {self.base_url}: {self.quoted(reason)}.")
         way_out = "Check HTTPS_PROXY and NO_PROXY." if self.proxy else "Is it running?"
-        why = self.quoted(_in_plain_words(innermost(error))) or type(error).__name__
-        return Unreachable(f"{self.name} cannot be reached at {self.base_url} ({why}). {way_out}")
+        reason = self.quoted(_in_plain_words(innermost(error))) or type(error).__name__
+        return Unreachable(f"{self.name} cannot be reached at {self.base_url} ({reason}). {way_out}")
 
     def fault(self, status: int, body: bytes, *, model: str) -> ProviderFault:
         """Explains what this refusal means, and who can do something about it."""
-        words, code = self.quoted(error_words(body)), error_code(body)
-        detail = f" It says: {words}{'' if words[-1] in '.!?…' else '.'}" if words else ""
+        message, code = self.quoted(error_words(body)), error_code(body)
+        detail = f" It says: {message}{'' if message[-1] in '.!?…' else '.'}" if message else ""
         if status in (401, 403):
             # Its message is left out here: some servers repeat a part of the key.
             return BadKey(f"{self.name} refused the key ({status}). {self._key_advice()}")
-        if code == "model_not_found" or (status == 404 and "model" in words.lower()):
+        if code == "model_not_found" or (status == 404 and "model" in message.lower()):
             return NoSuchModel(f"{self.name} has no model '{model}'.{detail} Choose another model.")
         if code in _OUT_OF_CREDIT:
             return RateLimited(
@@ -109,7 +109,7 @@ class Upstream:
             return RejectedRequest(
                 f"{self.url('chat/completions')} is not there ({status}).{detail} Check the base URL of {self.name}."
             )
-        if code in _TOO_LONG_CODES or any(mark in words.lower() for mark in _TOO_LONG):
+        if code in _TOO_LONG_CODES or any(mark in message.lower() for mark in _TOO_LONG):
             return PromptTooLong(f"The prompt is longer than '{model}' of {self.name} accepts ({status}).{detail}")
         return RejectedRequest(f"{self.name} rejected the request ({status}).{detail}")
 

@@ -66,12 +66,12 @@ class UsageWatch:
             return TokenUsage()
         if self._sealed:
             return expected
-        kept = b"".join(self._kept)
-        found = read_usage(kept, whole=self._seen == self._kept_bytes, streamed=self._streamed) if kept else None
-        if in_full and (found is None or not complete):
-            return self._at_least(expected, found or TokenUsage())
-        if found is not None:
-            return found
+        tail = b"".join(self._kept)
+        usage = read_usage(tail, complete=self._seen == self._kept_bytes, streamed=self._streamed) if tail else None
+        if in_full and (usage is None or not complete):
+            return self._at_least(expected, usage or TokenUsage())
+        if usage is not None:
+            return usage
         if not (self._streamed or complete):
             return expected
         return TokenUsage(expected.prompt, self._estimated() if expected.completion else 0, estimated=True)
@@ -142,14 +142,16 @@ class _Usage(msgspec.Struct):
         )
         if prompt is None and completion is None:
             return None
-        kept, thought = (
+        prompt_details, thought = (
             self.prompt_tokens_details or self.input_tokens_details,
             self.completion_tokens_details or self.output_tokens_details,
         )
         return TokenUsage(
             prompt=reported_tokens(prompt),
             completion=reported_tokens(completion),
-            cached=reported_tokens((kept.cached_tokens if kept else None) or self.prompt_cache_hit_tokens),
+            cached=reported_tokens(
+                (prompt_details.cached_tokens if prompt_details else None) or self.prompt_cache_hit_tokens
+            ),
             reasoning=reported_tokens(thought.reasoning_tokens if thought else None),
         )
 
@@ -171,16 +173,16 @@ _USAGE = msgspec.json.Decoder(_Usage)
 _KEY = re.compile(rb'"usage"\s*:\s*(?=\{)')
 
 
-def read_usage(kept: bytes, *, whole: bool, streamed: bool) -> TokenUsage | None:
+def read_usage(tail: bytes, *, complete: bool, streamed: bool) -> TokenUsage | None:
     """Returns the last usage in these final bytes of an answer; None if there is none."""
-    if b'"usage"' not in kept:
+    if b'"usage"' not in tail:
         return None
-    if not streamed and whole:
-        return _usage_in(kept)
-    for line in reversed(kept.splitlines()) if streamed else ():
-        if line.startswith(b"data:") and b'"usage"' in line and (found := _usage_in(line[5:])):
-            return found
-    return None if whole else _usage_at_end(kept)
+    if not streamed and complete:
+        return _usage_in(tail)
+    for line in reversed(tail.splitlines()) if streamed else ():
+        if line.startswith(b"data:") and b'"usage"' in line and (usage := _usage_in(line[5:])):
+            return usage
+    return None if complete else _usage_at_end(tail)
 
 
 def _usage_in(text: bytes) -> TokenUsage | None:
@@ -188,18 +190,18 @@ def _usage_in(text: bytes) -> TokenUsage | None:
         decoded = _COMPLETION.decode(text)
     except (ValueError, RecursionError):
         return None
-    places = (decoded.usage, decoded.response and decoded.response.usage, decoded.x_groq and decoded.x_groq.usage)
-    return next((found for place in places if place and (found := place.used())), None)
+    usages = (decoded.usage, decoded.response and decoded.response.usage, decoded.x_groq and decoded.x_groq.usage)
+    return next((used for usage in usages if usage and (used := usage.used())), None)
 
 
-def _usage_at_end(kept: bytes) -> TokenUsage | None:
+def _usage_at_end(tail: bytes) -> TokenUsage | None:
     """Searches the rest of an object whose start is missing. In a text that mentions usage, quotes are escaped."""
-    for place in reversed(list(_KEY.finditer(kept))):
-        rest = kept[place.end() :].decode("utf-8", "replace")
+    for key in reversed(list(_KEY.finditer(tail))):
+        text = tail[key.end() :].decode("utf-8", "replace")
         try:
-            _, end = JSONDecoder().raw_decode(rest)
-            if found := _USAGE.decode(rest[:end]).used():
-                return found
+            _, end = JSONDecoder().raw_decode(text)
+            if used := _USAGE.decode(text[:end]).used():
+                return used
         except (ValueError, RecursionError):
             continue
     return None

@@ -10,10 +10,10 @@ SCHEMES = ("postgresql", "postgres")
 
 @value
 class DatabaseAddress:
-    """`url` holds the password and is only for the driver; `shown` is for people and logs."""
+    """`url` holds the password and is only for the driver; `public_url` is for people and logs."""
 
     url: str
-    shown: str
+    public_url: str
     secrets: tuple[str, ...]
     session_name: str = "anycowork"
     """How PostgreSQL lists the sessions of this process."""
@@ -28,7 +28,7 @@ def read_address(url: str) -> DatabaseAddress:
     """Raises: Invalid for what is no PostgreSQL URL."""
     try:
         parts = urlsplit(url.strip())
-        shown = _shown(parts)
+        public_url = _shown(parts)
     except ValueError as error:
         raise _refused(f"it cannot be read ({error})") from None
     if parts.scheme not in SCHEMES:
@@ -37,7 +37,7 @@ def read_address(url: str) -> DatabaseAddress:
         raise _refused("it names no database")
     in_query = [text for name, text in parse_qsl(parts.query) if name in ("password", "sslpassword")]
     written = parts.password or ""
-    return DatabaseAddress(url.strip(), shown, tuple(filter(None, (written, unquote(written), *in_query))))
+    return DatabaseAddress(url.strip(), public_url, tuple(filter(None, (written, unquote(written), *in_query))))
 
 
 def _shown(parts: SplitResult) -> str:

@@ -15,6 +15,7 @@ import asyncpg
 from anycowork.domain.errors import DatabaseUnreachable, StorageFault
 from anycowork.store.postgres.address import DatabaseAddress
 from anycowork.store.postgres.dialect import PostgresDialect
+from anycowork.store.postgres.pending_writes import MOST_TOGETHER, PendingWrites, numbered
 from anycowork.store.sql.connection import Dialect
 
 CONNECT_SECONDS = 10.0
@@ -23,6 +24,7 @@ OUTAGE_SECONDS = (
     120.0  # how long a write or a read of what runs waits for a database that is away; new requests are refused at once
 )
 RETRY_SECONDS = 0.25
+MOST_STATEMENTS = 500  # prepared ones of a session
 
 # It is not running, starts or stops, or has no connection free. A wrong password or name of a database is none of these.
 _AWAY = (
@@ -72,9 +74,11 @@ class PostgresConnection:
         self._loop = asyncio.new_event_loop()
         self._session: asyncpg.Connection | None = None
         self._statements: dict[str, Any] = {}
+        self._pending = PendingWrites()
         self._closing = threading.Event()
         self.in_transaction = False
-        self._transaction_id = ""
+        self.transaction_id = ""
+        """Of the transaction that writes; empty until a statement has asked for it."""
 
     def connect(self) -> None:
         """Raises: StorageFault if the database cannot be reached."""
@@ -86,13 +90,35 @@ class PostgresConnection:
     # --- statements
 
     def execute(self, sql: str, parameters: Sequence[Any] = (), /) -> PostgresResult:
+        if sql.startswith("ROLLBACK"):
+            self._pending.clear()
+        elif self._pending.touches(sql):
+            self.flush()
         return self._run(self._execute(sql, parameters))
 
     def executemany(self, sql: str, parameters: Iterable[Sequence[Any]], /) -> PostgresResult:
         rows = [_storable(row) for row in parameters]
         if not rows:
             return PostgresResult([], 0)
+        if self._pending.touches(sql):
+            self.flush()
         return self._run(self._execute_many(sql, rows))
+
+    def write_later(self, sql: str, parameters: Iterable[Sequence[Any]], /) -> None:
+        rows = [_storable(row) for row in parameters]
+        if not rows:
+            return
+        if not self._pending.fits(sql, len(rows)):
+            self.flush()
+        if len(rows) > MOST_TOGETHER:
+            self._run(self._pipeline(sql, rows))
+        else:
+            self._pending.add(sql, rows)
+
+    def flush(self) -> None:
+        if self._pending:
+            sql, values = self._pending.take()
+            self._run(self._execute(sql, values))
 
     def copy(self, table: str, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
         """Inserts many rows at once."""
@@ -119,26 +145,40 @@ class PostgresConnection:
             changed += _rowcount(statement.get_statusmsg())
         return PostgresResult([], changed)
 
+    async def _pipeline(self, sql: str, rows: list[Sequence[Any]]) -> PostgresResult:
+        """Sends all rows before the first answer comes. Nobody counts what they changed."""
+        await (await self._prepared(sql)).executemany(rows)
+        return PostgresResult([], -1)
+
     async def _prepared(self, sql: str) -> Any:
         statement = self._statements.get(sql)
         if statement is None:
+            if len(self._statements) >= MOST_STATEMENTS:
+                self._statements.clear()
             statement = self._statements[sql] = await self._connected().prepare(_numbered(sql))
         return statement
 
     # --- transactions
 
-    def begin(self) -> None:
-        """Begins a transaction that writes: it waits for every other one, as in SQLite. So records have the order of their commits."""
+    def begin(self, *, exclusive: bool = True) -> None:
+        """Begins a transaction that writes. One that is `exclusive` waits for every other one that is: it may read what it decides by.
+        Writes to chats lock the rows of their chats instead (`SharedChats`)."""
+        self._pending.clear()
         self.execute("BEGIN")
         self.in_transaction = True
-        row = self.execute(
-            "SELECT CAST(pg_current_xact_id() AS TEXT),"
-            " pg_advisory_xact_lock(hashtextextended('anycowork writer ' || current_schema(), 0))"
-        ).fetchone()
-        self._transaction_id = row[0]
+        self.transaction_id = ""
+        if exclusive:
+            row = self.execute(
+                "SELECT CAST(pg_current_xact_id() AS TEXT),"
+                " pg_advisory_xact_lock(hashtextextended('anycowork writer ' || current_schema(), 0))"
+            ).fetchone()
+            self.transaction_id = row[0]
 
     def commit(self) -> None:
         """Returns when the transaction is durable. If the connection is lost meanwhile, the database is asked how it ended."""
+        self.flush()
+        if not self.transaction_id:
+            self.transaction_id = self.execute("SELECT CAST(pg_current_xact_id() AS TEXT)").fetchone()[0]
         try:
             self.execute("COMMIT")
         except self.dialect.errors as error:
@@ -149,11 +189,14 @@ class PostgresConnection:
 
     def rollback(self) -> None:
         self.in_transaction = False
+        self._pending.clear()
         if self._session is not None and not self._session.is_closed():
             self.execute("ROLLBACK")
 
     def restore(self, error: BaseException) -> bool:
         """Connects again after the database was away, and waits for it a while. Returns False if that was not the matter, or in vain."""
+        if isinstance(error, asyncpg.DeadlockDetectedError):
+            return True  # two transactions waited for each other's rows, and this one was undone
         if not self._is_lost(error):
             return False
         self.in_transaction = False
@@ -193,7 +236,7 @@ class PostgresConnection:
         while time.monotonic() < until:
             ask = "SELECT pg_xact_status(CAST(CAST(? AS TEXT) AS XID8))"
             try:
-                status = self.execute(ask, (self._transaction_id,)).fetchone()[0]
+                status = self.execute(ask, (self.transaction_id,)).fetchone()[0]
             except asyncpg.InvalidParameterValueError:
                 return False  # "in the future": the database crashed before it had noted that the transaction began
             if status != "in progress":
@@ -281,18 +324,14 @@ def unreachable(address: DatabaseAddress, error: BaseException) -> StorageFault:
     reason = address.without_secrets(text) or type(error).__name__
     fault = DatabaseUnreachable if isinstance(error, _AWAY) else StorageFault
     return fault(
-        f"The database {address.shown} cannot be opened ({reason}). Check that PostgreSQL runs there, and the user, the password and"
+        f"The database {address.public_url} cannot be opened ({reason}). Check that PostgreSQL runs there, and the user, the password and"
         " the name of the database in ANYCOWORK_DATABASE_URL."
     )
 
 
 @lru_cache(maxsize=1024)
 def _numbered(sql: str) -> str:
-    """Writes parameters as PostgreSQL does: `?` becomes $1, $2 and so on, `?1` becomes $1."""
-    first, *rest = sql.split("?")
-    return first + "".join(
-        f"${part}" if part[:1].isdigit() else f"${number}{part}" for number, part in enumerate(rest, 1)
-    )
+    return numbered(sql)
 
 
 def _storable(row: Sequence[Any]) -> Sequence[Any]:

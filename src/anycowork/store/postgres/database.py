@@ -1,7 +1,8 @@
 """Opens a PostgreSQL database."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 from anycowork.domain.events import Record
@@ -10,10 +11,11 @@ from anycowork.domain.values import replace
 from anycowork.store.postgres.address import DatabaseAddress, read_address
 from anycowork.store.postgres.connection import OUTAGE_SECONDS, PostgresConnection, unreachable
 from anycowork.store.postgres.peer_table import session_name
-from anycowork.store.postgres.peers import PostgresPeers, notifier
+from anycowork.store.postgres.peers import Announcements, PostgresPeers
 from anycowork.store.postgres.reader import PostgresReader
 from anycowork.store.postgres.schema import migrate
 from anycowork.store.sql.audit_heads import AuditHeads
+from anycowork.store.sql.change_writer import SharedChats
 from anycowork.store.sql.database import Database, assemble, mark_open
 
 
@@ -42,7 +44,7 @@ async def open_postgres(
         await peers.aclose()
         raise
     reader = PostgresReader(address, outage_seconds=outage_seconds)
-    notify = notifier(peers)
+    announcements = Announcements(server_id)
 
     def abandon() -> None:
         connection.abandon()
@@ -58,7 +60,8 @@ async def open_postgres(
         heads,
         ended_cleanly=clean,
         peers=peers,
-        notify=notify,
+        shared_chats=SharedChats(peers.fence.lock, announcements.add),
+        announce=announcements.send,
         abandon=abandon,
     )
 
@@ -77,3 +80,16 @@ def _open(
     except BaseException:
         connection.close()
         raise
+
+
+@contextmanager
+def open_postgres_readonly(url: str) -> Iterator[PostgresConnection]:
+    """Yields a connection that sees the database as it is now, whatever is written meanwhile. Raises: StorageFault."""
+    address = read_address(url)
+    with closing(PostgresConnection(address)) as connection:
+        connection.connect()
+        try:
+            connection.script("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
+            yield connection
+        except connection.dialect.errors as error:
+            raise unreachable(address, error) from None

@@ -12,6 +12,25 @@ LARGEST_VECTOR = 700_000  # bytes of one message's words; PostgreSQL refuses mor
 LONGEST_WORD = 500  # characters
 LAST_PLACE = 16_383  # PostgreSQL counts the places of words no further
 
+# Records get their positions from a sequence, and become visible in another order. Who reads in this order has to know which positions may
+# still be taken: a transaction that takes some holds a shared lock, whose number says where the sequence stood before.
+POSITION_MARKS = 2**31
+POSITION_LOCKS = "hashtext('anycowork positions ' || current_schema())"
+MARK_POSITION = f"""begun AS MATERIALIZED (
+  SELECT last_value FROM record_positions
+), marked AS MATERIALIZED (
+  SELECT pg_advisory_xact_lock_shared({POSITION_LOCKS}, CAST(last_value % {POSITION_MARKS} AS INTEGER)) FROM begun
+)"""
+TAKE_POSITIONS = f"""
+WITH {MARK_POSITION}
+SELECT ARRAY(SELECT nextval('record_positions') FROM (SELECT COUNT(*) FROM marked) AS marks, generate_series(1, CAST(? AS INTEGER)))
+"""
+MARKED_POSITIONS = f"""
+SELECT DISTINCT CAST(objid AS BIGINT) FROM pg_locks WHERE locktype = 'advisory' AND objsubid = 2
+AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
+AND classid = CAST(CAST({POSITION_LOCKS} AS BIGINT) & 4294967295 AS OID)
+"""
+
 
 class PostgresDialect:
     errors: tuple[type[BaseException], ...] = (
@@ -36,13 +55,24 @@ class PostgresDialect:
         return " & ".join(f"({part})" for term in terms if (part := _phrase(term)))
 
     def index(self, connection: SqlConnection, texts: Iterable[tuple[int, str]]) -> None:
-        rows = [(position, words) for position, text in texts if (words := _vector(text))]
-        connection.executemany(
+        rows = [(position, vector) for position, text in texts if (vector := _vector(text))]
+        connection.write_later(
             "INSERT INTO message_search (position, words) VALUES (?, CAST(CAST(? AS TEXT) AS TSVECTOR))", rows
         )
 
     def unindex(self, connection: SqlConnection, texts: Iterable[tuple[int, str]]) -> None:
         connection.executemany("DELETE FROM message_search WHERE position = ?", [(position,) for position, _ in texts])
+
+    share = " FOR SHARE"
+
+    def take_positions(self, connection: SqlConnection, count: int) -> Sequence[int]:
+        return list(connection.execute(TAKE_POSITIONS, (count,)).fetchone()[0])
+
+    def settled_position(self, connection: SqlConnection) -> int | None:
+        """Looks at the sequence first, then at the transactions that have begun and not ended: each marks where the sequence stood before."""
+        last = int(connection.execute("SELECT last_value FROM record_positions").fetchone()[0])
+        distances = [(last - int(row[0])) % POSITION_MARKS for row in connection.execute(MARKED_POSITIONS)]
+        return last - max((distance for distance in distances if distance < POSITION_MARKS // 2), default=0)
 
     def has_table(self, connection: SqlConnection, name: str) -> bool:
         return bool(connection.execute("SELECT to_regclass(?) IS NOT NULL", (name,)).fetchone()[0])
@@ -57,21 +87,21 @@ class PostgresDialect:
 
 
 def _phrase(term: SearchTerm) -> str:
-    words = [folded for word in term.words for folded in index_words(word)]
+    folded_words = [folded for word in term.words for folded in index_words(word)]
     ending = ":*" if term.prefix else ""
-    return " <-> ".join(f"'{word}'" for word in words) + ending if words else ""
+    return " <-> ".join(f"'{word}'" for word in folded_words) + ending if folded_words else ""
 
 
 def _vector(text: str) -> str:
     """Return the words with their places. A very long text is indexed up to PostgreSQL's limit."""
-    places: dict[str, list[str]] = {}
+    positions: dict[str, list[str]] = {}
     size = 0
-    for place, word in enumerate(index_words(text), 1):
+    for position, word in enumerate(index_words(text), 1):
         if len(word) > LONGEST_WORD:
             continue
-        known = places.setdefault(word, [])
-        size += 4 if known else len(word.encode()) + 8
+        word_positions = positions.setdefault(word, [])
+        size += 4 if word_positions else len(word.encode()) + 8
         if size > LARGEST_VECTOR:
             break
-        known.append(str(min(place, LAST_PLACE)))
-    return " ".join(f"{word}:{','.join(at)}" for word, at in places.items() if at)
+        word_positions.append(str(min(position, LAST_PLACE)))
+    return " ".join(f"{word}:{','.join(numbers)}" for word, numbers in positions.items() if numbers)

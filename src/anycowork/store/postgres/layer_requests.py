@@ -40,7 +40,10 @@ Apply = Callable[[LayerChange], Awaitable[None]]
 
 
 class LayerRequests:
-    """Implements the `PeerLayers` port. `fetch` runs a statement. Nothing is polled while no layer of this process lies on any folder."""
+    """Tells the layers of other processes on the same database of changes. `fetch` runs a statement.
+
+    Nothing is polled while no layer of this process lies on any folder.
+    """
 
     def __init__(self, fetch: Fetch, peer_id: str) -> None:
         self._fetch_once = fetch
@@ -63,19 +66,23 @@ class LayerRequests:
     # --- a process that changes something
 
     async def tell(self, change: LayerChange) -> None:
+        """Return when every other process has kept what its tasks see. Only under the lease of the folder.
+
+        Raises: Conflict if one of them cannot; StorageFault.
+        """
         peers = [row[0] for row in await self._fetch(_PEERS_ON, self._id, change.folder)]
         if not peers:
             return
         await self._fetch(f"DELETE FROM layer_requests WHERE created_at < now() - INTERVAL '{_OLD}'")
-        asked = {secrets.token_hex(16): peer_id for peer_id in peers}
+        requests = {secrets.token_hex(16): peer_id for peer_id in peers}
         body = json.dumps([change.kind, change.folder, change.paths, change.gone]).encode()
         try:
-            for request_id, peer_id in asked.items():
+            for request_id, peer_id in requests.items():
                 await self._fetch(_ASK, request_id, peer_id, body)
-            for request_id, peer_id in asked.items():
+            for request_id, peer_id in requests.items():
                 await self._answered(request_id, peer_id)
         finally:
-            await self._fetch("DELETE FROM layer_requests WHERE id = ANY ($1::text[])", list(asked))
+            await self._fetch("DELETE FROM layer_requests WHERE id = ANY ($1::text[])", list(requests))
 
     async def _answered(self, request_id: str, peer_id: str) -> None:
         """Waits as long as the other process lives and has layers: it may wait for a command. Raises: Conflict, StorageFault."""
@@ -97,6 +104,7 @@ class LayerRequests:
     # --- a process with layers
 
     async def announce(self, folders: Collection[str]) -> None:
+        """Tell the others which folders this process's layers lie on now. Raises: StorageFault."""
         await self._fetch(_ANNOUNCE, self._id, list(folders))
         self._folders = list(folders)
         if folders:
@@ -136,8 +144,8 @@ class LayerRequests:
 async def _applied(body: bytes, apply: Apply) -> str:
     """Returns why it cannot be done; nothing if it was."""
     try:
-        kind, folder, paths, gone = json.loads(body)
-        await apply(LayerChange(LayerChangeKind(kind), str(folder), tuple(paths), tuple(gone)))
+        kind, folder, paths, removed = json.loads(body)  # noqa: TID251  # our own process wrote it
+        await apply(LayerChange(LayerChangeKind(kind), str(folder), tuple(paths), tuple(removed)))
     except Conflict as error:
         return error.message
     except AnyCoworkError as error:

@@ -4,6 +4,7 @@ A peer lives as long as its session holds the lock of its id. Its row only says 
 """
 
 from collections.abc import Awaitable, Callable, Sequence
+from pathlib import Path
 from typing import Any  # rows have no types
 
 import msgspec
@@ -33,7 +34,7 @@ def holder_of(name: str) -> str:
 _OF_PEER, _OF_CHAT = "'anycowork server ' || p.id", "'anycowork chat ' || j.chat_id"
 LIVING = f"SELECT p.id FROM peers p WHERE EXISTS (SELECT 1 FROM {holder_of(_OF_PEER)})"
 _SEEN = (
-    "INSERT INTO peers (id, kind, host, pid, version, permissions) VALUES ($1, $2, $3, $4, $5, $6)"
+    "INSERT INTO peers (id, kind, host, pid, version, permissions, data_folder) VALUES ($1, $2, $3, $4, $5, $6, $7)"
     " ON CONFLICT (id) DO UPDATE SET seen_at = now(), permissions = excluded.permissions"
 )
 WORKERS = f"""
@@ -63,9 +64,13 @@ _ENDED_RUNS = """
 SELECT r.run_id FROM engine_runs r JOIN jobs j ON j.id = r.run_id
 WHERE r.state = 'parked' AND j.status IN ('completed', 'failed', 'cancelled')
 """
-_HELD_BY_WORKER = f"""
-SELECT EXISTS (SELECT 1 FROM peers p WHERE p.kind = 'worker'
-  AND (SELECT l.pid FROM {holder_of(_OF_PEER)}) = (SELECT l.pid FROM {holder_of("'anycowork chat ' || $1")}))
+_AT_WORK = f"""
+SELECT p.id, p.kind FROM peers p
+WHERE (SELECT l.pid FROM {holder_of(_OF_PEER)}) = (SELECT l.pid FROM {holder_of("'anycowork chat ' || $1")})
+"""
+_DATA_FOLDER = f"""
+SELECT f.host, f.folder, EXISTS (SELECT 1 FROM peers p WHERE p.data_folder = $1 AND EXISTS (SELECT 1 FROM {holder_of(_OF_PEER)}))
+FROM pack_folders f WHERE f.id = $1
 """
 _END_HUNG = """
 SELECT pg_terminate_backend(a.pid) FROM peers p JOIN pg_stat_activity a ON a.application_name = 'anycowork ' || p.id
@@ -87,12 +92,21 @@ class PeerDescription:
     permissions: str
 
 
+@value
+class DataFolder:
+    host: str
+    folder: str
+    is_in_use: bool
+
+
 class PeerTable:
     """`fetch` runs a statement in the session that holds this process's locks. Every method raises StorageFault while that is away."""
 
     def __init__(self, fetch: Fetch, peer_id: str) -> None:
         self._fetch = fetch
         self._id = peer_id
+        self.data_folder: str | None = None
+        """The id of the data folder of this process."""
         self._describe: Callable[[], PeerDescription] | None = None
 
     async def announce(self, describe: Callable[[], PeerDescription]) -> None:
@@ -105,8 +119,15 @@ class PeerTable:
         if self._describe is None:
             await self._fetch("SELECT 1")
             return
-        known = self._describe()
-        row = (known.kind, known.host, known.pid, known.version, known.permissions)
+        description = self._describe()
+        row = (
+            description.kind,
+            description.host,
+            description.pid,
+            description.version,
+            description.permissions,
+            self.data_folder,
+        )
         await self._fetch(_SEEN, self._id, *row)
 
     async def remove_dead(self) -> None:
@@ -135,8 +156,10 @@ class PeerTable:
         """Returns the runs of the engine that wait although their job is over."""
         return [row[0] for row in await self._fetch(_ENDED_RUNS)]
 
-    async def held_by_worker(self, chat_id: str) -> bool:
-        return bool((await self._fetch(_HELD_BY_WORKER, chat_id))[0][0])
+    async def at_work_in(self, chat_id: str) -> tuple[str, str] | None:
+        """Returns the id and the kind of the process that works in the chat now."""
+        rows = await self._fetch(_AT_WORK, chat_id)
+        return (rows[0][0], rows[0][1]) if rows else None
 
     async def refuse(self, job_id: str, reason: str) -> None:
         """Says why this worker does not run the job; others may."""
@@ -169,8 +192,14 @@ class PeerTable:
 
     # --- checkpoints
 
+    async def find_data_folder(self, data_folder: str) -> DataFolder | None:
+        """Returns where it is, and whether a process on it lives."""
+        rows = await self._fetch(_DATA_FOLDER, data_folder)
+        return DataFolder(rows[0][0], str(Path(rows[0][1]).parent), rows[0][2]) if rows else None
+
     async def put_pack_folder(self, pack_id: str, kind: str, host: str, folder: str) -> None:
-        """Says where this process keeps the contents of checkpoints."""
+        """Says where this process keeps the contents of checkpoints. The id is that of its data folder, too."""
+        self.data_folder = pack_id
         statement = (
             "INSERT INTO pack_folders (id, kind, host, folder) VALUES ($1, $2, $3, $4) ON CONFLICT (id) DO UPDATE"
             " SET kind = excluded.kind, host = excluded.host, folder = excluded.folder"
@@ -181,5 +210,5 @@ class PeerTable:
 def worker_of(row: Sequence[Any]) -> JobWorker:
     """Reads a row of `WORKERS`."""
     peer_id, host, pid, version, joined_at, jobs, refused = row
-    named = tuple((job_id, reason) for job_id, reason in msgspec.json.decode(refused))
-    return JobWorker(peer_id, host, pid, version, joined_at, tuple(msgspec.json.decode(jobs)), named)
+    refused_jobs = tuple((job_id, reason) for job_id, reason in msgspec.json.decode(refused))
+    return JobWorker(peer_id, host, pid, version, joined_at, tuple(msgspec.json.decode(jobs)), refused_jobs)

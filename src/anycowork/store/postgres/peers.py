@@ -9,22 +9,22 @@ import logging
 import math
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
-from functools import partial
 from typing import Any  # rows have no types
 
 import asyncpg
 
 from anycowork.domain.errors import StorageFault
 from anycowork.store.postgres.address import DatabaseAddress
-from anycowork.store.postgres.chat_fence import CLAIM, HELD_BY_OTHERS, ChatFence
+from anycowork.store.postgres.chat_fence import CLAIM, HELD_BY_OTHERS, KEPT, ChatFence
 from anycowork.store.postgres.connection import LOST, RETRY_SECONDS, open_session, unreachable
 from anycowork.store.postgres.forwarded_requests import ForwardedRequests
 from anycowork.store.postgres.layer_requests import LayerRequests
 from anycowork.store.postgres.peer_table import LIVING, PeerTable
-from anycowork.store.sql.connection import SqlConnection
+from anycowork.store.sql.connection import SqlConnection, WriteConnection
 from anycowork.store.sql.database import ForeignWrites
 
 CHANNEL = "anycowork"
+REQUEST = "?"  # marks a note about a forwarded request, which names the process that it is for
 LARGEST_NOTE = 7_000  # bytes; PostgreSQL takes 8,000
 PING_SECONDS = 5.0
 OTHERS_JOIN_SECONDS = 5.0  # after the database was away, each process gets so long to take its locks again
@@ -42,25 +42,41 @@ _PRESENCE = "hashtextextended('anycowork servers ' || current_schema(), 0)"
 log = logging.getLogger(__name__)
 
 
-def notify(
-    connection: SqlConnection, chat_ids: Iterable[str], list_changed: bool, *, server_id: str, fence: ChatFence
-) -> None:
-    """Tells the other servers of a write, in its transaction: they hear of it when it is durable. Raises: TakenOver."""
-    chat_ids = tuple(chat_ids)
-    fence.check(connection, chat_ids)
-    words = [server_id, "!" if list_changed else "."]
-    for note in _notes(words, chat_ids):
-        connection.execute("SELECT pg_notify(? || current_schema(), ?)", (CHANNEL, note))
+class Announcements:
+    """Tells the other servers of writes that are durable. Belongs to the writer's thread.
+
+    Not in the transaction of the write: PostgreSQL lets only one transaction that notifies commit at a time.
+    """
+
+    def __init__(self, server_id: str) -> None:
+        self._server_id = server_id
+        self._chat_ids: dict[str, None] = {}
+        self._list_changed = False
+
+    def add(self, chat_ids: Iterable[str], list_changed: bool) -> None:
+        self._chat_ids.update(dict.fromkeys(chat_ids))
+        self._list_changed = self._list_changed or list_changed
+
+    def send(self, connection: WriteConnection) -> None:
+        """A note that gets lost is not repeated: who reads a chat of a process that died is told by who takes it over."""
+        notes = list(_notes([self._server_id, "!" if self._list_changed else "."], self._chat_ids))
+        self._chat_ids.clear()
+        self._list_changed = False
+        try:
+            for note in notes:
+                connection.execute("SELECT pg_notify(? || current_schema(), ?)", (CHANNEL, note))
+        except connection.dialect.errors as error:
+            log.warning("the other servers could not be told of a write: %s", error)
 
 
-def _notes(words: list[str], chat_ids: Iterable[str]) -> Iterable[str]:
-    note = list(words)
+def _notes(header: list[str], chat_ids: Iterable[str]) -> Iterable[str]:
+    note = list(header)
     for chat_id in chat_ids:
         note.append(chat_id)
         if sum(len(word.encode()) + 1 for word in note) > LARGEST_NOTE:
             yield " ".join(note)
-            note = list(words)
-    if len(note) > len(words):
+            note = list(header)
+    if len(note) > len(header):
         yield " ".join(note)
 
 
@@ -79,7 +95,9 @@ class PostgresPeers:
         self.schema = ""
         """The database's current one; known after `join`."""
         self.table = PeerTable(self.fetch, server_id)
-        self.requests = ForwardedRequests(self.fetch, server_id, held_by_worker=self.held_by_worker)
+        self.requests = ForwardedRequests(
+            self.fetch, server_id, find_holder=self.find_holder, wake=self._tell_of_request
+        )
         self.layers = LayerRequests(self.fetch, server_id)
         self._is_worker = is_worker
         self.is_broken: Callable[[], bool] = lambda: False
@@ -122,7 +140,7 @@ class PostgresPeers:
 
         Raises: StorageFault while the database is away.
         """
-        if (await self.fetch(CLAIM, _of_chat(chat_id), chat_id, self.server_id))[0][0]:
+        if (await self.fetch(CLAIM, *self._about(chat_id)))[0][0]:
             self._held.add(chat_id)
             return True
         return False
@@ -132,8 +150,27 @@ class PostgresPeers:
             self._held.discard(chat_id)
             await self._ask(_UNLOCK, _of_chat(chat_id))
 
-    async def held_by_worker(self, chat_id: str) -> bool:
-        return await self.table.held_by_worker(chat_id)
+    async def at_work_in(self, chat_id: str) -> tuple[str, str] | None:
+        """Returns the id and the kind of the process that works in the chat now. Raises: StorageFault."""
+        return await self.table.at_work_in(chat_id)
+
+    async def find_holder(self, chat_id: str) -> str | None:
+        """Returns the other process that works in the chat, or that has what it needs to go on; None if this one could take it.
+
+        Raises: StorageFault.
+        """
+        if (at_work := await self.at_work_in(chat_id)) is not None:
+            return at_work[0] if at_work[0] != self.server_id else None
+        rows = await self.fetch(KEPT, *self._about(chat_id))
+        return str(rows[0][0]) if rows else None
+
+    def _about(self, chat_id: str) -> tuple[str, str, str, str]:
+        """Returns the parameters of `CLAIM` and `KEPT`. What lies in the own data folder is here, whoever else names it."""
+        return _of_chat(chat_id), chat_id, self.server_id, self.table.data_folder or ""
+
+    async def _tell_of_request(self, peer_id: str) -> None:
+        note = f"{self.server_id} {REQUEST} {peer_id}"
+        await self.fetch("SELECT pg_notify($1 || current_schema(), $2)", CHANNEL, note)
 
     def holds(self, chat_id: str) -> bool:
         return chat_id in self._held
@@ -266,8 +303,12 @@ class PostgresPeers:
         return self._session
 
     def _on_note(self, session: object, pid: int, channel: str, note: object) -> None:
-        server_id, mark, *chat_ids = str(note).split(" ")
-        if server_id != self.server_id:
+        server_id, _, message = str(note).partition(" ")
+        mark, *chat_ids = message.split(" ")
+        if mark == REQUEST:
+            if self.server_id in chat_ids:
+                self.requests.came.set()
+        elif server_id != self.server_id:
             self._on_writes(ForeignWrites(tuple(chat_ids), list_changed=mark == "!"))
 
 
@@ -277,7 +318,3 @@ def _of_chat(chat_id: str) -> str:
 
 def _of_server(server_id: str) -> str:
     return f"anycowork server {server_id}"
-
-
-def notifier(peers: PostgresPeers) -> Callable[[SqlConnection, Iterable[str], bool], None]:
-    return partial(notify, server_id=peers.server_id, fence=peers.fence)

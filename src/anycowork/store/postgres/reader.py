@@ -1,6 +1,7 @@
 """Reads on threads, each with a connection of its own: the event loop never waits for the network."""
 
 import asyncio
+import logging
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -8,10 +9,11 @@ from typing import Concatenate, ParamSpec, TypeVar
 
 from anycowork.store.postgres.address import DatabaseAddress
 from anycowork.store.postgres.connection import OUTAGE_SECONDS, PostgresConnection
-from anycowork.store.sql.connection import SqlConnection
+from anycowork.store.sql.connection import UNREADABLE, SqlConnection, damaged_row
 
 P = ParamSpec("P")
 T = TypeVar("T")
+log = logging.getLogger(__name__)
 THREADS = 4
 ATTEMPTS = 3
 
@@ -55,22 +57,27 @@ class PostgresReader:
     def _read(self, work: Callable[[SqlConnection], T]) -> T:
         connection = self._connection()
         dialect = connection.dialect
-        for left in reversed(range(ATTEMPTS)):
+        for attempts_left in reversed(range(ATTEMPTS)):
             try:
                 return work(connection)
+            except UNREADABLE as error:
+                log.debug("a stored row cannot be read", exc_info=True)
+                raise damaged_row(error) from error
             except dialect.errors as error:
                 if isinstance(error, dialect.errors_of_work):
                     raise
-                if not left or not connection.restore(error):
+                if not attempts_left or not connection.restore(error):
                     raise dialect.storage_fault(error) from error
         raise AssertionError("the last attempt returns or raises")
 
     def _connection(self) -> PostgresConnection:
-        found: PostgresConnection | None = getattr(self._of_thread, "connection", None)
-        if found is None:
-            found = self._of_thread.connection = PostgresConnection(self._address, outage_seconds=self._outage_seconds)
-            self._connections.append(found)
-        return found
+        connection: PostgresConnection | None = getattr(self._of_thread, "connection", None)
+        if connection is None:
+            connection = self._of_thread.connection = PostgresConnection(
+                self._address, outage_seconds=self._outage_seconds
+            )
+            self._connections.append(connection)
+        return connection
 
 
 def _bound(

@@ -25,7 +25,7 @@ def migrate(connection: PostgresConnection, address: DatabaseAddress, *, migrati
         applied = {row[0] for row in connection.execute("SELECT name FROM schema_migrations")}
         if newer := sorted(applied - ours):
             raise StorageFault(
-                f"The database {address.shown} was written by a newer AnyCowork (it has '{newer[-1]}'). Start that release, or use"
+                f"The database {address.public_url} was written by a newer AnyCowork (it has '{newer[-1]}'). Start that release, or use"
                 " another database."
             )
         for name in sorted(ours - applied):
@@ -44,14 +44,16 @@ def describe(url: str) -> str:
         connection.connect()
         _require_server(connection, address)
         version = connection.execute("SHOW server_version").fetchone()[0]
-        known = connection.execute("SELECT to_regclass('schema_migrations') IS NOT NULL").fetchone()[0]
-        return f"{version} at {address.shown}" + ("" if known else " (its tables are created at the first start)")
+        has_tables = connection.execute("SELECT to_regclass('schema_migrations') IS NOT NULL").fetchone()[0]
+        return f"{version} at {address.public_url}" + (
+            "" if has_tables else " (its tables are created at the first start)"
+        )
 
 
 def _require_server(connection: PostgresConnection, address: DatabaseAddress) -> None:
     version = connection.execute("SHOW server_version_num").fetchone()[0]
     if int(version) < OLDEST_SERVER * 10_000:
         raise StorageFault(
-            f"The database {address.shown} runs PostgreSQL {int(version) // 10_000}; AnyCowork needs {OLDEST_SERVER} or newer."
+            f"The database {address.public_url} runs PostgreSQL {int(version) // 10_000}; AnyCowork needs {OLDEST_SERVER} or newer."
             " Upgrade it, or use another database."
         )

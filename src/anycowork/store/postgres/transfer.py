@@ -1,6 +1,7 @@
 """Copies a SQLite database into an empty PostgreSQL database, in one transaction that is verified before it is committed."""
 
 import sqlite3
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -31,6 +32,7 @@ _OF_PEERS = (
     "workspace_markers",
     "forwarded_requests",
 )  # SQLite has one process, and none of these
+_CHECKS_FOR_OTHERS, _BETWEEN_CHECKS = 20, 0.1  # times, seconds
 _SKIPPED = frozenset({"schema_migrations", "message_search", *_OF_PEERS})  # the search index is built anew
 
 Progress = Callable[[str, int], None]
@@ -45,6 +47,15 @@ class TransferReport:
     broken: tuple[str, ...]
 
 
+def _stays_in_use(target: PostgresConnection) -> bool:
+    """Tell whether a server uses the database; one that has just stopped may leave its connection for a moment."""
+    for _ in range(_CHECKS_FOR_OTHERS):
+        if not others_are_there(target):
+            return False
+        time.sleep(_BETWEEN_CHECKS)
+    return True
+
+
 def transfer(database: Path, url: str, progress: Progress = lambda table, rows: None) -> TransferReport:
     """Copies every table and verifies counts and audit chains. The SQLite database is only read.
 
@@ -54,8 +65,8 @@ def transfer(database: Path, url: str, progress: Progress = lambda table, rows: 
     with _source(database) as source, closing(PostgresConnection(address)) as target:
         target.connect()
         try:
-            if others_are_there(target):
-                raise StorageFault(f"A server uses the database {address.shown}. Stop it first.")
+            if _stays_in_use(target):
+                raise StorageFault(f"A server uses the database {address.public_url}. Stop it first.")
             migrate(target, address)
             target.begin()
             _require_empty(target, address)
@@ -94,19 +105,21 @@ def _require_empty(target: PostgresConnection, address: DatabaseAddress) -> None
     for table in _tables(target):
         if count := _count(target, table):
             raise StorageFault(
-                f"The database {address.shown} is not empty: '{table}' has {count} rows. Nothing was copied. Name an empty database."
+                f"The database {address.public_url} is not empty: '{table}' has {count} rows. Nothing was copied. Name an empty database."
             )
 
 
 def _copy(source: SqliteConnection, target: PostgresConnection, table: str, progress: Progress) -> int:
     types = _columns(target, table)
-    found = source.execute(f"SELECT {', '.join(types)} FROM {table}")
+    rows = source.execute(f"SELECT {', '.join(types)} FROM {table}")
     binary = [type_ == "bytea" for type_ in types.values()]
     done = 0
-    for batch in _batches(found):
+    for batch in _batches(rows):
         target.copy(table, list(types), [_converted(row, binary) for row in batch])
         done += len(batch)
         progress(table, done)
+    if table == "records":
+        target.execute("SELECT setval('record_positions', (SELECT COALESCE(MAX(position), 0) + 1 FROM records))")
     if table == "snapshots":
         target.execute(
             "SELECT setval(pg_get_serial_sequence('snapshots', 'position'), (SELECT COALESCE(MAX(position), 1) FROM snapshots))"
@@ -138,7 +151,10 @@ def _batches(rows: sqlite3.Cursor) -> Iterator[list[tuple[Any, ...]]]:
 
 def _converted(row: Sequence[Any], binary: Sequence[bool]) -> list[Any]:
     """SQLite keeps text where bytes belong, if it was given text."""
-    return [item.encode() if of and isinstance(item, str) else item for item, of in zip(row, binary, strict=True)]
+    return [
+        item.encode() if is_binary and isinstance(item, str) else item
+        for item, is_binary in zip(row, binary, strict=True)
+    ]
 
 
 def _index_messages(target: PostgresConnection, progress: Progress) -> None:
@@ -154,8 +170,10 @@ def _index_messages(target: PostgresConnection, progress: Progress) -> None:
 def _verify(source: SqliteConnection, target: PostgresConnection, rows: dict[str, int]) -> tuple[str, ...]:
     """Returns chats that were broken before. Raises: StorageFault if the copy differs."""
     for table in rows:
-        if (there := _count(target, table)) != (here := _count(source, table)):
-            raise StorageFault(f"The copy differs: '{table}' has {there} of {here} rows. Nothing was kept; try again.")
+        if (copied := _count(target, table)) != (expected := _count(source, table)):
+            raise StorageFault(
+                f"The copy differs: '{table}' has {copied} of {expected} rows. Nothing was kept; try again."
+            )
     broken = []
     for chat_id in chain_ids(source):
         before: BrokenChain | None = verify_chat(source, chat_id)

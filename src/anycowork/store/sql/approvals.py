@@ -10,13 +10,14 @@ from anycowork.domain.approvals import Approval, ApprovalState, DecidedCall, Ris
 from anycowork.domain.disclosure import DisclosedItem
 from anycowork.domain.errors import AlreadyDecided, NotFound, RejectedByUser
 from anycowork.domain.journal import DecideApproval, RequireNoDenial
+from anycowork.domain.origins import Endorsement
 from anycowork.store.sql.connection import SqlConnection
 from anycowork.store.sql.row_mapper import BOOLEAN, JSON_OBJECT, RowMapper, enum_of, json_of, nullable
 
 _ROWS = RowMapper(
     Approval,
     "id, chat_id, turn_id, batch_id, tool_call_id, tool, parameters, resource, risk, reasons, binding, outside_plan, proposed_rule, diff,"
-    " state, note, decided_by, created_at, network, held, items",
+    " state, note, decided_by, created_at, network, held, items, endorsement",
     types={
         "parameters": JSON_OBJECT,
         "risk": enum_of(Risk),
@@ -27,6 +28,7 @@ _ROWS = RowMapper(
         "network": json_of(tuple[str, ...]),
         "held": BOOLEAN,
         "items": json_of(tuple[DisclosedItem, ...]),
+        "endorsement": nullable(json_of(Endorsement)),
     },
 )
 _ADD = _ROWS.insert("approvals", "seq", "ordinal")
@@ -107,17 +109,19 @@ def seconds_waited(connection: SqlConnection, chat_id: str) -> dict[str, float]:
     records = connection.execute(
         "SELECT body FROM records WHERE chat_id = ? AND type = 'permission-decided' ORDER BY seq", (chat_id,)
     )
-    decided = {one.approval.batch_id: one.at for one in (_decided_of.decode(body) for (body,) in records)}
-    asked = connection.execute("SELECT tool_call_id, batch_id, created_at FROM approvals WHERE chat_id = ?", (chat_id,))
+    decided = {record.approval.batch_id: record.at for record in (_decided_of.decode(body) for (body,) in records)}
+    approvals = connection.execute(
+        "SELECT tool_call_id, batch_id, created_at FROM approvals WHERE chat_id = ?", (chat_id,)
+    )
     waited: dict[str, float] = {}
-    for call_id, batch_id, created_at in asked:
+    for call_id, batch_id, created_at in approvals:
         if batch_id in decided:
             waited[call_id] = waited.get(call_id, 0.0) + _seconds_between(created_at, decided[batch_id])
     return waited
 
 
-def _seconds_between(began: str, ended: str) -> float:
-    return max(0.0, (datetime.fromisoformat(ended) - datetime.fromisoformat(began)).total_seconds())
+def _seconds_between(start: str, end: str) -> float:
+    return max(0.0, (datetime.fromisoformat(end) - datetime.fromisoformat(start)).total_seconds())
 
 
 def _approval(row: Sequence[Any]) -> Approval:  # Any: rows have no types

@@ -91,8 +91,8 @@ def check_chain(
     """
     end = end_of(connection, chat_id)
     if end is None:
-        what = "the chat itself is missing" if chat_id != PEOPLE_CHAIN else "all its records are missing"
-        return ChainCheck(BrokenChain(0, what))
+        problem = "the chat itself is missing" if chat_id != PEOPLE_CHAIN else "all its records are missing"
+        return ChainCheck(BrokenChain(0, problem))
     if after is not None and after.seq and not _has_record(connection, chat_id, after):
         return ChainCheck(
             BrokenChain(after.seq, "an earlier check found the chain to reach this record, and it no longer does"), end

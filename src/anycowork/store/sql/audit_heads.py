@@ -47,14 +47,18 @@ class AuditHeads:
         self._connection = connection
         self._clock = clock
         self._errors: tuple[type[BaseException], ...] = (OSError, *connection.dialect.errors)
-        self._waiting: dict[str, HeadEvent] = {}
+        self._waiting: dict[str, tuple[HeadEvent, ChainEnd | None]] = {}
         self._shared = shared
         self._is_begun = not shared and _was_begun(connection)
         self.newest = _newest(path)
 
-    def note(self, chat_id: str, event: HeadEvent = HeadEvent.ADVANCED) -> None:
-        """Marks the chat: its chain gets a new head with the next commit, or is removed."""
-        self._waiting[chat_id] = event
+    def note(self, chat_id: str, event: HeadEvent = HeadEvent.ADVANCED, end: ChainEnd | None = None) -> None:
+        """Marks the chat: its chain gets a new head with the next commit, or is removed. An `end` that is not known is read."""
+        self._waiting[chat_id] = event, end
+
+    def forget_ends(self) -> None:
+        """Forgets the ends that were noted: they may have been rolled back."""
+        self._waiting = {chat_id: (event, None) for chat_id, (event, _) in self._waiting.items()}
 
     def write(self) -> None:
         """Writes the current heads of the marked chats. If the disk refuses, it logs the error and tries again later."""
@@ -87,8 +91,8 @@ class AuditHeads:
                 yield chat_id, HeadEvent.ADVANCED, end
 
     def _marked_heads(self) -> Iterator[tuple[str, HeadEvent, ChainEnd]]:
-        for chat_id, event in self._waiting.items():
-            end = end_of(self._connection, chat_id)
+        for chat_id, (event, noted_end) in self._waiting.items():
+            end = noted_end or end_of(self._connection, chat_id)
             if end is not None:
                 yield chat_id, HeadEvent.ADVANCED, end
             elif event is HeadEvent.REMOVED:
@@ -120,10 +124,10 @@ def _newest(path: Path) -> ChainHead | None:
         with path.open("r+b") as file:
             size = file.seek(0, os.SEEK_END)
             file.seek(max(0, size - _TAIL))
-            whole, newline, torn = file.read().rpartition(b"\n")
+            complete_lines, newline, torn = file.read().rpartition(b"\n")
             if torn:
                 file.truncate(size - len(torn))
-            return _head(whole.rpartition(b"\n")[2]) if newline else None
+            return _head(complete_lines.rpartition(b"\n")[2]) if newline else None
     except FileNotFoundError:
         return None
     except (OSError, ValueError) as error:
@@ -138,15 +142,15 @@ def _row(head: ChainHead) -> dict[str, object]:
 def _head(line: bytes) -> ChainHead:
     """Raises: ValueError."""
     try:
-        found = msgspec.json.decode(line, type=dict[str, object])
+        fields = msgspec.json.decode(line, type=dict[str, object])
         return ChainHead(
-            count=int(str(found["count"])),
-            at=str(found["at"]),
-            event=HeadEvent(str(found["event"])),
-            chat_id=str(found["chat_id"]),
-            seq=int(str(found["seq"])),
-            hash=str(found["hash"]),
-            head=str(found["head"]),
+            count=int(str(fields["count"])),
+            at=str(fields["at"]),
+            event=HeadEvent(str(fields["event"])),
+            chat_id=str(fields["chat_id"]),
+            seq=int(str(fields["seq"])),
+            hash=str(fields["hash"]),
+            head=str(fields["head"]),
         )
     except (KeyError, msgspec.DecodeError) as error:
         raise ValueError(f"not a head ({error})") from None

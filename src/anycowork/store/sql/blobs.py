@@ -7,6 +7,8 @@ from anycowork.store.sql.writer import Writer
 
 
 class Blobs:
+    """The bytes of images, by their hash."""
+
     def __init__(self, reader: SqlReader, writer: Writer) -> None:
         self._reader = reader
         self._writer = writer
@@ -20,7 +22,8 @@ class Blobs:
                     "INSERT INTO blobs (hash, size, data) VALUES (?, ?, ?) ON CONFLICT (hash) DO NOTHING",
                     (hash_, len(data), data),
                 ).rowcount
-            )
+            ),
+            exclusive=False,
         )
         return hash_
 

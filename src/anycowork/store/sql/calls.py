@@ -7,6 +7,7 @@ import msgspec
 from pydantic import JsonValue
 
 from anycowork.domain.messages import Json
+from anycowork.domain.origins import read_origins
 from anycowork.domain.ports import PastCall
 from anycowork.domain.roles import Permission
 from anycowork.domain.tools import (
@@ -23,6 +24,13 @@ from anycowork.domain.tools import (
 from anycowork.store.sql.columns import from_json_text, to_json_text, to_json_text_or_null
 from anycowork.store.sql.connection import SqlConnection
 from anycowork.store.sql.row_mapper import BOOLEAN, JSON_OBJECT, ColumnType, RowMapper, enum_of, nullable
+
+
+class _StoredStatus(msgspec.Struct):
+    status: str = ""
+
+
+_status_of = msgspec.json.Decoder(_StoredStatus)
 
 
 @lru_cache(maxsize=64)
@@ -53,6 +61,7 @@ _ADD = (
     f"{_ROWS.insert('calls', 'seq')}"
     " ON CONFLICT (id) DO UPDATE SET state = excluded.state, intent = excluded.intent, result = excluded.result, plan_step = excluded.plan_step"
 )
+_ACTED = (CallStatus.OK, CallStatus.ERROR)  # a command that fails commits what it changed
 _CHANGE = "UPDATE calls SET state = ?, intent = ?, result = ?, plan_step = ? WHERE id = ?"
 
 Put = tuple[Call, int]
@@ -72,13 +81,13 @@ def put(connection: SqlConnection, puts: Sequence[Put]) -> None:
         else:
             later[call.id] = call, seq
     if new:
-        connection.executemany(_ADD, (_ROWS.row(*put) for put in new.values()))
+        connection.write_later(_ADD, (_ROWS.row(*entry) for entry in new.values()))
     if later and connection.executemany(_CHANGE, map(_changed, later.values())).rowcount != len(later):
-        connection.executemany(_ADD, (_ROWS.row(*put) for put in later.values()))
+        connection.executemany(_ADD, (_ROWS.row(*entry) for entry in later.values()))
 
 
-def _changed(put: Put) -> tuple[str | None, ...]:
-    call = put[0]
+def _changed(entry: Put) -> tuple[str | None, ...]:
+    call = entry[0]
     return (
         call.state.value,
         to_json_text_or_null(call.intent),
@@ -98,6 +107,16 @@ def of_turn(connection: SqlConnection, turn_id: str) -> list[Call]:
     return [_ROWS.value(row) for row in rows]
 
 
+def finished_intents(connection: SqlConnection, chat_id: str) -> list[Intent]:
+    rows = connection.execute(
+        "SELECT intent, result FROM calls WHERE turn_id IN (SELECT id FROM turns WHERE chat_id = ?)"
+        " AND intent IS NOT NULL AND result IS NOT NULL ORDER BY seq, ordinal",
+        (chat_id,),
+    )
+    done = (intent for intent, result in rows if _status_of.decode(result).status in _ACTED)
+    return [_intent(from_json_text(intent)) for intent in done]
+
+
 def past(connection: SqlConnection, *, chat_id: str | None, workspace: str | None, limit: int) -> list[PastCall]:
     """Returns past calls, newest first, each with the resource of its approval."""
     fields = ", ".join(f"calls.{name}" for name in _ROWS.columns.split(", "))
@@ -106,7 +125,7 @@ def past(connection: SqlConnection, *, chat_id: str | None, workspace: str | Non
     rows = connection.execute(
         f"SELECT chats.workspace, (SELECT approvals.resource FROM approvals WHERE approvals.tool_call_id = calls.id LIMIT 1), {fields}"
         f" FROM calls JOIN chats ON chats.id = calls.chat_id WHERE 1 = 1{of_chat}{in_workspace} ORDER BY calls.id DESC LIMIT ?",
-        (*(each for each in (chat_id, workspace) if each is not None), limit),
+        (*(value for value in (chat_id, workspace) if value is not None), limit),
     )
     return [PastCall(_ROWS.value(row[2:]), workspace=row[0], resource=row[1]) for row in rows]
 
@@ -142,4 +161,5 @@ def _result(stored: Json) -> ToolResult:
         error=msgspec.convert(stored["error"], CallError | None),
         diff=msgspec.convert(stored["diff"], str | None),
         facts=facts if isinstance(facts, dict) else {},
+        origins=read_origins(stored.get("origins")),
     )

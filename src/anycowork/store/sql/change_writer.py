@@ -4,15 +4,17 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import assert_never
 
 from anycowork.domain.approvals import Approval, PlanRow, QuestionRow
-from anycowork.domain.audit import START, HeadEvent
-from anycowork.domain.chats import Turn, TurnState
+from anycowork.domain.audit import START, ChainEnd, HeadEvent
+from anycowork.domain.chats import ChatState, Turn, TurnState
 from anycowork.domain.errors import NotFound
 from anycowork.domain.events import SIDEBAR
 from anycowork.domain.jobs import Job, JobTask
 from anycowork.domain.journal import (
     AddChat,
+    AddFileOrigins,
     ApprovePlan,
     Compact,
+    CopyFileOrigins,
     DecideApproval,
     RemoveChat,
     RemoveQueued,
@@ -27,6 +29,7 @@ from anycowork.domain.journal import (
 )
 from anycowork.domain.message_queue import QueuedMessage
 from anycowork.domain.messages import Message
+from anycowork.domain.receipts import Receipt
 from anycowork.domain.rules import Rule
 from anycowork.domain.snapshots import Snapshot
 from anycowork.domain.tools import Call
@@ -39,7 +42,9 @@ from anycowork.store.sql import (
     jobs,
     message_queue,
     messages,
+    origins,
     questions_and_plans,
+    receipts,
     records,
     rules,
     runs,
@@ -55,8 +60,15 @@ REMEMBERED = 4096
 _SECOND = len("2026-01-01T00:00:00")
 _IN_THE_LIST = frozenset({AddChat, SetChat, RemoveChat})
 
-Notify = Callable[[SqlConnection, Iterable[str], bool], None]
-"""Gets the chats that were written to, and whether the list of chats may have changed."""
+
+@value
+class SharedChats:
+    """How chats are written where other servers write too."""
+
+    lock: Callable[[SqlConnection, Sequence[str], int], tuple[dict[str, str], Sequence[int]]]
+    """Locks the rows of these chats until the transaction ends. Returns where each chain ends, and so many positions. Raises: TakenOver."""
+    announce: Callable[[Iterable[str], bool], None]
+    """Has the others told, once it is durable, which chats were written to, and whether the list of chats may have changed."""
 
 
 @value
@@ -69,9 +81,17 @@ class NumberedChanges:
     messages: tuple[messages.Row, ...]
     first_seq: int
     next_seq: int
-    at: str
+    recorded_at: str
     step: bool = False
     """True for steps of an agent's turn: these update `updated_at` once a second, all other changes at once."""
+
+
+@value
+class NumberedPieces:
+    """Pieces of deltas that are written together, and the next free number of each of their chats."""
+
+    entries: tuple[RecordRow, ...]
+    next_seqs: Mapping[str, int]
 
 
 class ChangeWriter:
@@ -83,50 +103,61 @@ class ChangeWriter:
 
     def __init__(
         self,
-        note_head: Callable[[str, HeadEvent], None] = lambda chat_id, event: None,
-        notify: Notify | None = None,
+        note_head: Callable[[str, HeadEvent, ChainEnd | None], None] = lambda chat_id, event, end: None,
+        shared: SharedChats | None = None,
     ) -> None:
-        """Calls `note_head` for each chat whose chain gets a new head or is removed.
+        """Calls `note_head` for each chat whose chain gets a new head or is removed, with its new end where it is known.
 
-        `notify` tells other servers of each write, in its transaction. With others, nothing is cached from one group to the next.
+        `shared` with other servers, nothing is cached from one group to the next.
         """
         self._note_head = note_head
-        self._notify = notify
+        self._shared = shared
         self._position: int | None = None
         self._chains: dict[str, str] = {}
         self._seconds: dict[str, str] = {}
         self._turns: dict[str, Turn] = {}
 
-    def write(self, connection: SqlConnection, changes: Sequence[NumberedChanges]) -> list[int]:
-        """Returns the position of each change's first record.
+    def write(self, connection: SqlConnection, changes: Sequence[NumberedChanges]) -> list[Sequence[int]]:
+        """Returns the positions of each change's records.
 
         Raises: the error of an unmet requirement; NotFound if the chat does not exist. Then the caller must roll back all of them.
         """
         if len(self._chains) > REMEMBERED:
             self.forget()
-        elif self._notify is not None:
+        chat_ids = list(dict.fromkeys(numbered.chat_id for numbered in changes))
+        count = sum([len(numbered.entries) for numbered in changes])
+        if self._shared is None:
+            batch = _RowBatch(self._next_positions(connection, count))
+        else:
             self._forget_rows()
-        batch = _RowBatch(self._next_position(connection))
-        positions = [self._write(connection, numbered, batch) for numbered in changes]
+            chains, positions = self._shared.lock(connection, chat_ids, count)
+            self._chains.update(chains)
+            batch = _RowBatch(positions, locked=True)
+        written = [self._write(connection, numbered, batch) for numbered in changes]
         batch.flush(connection)
-        self._position = batch.position
-        if self._notify is not None:
+        if self._shared is not None:
             listed = any(type(write) in _IN_THE_LIST for numbered in changes for write in numbered.writes)
-            self._notify(connection, dict.fromkeys(numbered.chat_id for numbered in changes), listed)
-        return positions
+            self._shared.announce(chat_ids, listed)
+        return written
 
-    def write_pieces(
-        self, connection: SqlConnection, entries: Sequence[RecordRow], next_seqs: Mapping[str, int]
-    ) -> None:
-        """Writes pieces of deltas, and the next free number of each chat."""
-        # A chat may have been deleted after its text was shown.
-        there = {chat for chat, next_seq in next_seqs.items() if chats.advance_numbers(connection, chat, next_seq)}
-        kept = [entry for entry in entries if entry.chat_id in there]
-        position = self._next_position(connection) if self._notify is None else records.next_position(connection)
-        records.insert_pieces(connection, records.pieces(kept, position=position))
-        self._position = position + len(kept)
-        if self._notify is not None:
-            self._notify(connection, there, False)
+    def write_pieces(self, connection: SqlConnection, parts: Sequence[NumberedPieces]) -> list[None]:
+        """Writes pieces of deltas, and the next free number of each chat. A chat may have been deleted after its text was shown."""
+        entries = [entry for part in parts for entry in part.entries]
+        next_seqs = {chat_id: next_seq for part in parts for chat_id, next_seq in part.next_seqs.items()}
+        if self._shared is None:
+            existing = {chat for chat, seq in next_seqs.items() if chats.advance_numbers(connection, chat, seq)}
+            positions = self._next_positions(connection, len(entries))
+        else:
+            chains, positions = self._shared.lock(connection, list(next_seqs), len(entries))
+            existing = set(chains)
+            chats.advance_locked_numbers(
+                connection, [(chat, seq) for chat, seq in next_seqs.items() if chat in existing]
+            )
+        rows = records.pieces(entries, positions=positions)
+        records.insert_pieces(connection, [row for row in rows if row[1] in existing])
+        if self._shared is not None:
+            self._shared.announce(existing, False)
+        return [None] * len(parts)
 
     def forget(self) -> None:
         """Clears the cache, because the last writes were rolled back."""
@@ -138,7 +169,7 @@ class ChangeWriter:
         self._chains.clear()
         self._turns.clear()
 
-    def _write(self, connection: SqlConnection, numbered: NumberedChanges, batch: "_RowBatch") -> int:
+    def _write(self, connection: SqlConnection, numbered: NumberedChanges, batch: "_RowBatch") -> Sequence[int]:
         chat_id, first, removed = numbered.chat_id, numbered.first_seq, False
         batch.messages += numbered.messages
         for ordinal, write in enumerate(numbered.writes):
@@ -153,21 +184,28 @@ class ChangeWriter:
                 batch.tasks.append((write, first))
             elif type(write) is Turn:
                 self._put(connection, write, first)
+            elif type(write) is SetChat and batch.takes(chat_id, write):
+                pass
+            elif type(write) is RequireState:
+                chats.require_state(connection, chat_id, write, new_state=batch.states.get(chat_id))
             elif type(write) is RemoveChat:
                 batch.flush(connection)  # the rows written so far are deleted with the chat
                 chats.remove(connection, chat_id)
                 self._chains.pop(chat_id, None)
                 removed = True
-                self._note_head(chat_id, HeadEvent.REMOVED)
+                self._note_head(chat_id, HeadEvent.REMOVED, None)
             else:
                 _apply(connection, numbered, write, ordinal)
-        position = batch.position
+        positions = batch.take_positions(len(numbered.entries))
         if not removed:
-            before, at = self._chain_of(connection, chat_id), self._updated_at(numbered)
-            self._chains[chat_id] = batch.append(numbered, before, at)
+            before, updated_at = self._chain_of(connection, chat_id), self._updated_at(numbered)
+            self._chains[chat_id] = batch.append(numbered, positions, before, updated_at)
             if before == START or not SIDEBAR.isdisjoint([entry.type for entry in numbered.entries]):
-                self._note_head(chat_id, HeadEvent.ADVANCED)
-        return position
+                self._note_head(chat_id, HeadEvent.ADVANCED, self._end_of(numbered))
+        return positions
+
+    def _end_of(self, numbered: NumberedChanges) -> ChainEnd | None:
+        return ChainEnd(self._chains[numbered.chat_id], numbered.entries[-1].seq) if numbered.entries else None
 
     def _put(self, connection: SqlConnection, turn: Turn, seq: int) -> None:
         before = self._turns.get(turn.id)
@@ -181,14 +219,18 @@ class ChangeWriter:
 
     def _updated_at(self, numbered: NumberedChanges) -> str | None:
         """Returns None while an agent works within the same second: updating the index would be a ninth of the cost of a step."""
-        chat_id, second = numbered.chat_id, numbered.at[:_SECOND]
+        chat_id, second = numbered.chat_id, numbered.recorded_at[:_SECOND]
         if numbered.step and self._seconds.get(chat_id) == second:
             return None
         self._seconds[chat_id] = second
-        return numbered.at
+        return numbered.recorded_at
 
-    def _next_position(self, connection: SqlConnection) -> int:
-        return records.next_position(connection) if self._position is None else self._position
+    def _next_positions(self, connection: SqlConnection, count: int) -> Sequence[int]:
+        if self._position is None:
+            [self._position] = connection.dialect.take_positions(connection, 1)
+        positions = range(self._position, self._position + count)
+        self._position = positions.stop
+        return positions
 
     def _chain_of(self, connection: SqlConnection, chat_id: str) -> str:
         chain = self._chains.get(chat_id)
@@ -202,11 +244,18 @@ class ChangeWriter:
 class _RowBatch:
     """Collects the rows of a group of changes and writes them together at its end."""
 
-    __slots__ = ("_ends", "calls", "messages", "position", "records", "tasks", "usage")
+    __slots__ = ("_ends", "_locked", "_positions", "_taken", "calls", "messages", "records", "states", "tasks", "usage")
 
-    def __init__(self, position: int) -> None:
-        self.position = position
+    def __init__(self, positions: Sequence[int], *, locked: bool = False) -> None:
+        """`locked`: the transaction holds the rows of its chats, so that nobody else has changed them."""
+        self._positions = positions
+        self._taken = 0
+        self._locked = locked
         self._clear()
+
+    def take_positions(self, count: int) -> Sequence[int]:
+        self._taken += count
+        return self._positions[self._taken - count : self._taken]
 
     def _clear(self) -> None:
         self.records: list[records.Row] = []
@@ -214,18 +263,28 @@ class _RowBatch:
         self.calls: list[calls.Put] = []
         self.usage: list[usage.Put] = []
         self.tasks: list[jobs.TaskPut] = []
+        self.states: dict[str, ChatState] = {}
         self._ends: dict[str, chats.ChatEnd] = {}
 
-    def append(self, numbered: NumberedChanges, chain: str, at: str | None) -> str:
+    def takes(self, chat_id: str, write: SetChat) -> bool:
+        """Tells whether the write only gives a locked chat another state. It is then written with the end of its chain."""
+        if not self._locked or write.state is None:
+            return False
+        if write != SetChat(state=write.state):
+            self.states.pop(chat_id, None)
+            return False
+        self.states[chat_id] = write.state
+        return True
+
+    def append(self, numbered: NumberedChanges, positions: Sequence[int], chain: str, updated_at: str | None) -> str:
         """Adds the records and returns the new end of the chain."""
         chat_id = numbered.chat_id
-        rows, end = records.chained(numbered.entries, position=self.position, chain=chain)
+        rows, end = records.chained(numbered.entries, positions=positions, chain=chain)
         self.records += rows
-        self.position += len(rows)
         earlier = self._ends.get(chat_id)
         if earlier is not None:
-            chain, at = earlier.before, at or earlier.at
-        self._ends[chat_id] = chats.ChatEnd(numbered.next_seq, end, at, chat_id, chain)
+            chain, updated_at = earlier.before, updated_at or earlier.updated_at
+        self._ends[chat_id] = chats.ChatEnd(numbered.next_seq, end, updated_at, chat_id, chain)
         return end
 
     def flush(self, connection: SqlConnection) -> None:
@@ -238,7 +297,10 @@ class _RowBatch:
         if self.tasks:
             jobs.put_tasks(connection, self.tasks)
         records.insert(connection, self.records)
-        chats.advance(connection, self._ends.values())
+        if self._locked:
+            chats.advance_locked(connection, self._ends.values(), self.states)
+        else:
+            chats.advance(connection, self._ends.values())
         self._clear()
 
 
@@ -253,8 +315,10 @@ def _apply(connection: SqlConnection, numbered: NumberedChanges, write: Write, o
             approvals.require_no_denial(connection, write)
         case Snapshot():
             snapshots.add(connection, write)
-        case RequireState():
-            chats.require_state(connection, chat_id, write)
+        case AddFileOrigins():
+            origins.add(connection, write)
+        case CopyFileOrigins():
+            origins.copy(connection, write.source, write.target)
         case AddChat():
             chats.add(connection, write)
         case SetChat():
@@ -273,6 +337,8 @@ def _apply(connection: SqlConnection, numbered: NumberedChanges, write: Write, o
             questions_and_plans.add_plan(connection, write)
         case ApprovePlan():
             questions_and_plans.approve_plan(connection, chat_id, write)
+        case Receipt():
+            receipts.put(connection, write, chat_id=chat_id)
         case Run():
             runs.put(connection, write)
         case Job():
@@ -281,7 +347,7 @@ def _apply(connection: SqlConnection, numbered: NumberedChanges, write: Write, o
             message_queue.put(connection, write)
         case RemoveQueued():
             message_queue.remove(connection, chat_id, write.queued_id)
-        case Message() | Call() | Spend() | Reserve() | Turn() | JobTask() | RemoveChat():
+        case Message() | Call() | Spend() | Reserve() | Turn() | JobTask() | RemoveChat() | RequireState():
             raise AssertionError("handled by ChangeWriter._write")
         case _:
             assert_never(write)

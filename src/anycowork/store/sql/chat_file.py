@@ -7,7 +7,7 @@ from hashlib import sha256
 import msgspec
 from pydantic import JsonValue
 
-from anycowork.domain.json_depth import MAX_DEPTH, is_too_deep
+from anycowork.domain.bounded_json import MAX_DEPTH, is_too_deep
 from anycowork.domain.messages import Json
 from anycowork.store.sql import json_spans
 from anycowork.store.sql.import_report import ImportReport
@@ -47,13 +47,13 @@ def chats_in(text: JsonText, report: ImportReport) -> Iterator[StoredChat]:
     start = len(_BYTE_ORDER_MARK) if text[: len(_BYTE_ORDER_MARK)] == _BYTE_ORDER_MARK else 0
     try:
         json_spans.check_syntax(text, (start, len(text)))
-        found = _whole(text, start, report)
+        spans = _whole(text, start, report)
     except msgspec.DecodeError as error:
-        found = _lines(text, start, report, error)
+        spans = _lines(text, start, report, error)
     except RecursionError as error:
         report.problem("file", _reason(error))
         return
-    for where, span in found:
+    for where, span in spans:
         try:
             yield _chat(text, span, where)
         except _UNREADABLE as error:
@@ -61,20 +61,20 @@ def chats_in(text: JsonText, report: ImportReport) -> Iterator[StoredChat]:
 
 
 def _whole(text: JsonText, start: int, report: ImportReport) -> Iterator[tuple[str, Span]]:
-    at = json_spans.value_begin(text, start) or 0
-    listed = _list_of_chats(text, at) if _kind(text, at) == "an object" else at
+    begin = json_spans.value_begin(text, start) or 0
+    listed = _list_of_chats(text, begin) if _kind(text, begin) == "an object" else begin
     if listed is None:
-        return iter([("item 1", (at, len(text)))])
+        return iter([("item 1", (begin, len(text)))])
     if _kind(text, listed) != "a list":
         report.problem("file", f"a file holds chats, this is {_kind(text, listed)}")
         return iter(())
     return ((f"item {number}", span) for number, span in enumerate(json_spans.elements(text, listed), 1))
 
 
-def _list_of_chats(text: JsonText, at: int) -> int | None:
+def _list_of_chats(text: JsonText, position: int) -> int | None:
     lists = {
         text[slice(*name)]: begin
-        for name, (begin, _) in json_spans.members(text, at)
+        for name, (begin, _) in json_spans.members(text, position)
         if name[1] - name[0] <= 10 and _kind(text, begin) == "a list"
     }
     return next((lists[name] for name in _LISTS_OF_CHATS if name in lists), None)
@@ -103,12 +103,12 @@ def _lines(text: JsonText, start: int, report: ImportReport, error: msgspec.Deco
 
 def _chat(text: JsonText, span: Span, where: str) -> StoredChat:
     """Raises: UnreadableValue, msgspec.DecodeError, UnicodeDecodeError, RecursionError."""
-    at = span[0]
-    if _kind(text, at) != "an object":
-        raise UnreadableValue(f"a chat is an object, this is {_kind(text, at)}")
+    start = span[0]
+    if _kind(text, start) != "an object":
+        raise UnreadableValue(f"a chat is an object, this is {_kind(text, start)}")
     fields: Json = {}
     messages_at, size = None, 0
-    for key, (begin, end) in json_spans.members(text, at):
+    for key, (begin, end) in json_spans.members(text, start):
         size += key[1] - key[0]
         name = "" if size > LARGEST_VALUE else str(_decode(text, key))
         if name == "messages" and _kind(text, begin) == "a list":
@@ -127,25 +127,25 @@ def _chat(text: JsonText, span: Span, where: str) -> StoredChat:
 
 def _content_hash(text: JsonText, fields: Json, messages_at: int | None) -> str:
     """Returns the hash of the chat with all names sorted, as if it were encoded as a whole."""
-    found = sha256()
+    digest = sha256()
     names = sorted([*fields, "messages"] if messages_at is not None else fields)
-    for place, name in enumerate(names):
-        found.update(b"{" if place == 0 else b",")
-        found.update(_encode(name) + b":")
+    for index, name in enumerate(names):
+        digest.update(b"{" if index == 0 else b",")
+        digest.update(_encode(name) + b":")
         if name in fields:
-            found.update(_encode(fields[name]))
+            digest.update(_encode(fields[name]))
             continue
         mark = b"["
         for message in _messages(text, messages_at):
-            found.update(mark + _encode(message))
+            digest.update(mark + _encode(message))
             mark = b","
-        found.update(b"]" if mark == b"," else b"[]")
-    found.update(b"}")
-    return found.hexdigest()
+        digest.update(b"]" if mark == b"," else b"[]")
+    digest.update(b"}")
+    return digest.hexdigest()
 
 
-def _messages(text: JsonText, at: int | None) -> Iterator[JsonValue]:
-    for number, span in enumerate(json_spans.elements(text, at) if at is not None else (), 1):
+def _messages(text: JsonText, begin: int | None) -> Iterator[JsonValue]:
+    for number, span in enumerate(json_spans.elements(text, begin) if begin is not None else (), 1):
         try:
             yield _read(text, span)
         except _UNREADABLE as error:
@@ -155,10 +155,10 @@ def _messages(text: JsonText, at: int | None) -> Iterator[JsonValue]:
 def _read(text: JsonText, span: Span) -> JsonValue:
     if span[1] - span[0] > LARGEST_VALUE:
         raise UnreadableValue(f"it has more than {LARGEST_VALUE >> 20} MB")
-    found, source = _decode(text, span), text[slice(*span)]
-    if is_too_deep(found, source):
+    value, source = _decode(text, span), text[slice(*span)]
+    if is_too_deep(value, source):
         raise UnreadableValue(_TOO_DEEP)
-    return found
+    return value
 
 
 def _decode(text: JsonText, span: Span) -> JsonValue:
@@ -176,8 +176,8 @@ def _reason(error: Exception) -> str:
     return str(error) if isinstance(error, UnreadableValue) else f"not JSON ({error})"
 
 
-def _kind(text: JsonText, at: int) -> str:
-    first = text[at : at + 1]
+def _kind(text: JsonText, position: int) -> str:
+    first = text[position : position + 1]
     names = {
         b"{": "an object",
         b"[": "a list",

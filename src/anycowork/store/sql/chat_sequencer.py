@@ -61,30 +61,30 @@ class ChatSequencer:
 
     def __init__(self, load: Callable[[str], int]) -> None:
         self._load = load
-        self._lines: dict[str, ChatSequence] = {}
+        self._sequences: dict[str, ChatSequence] = {}
 
     def of(self, chat_id: str) -> ChatSequence:
-        line = self._lines.get(chat_id)
-        if line is None:
-            line = self._lines[chat_id] = ChatSequence(self._load(chat_id))
-        return line
+        sequence = self._sequences.get(chat_id)
+        if sequence is None:
+            sequence = self._sequences[chat_id] = ChatSequence(self._load(chat_id))
+        return sequence
 
     def knows(self, chat_id: str) -> bool:
-        return chat_id in self._lines
+        return chat_id in self._sequences
 
     def start_at(self, chat_id: str, next_seq: int) -> None:
         """Takes a chat's next number that was read for it, unless it is known by now."""
-        self._lines.setdefault(chat_id, ChatSequence(next_seq))
+        self._sequences.setdefault(chat_id, ChatSequence(next_seq))
 
     def idle(self) -> list[str]:
-        return [chat_id for chat_id, line in self._lines.items() if line.is_idle]
+        return [chat_id for chat_id, sequence in self._sequences.items() if sequence.is_idle]
 
     def bound(self, chat_id: str) -> int | None:
         """Returns the number up to which every record was shown; None for a chat that was not written to here."""
-        line = self._lines.get(chat_id)
-        return None if line is None else line.horizon
+        sequence = self._sequences.get(chat_id)
+        return None if sequence is None else sequence.horizon
 
     def forget(self, chat_id: str) -> None:
-        line = self._lines.get(chat_id)
-        if line is not None and line.is_idle:
-            del self._lines[chat_id]
+        sequence = self._sequences.get(chat_id)
+        if sequence is not None and sequence.is_idle:
+            del self._sequences[chat_id]

@@ -39,8 +39,8 @@ class ChatTails:
         self.size = 0
 
     def of(self, chat_id: str) -> ChatTail | None:
-        found = self._tails.get(chat_id)
-        return None if found is None else found[0]
+        entry = self._tails.get(chat_id)
+        return None if entry is None else entry[0]
 
     def keep(self, chat_id: str, tail: ChatTail) -> None:
         """Keep the tail instead of an earlier one; of a large one only its newest part."""
@@ -59,9 +59,9 @@ class ChatTails:
 def _shortened(tail: ChatTail) -> tuple[ChatTail, int]:
     """Return as much of the tail as may be kept, and its bytes."""
     size = _OVERHEAD
-    for at, (_, length, _) in enumerate(tail.rows):
+    for count, (_, length, _) in enumerate(tail.rows):
         if size + length + _OVERHEAD > MOST_BYTES_OF_A_CHAT:
-            oldest = tail.rows[at - 1][0] if at else tail.newest + 1
-            return ChatTail(tail.newest, tail.mark, oldest, tail.rows[:at]), size
+            oldest = tail.rows[count - 1][0] if count else tail.newest + 1
+            return ChatTail(tail.newest, tail.mark, oldest, tail.rows[:count]), size
         size += length + _OVERHEAD
     return tail, size

@@ -1,6 +1,6 @@
 """The chats table: configuration, state, the next sequence number and the end of the audit chain."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 from functools import lru_cache
 
@@ -97,6 +97,7 @@ _ROWS_OF_A_CHAT = (
     "tasks",
     "jobs",
     "queued_messages",
+    "receipts",
 )
 
 
@@ -111,9 +112,14 @@ def remove(connection: SqlConnection, chat_id: str) -> None:
         messages.remove_unnamed_image(connection, hash_)
 
 
-def require_state(connection: SqlConnection, chat_id: str, write: RequireState) -> None:
-    row = connection.execute("SELECT state FROM chats WHERE id = ?", (chat_id,)).fetchone()
-    if row is not None and ChatState(row[0]) not in write.states:
+def require_state(
+    connection: SqlConnection, chat_id: str, write: RequireState, *, new_state: ChatState | None = None
+) -> None:
+    """`new_state` is the one that the transaction gives the chat and has not written yet."""
+    if new_state is None:
+        row = connection.execute("SELECT state FROM chats WHERE id = ?", (chat_id,)).fetchone()
+        new_state = None if row is None else ChatState(row[0])
+    if new_state is not None and new_state not in write.states:
         raise write.error
 
 
@@ -129,15 +135,28 @@ class ChatEnd:
 
     next_seq: int
     chain: str
-    at: str | None
+    updated_at: str | None
     chat_id: str
     before: str
 
 
+def advance_locked(connection: SqlConnection, ends: Collection[ChatEnd], states: Mapping[str, ChatState]) -> None:
+    """Stores the new ends and states of chats whose rows this transaction has locked: each chain ends where it was read to end."""
+    statement = (
+        "UPDATE chats SET next_seq = ?, chain = ?, updated_at = COALESCE(CAST(? AS TEXT), updated_at),"
+        " state = COALESCE(CAST(? AS TEXT), state) WHERE id = ?"
+    )
+    connection.write_later(
+        statement, [(end.next_seq, end.chain, end.updated_at, states.get(end.chat_id), end.chat_id) for end in ends]
+    )
+
+
 def advance(connection: SqlConnection, ends: Collection[ChatEnd]) -> None:
     """Stores the new ends. Raises: Conflict if a chain ends elsewhere than expected, or a chat was deleted."""
-    moved = [(end.next_seq, end.chain, end.at, end.chat_id, end.before) for end in ends if end.at is not None]
-    still = [(end.next_seq, end.chain, end.chat_id, end.before) for end in ends if end.at is None]
+    moved = [
+        (end.next_seq, end.chain, end.updated_at, end.chat_id, end.before) for end in ends if end.updated_at is not None
+    ]
+    still = [(end.next_seq, end.chain, end.chat_id, end.before) for end in ends if end.updated_at is None]
     advanced = 0
     if moved:
         statement = "UPDATE chats SET next_seq = ?, chain = ?, updated_at = ? WHERE id = ? AND chain = ?"
@@ -149,10 +168,17 @@ def advance(connection: SqlConnection, ends: Collection[ChatEnd]) -> None:
         raise Conflict("A chat was changed by another program while this was written. Try again.")
 
 
+def advance_locked_numbers(connection: SqlConnection, next_seqs: Iterable[tuple[str, int]]) -> None:
+    """Stores the next free numbers of chats whose rows this transaction has locked."""
+    connection.write_later(_ADVANCE_NUMBERS, [(next_seq, chat_id) for chat_id, next_seq in next_seqs])
+
+
 def advance_numbers(connection: SqlConnection, chat_id: str, next_seq: int) -> bool:
     """Returns False if the chat does not exist."""
-    statement = "UPDATE chats SET next_seq = CASE WHEN next_seq > ?1 THEN next_seq ELSE ?1 END WHERE id = ?2"
-    return connection.execute(statement, (next_seq, chat_id)).rowcount == 1
+    return connection.execute(_ADVANCE_NUMBERS, (next_seq, chat_id)).rowcount == 1
+
+
+_ADVANCE_NUMBERS = "UPDATE chats SET next_seq = CASE WHEN next_seq > ?1 THEN next_seq ELSE ?1 END WHERE id = ?2"
 
 
 def skip_numbers(connection: SqlConnection, count: int) -> None:
@@ -211,10 +237,10 @@ def page(
         clauses.append(f"state IN ({', '.join('?' for _ in states)})")
         values += [state.value for state in states]
         order = _UNINDEXED  # few match among many: one table scan is seven times as fast as the index
-    for column, wanted in (("pinned", pinned), ("archived", archived)):
-        if wanted is not None:
+    for column, flag in (("pinned", pinned), ("archived", archived)):
+        if flag is not None:
             clauses.append(f"{column} = ?")
-            values.append(int(wanted))
+            values.append(int(flag))
     if pinned or archived:
         order = _UNINDEXED
     rows = connection.execute(

@@ -16,8 +16,8 @@ def to_json_text_or_null(value: object | None) -> str | None:
 
 
 def from_json_text(text: str | bytes) -> Json:
-    found: Json = _as_object.decode(text)
-    return found
+    document: Json = _as_object.decode(text)
+    return document
 
 
 def from_json_text_or_none(text: str | bytes | None) -> Json | None:

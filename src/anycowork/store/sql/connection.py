@@ -3,11 +3,21 @@
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar  # Any: a database's rows have no types
 
-from anycowork.domain.errors import StorageFault
+from anycowork.domain.errors import DatabaseDamaged, StorageFault
 from anycowork.domain.text_search import SearchTerm
 
 P = ParamSpec("P")
 T = TypeVar("T")
+UNREADABLE = (TypeError, ValueError, LookupError, AttributeError)
+"""What reading raises where a row holds something else than its column is for."""
+
+
+def damaged_row(error: BaseException) -> DatabaseDamaged:
+    """Return the fault of a row that cannot be read, without what the row holds."""
+    return DatabaseDamaged(
+        f"The database is damaged: a row cannot be read ({type(error).__name__}). Stop the server and replace the database with a"
+        " backup. If the database is sound, this is a fault of AnyCowork: ANYCOWORK_LOG_LEVEL=debug shows where."
+    )
 
 
 class SqlResult(Protocol):
@@ -27,14 +37,22 @@ class SqlConnection(Protocol):
     def dialect(self) -> "Dialect": ...
     def execute(self, sql: str, parameters: Sequence[Any] = ..., /) -> SqlResult: ...
     def executemany(self, sql: str, parameters: Iterable[Sequence[Any]], /) -> SqlResult: ...
+    def write_later(self, sql: str, parameters: Iterable[Sequence[Any]], /) -> object:
+        """Run the statement for each row before the next statement that reads, or before the commit, together with others.
+
+        No two of them may change the same row unless they name the same table. Errors appear when they run.
+        """
 
 
 class WriteConnection(SqlConnection, Protocol):
-    """The connection of the writer. One transaction writes at a time, whichever connection or server it belongs to."""
+    """The connection of the writer. In SQLite one transaction writes at a time; in PostgreSQL one for each chat, and one that is `exclusive`."""
 
     @property
     def in_transaction(self) -> bool: ...
-    def begin(self) -> object: ...
+    def begin(self, *, exclusive: bool = ...) -> object: ...
+    def flush(self) -> object:
+        """Run what waits in `write_later`."""
+
     def commit(self) -> object: ...
     def rollback(self) -> object: ...
     def restore(self, error: BaseException) -> bool:
@@ -65,7 +83,17 @@ class Dialect(Protocol):
     def match(self, terms: Sequence[SearchTerm]) -> str:
         """Return what `search` takes: all terms must occur."""
 
+    @property
+    def share(self) -> str:
+        """Ends a SELECT: nobody changes the rows before the transaction ends."""
+
     def has_table(self, connection: SqlConnection, name: str) -> bool: ...
+    def take_positions(self, connection: SqlConnection, count: int) -> Sequence[int]:
+        """Return so many ascending positions of records that were never used."""
+
+    def settled_position(self, connection: SqlConnection) -> int | None:
+        """Return the last position below which no record can appear any more; None if records appear in their order."""
+
     def index(self, connection: SqlConnection, texts: Iterable[tuple[int, str]]) -> None:
         """Add texts to the full-text index, under their positions."""
 

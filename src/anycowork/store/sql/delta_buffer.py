@@ -25,14 +25,14 @@ class StreamDelta:
     text: str
     seq: int
     id: str
-    at: str
+    recorded_at: str
     job_id: str | None = None
     task_id: str | None = None
 
     def entry(self) -> RecordRow:
         text: Json = {"message_id": self.message_id, "offset": self.offset, "text": self.text}
         draft = NewEvent(self.kind, text, turn_id=self.turn_id, job_id=self.job_id, task_id=self.task_id)
-        body = encoded(draft, seq=self.seq, record_id=self.id, chat_id=self.chat_id, at=self.at)
+        body = encoded(draft, seq=self.seq, record_id=self.id, chat_id=self.chat_id, recorded_at=self.recorded_at)
         return RecordRow(self.chat_id, self.seq, self.kind, body, self.message_id)
 
     def record(self) -> Record:

@@ -17,7 +17,7 @@ def encoded(
     seq: int,
     record_id: str,
     chat_id: str,
-    at: str,
+    recorded_at: str,
     principal: str = SERVER_LABEL,
     cause: str | None = None,
 ) -> bytes:
@@ -25,7 +25,7 @@ def encoded(
     if len(draft.body) == 1 and "task" in draft.body:  # a job writes two of these for each task
         return _as_it_stands(
             _OfTask(
-                at,
+                recorded_at,
                 draft.attempt,
                 draft.call_id,
                 cause if draft.cause is None else draft.cause,
@@ -42,17 +42,29 @@ def encoded(
             )
         )
     return _sorted(
-        draft.envelope(seq=seq, record_id=record_id, chat_id=chat_id, at=at, principal=principal, cause=cause)
+        draft.envelope(
+            seq=seq, record_id=record_id, chat_id=chat_id, recorded_at=recorded_at, principal=principal, cause=cause
+        )
     )
 
 
-def encoded_message(message: Message, *, seq: int, record_id: str, at: str, principal: str, cause: str | None) -> bytes:
+def encoded_message(
+    message: Message, *, seq: int, record_id: str, recorded_at: str, principal: str, cause: str | None
+) -> bytes:
     """Encodes the envelope of a message event. Two of five records are messages, so the fields are laid out in order: half the cost."""
     if message.extra:  # keys that only imported messages have
         body: Json = {"message": {**message.to_json(), "seq": seq}}
         draft = NewEvent(EventType.MESSAGE, body, message.turn_id, message.job_id, message.task_id)
         chat_id = message.chat_id
-        return encoded(draft, seq=seq, record_id=record_id, chat_id=chat_id, at=at, principal=principal, cause=cause)
+        return encoded(
+            draft,
+            seq=seq,
+            record_id=record_id,
+            chat_id=chat_id,
+            recorded_at=recorded_at,
+            principal=principal,
+            cause=cause,
+        )
     document = _Envelope(
         agent_role=message.agent_role,
         content=message.content,
@@ -60,6 +72,7 @@ def encoded_message(message: Message, *, seq: int, record_id: str, at: str, prin
         id=message.id,
         job_id=message.job_id,
         message_type=message.message_type,
+        origins=sorted(message.came_from),
         payload=message.payload,
         reasoning=message.reasoning,
         role=message.role,
@@ -69,7 +82,7 @@ def encoded_message(message: Message, *, seq: int, record_id: str, at: str, prin
     )
     return _as_it_stands(
         _OfMessage(
-            at=at,
+            at=recorded_at,
             cause=cause,
             chat_id=message.chat_id,
             id=record_id,
@@ -92,6 +105,7 @@ class _Envelope(msgspec.Struct, gc=False):
     id: str
     job_id: str | None
     message_type: str
+    origins: list[str]
     payload: dict[str, JsonValue] | None
     reasoning: str | None
     role: str

@@ -18,6 +18,8 @@ class RequestState(StrEnum):
 
 @value
 class StoredAnswer:
+    """The stored request of an Idempotency-Key; without a status the request was started and never finished."""
+
     path: str
     body_hash: str
     state: RequestState
@@ -25,7 +27,7 @@ class StoredAnswer:
     response: bytes | None
 
 
-class SqlIdempotency:
+class IdempotencyKeys:
     def __init__(self, reader: SqlReader, writer: Writer, clock: Clock) -> None:
         self._reader = reader
         self._writer = writer
@@ -34,7 +36,7 @@ class SqlIdempotency:
     async def begin(self, principal: str, key: str, *, path: str, body_hash: str) -> StoredAnswer | None:
         """Returns None if the key is new; it is then reserved. Otherwise returns what is known of the first request with this key."""
         values = (principal, key, path, body_hash, self._clock.now())
-        return await self._writer.run(lambda connection: _begin(connection, values))
+        return await self._writer.run(lambda connection: _begin(connection, values), exclusive=False)
 
     async def finish(self, principal: str, key: str, *, status: int, response: bytes) -> None:
         values = (status, response, principal, key)
@@ -44,7 +46,8 @@ class SqlIdempotency:
                     "UPDATE idempotency SET state = 'finished', status = ?, response = ? WHERE principal = ? AND key = ?",
                     values,
                 ).rowcount
-            )
+            ),
+            exclusive=False,
         )
 
     async def abandon(self, principal: str, key: str) -> None:
@@ -54,7 +57,8 @@ class SqlIdempotency:
                 connection.execute(
                     "DELETE FROM idempotency WHERE principal = ? AND key = ? AND state = 'begun'", (principal, key)
                 ).rowcount
-            )
+            ),
+            exclusive=False,
         )
 
     async def forget(self, *, before: str) -> int:

@@ -40,8 +40,8 @@ class ImportReport:
         for note in other.notes:
             self._list(self.notes, note)
 
-    def _list(self, listed: list[ImportProblem], found: ImportProblem) -> None:
+    def _list(self, listed: list[ImportProblem], problem: ImportProblem) -> None:
         if len(listed) < MOST_LISTED:
-            listed.append(found)
+            listed.append(problem)
         else:
             self.not_listed += 1

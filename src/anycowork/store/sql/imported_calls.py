@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator
 import msgspec
 from pydantic import JsonValue
 
+from anycowork.domain.bounded_json import read_json
 from anycowork.domain.messages import Json, Message, MessageType, Speaker, text_of
 from anycowork.domain.values import replace
 
@@ -23,8 +24,8 @@ def with_cards(message: Message, raw: Json, new_id: Callable[[], str]) -> Iterat
     has_text = message.content.strip() and not _repeats(message, cards)
     if has_text:
         yield message, raw
-    for place, card in enumerate(cards):
-        if place == 0 and not has_text:
+    for index, card in enumerate(cards):
+        if index == 0 and not has_text:
             yield card, raw
         else:
             card_id = new_id()
@@ -36,12 +37,12 @@ def _repeats(message: Message, cards: list[Message]) -> bool:
     return any(card.message_type is MessageType.TOOL_RESULT and card.content == message.content for card in cards)
 
 
-def _calls(message: Message, found: JsonValue) -> Iterator[Message]:
-    for one in found if isinstance(found, list) else []:
-        if not isinstance(one, dict):
+def _calls(message: Message, entries: JsonValue) -> Iterator[Message]:
+    for entry in entries if isinstance(entries, list) else []:
+        if not isinstance(entry, dict):
             continue
-        function = one.get("function")
-        call = {**one, **function} if isinstance(function, dict) else one
+        function = entry.get("function")
+        call = {**entry, **function} if isinstance(function, dict) else entry
         name = _first(call, _NAMES)
         if not isinstance(name, str) or not name:
             continue
@@ -52,41 +53,44 @@ def _calls(message: Message, found: JsonValue) -> Iterator[Message]:
 
 
 def _results(message: Message, raw: Json) -> Iterator[Message]:
-    found = raw.get("tool_result")
-    if not isinstance(found, dict):
+    result = raw.get("tool_result")
+    if not isinstance(result, dict):
         return
-    error = found.get("error")
+    error = result.get("error")
     failed = (
-        bool(error) or found.get("success") is False or found.get("is_error") is True or found.get("status") == "error"
+        bool(error)
+        or result.get("success") is False
+        or result.get("is_error") is True
+        or result.get("status") == "error"
     )
-    words = text_of(_first(found, _OUTPUTS)) or text_of(error) or message.content
+    output = text_of(_first(result, _OUTPUTS)) or text_of(error) or message.content
     payload: Json = {
-        "tool_call_id": _call_id(found, raw),
-        "tool": str(_first(found, _NAMES) or ""),
+        "tool_call_id": _call_id(result, raw),
+        "tool": str(_first(result, _NAMES) or ""),
         "status": "error" if failed else "ok",
     }
-    yield _card(message, MessageType.TOOL_RESULT, Speaker.TOOL, words, payload)
+    yield _card(message, MessageType.TOOL_RESULT, Speaker.TOOL, output, payload)
 
 
 def _call_id(result: Json, raw: Json) -> str | None:
     """The id of the call that this result answers: its own word, else that of its message. A plain `id` may be the result's own."""
-    named = [_first(result, _CALL_IDS), _first(raw, _CALL_IDS), result.get("id")]
-    return next((str(one) for one in named if type(one) in (str, int) and one != ""), None)
+    candidates = [_first(result, _CALL_IDS), _first(raw, _CALL_IDS), result.get("id")]
+    return next((str(candidate) for candidate in candidates if type(candidate) in (str, int) and candidate != ""), None)
 
 
 def _card(message: Message, kind: MessageType, speaker: Speaker, content: str, payload: Json) -> Message:
     return replace(message, message_type=kind, role=speaker, content=content, payload=payload)
 
 
-def _first(found: Json, keys: tuple[str, ...]) -> JsonValue:
-    return next((found[key] for key in keys if found.get(key) is not None), None)
+def _first(document: Json, keys: tuple[str, ...]) -> JsonValue:
+    return next((document[key] for key in keys if document.get(key) is not None), None)
 
 
-def _object(found: JsonValue) -> Json:
+def _object(value: JsonValue) -> Json:
     """Reads arguments, which some stores keep as text. Other values stay readable under a separate key."""
-    if isinstance(found, str):
+    if isinstance(value, str):
         try:
-            found = msgspec.json.decode(found)
-        except (msgspec.DecodeError, UnicodeEncodeError, RecursionError):
-            return {"arguments": found}
-    return found if isinstance(found, dict) else {} if found is None else {"arguments": found}
+            value = read_json(value)
+        except ValueError:
+            return {"arguments": value}
+    return value if isinstance(value, dict) else {} if value is None else {"arguments": value}

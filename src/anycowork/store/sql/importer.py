@@ -11,11 +11,12 @@ from pydantic import JsonValue
 
 from anycowork.domain.approvals import PlanRow, PlanState
 from anycowork.domain.audit import START
+from anycowork.domain.bounded_json import is_too_deep
 from anycowork.domain.chats import Autonomy, Chat, ChatConfig
 from anycowork.domain.events import EventType, NewEvent
 from anycowork.domain.journal import AddChat
-from anycowork.domain.json_depth import is_too_deep
 from anycowork.domain.messages import Json, Message, MessageType
+from anycowork.domain.origins import IMPORT
 from anycowork.domain.plan import Plan, read_plan
 from anycowork.domain.ports import Clock
 from anycowork.domain.question import Question, read_question
@@ -62,8 +63,8 @@ class Importer:
         Raises: StorageFault.
         """
         report = ImportReport()
-        found = chats_in(text, report)
-        while (chat := await asyncio.to_thread(next, found, None)) is not None:
+        stored_chats = chats_in(text, report)
+        while (chat := await asyncio.to_thread(next, stored_chats, None)) is not None:
             report.add(await self.writer.run(partial(self._load, stored=chat)))
         return report
 
@@ -75,12 +76,11 @@ class Importer:
         if not self.may_work_in(chat.workspace):
             report.note(stored.where, _NOT_ALLOWED.format(folder=chat.workspace[:200]))
         chats.add(connection, AddChat(chat, self.principal), import_hash=stored.content_hash)
-        chain, position = START, records.next_position(connection)
-        found = self._messages(connection, chat, stored, report)
-        for batch in _batches(found):
-            chain = self._insert(connection, batch, first=report.messages + 1, position=position, chain=chain)
+        chain = START
+        imported = self._messages(connection, chat, stored, report)
+        for batch in _batches(imported):
+            chain = self._insert(connection, batch, first=report.messages + 1, chain=chain)
             report.messages += len(batch)
-            position += len(batch)
         chats.advance(connection, [chats.ChatEnd(report.messages + 1, chain, chat.updated_at, chat.id, START)])
         return report
 
@@ -90,18 +90,21 @@ class Importer:
         batch: Sequence[tuple[Message, Json]],
         *,
         first: int,
-        position: int,
         chain: str,
     ) -> str:
         """Inserts messages with the numbers from `first` on. Returns the new end of the chain."""
-        raws = [(one.id, one.chat_id, seq, msgspec.json.encode(raw)) for seq, (one, raw) in enumerate(batch, first)]
-        entries = [self._entry(seq, message) for seq, (message, _) in enumerate(batch, first)]
-        rows, chain = records.chained(entries, position=position, chain=chain)
+        raws = [
+            (message.id, message.chat_id, seq, msgspec.json.encode(raw))
+            for seq, (message, raw) in enumerate(batch, first)
+        ]
+        entries = [self._entry(seq, new_message) for seq, (new_message, _) in enumerate(batch, first)]
+        positions = connection.dialect.take_positions(connection, len(entries))
+        rows, chain = records.chained(entries, positions=positions, chain=chain)
         messages.insert_imported(connection, raws)
         records.insert(connection, rows)
-        for message, _ in batch:
-            if message.message_type is MessageType.PLAN:
-                questions_and_plans.add_plan(connection, PlanRow(message.id, message.chat_id, PlanState.OPEN))
+        for new_message, _ in batch:
+            if new_message.message_type is MessageType.PLAN:
+                questions_and_plans.add_plan(connection, PlanRow(new_message.id, new_message.chat_id, PlanState.OPEN))
         return chain
 
     def _chat(self, connection: SqlConnection, item: Json) -> Chat:
@@ -133,25 +136,28 @@ class Importer:
                 report.problem(f"{stored.where}, message {number}", f"a message is an object, this is {_kind(raw)}")
                 continue
             message_id = _id(raw.get("id")) or self.clock.new_id()
-            kept = {**raw, "id": message_id, "created_at": raw.get("created_at") or chat.created_at}
-            digest = _digest(msgspec.json.encode(kept))
+            fields = {**raw, "id": message_id, "created_at": raw.get("created_at") or chat.created_at}
+            digest = _digest(msgspec.json.encode(fields))
             earlier = recent.get(message_id) or _earlier(connection, chat.id, message_id)
             if earlier == digest:
                 continue
             if earlier is not None or questions_and_plans.plan(connection, message_id) is not None:
                 message_id = self.clock.new_id()
-                kept["id"] = message_id
+                fields["id"] = message_id
             recent[message_id] = digest
             if len(recent) > AT_ONCE:
                 del recent[next(iter(recent))]
-            message = _parse_content(Message.from_stored(chat.id, {"payload": _metadata(raw), **kept}))
-            yield from with_cards(message, kept, self.clock.new_id)
+            message = _parse_content(Message.from_stored(chat.id, {"payload": _metadata(raw), **fields}))
+            yield from with_cards(message, fields, self.clock.new_id)
 
     def _entry(self, seq: int, message: Message) -> RecordRow:
+        message = replace(message, origins=frozenset({IMPORT}))  # whatever it claims
         draft = NewEvent(
             EventType.MESSAGE, {"message": {**message.to_json(), "seq": seq}}, principal=self.principal, cause="import"
         )
-        body = encoded(draft, seq=seq, record_id=self.clock.new_id(), chat_id=message.chat_id, at=self.clock.now())
+        body = encoded(
+            draft, seq=seq, record_id=self.clock.new_id(), chat_id=message.chat_id, recorded_at=self.clock.now()
+        )
         return RecordRow(message.chat_id, seq, EventType.MESSAGE, body)
 
 
@@ -182,25 +188,25 @@ def _parse_content(message: Message) -> Message:
     read = _DOCUMENTS.get(message.message_type)
     if read is None:
         return message
-    for found in (message.payload, _object_in(message.content)):
-        if found is not None and (document := read(found)) is not None:
+    for candidate in (message.payload, _object_in(message.content)):
+        if candidate is not None and (document := read(candidate)) is not None:
             return replace(message, payload=document.to_json())
     return replace(message, message_type=MessageType.TEXT)
 
 
 def _metadata(raw: Json) -> Json | None:
     """Reads what older stores keep beside the text: JSON text in a separate column."""
-    found = raw.get("metadata_json")
-    return _object_in(found) if isinstance(found, str) else found if isinstance(found, dict) else None
+    metadata = raw.get("metadata_json")
+    return _object_in(metadata) if isinstance(metadata, str) else metadata if isinstance(metadata, dict) else None
 
 
 def _object_in(text: str) -> Json | None:
     try:
         source = text[text.find("{") : text.rfind("}") + 1].encode()
-        found = msgspec.json.decode(source)
+        document = msgspec.json.decode(source)
     except (msgspec.DecodeError, RecursionError):
         return None
-    return found if isinstance(found, dict) and not is_too_deep(found, source) else None
+    return document if isinstance(document, dict) and not is_too_deep(document, source) else None
 
 
 def _config(item: Json) -> Json:
@@ -208,17 +214,17 @@ def _config(item: Json) -> Json:
     config = item.get("config")
     stored: Json = dict(config) if isinstance(config, dict) else {}
     if not (stored.get("agent_role") or stored.get("agent_mode")):
-        words = [item.get("agent_role"), item.get("agent_mode")]
-        words += [mode for mode in (stored.get("mode"), item.get("mode")) if mode in ("plan", "act")]
-        if role := next((word for word in words if isinstance(word, str) and word), None):
+        roles = [item.get("agent_role"), item.get("agent_mode")]
+        roles += [mode for mode in (stored.get("mode"), item.get("mode")) if mode in ("plan", "act")]
+        if role := next((word for word in roles if isinstance(word, str) and word), None):
             stored["agent_role"] = role
     return stored
 
 
-def _batches(found: Iterator[tuple[Message, Json]]) -> Iterator[list[tuple[Message, Json]]]:
+def _batches(pairs: Iterator[tuple[Message, Json]]) -> Iterator[list[tuple[Message, Json]]]:
     batch: list[tuple[Message, Json]] = []
     size = 0
-    for message, raw in found:
+    for message, raw in pairs:
         batch.append((message, raw))
         size += len(message.content)
         if len(batch) == AT_ONCE or size > BYTES_AT_ONCE:
@@ -237,17 +243,17 @@ def _digest(raw: bytes) -> bytes:
     return sha256(raw).digest()
 
 
-def _id(found: JsonValue) -> str | None:
+def _id(raw_id: JsonValue) -> str | None:
     """Returns the id if it can be part of a URL; other ids are replaced."""
-    if isinstance(found, int) and not isinstance(found, bool):
-        return str(found)
+    if isinstance(raw_id, int) and not isinstance(raw_id, bool):
+        return str(raw_id)
     if (
-        isinstance(found, str)
-        and 0 < len(found) <= LONGEST_ID
-        and found.isprintable()
-        and not set(found) & set("/?#% ")
+        isinstance(raw_id, str)
+        and 0 < len(raw_id) <= LONGEST_ID
+        and raw_id.isprintable()
+        and not set(raw_id) & set("/?#% ")
     ):
-        return found
+        return raw_id
     return None
 
 
@@ -259,10 +265,10 @@ def _resolve_folder(folder: str) -> str:
         return folder  # not a path: the chat's first turn reports it
 
 
-def _text(found: JsonValue) -> str | None:
-    return found if isinstance(found, str) and found else None
+def _text(raw_text: JsonValue) -> str | None:
+    return raw_text if isinstance(raw_text, str) and raw_text else None
 
 
-def _kind(found: JsonValue) -> str:
+def _kind(document: JsonValue) -> str:
     names = {dict: "an object", list: "a list", str: "text", bool: "true or false", type(None): "null"}
-    return names.get(type(found), "a number")
+    return names.get(type(document), "a number")

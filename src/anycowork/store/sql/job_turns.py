@@ -1,11 +1,11 @@
-"""Knows the turns of jobs that have not ended: names job and task on what they write, and the chat's state while several of them run."""
+"""Knows the turns that have not ended: names job and task on what a job's turns write, and the chat's state while several turns run."""
 
 from collections.abc import Iterable
 from typing import TypeVar
 
 from anycowork.domain.chats import ChatState, Turn, TurnState
 from anycowork.domain.events import NewEvent
-from anycowork.domain.journal import Change, SetChat
+from anycowork.domain.journal import Change, RequireState, SetChat
 from anycowork.domain.messages import Message
 from anycowork.domain.values import replace
 
@@ -42,9 +42,8 @@ class JobTurns:
     def bound(self, change: Change) -> Change:
         """Return the change as it is written: each message and event of a job's turn names job and task, and the
         chat's state is the one that the most urgent of its turns needs."""
-        turns = [write for write in change.writes if type(write) is Turn and write.job_id is not None]
-        for turn in turns:
-            self._names[turn.id] = (turn.job_id, turn.task_id)
+        turns = [write for write in change.writes if type(write) is Turn]
+        self._names |= {turn.id: (turn.job_id, turn.task_id) for turn in turns if turn.job_id is not None}
         if self._names:
             change = replace(
                 change,
@@ -55,28 +54,32 @@ class JobTurns:
             change = self._with_state(change, turns)
         for turn in turns:
             if turn.state is TurnState.ENDED:
-                del self._names[turn.id]
+                self._names.pop(turn.id, None)
         return change
 
     def forget(self, chat_id: str) -> None:
         self._states.pop(chat_id, None)
 
     def _with_state(self, change: Change, turns: list[Turn]) -> Change:
-        wanted = next((w.state for w in reversed(change.writes) if type(w) is SetChat and w.state is not None), None)
-        known = self._states.setdefault(change.chat_id, {})
+        may_fail = any(type(write) is RequireState for write in change.writes)  # then the turn may never begin
+        new_state = next((w.state for w in reversed(change.writes) if type(w) is SetChat and w.state is not None), None)
+        states = self._states.setdefault(change.chat_id, {})
         for turn in turns:
-            if turn.state is TurnState.ENDED:
-                known.pop(turn.id, None)
+            if turn.state is TurnState.ENDED or (turn.job_id is None and turn.state is TurnState.PARKED):
+                states.pop(turn.id, None)
+            elif turn.job_id is None:  # the chat's own turn, which may wait for a job that it asked for
+                if not may_fail:
+                    states[turn.id] = ChatState.RUNNING
             elif turn.task_id is not None:
-                waits = turn.state is TurnState.PARKED and wanted is not None
-                known[turn.id] = wanted if waits and wanted is not None else ChatState.RUNNING
-        if not known:
+                waits = turn.state is TurnState.PARKED and new_state is not None
+                states[turn.id] = new_state if waits and new_state is not None else ChatState.RUNNING
+        if not states:
             del self._states[change.chat_id]
             return change
-        if wanted is None:
+        if new_state is None:
             return change
-        state = max((wanted, *known.values()), key=_ORDER.index)
-        return change if state is wanted else _in_state(change, state)
+        state = max((new_state, *states.values()), key=_ORDER.index)
+        return change if state is new_state else _in_state(change, state)
 
 
 def _in_state(change: Change, state: ChatState) -> Change:

@@ -14,10 +14,22 @@ from anycowork.store.sql.row_mapper import BOOLEAN, JSON_OBJECT, ColumnType, Row
 
 _JOB = (
     "id, chat_id, request, message_id, principal, status, plan_id, plan, on_failure, parallel, limits, final_response, error,"
-    " created_at, completed_at, commit_mode, race, workspace, replan_id, forgotten"
+    " created_at, completed_at, commit_mode, race, workspace, replan_id, forgotten, data_folder, asked_by"
 )
 _ALWAYS = "job_id, chat_id, id, ordinal, description, dependencies, status, claimed, attempt, failures, interruptions, created_at"
-_SOMETIMES = ("result", "error", "turn_id", "started_at", "completed_at", "agent", "workspace", "conflicts")
+_SOMETIMES = (
+    "result",
+    "error",
+    "turn_id",
+    "started_at",
+    "completed_at",
+    "agent",
+    "workspace",
+    "conflicts",
+    "evidence",
+    "worker",
+    "waiting_for",
+)
 _TASK = ", ".join((_ALWAYS, *_SOMETIMES))
 
 _JOBS = RowMapper(
@@ -44,6 +56,7 @@ _TASKS = RowMapper(
         "claimed": BOOLEAN,
         "error": nullable(JSON_OBJECT),
         "conflicts": nullable(JSON_OBJECT),
+        "evidence": nullable(JSON_OBJECT),
     },
 )
 
@@ -76,21 +89,21 @@ def put_job(connection: SqlConnection, job: Job) -> None:
 def put_tasks(connection: SqlConnection, puts: Iterable[TaskPut]) -> None:
     """Writes whole rows, all that have the same columns filled with one statement. Of a task that occurs twice, the last counts."""
     alike: dict[tuple[bool, ...], list[tuple[object, ...]]] = {}
-    for task, seq in {(put[0].job_id, put[0].id): put for put in puts}.values():
+    for task, seq in {(entry[0].job_id, entry[0].id): entry for entry in puts}.values():
         filled, row = _task_row(task, seq)
         alike.setdefault(filled, []).append(row)
     for filled, rows in alike.items():
-        connection.executemany(_put_task(filled), rows)
+        connection.write_later(_put_task(filled), rows)
 
 
 @cache
 def _put_task(filled: tuple[bool, ...]) -> str:
     """The columns that are not filled are NULL in the statement: Python's SQLite binds a None ten times as slowly as a text."""
-    given = ", ".join((_ALWAYS, *compress(_SOMETIMES, filled), "seq"))
+    columns = ", ".join((_ALWAYS, *compress(_SOMETIMES, filled), "seq"))
     emptied = "".join(f", {name} = NULL" for name, is_filled in zip(_SOMETIMES, filled, strict=True) if not is_filled)
     return (
-        f"INSERT INTO tasks ({given}) VALUES ({_marks(given)})"
-        f" ON CONFLICT (job_id, id) DO UPDATE SET {_updates(given, 'job_id', 'id', 'chat_id')}{emptied}"
+        f"INSERT INTO tasks ({columns}) VALUES ({_marks(columns)})"
+        f" ON CONFLICT (job_id, id) DO UPDATE SET {_updates(columns, 'job_id', 'id', 'chat_id')}{emptied}"
     )
 
 
@@ -98,7 +111,7 @@ def _task_row(task: JobTask, seq: int) -> tuple[tuple[bool, ...], tuple[object, 
     """Which columns of `_SOMETIMES` are filled, and the values of `_ALWAYS`, of those and of `seq`."""
     row = _TASKS.row(task)
     always, sometimes = row[: -len(_SOMETIMES)], row[-len(_SOMETIMES) :]
-    filled = tuple([each is not None for each in sometimes])
+    filled = tuple([value is not None for value in sometimes])
     return filled, (*always, *compress(sometimes, filled), seq)
 
 
@@ -112,27 +125,27 @@ def page(
     connection: SqlConnection, *, chat_id: str | None, limit: int, before: str | None = None
 ) -> tuple[list[Job], str | None]:
     """Newest first, without their plans, and the cursor for the page beyond."""
-    where, given = ["1 = 1"], []
+    where, values = ["1 = 1"], []
     if chat_id is not None:
         where.append("chat_id = ?")
-        given.append(chat_id)
+        values.append(chat_id)
     if before is not None:
         where.append("id < ?")
-        given.append(before)
+        values.append(before)
     rows = connection.execute(
-        f"SELECT {_WITHOUT_PLAN} FROM jobs WHERE {' AND '.join(where)} ORDER BY id DESC LIMIT ?", (*given, limit + 1)
+        f"SELECT {_WITHOUT_PLAN} FROM jobs WHERE {' AND '.join(where)} ORDER BY id DESC LIMIT ?", (*values, limit + 1)
     ).fetchall()
-    found = [_JOBS.value(row) for row in rows[:limit]]
-    return found, found[-1].id if len(rows) > limit else None
+    jobs = [_JOBS.value(row) for row in rows[:limit]]
+    return jobs, jobs[-1].id if len(rows) > limit else None
 
 
 def in_states(connection: SqlConnection, states: Sequence[JobStatus], *, chat_id: str | None = None) -> list[Job]:
     """Oldest first, without their plans."""
     marks = ", ".join("?" for _ in states)
-    only, given = (" AND chat_id = ?", (chat_id,)) if chat_id is not None else ("", ())
+    only, values = (" AND chat_id = ?", (chat_id,)) if chat_id is not None else ("", ())
     rows = connection.execute(
         f"SELECT {_WITHOUT_PLAN} FROM jobs WHERE status IN ({marks}){only} ORDER BY id",
-        (*(s.value for s in states), *given),
+        (*(s.value for s in states), *values),
     )
     return [_JOBS.value(row) for row in rows]
 
@@ -170,9 +183,9 @@ def tasks_since(connection: SqlConnection, job_id: str, seq: int) -> tuple[list[
 def tasks_page(connection: SqlConnection, job_id: str, *, after: str | None, limit: int) -> list[JobTask]:
     """The tasks behind this one, in the order of the plan."""
     behind = "" if after is None else " AND (ordinal, id) > (SELECT ordinal, id FROM tasks WHERE job_id = ? AND id = ?)"
-    given = () if after is None else (job_id, after)
+    values = () if after is None else (job_id, after)
     rows = connection.execute(
-        f"SELECT {_TASK} FROM tasks WHERE job_id = ?{behind} ORDER BY ordinal, id LIMIT ?", (job_id, *given, limit)
+        f"SELECT {_TASK} FROM tasks WHERE job_id = ?{behind} ORDER BY ordinal, id LIMIT ?", (job_id, *values, limit)
     )
     return [_TASKS.value(row) for row in rows]
 

@@ -21,13 +21,14 @@ from anycowork.domain.journal import (
     Spend,
     Write,
 )
+from anycowork.domain.message_queue import QueuedMessage
 from anycowork.domain.messages import Json, Message, Speaker
 from anycowork.domain.ports import Clock
 from anycowork.domain.rules import Rule
 from anycowork.domain.snapshots import Snapshot
 from anycowork.domain.tools import Call
 from anycowork.store.sql import chats, messages, turns
-from anycowork.store.sql.change_writer import ChangeWriter, NumberedChanges
+from anycowork.store.sql.change_writer import ChangeWriter, NumberedChanges, NumberedPieces
 from anycowork.store.sql.chat_sequencer import ChatSequence, ChatSequencer
 from anycowork.store.sql.connection import SqlConnection, SqlReader
 from anycowork.store.sql.delta_buffer import DeltaBuffer, DeltaPiece, DroppedDeltas, StreamDelta
@@ -45,17 +46,17 @@ RETRY_SECONDS = 1.0
 SKIPPED_NUMBERS = 100_000
 
 # Aliases for the parameter types of nested functions: written there, they would be built again at every write.
-Placed = WriteDone[int] | WriteFailed
+Placed = WriteDone[Sequence[int]] | WriteFailed
 Kept = WriteDone[None] | WriteFailed
 
 log = logging.getLogger(__name__)
 _OF_A_STEP = frozenset({Message, Turn, Call, Reserve, Spend, Compact, RequireLease, RequireNoDenial, Snapshot})
-_REMEMBERED = frozenset({Turn, AddChat, SetChat, Rule, RemoveChat})
+_REMEMBERED = frozenset({Turn, AddChat, SetChat, QueuedMessage, Rule, RemoveChat})
 _DROPPING = frozenset({Compact, RemoveChat})
 
 
-class SqlJournal:
-    """Implements the `Journal` port. Belongs to one event loop, on which it calls `publish`, per chat in ascending order,
+class Journal:
+    """Writes changes and publishes their events. Belongs to one event loop, on which it calls `publish`, per chat in ascending order,
     and `chats_changed` when a chat was added, removed, or got another title or configuration."""
 
     def __init__(
@@ -63,7 +64,7 @@ class SqlJournal:
         reader: SqlReader,
         writer: Writer,
         change_writer: ChangeWriter,
-        lines: ChatSequencer,
+        sequencer: ChatSequencer,
         pieces: DeltaBuffer,
         running: RunningTurnCache,
         clock: Clock,
@@ -75,7 +76,7 @@ class SqlJournal:
         self._reader = reader
         self._writer = writer
         self._change_writer = change_writer
-        self._lines = lines
+        self._sequencer = sequencer
         self._pieces = pieces
         self._running = running
         self._clock = clock
@@ -87,42 +88,48 @@ class SqlJournal:
         self._job_turns = job_turns or JobTurns()
         self._printed = PrintedOutputs()
         self._model_waits = ModelWaits()
-        self.committed: Callable[[Sequence[Write], str], None] = lambda writes, at: None
+        self.committed: Callable[[Sequence[Write], str], None] = lambda writes, recorded_at: None
         """Called with what became durable, and when. It must not raise."""
 
     async def write(self, *changes: Change) -> None:
+        """Write the changes, all of one chat, in one transaction; return when they are durable. Then their events are published in order.
+
+        Raises: the error of an unmet requirement in a change; StorageFault if they could not be made durable.
+        """
         chat_id = changes[0].chat_id
-        if not self._lines.knows(chat_id):
-            self._lines.start_at(chat_id, await self._reader.read(chats.next_seq, chat_id))
+        if not self._sequencer.knows(chat_id):
+            self._sequencer.start_at(chat_id, await self._reader.read(chats.next_seq, chat_id))
         await self.submit_change(*changes)
 
     def submit_change(self, *changes: Change) -> UncancellableFuture[None]:
-        sequence = self._lines.of(changes[0].chat_id)
+        """Start to `write` without waiting. The caller must await the result at some time, because it raises the errors."""
+        sequence = self._sequencer.of(changes[0].chat_id)
         numbered = self._number(changes, sequence)
-        place = sequence.hold(numbered.first_seq)
+        slot = sequence.hold(numbered.first_seq)
         drops = self._drop_pieces(numbered)
         self._printed.drop_written(numbered.chat_id, numbered.writes)
         self._model_waits.drop_written(numbered.chat_id, numbered.writes)
-        known: UncancellableFuture[None] = UncancellableFuture()
+        future: UncancellableFuture[None] = UncancellableFuture()
 
         def settle(outcome: Placed) -> None:
             if isinstance(outcome, WriteDone):
-                known.set_result(None)  # waiting tasks continue in the loop's next round, when everything is shown
+                future.set_result(None)  # waiting tasks continue in the loop's next round, when everything is shown
                 self._update_memory(numbered, drops)
-                self.committed(numbered.writes, numbered.at)
-                sequence.settle(place, partial(self._show_all, numbered.entries, outcome.value))
+                self.committed(numbered.writes, numbered.recorded_at)
+                sequence.settle(slot, partial(self._show_all, numbered.entries, outcome.value))
                 return
-            known.settle(outcome)
+            future.settle(outcome)
             self._restore_drops(drops)
-            sequence.settle(place, _show_nothing)
+            sequence.settle(slot, _show_nothing)
 
         self._writer.submit_part(self._change_writer.write, numbered, settle)
-        return known
+        return future
 
     def publish_delta(
         self, chat_id: str, turn_id: str, message_id: str, kind: EventType, offset: int, text: str
     ) -> None:
-        sequence = self._lines.of(chat_id)
+        """Publish a delta at once; it becomes durable in batches (every 100 ms or 1 KB)."""
+        sequence = self._sequencer.of(chat_id)
         delta = StreamDelta(
             chat_id,
             turn_id,
@@ -138,13 +145,20 @@ class SqlJournal:
         sequence.show(delta.seq, partial(self._show_delta, delta, delta.record()))
 
     def show(self, chat_id: str, turn_id: str | None, call_id: str, message_id: str, offset: int, text: str) -> None:
+        """Publish a delta of a call's output, or of a person's own command, which has no turn; it is not stored.
+
+        The message that follows contains the whole output, unless the call is stopped. Readers that join before it get what was
+        published so far.
+        """
         self._printed.add(chat_id, turn_id, call_id, message_id, offset, text)
         self._show_output(chat_id, turn_id, call_id, message_id, offset, text, self._publish)
 
     def printed_by(self, chat_id: str, call_id: str) -> str:
+        """Return the published output of a call that still runs; empty where there is none, and after a restart."""
         return "".join(output.text for output in self._printed.of(chat_id) if output.call_id == call_id)
 
     def drop_output(self, chat_id: str, message_id: str) -> None:
+        """Forget published output whose message will not follow."""
         self._printed.drop(chat_id, message_id)
 
     def show_unstored(self, chat_id: str, deliver: Callable[[Record], None]) -> None:
@@ -166,41 +180,44 @@ class SqlJournal:
         text: str,
         deliver: Callable[[Record], None],
     ) -> None:
-        sequence = self._lines.of(chat_id)
+        sequence = self._sequencer.of(chat_id)
         seq = sequence.take(1)
         body: Json = {"message_id": message_id, "offset": offset, "text": text}
         job_id, task_id = self._job_turns.names_of(turn_id) if turn_id else (None, None)
         draft = NewEvent(EventType.TEXT_DELTA, body, turn_id, job_id, task_id, call_id=call_id)
-        at, record_id = self._clock.now(), self._clock.new_id()
-        shown = encoded(draft, seq=seq, record_id=record_id, chat_id=chat_id, at=at)
-        sequence.show(seq, partial(deliver, RecordRow(chat_id, seq, EventType.TEXT_DELTA, shown, message_id).at(0)))
+        now, record_id = self._clock.now(), self._clock.new_id()
+        body_bytes = encoded(draft, seq=seq, record_id=record_id, chat_id=chat_id, recorded_at=now)
+        sequence.show(
+            seq, partial(deliver, RecordRow(chat_id, seq, EventType.TEXT_DELTA, body_bytes, message_id).at(0))
+        )
 
     def show_event(self, chat_id: str, event: NewEvent) -> None:
+        """Publish an event that is not stored."""
         event = self._job_turns.with_names(event)
         self._model_waits.add(chat_id, event)
         self._show_event(chat_id, event, self._publish)
 
     def _show_event(self, chat_id: str, event: NewEvent, deliver: Callable[[Record], None]) -> None:
-        sequence = self._lines.of(chat_id)
+        sequence = self._sequencer.of(chat_id)
         seq = sequence.take(1)
-        shown = encoded(event, seq=seq, record_id=self._clock.new_id(), chat_id=chat_id, at=self._clock.now())
-        sequence.show(seq, partial(deliver, RecordRow(chat_id, seq, event.type, shown).at(0)))
+        body = encoded(event, seq=seq, record_id=self._clock.new_id(), chat_id=chat_id, recorded_at=self._clock.now())
+        sequence.show(seq, partial(deliver, RecordRow(chat_id, seq, event.type, body).at(0)))
 
     async def refresh(self, chat_id: str) -> None:
         """Reads again what this server remembers of a chat that it takes over: another one may have written to it."""
-        await self._writer.run(partial(chats.skip_numbers_of, chat_id=chat_id, count=SKIPPED_NUMBERS))
+        await self._writer.run(partial(chats.skip_numbers_of, chat_id=chat_id, count=SKIPPED_NUMBERS), exclusive=False)
         next_seq = await self._reader.read(chats.next_seq, chat_id)
         open_turns = await self._reader.read(turns.task_states, chat_id)
         self.forget(chat_id)
-        self._lines.start_at(chat_id, next_seq)
+        self._sequencer.start_at(chat_id, next_seq)
         self._job_turns.remember(open_turns)
 
     def forget(self, chat_id: str | None = None) -> None:
         """Forgets what this server remembers of a chat, or of all: another one has written to it."""
-        for known in self._lines.idle() if chat_id is None else (chat_id,):
-            self._lines.forget(known)
-            self._running.forget(known)
-            self._job_turns.forget(known)
+        for forgotten_id in self._sequencer.idle() if chat_id is None else (chat_id,):
+            self._sequencer.forget(forgotten_id)
+            self._running.forget(forgotten_id)
+            self._job_turns.forget(forgotten_id)
 
     async def flush(self) -> None:
         """Returns when all text that was shown is durable. Raises: StorageFault."""
@@ -210,7 +227,7 @@ class SqlJournal:
     async def aclose(self) -> None:
         """Returns when everything written or shown is durable. Raises: StorageFault if some of it is not."""
         try:
-            await self._writer.run(_nothing)  # by then, text that waited for an earlier write is shown
+            await self._writer.run(_nothing, exclusive=False)  # by then, text that waited for an earlier write is shown
             await self._flush()
         finally:
             self._closed = True
@@ -220,13 +237,13 @@ class SqlJournal:
     # --- numbering
 
     def _number(self, changes: Sequence[Change], sequence: ChatSequence) -> NumberedChanges:
-        chat_id, at, first, new_id = changes[0].chat_id, self._clock.now(), sequence.next_seq, self._clock.new_id
+        chat_id, now, first, new_id = changes[0].chat_id, self._clock.now(), sequence.next_seq, self._clock.new_id
         entries: list[RecordRow] = []
-        places: list[messages.Row] = []
+        message_rows: list[messages.Row] = []
         changed: list[Change] = []
         step = True
         for change in changes:
-            who, why = change.principal, change.cause
+            principal, cause = change.principal, change.cause
             step = step and _OF_A_STEP.issuperset(map(type, change.writes))
             change = self._job_turns.bound(change)
             changed.append(change)
@@ -234,23 +251,39 @@ class SqlJournal:
                 if type(write) is Message:
                     step = step and write.role is not Speaker.USER
                     seq = sequence.take(1)
-                    places.append((write.id, chat_id, seq))
-                    body = encoded_message(write, seq=seq, record_id=new_id(), at=at, principal=who, cause=why)
+                    message_rows.append((write.id, chat_id, seq))
+                    body = encoded_message(
+                        write, seq=seq, record_id=new_id(), recorded_at=now, principal=principal, cause=cause
+                    )
                     entries.append(RecordRow(chat_id, seq, EventType.MESSAGE, body))
             for draft in change.events:
                 seq = sequence.take(1)
-                body = encoded(draft, seq=seq, record_id=new_id(), chat_id=chat_id, at=at, principal=who, cause=why)
+                body = encoded(
+                    draft,
+                    seq=seq,
+                    record_id=new_id(),
+                    chat_id=chat_id,
+                    recorded_at=now,
+                    principal=principal,
+                    cause=cause,
+                )
                 entries.append(RecordRow(chat_id, seq, draft.type, body))
         if not entries:
             sequence.take(1)  # rows are ordered by the number of their change, so each change needs one
-        writes = changed[0].writes if len(changed) == 1 else tuple(chain.from_iterable(one.writes for one in changed))
-        return NumberedChanges(chat_id, writes, tuple(entries), tuple(places), first, sequence.next_seq, at, step)
+        writes = (
+            changed[0].writes
+            if len(changed) == 1
+            else tuple(chain.from_iterable(bound_change.writes for bound_change in changed))
+        )
+        return NumberedChanges(
+            chat_id, writes, tuple(entries), tuple(message_rows), first, sequence.next_seq, now, step
+        )
 
     # --- showing
 
-    def _show_all(self, entries: tuple[RecordRow, ...], position: int) -> None:
-        for place, entry in enumerate(entries, position):
-            self._publish(entry.at(place))
+    def _show_all(self, entries: tuple[RecordRow, ...], positions: Sequence[int]) -> None:
+        for record_position, entry in zip(positions, entries, strict=True):
+            self._publish(entry.at(record_position))
 
     def _show_delta(self, delta: StreamDelta, record: Record) -> None:
         self._publish(record)
@@ -262,9 +295,9 @@ class SqlJournal:
     # --- pieces of deltas
 
     async def _flush(self) -> None:
-        known: UncancellableFuture[None] = UncancellableFuture()
-        self._make_durable(self._pieces.start_writing(open_too=True), known.settle)
-        await known
+        future: UncancellableFuture[None] = UncancellableFuture()
+        self._make_durable(self._pieces.start_writing(open_too=True), future.settle)
+        await future
 
     def _flush_in(self, seconds: float) -> None:
         if not self._closed:
@@ -275,15 +308,17 @@ class SqlJournal:
         self._make_durable(self._pieces.start_writing(open_too=True))
 
     def _make_durable(self, pieces: list[DeltaPiece], then: Callable[[Kept], None] | None = None) -> None:
-        next_seqs = {chat_id: self._lines.of(chat_id).next_seq for chat_id in {piece.first.chat_id for piece in pieces}}
+        next_seqs = {
+            chat_id: self._sequencer.of(chat_id).next_seq for chat_id in {piece.first.chat_id for piece in pieces}
+        }
 
         def settle(outcome: Kept) -> None:
             self._finish_writing(pieces, outcome)
             if then is not None:
                 then(outcome)
 
-        entries = [piece.entry() for piece in pieces]
-        self._writer.submit(partial(self._change_writer.write_pieces, entries=entries, next_seqs=next_seqs), settle)
+        numbered = NumberedPieces(tuple(piece.entry() for piece in pieces), next_seqs)
+        self._writer.submit_part(self._change_writer.write_pieces, numbered, settle)
 
     def _finish_writing(self, pieces: list[DeltaPiece], outcome: Kept) -> None:
         match outcome:
@@ -324,12 +359,14 @@ class SqlJournal:
             self._running.forget_config(chat_id)
             if write.title is not None or write.config is not None:
                 self._chats_changed()
+        elif isinstance(write, QueuedMessage):
+            self._running.forget_queue(chat_id)
         elif isinstance(write, AddChat):
             self._chats_changed()
         elif isinstance(write, Rule):
             self._rules_changed()
         elif isinstance(write, RemoveChat):
-            self._lines.forget(chat_id)
+            self._sequencer.forget(chat_id)
             self._running.forget(chat_id)
             self._job_turns.forget(chat_id)
             self._rules_changed()

@@ -26,77 +26,77 @@ def check_syntax(text: JsonText, span: Span) -> None:
     msgspec.json.decode(memoryview(text)[slice(*span)], type=msgspec.Raw)
 
 
-def value_begin(text: JsonText, at: int) -> int | None:
+def value_begin(text: JsonText, offset: int) -> int | None:
     """Returns the next place that is no white space, or None at the end of the text."""
-    found = _NOT_SPACE.search(text, at)
-    return found.start() if found else None
+    match = _NOT_SPACE.search(text, offset)
+    return match.start() if match else None
 
 
-def members(text: JsonText, at: int) -> Iterator[tuple[Span, Span]]:
+def members(text: JsonText, position: int) -> Iterator[tuple[Span, Span]]:
     """Yields name and value of each member of the object that begins here."""
-    at = _skip_space(text, at + 1)
-    while text[at] not in _CLOSING:
-        name = (at, _value_end(text, at))
+    position = _skip_space(text, position + 1)
+    while text[position] not in _CLOSING:
+        name = (position, _value_end(text, position))
         colon = _skip_space(text, name[1])
         begin = _skip_space(text, colon + 1)
         end = _value_end(text, begin)
         yield name, (begin, end)
-        at = _next(text, end)
+        position = _next(text, end)
 
 
-def elements(text: JsonText, at: int) -> Iterator[Span]:
+def elements(text: JsonText, position: int) -> Iterator[Span]:
     """Yields each element of the list that begins here."""
-    at = _skip_space(text, at + 1)
-    while text[at] not in _CLOSING:
-        end = _value_end(text, at)
-        yield at, end
-        at = _next(text, end)
+    position = _skip_space(text, position + 1)
+    while text[position] not in _CLOSING:
+        end = _value_end(text, position)
+        yield position, end
+        position = _next(text, end)
 
 
-def lines(text: JsonText, at: int) -> Iterator[Span]:
+def lines(text: JsonText, position: int) -> Iterator[Span]:
     """Yields each line from here on, without its line break."""
-    for found in _LINE_BREAK.finditer(text, at):
-        yield at, found.start()
-        at = found.end()
-    yield at, len(text)
+    for line_break in _LINE_BREAK.finditer(text, position):
+        yield position, line_break.start()
+        position = line_break.end()
+    yield position, len(text)
 
 
 def _next(text: JsonText, end: int) -> int:
     """Returns the place after a value and its comma: of the next value, or of the closing bracket."""
-    at = _skip_space(text, end)
-    return _skip_space(text, at + 1) if text[at] == _COMMA else at
+    position = _skip_space(text, end)
+    return _skip_space(text, position + 1) if text[position] == _COMMA else position
 
 
-def _value_end(text: JsonText, at: int) -> int:
-    if text[at] == _QUOTE:
-        return _text_end(text, at)
-    if text[at] not in _OPENING:
-        after = _AFTER_SCALAR.search(text, at)
+def _value_end(text: JsonText, position: int) -> int:
+    if text[position] == _QUOTE:
+        return _text_end(text, position)
+    if text[position] not in _OPENING:
+        after = _AFTER_SCALAR.search(text, position)
         return after.start() if after else len(text)
     depth = 1
     while depth:
-        found = _BRACKET_OR_QUOTE.search(text, at + 1)
-        assert found is not None  # the text is valid JSON
-        at = found.start()
-        if text[at] == _QUOTE:
-            at = _text_end(text, at) - 1
+        match = _BRACKET_OR_QUOTE.search(text, position + 1)
+        assert match is not None  # the text is valid JSON
+        position = match.start()
+        if text[position] == _QUOTE:
+            position = _text_end(text, position) - 1
         else:
-            depth += 1 if text[at] in _OPENING else -1
-    return at + 1
+            depth += 1 if text[position] in _OPENING else -1
+    return position + 1
 
 
-def _text_end(text: JsonText, at: int) -> int:
+def _text_end(text: JsonText, position: int) -> int:
     """A quote ends the text unless an odd number of backslashes stands before it."""
     while True:
-        at = text.find(b'"', at + 1)
-        before = at - 1
+        position = text.find(b'"', position + 1)
+        before = position - 1
         while text[before] == _BACKSLASH:
             before -= 1
-        if (at - before) % 2:
-            return at + 1
+        if (position - before) % 2:
+            return position + 1
 
 
-def _skip_space(text: JsonText, at: int) -> int:
-    found = _NOT_SPACE.search(text, at)
-    assert found is not None  # the text is valid JSON
-    return found.start()
+def _skip_space(text: JsonText, position: int) -> int:
+    match = _NOT_SPACE.search(text, position)
+    assert match is not None  # the text is valid JSON
+    return match.start()

@@ -9,12 +9,14 @@ from anycowork.domain.errors import StorageFault
 from anycowork.domain.metering import Account, DailyUsage, KeyLimits
 from anycowork.store.sql.columns import from_json_text_or_none, to_json_text
 from anycowork.store.sql.connection import SqlConnection, SqlReader
+from anycowork.store.sql.row_mapper import RowMapper
 from anycowork.store.sql.writer import WriteDone, WriteFailed, Writer
 
 FLUSH_SECONDS = 0.1
 RETRY_SECONDS = 1.0
 
 _COLUMNS = tuple(field.name for field in fields(DailyUsage))
+_ROWS = RowMapper(DailyUsage, ", ".join(_COLUMNS), types={})
 _PUT = (
     f"INSERT INTO key_usage ({', '.join(_COLUMNS)}) VALUES ({', '.join('?' for _ in _COLUMNS)})"
     f" ON CONFLICT (key_id, date) DO UPDATE SET {', '.join(f'{name} = excluded.{name}' for name in _COLUMNS[2:])}"
@@ -32,7 +34,7 @@ _TOTAL = f"SELECT key_id, {', '.join(f'SUM({name})' for name in _ADDED_UP)}, MAX
 log = logging.getLogger(__name__)
 
 
-class SqlKeyLedger:
+class KeyLedger:
     """Tracks usage per key. Belongs to one event loop. Alone, the days in memory are authoritative and written whole; `shared` with
     other servers, what this one counted is added to the table."""
 
@@ -61,9 +63,9 @@ class SqlKeyLedger:
         row = await self._reader.read(_row, day.key_id, day.date)
         if row is None or self._under_way or writes != self._writes:
             return  # the row is changing: the next request sees it
-        known = self._stored.setdefault((day.key_id, day.date), DailyUsage(day.key_id, day.date))
+        stored = self._stored.setdefault((day.key_id, day.date), DailyUsage(day.key_id, day.date))
         for name in _COUNTED:
-            setattr(day, name, getattr(day, name) + getattr(row, name) - getattr(known, name))
+            setattr(day, name, getattr(day, name) + getattr(row, name) - getattr(stored, name))
         self._stored[day.key_id, day.date] = row
 
     def changed(self, day: DailyUsage) -> None:
@@ -95,7 +97,7 @@ class SqlKeyLedger:
             return
         self._under_way += 1
         try:
-            await self._writer.run(lambda connection: _put(connection, rows, added=self._shared))
+            await self._writer.run(lambda connection: _put(connection, rows, added=self._shared), exclusive=False)
         except StorageFault as error:
             self._try_again(days, rows, error)
             raise
@@ -114,7 +116,7 @@ class SqlKeyLedger:
                 self._try_again(days, rows, outcome.error)
 
         self._under_way += 1
-        self._writer.submit(lambda connection: _put(connection, rows, added=self._shared), settle)
+        self._writer.submit(lambda connection: _put(connection, rows, added=self._shared), settle, exclusive=False)
 
     def _drain(self) -> tuple[list[DailyUsage], list[tuple[object, ...]]]:
         days = list(self._dirty.values())
@@ -124,18 +126,18 @@ class SqlKeyLedger:
 
     def _what_is_new(self, day: DailyUsage) -> tuple[object, ...]:
         """Returns what this server counted since it last wrote the day, and takes it as written."""
-        known = self._stored.get((day.key_id, day.date), DailyUsage(day.key_id, day.date))
+        stored = self._stored.get((day.key_id, day.date), DailyUsage(day.key_id, day.date))
         self._stored[day.key_id, day.date] = replace(day)
-        new = [getattr(day, name) - getattr(known, name) for name in _COUNTED]
+        new = [getattr(day, name) - getattr(stored, name) for name in _COUNTED]
         return (day.key_id, day.date, *new, day.last_used_at)
 
     def _try_again(self, days: Sequence[DailyUsage], rows: Sequence[tuple[object, ...]], error: BaseException) -> None:
         if self._shared:
             for row in rows:
-                known = dict(zip(_COLUMNS, row, strict=True))
-                stored = self._stored[str(known["key_id"]), str(known["date"])]
+                counts = dict(zip(_COLUMNS, row, strict=True))
+                stored = self._stored[str(counts["key_id"]), str(counts["date"])]
                 for name in _COUNTED:
-                    setattr(stored, name, getattr(stored, name) - known[name])
+                    setattr(stored, name, getattr(stored, name) - counts[name])
         log.error("the usage of client keys could not be written; trying again: %s", error)
         for day in days:
             self._dirty.setdefault((day.key_id, day.date), day)
@@ -154,20 +156,20 @@ def settle_reservations(connection: SqlConnection) -> None:
 
 
 def write_limits(limits: KeyLimits) -> str | None:
-    given = {field.name: getattr(limits, field.name) for field in fields(KeyLimits)}
-    return to_json_text(given) if limits != KeyLimits() else None
+    values = {field.name: getattr(limits, field.name) for field in fields(KeyLimits)}
+    return to_json_text(values) if limits != KeyLimits() else None
 
 
 def read_limits(text: str | None) -> KeyLimits:
-    found = from_json_text_or_none(text) or {}
-    known = {field.name: found.get(field.name) for field in fields(KeyLimits)}
-    return KeyLimits(**{name: value for name, value in known.items() if isinstance(value, int)})
+    stored = from_json_text_or_none(text) or {}
+    values = {field.name: stored.get(field.name) for field in fields(KeyLimits)}
+    return KeyLimits(**{name: value for name, value in values.items() if isinstance(value, int)})
 
 
 def _account(connection: SqlConnection, key_id: str, date: str) -> Account:
-    found = connection.execute("SELECT limits FROM principals WHERE id = ?", (key_id,)).fetchone()
+    key_row = connection.execute("SELECT limits FROM principals WHERE id = ?", (key_id,)).fetchone()
     row = connection.execute(_ROW, (key_id, date)).fetchone()
-    return Account(read_limits(found[0] if found else None), DailyUsage(*row) if row else DailyUsage(key_id, date))
+    return Account(read_limits(key_row[0] if key_row else None), _ROWS.value(row) if row else DailyUsage(key_id, date))
 
 
 def _totals(connection: SqlConnection) -> dict[str, DailyUsage]:
@@ -179,7 +181,7 @@ def _totals(connection: SqlConnection) -> dict[str, DailyUsage]:
 
 def _row(connection: SqlConnection, key_id: str, date: str) -> DailyUsage | None:
     row = connection.execute(_ROW, (key_id, date)).fetchone()
-    return None if row is None else DailyUsage(*row)
+    return None if row is None else _ROWS.value(row)
 
 
 def _values(day: DailyUsage) -> tuple[object, ...]:
@@ -187,4 +189,4 @@ def _values(day: DailyUsage) -> tuple[object, ...]:
 
 
 def _put(connection: SqlConnection, rows: Sequence[tuple[object, ...]], *, added: bool) -> None:
-    connection.executemany(_ADD if added else _PUT, rows)
+    connection.executemany(_ADD if added else _PUT, sorted(rows, key=lambda row: str(row[:2])))

@@ -47,7 +47,7 @@ class MessageHistory:
 
         Reads back to the first message for which `until` is true, or to the limits, but never less than to `since`.
         """
-        found: list[Message] = []  # newest first
+        messages_back: list[Message] = []  # newest first
         size = 0
         may_end = await self._reader.read(messages.number_of, chat_id, since) is None
         reading = _BackwardReading(self._reader, chat_id, await self._known_tail(chat_id))
@@ -56,16 +56,20 @@ class MessageHistory:
                 async for page in pages:
                     for _, length, message in page:
                         size += length
-                        if may_end and found and (len(found) >= MOST_RECENT or size > MOST_RECENT_BYTES):
-                            return await self._end_of_chat(chat_id, found)
-                        found.append(message)
+                        if (
+                            may_end
+                            and messages_back
+                            and (len(messages_back) >= MOST_RECENT or size > MOST_RECENT_BYTES)
+                        ):
+                            return await self._end_of_chat(chat_id, messages_back)
+                        messages_back.append(message)
                         may_end = may_end or message.id == since
                         if until is not None and until(message):
-                            return await self._end_of_chat(chat_id, found)
+                            return await self._end_of_chat(chat_id, messages_back)
         finally:
             if (tail := reading.tail()) is not None:
                 self._tails.keep(chat_id, tail)
-        return RecentMessages(found[::-1], complete=True)
+        return RecentMessages(messages_back[::-1], complete=True)
 
     async def _known_tail(self, chat_id: str) -> ChatTail | None:
         """Returns what is kept of the chat, if its newest record is still there, unchanged."""
@@ -82,39 +86,39 @@ class MessageHistory:
 
     async def _messages(self, chat_id: str, lengths: Sequence[tuple[int, int]]) -> list[Message]:
         """Reads in chunks, so that other requests are served in between."""
-        found: list[Message] = []
+        read_messages: list[Message] = []
         for first, last in _chunks(lengths):
-            if found:
+            if read_messages:
                 await asyncio.sleep(0)
-            found += await self._reader.read(messages.between, chat_id, first, last)
-        return found
+            read_messages += await self._reader.read(messages.between, chat_id, first, last)
+        return read_messages
 
 
 class _BackwardReading:
     """Reads the messages of a chat outside tasks, the newest first. What is in `known` is not read again."""
 
-    def __init__(self, reader: SqlReader, chat_id: str, known: ChatTail | None) -> None:
+    def __init__(self, reader: SqlReader, chat_id: str, tail: ChatTail | None) -> None:
         self._reader = reader
         self._chat_id = chat_id
-        self._known = known
-        self._newest = 0 if known is None else known.newest
-        self._mark = None if known is None else known.mark
+        self._known = tail
+        self._newest = 0 if tail is None else tail.newest
+        self._mark = None if tail is None else tail.mark
         self._oldest = 2**62
         self._rows: list[TailRow] = []
 
     async def pages(self) -> AsyncGenerator[Sequence[TailRow], None]:
-        known = self._known
-        if known is None:
+        tail = self._known
+        if tail is None:
             async for page in self._read(since=0, before=2**62):
                 yield page
             return
-        async for page in self._read(since=known.newest + 1, before=2**62):
+        async for page in self._read(since=tail.newest + 1, before=2**62):
             yield page
-        for page in known.pages(_AT_A_TIME):
+        for page in tail.pages(_AT_A_TIME):
             await asyncio.sleep(0)
             yield self._take(page, oldest=page[-1][0])
-        self._oldest = known.oldest
-        async for page in self._read(since=0, before=known.oldest):
+        self._oldest = tail.oldest
+        async for page in self._read(since=0, before=tail.oldest):
             yield page
 
     async def _read(self, *, since: int, before: int) -> AsyncIterator[Sequence[TailRow]]:
@@ -126,8 +130,8 @@ class _BackwardReading:
                 self._mark = await self._reader.read(messages.hash_of, self._chat_id, self._newest)
             for first, last in _chunks_back(lengths):
                 await asyncio.sleep(0)
-                found = await self._reader.read(messages.bodies_between, self._chat_id, first, last)
-                rows = [(seq, len(body), message_in(self._chat_id, body)) for seq, body in reversed(found)]
+                bodies = await self._reader.read(messages.bodies_between, self._chat_id, first, last)
+                rows = [(seq, len(body), message_in(self._chat_id, body)) for seq, body in reversed(bodies)]
                 yield self._take([row for row in rows if row[2].task_id is None], oldest=first)
             before = lengths[0][0]
 
@@ -146,10 +150,10 @@ class _BackwardReading:
 def _chunks(lengths: Sequence[tuple[int, int]]) -> Iterator[tuple[int, int]]:
     """Yields the first and last number of each chunk."""
     first, total = 0, 0
-    for at, (_, length) in enumerate(lengths):
-        if at > first and (at - first >= _AT_A_TIME or total + length > _BYTES_AT_A_TIME):
-            yield lengths[first][0], lengths[at - 1][0]
-            first, total = at, 0
+    for index, (_, length) in enumerate(lengths):
+        if index > first and (index - first >= _AT_A_TIME or total + length > _BYTES_AT_A_TIME):
+            yield lengths[first][0], lengths[index - 1][0]
+            first, total = index, 0
         total += length
     if lengths:
         yield lengths[first][0], lengths[-1][0]
@@ -161,16 +165,16 @@ def _chunks_back(lengths: Sequence[tuple[int, int]]) -> Iterator[tuple[int, int]
         yield from reversed(list(_chunks(lengths[max(0, end - _BACK_AT_A_TIME) : end])))
 
 
-def _with_whole_calls(found: Sequence[Message]) -> list[Message]:
+def _with_whole_calls(history: Sequence[Message]) -> list[Message]:
     """Drops results whose calls are too far back to be included."""
     call, result = MessageType.TOOL_CALL, MessageType.TOOL_RESULT
-    made = {_named(message, "id") for message in found if message.message_type is call}
+    call_ids = {_named(message, "id") for message in history if message.message_type is call}
     return [
         message
-        for message in found
+        for message in history
         if message.message_type is not result
         or _named(message, "tool_call_id") is None
-        or _named(message, "tool_call_id") in made
+        or _named(message, "tool_call_id") in call_ids
     ]
 
 

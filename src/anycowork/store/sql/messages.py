@@ -19,7 +19,7 @@ Row = tuple[str, str, int]
 
 
 def insert(connection: SqlConnection, rows: Sequence[Row]) -> None:
-    connection.executemany("INSERT INTO messages (id, chat_id, seq) VALUES (?, ?, ?)", rows)
+    connection.write_later("INSERT INTO messages (id, chat_id, seq) VALUES (?, ?, ?)", rows)
 
 
 def insert_imported(connection: SqlConnection, rows: Sequence[tuple[str, str, int, bytes]]) -> None:
@@ -54,10 +54,10 @@ def remove_unnamed_image(connection: SqlConnection, hash_: str) -> None:
 
     Scans every message, but only when images are deleted.
     """
-    named = connection.execute(
+    reference = connection.execute(
         "SELECT 1 FROM records WHERE type = 'message' AND instr(body, ?) > 0 LIMIT 1", (hash_.encode(),)
     ).fetchone()
-    if named is None:
+    if reference is None:
         connection.execute("DELETE FROM blobs WHERE hash = ?", (hash_,))
 
 
@@ -138,11 +138,11 @@ def page(
         f" ORDER BY seq {'ASC' if forward else 'DESC'} LIMIT ?",
         (chat_id, -1 if low is None else low, 2**62 if high is None else high, limit + 1),
     ).fetchall()
-    shown = rows[:limit]
-    further = str(shown[-1][0]) if shown and len(rows) > limit else None
+    page_rows = rows[:limit]
+    further = str(page_rows[-1][0]) if page_rows and len(rows) > limit else None
     if not forward:
-        shown.reverse()
-    return MessagePage(bodies=tuple(message_bytes(body) for _, body in shown), last_seq=last_seq, next=further)
+        page_rows.reverse()
+    return MessagePage(bodies=tuple(message_bytes(body) for _, body in page_rows), last_seq=last_seq, next=further)
 
 
 def recorded_pages(connection: SqlConnection, chat_id: str) -> Iterator[Sequence[tuple[int, bytes]]]:

@@ -15,8 +15,11 @@ from anycowork.store.sql.people_log import add_change, newest_changes, stored_pe
 from anycowork.store.sql.writer import Work, Writer
 
 
-class SqlPeople:
-    """Implements the `PeoplePort`. Nothing is cached: a removed person is refused by the next request, on every server."""
+class People:
+    """The people of this server besides its owner. Each change is recorded in a hash chain, `by` the label of who made it.
+
+    Nothing is cached: a removed person is refused by the next request, on every server.
+    """
 
     def __init__(
         self, reader: SqlReader, writer: Writer, clock: Clock, note: Callable[[str], None], *, shared: bool = False
@@ -29,59 +32,74 @@ class SqlPeople:
         self._signal = ChangeSignal(shared=shared)
 
     async def find(self, person_id: str) -> Person | None:
+        """None if there is no such person, or it was removed."""
         return await self._reader.read(_find, person_id)
 
     async def holder(self, token_digest: str) -> Person | None:
+        """Return whose token has this digest; None if nobody's."""
         return await self._reader.read(_holder, token_digest)
 
     async def all(self) -> list[Person]:
+        """Return all, oldest first, including removed ones."""
         return await self._reader.read(stored_people)
 
     async def changes(self, *, before: int | None, limit: int) -> list[PeopleChange]:
+        """Return the recorded changes, newest first: those before this number, or the newest."""
         return await self._reader.read(newest_changes, before, limit)
 
     async def add(self, person: Person, *, by: str) -> None:
+        """Raises: Conflict if the name could be taken for another person's."""
         await self._write(partial(_add, person=person), by)
 
     async def change(
         self, person_id: str, *, by: str, name: str | None = None, access: AccessLevel | None = None
     ) -> Person:
+        """Return the changed person. What they wrote for a running turn is withdrawn if they may only read now.
+
+        Raises: NotFound, Conflict.
+        """
+
         def changed(person: Person) -> Person:
             return replace(person, name=name or person.name, access=access or person.access)
 
         return await self._write(partial(_change, person_id=person_id, changed=changed), by)
 
     async def set_token(self, person_id: str, token_digest: str, *, by: str) -> Person:
+        """Replace the token; the old one ends. Raises: NotFound."""
         return await self._write(
-            partial(_change, person_id=person_id, changed=lambda one: replace(one, token_digest=token_digest)), by
+            partial(_change, person_id=person_id, changed=lambda person: replace(person, token_digest=token_digest)), by
         )
 
     async def remove(self, person_id: str, *, by: str) -> Person:
+        """Raises: NotFound."""
         now = self._clock.now()
         return await self._write(
-            partial(_change, person_id=person_id, changed=lambda one: replace(one, removed_at=now, token_digest=None)),
+            partial(
+                _change, person_id=person_id, changed=lambda person: replace(person, removed_at=now, token_digest=None)
+            ),
             by,
         )
 
     async def changed(self, person: Person) -> Person | None:
-        found: Person | None = person
+        """Return when the stored person is not this one any more: with another access, name or token; None when removed."""
+        newest: Person | None = person
 
         async def is_another() -> bool:
-            nonlocal found
-            found = await self.find(person.id)
-            return found != person
+            nonlocal newest
+            newest = await self.find(person.id)
+            return newest != person
 
         await self._signal.until(is_another)
-        return found
+        return newest
 
     async def _write(self, work: Work[tuple[Person | None, Person]], by: str) -> Person:
         """Writes the change and its record in one transaction. A change that changes nothing is not recorded."""
-        at = self._clock.now()
+        now = self._clock.now()
 
         def recorded(connection: SqlConnection) -> Person:
             before, after = work(connection)
             if before != after:
-                add_change(connection, by, at, before, after)
+                add_change(connection, by, now, before, after)
                 self._note(PEOPLE_CHAIN)
             return after
 
@@ -132,13 +150,13 @@ def _change(
 
 
 def _require_free(connection: SqlConnection, person: Person) -> None:
-    taken = connection.execute(
+    similar = connection.execute(
         "SELECT name FROM people WHERE name_key = ? AND id <> ? AND removed_at IS NULL",
         (name_key(person.name), person.id),
     ).fetchone()
-    if taken is not None and person.removed_at is None:
+    if similar is not None and person.removed_at is None:
         raise Conflict(
-            f"'{person.name}' could be taken for '{taken[0]}', who is here already. Choose a name that looks different."
+            f"'{person.name}' could be taken for '{similar[0]}', who is here already. Choose a name that looks different."
         )
 
 

@@ -11,10 +11,10 @@ PERSON_ROWS = RowMapper(
 )
 
 
-def add_change(connection: SqlConnection, by: str, at: str, before: Person | None, after: Person) -> None:
+def add_change(connection: SqlConnection, by: str, recorded_at: str, before: Person | None, after: Person) -> None:
     """Adds the change to the end of the chain. Transactions that write follow one another, so no other change comes between."""
     end = people_chain_end(connection) or ChainEnd(START, 0)
-    change = people_change(end.seq + 1, by, at, before, after)
+    change = people_change(end.seq + 1, by, recorded_at, before, after)
     body = change.to_bytes()
     connection.execute(
         "INSERT INTO people_changes (seq, type, hash, body) VALUES (?, ?, ?, ?)",

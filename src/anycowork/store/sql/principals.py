@@ -12,14 +12,16 @@ from anycowork.store.sql.writer import Writer
 
 
 @value
-class StoredKeyHolder:
+class KeyHolder:
     principal: Principal
     created_at: str
     revoked_at: str | None
     limits: KeyLimits
 
 
-class SqlPrincipals:
+class ClientKeys:
+    """Client keys, stored only as hashes."""
+
     def __init__(self, reader: SqlReader, writer: Writer, clock: Clock, *, shared: bool = False) -> None:
         """`shared`: other servers revoke keys too, so a key is looked up for every request."""
         self._shared = shared
@@ -53,15 +55,15 @@ class SqlPrincipals:
 
     async def find(self, key_hash: str) -> Principal | None:
         """Returns the holder of this key; None if the key does not exist or was revoked."""
-        known = self._known.get(key_hash)
-        if known is not None and not self._shared:
-            return known
-        found = await self._reader.read(_find, key_hash)
-        if found is not None:
-            self._known[key_hash] = found
-        return found
+        cached = self._known.get(key_hash)
+        if cached is not None and not self._shared:
+            return cached
+        principal = await self._reader.read(_find, key_hash)
+        if principal is not None:
+            self._known[key_hash] = principal
+        return principal
 
-    async def all(self) -> list[StoredKeyHolder]:
+    async def all(self) -> list[KeyHolder]:
         return await self._reader.read(_all)
 
     async def revoke(self, principal_id: str) -> bool:
@@ -100,9 +102,8 @@ def _is_valid(connection: SqlConnection, principal_id: str) -> bool:
     return connection.execute(query, (principal_id,)).fetchone() is not None
 
 
-def _all(connection: SqlConnection) -> list[StoredKeyHolder]:
+def _all(connection: SqlConnection) -> list[KeyHolder]:
     rows = connection.execute("SELECT id, kind, name, created_at, revoked_at, limits FROM principals ORDER BY id")
     return [
-        StoredKeyHolder(Principal(row[0], PrincipalKind(row[1]), row[2]), row[3], row[4], read_limits(row[5]))
-        for row in rows
+        KeyHolder(Principal(row[0], PrincipalKind(row[1]), row[2]), row[3], row[4], read_limits(row[5])) for row in rows
     ]

@@ -57,7 +57,10 @@ def _question(connection: SqlConnection, where: str, *values: str) -> QuestionRo
 
 def add_plan(connection: SqlConnection, plan: PlanRow) -> None:
     """Adds a plan. It supersedes older open plans of the chat."""
-    connection.execute("UPDATE plans SET state = 'superseded' WHERE chat_id = ? AND state = 'open'", (plan.chat_id,))
+    if plan.state is PlanState.OPEN:
+        connection.execute(
+            "UPDATE plans SET state = 'superseded' WHERE chat_id = ? AND state = 'open'", (plan.chat_id,)
+        )
     connection.execute(_ADD_PLAN, _PLANS.row(plan))
 
 
@@ -85,5 +88,5 @@ def plan(connection: SqlConnection, message_id: str) -> PlanRow | None:
 
 def approved_plans(connection: SqlConnection, chat_id: str) -> list[PlanRow]:
     """Returns approved plans, ordered by message id, and therefore by time."""
-    found = f"SELECT {_PLANS.columns} FROM plans WHERE chat_id = ? AND state = 'approved' ORDER BY message_id"
-    return [_PLANS.value(row) for row in connection.execute(found, (chat_id,))]
+    query = f"SELECT {_PLANS.columns} FROM plans WHERE chat_id = ? AND state = 'approved' ORDER BY message_id"
+    return [_PLANS.value(row) for row in connection.execute(query, (chat_id,))]

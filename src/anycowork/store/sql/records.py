@@ -34,52 +34,47 @@ Omitting a column costs nothing, while Python's SQLite binds a None more slowly 
 """
 
 
-def chained(entries: Iterable[RecordRow], *, position: int, chain: str) -> tuple[list[Row], str]:
-    """Returns the rows from this position on, and the new end of the chain."""
+def chained(entries: Sequence[RecordRow], *, positions: Sequence[int], chain: str) -> tuple[list[Row], str]:
+    """Returns the rows with these positions, and the new end of the chain."""
     rows: list[Row] = []
-    for place, entry in enumerate(entries, position):
+    for row_position, entry in zip(positions, entries, strict=True):
         chain = link(chain, entry.body)
-        rows.append((place, entry.chat_id, entry.seq, str(entry.type), chain, entry.body))
+        rows.append((row_position, entry.chat_id, entry.seq, str(entry.type), chain, entry.body))
     return rows, chain
 
 
-def pieces(entries: Iterable[RecordRow], *, position: int) -> list[Row]:
+def pieces(entries: Sequence[RecordRow], *, positions: Sequence[int]) -> list[Row]:
     """Returns the rows of delta pieces. They are not part of the chain: they are deleted when their message is complete."""
     return [
-        (place, entry.chat_id, entry.seq, str(entry.type), entry.message_id or "", entry.body)
-        for place, entry in enumerate(entries, position)
+        (row_position, entry.chat_id, entry.seq, str(entry.type), entry.message_id or "", entry.body)
+        for row_position, entry in zip(positions, entries, strict=True)
     ]
 
 
 def insert(connection: SqlConnection, rows: Sequence[Row]) -> None:
     """Inserts records of the chain, and indexes the messages among them."""
-    connection.executemany(
+    connection.write_later(
         "INSERT INTO records (position, chat_id, seq, type, hash, body) VALUES (?, ?, ?, ?, ?, ?)", rows
     )
     message_search.index(connection, ((row[0], row[5]) for row in rows if row[3] == _MESSAGE))
 
 
 def insert_pieces(connection: SqlConnection, rows: Sequence[Row]) -> None:
-    connection.executemany(
+    connection.write_later(
         "INSERT INTO records (position, chat_id, seq, type, message_id, body) VALUES (?, ?, ?, ?, ?, ?)", rows
     )
 
 
-def next_position(connection: SqlConnection) -> int:
-    """Returns a position that was never used, even if the newest records were deleted since."""
-    found = connection.execute("SELECT MAX(position), (SELECT last_position FROM house) FROM records").fetchone()
-    return 1 + max(found[0] or 0, found[1] or 0)
-
-
 def remove_of_chat(connection: SqlConnection, chat_id: str) -> None:
-    connection.execute("UPDATE house SET last_position = ?", (next_position(connection) - 1,))
+    [position] = connection.dialect.take_positions(connection, 1)
+    connection.execute("UPDATE house SET last_position = ?", (position - 1,))
     for page in messages.recorded_pages(connection, chat_id):
         message_search.unindex(connection, page)
     connection.execute("DELETE FROM records WHERE chat_id = ?", (chat_id,))
 
 
 def compact(connection: SqlConnection, chat_id: str, message_id: str) -> None:
-    connection.execute("DELETE FROM records WHERE chat_id = ? AND message_id = ?", (chat_id, message_id))
+    connection.write_later("DELETE FROM records WHERE chat_id = ? AND message_id = ?", [(chat_id, message_id)])
 
 
 def after(connection: SqlConnection, chat_id: str, seq: int, *, up_to: int | None, limit: int) -> list[Record]:
@@ -95,16 +90,22 @@ _SIDEBAR_TYPES = sorted(type_.value for type_ in SIDEBAR)
 _SIDEBAR_MARKS = ", ".join("?" for _ in _SIDEBAR_TYPES)
 
 
-def sidebar_after(connection: SqlConnection, position: int, *, limit: int) -> list[Record]:
+def sidebar_after(connection: SqlConnection, position: int, *, limit: int) -> tuple[list[Record], bool]:
+    """Returns the next records of all chats, and whether newer ones wait for writers that have not ended."""
+    settled = connection.dialect.settled_position(connection)
     rows = connection.execute(
         f"SELECT chat_id, seq, type, body, position FROM records WHERE position > ? AND type IN ({_SIDEBAR_MARKS}) ORDER BY position LIMIT ?",
         (position, *_SIDEBAR_TYPES, limit),
     )
-    return [Record(row[0], row[1], EventType(row[2]), row[3], row[4]) for row in rows]
+    records = [Record(row[0], row[1], EventType(row[2]), row[3], row[4]) for row in rows]
+    settled_records = records if settled is None else [record for record in records if record.position <= settled]
+    return settled_records, len(settled_records) < len(records)
 
 
 def last_position(connection: SqlConnection) -> int:
-    return int(connection.execute("SELECT COALESCE(MAX(position), 0) FROM records").fetchone()[0])
+    settled = connection.dialect.settled_position(connection)
+    last = int(connection.execute("SELECT COALESCE(MAX(position), 0) FROM records").fetchone()[0])
+    return last if settled is None else min(last, settled)
 
 
 def ends(connection: SqlConnection, chat_ids: Sequence[str]) -> list[tuple[int, int | None]]:
@@ -118,8 +119,8 @@ def ends(connection: SqlConnection, chat_ids: Sequence[str]) -> list[tuple[int, 
         f" FROM chats WHERE id IN ({marks})",
         tuple(chat_ids),
     )
-    found = {row[0]: (row[1] or 0, row[2]) for row in rows}
-    return [found.get(chat_id, (0, None)) for chat_id in chat_ids]
+    ends_by_chat = {row[0]: (row[1] or 0, row[2]) for row in rows}
+    return [ends_by_chat.get(chat_id, (0, None)) for chat_id in chat_ids]
 
 
 def deltas(connection: SqlConnection, chat_id: str) -> list[Record]:

@@ -3,11 +3,13 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields
 from enum import Enum
+from math import isfinite
 from operator import attrgetter, itemgetter
-from typing import Any, Generic, NamedTuple, TypeVar  # Any: a database's rows have no types
+from typing import Any, Generic, NamedTuple, TypeVar, get_type_hints  # Any: a database's rows have no types
 
 import msgspec
 
+from anycowork.domain.errors import DatabaseDamaged
 from anycowork.store.sql.columns import from_json_text, to_json_text
 
 T = TypeVar("T")
@@ -56,15 +58,23 @@ class RowMapper(Generic[T]):
     ) -> None:
         self._kind = kind
         self.columns = columns
-        own = tuple((names or {}).get(name, name) for name in columns.split(", "))
-        self._values_of = attrgetter(*own)
-        self._encoders = [(own.index(name), it.encode, it.is_nullable) for name, it in types.items() if it.encode]
-        self._decoders = [(own.index(name), it.decode, it.is_nullable) for name, it in types.items() if it.decode]
+        attributes = tuple((names or {}).get(name, name) for name in columns.split(", "))
+        self._values_of = attrgetter(*attributes)
+        self._encoders = [
+            (attributes.index(name), it.encode, it.is_nullable) for name, it in types.items() if it.encode
+        ]
+        self._decoders = [
+            (attributes.index(name), it.decode, it.is_nullable) for name, it in types.items() if it.decode
+        ]
+        hints = get_type_hints(kind)
+        self._numbers = [
+            (index, name) for index, name in enumerate(attributes) if hints[name] in (int, float) and name not in types
+        ]
         # The type is called with its fields in their order, which is faster than by name, as far as columns hold them.
-        ordered = _leading(kind, own)
-        self._count = len(own)
-        self._arranged = None if ordered == own else itemgetter(*map(own.index, ordered))
-        self._named = [(name, at) for at, name in enumerate(own) if name not in ordered]
+        ordered = _leading(kind, attributes)
+        self._count = len(attributes)
+        self._arranged = None if ordered == attributes else itemgetter(*map(attributes.index, ordered))
+        self._named = [(name, index) for index, name in enumerate(attributes) if name not in ordered]
 
     def insert(self, table: str, *more: str) -> str:
         """Returns the statement that adds a row of these columns, and of `more`."""
@@ -73,25 +83,36 @@ class RowMapper(Generic[T]):
 
     def row(self, value: T, *more: object) -> tuple[object, ...]:
         row = [*self._values_of(value), *more]
-        for at, encode, is_nullable in self._encoders:
-            if not is_nullable or row[at] is not None:
-                row[at] = encode(row[at])
+        for index, encode, is_nullable in self._encoders:
+            if not is_nullable or row[index] is not None:
+                row[index] = encode(row[index])
         return tuple(row)
 
     def value(self, row: Sequence[Any], **others: object) -> T:
         """Reads the row. `others` are fields that its first columns do not hold."""
-        found = list(row[: self._count])
-        for at, decode, is_nullable in self._decoders:
-            if not is_nullable or found[at] is not None:
-                found[at] = decode(found[at])
+        values = list(row[: self._count])
+        for index, name in self._numbers:
+            require_number(values[index], name)
+        for index, decode, is_nullable in self._decoders:
+            if not is_nullable or values[index] is not None:
+                values[index] = decode(values[index])
         if self._arranged is None:
-            return self._kind(*found, **others)
-        named = {name: found[at] for name, at in self._named}
-        return self._kind(*self._arranged(found), **named, **others)
+            return self._kind(*values, **others)
+        keywords = {name: values[index] for name, index in self._named}
+        return self._kind(*self._arranged(values), **keywords, **others)
+
+
+def require_number(stored: Any, column: str) -> Any:
+    """Return the number. SQLite keeps any text in a column of numbers. Raises: DatabaseDamaged if this is none."""
+    if stored.__class__ is int or (stored.__class__ is float and isfinite(stored)):
+        return stored
+    raise DatabaseDamaged(
+        f"The database is damaged: '{column}' of a row holds no number. Stop the server and replace the database with a backup."
+    )
 
 
 def _leading(kind: type[object], columns: Sequence[str]) -> tuple[str, ...]:
     """Returns the first fields of the type, up to one that no column holds."""
-    names = [one.name for one in fields(kind)]  # type: ignore[arg-type]  # a dataclass, which its type does not tell
-    missing = next((at for at, name in enumerate(names) if name not in columns), len(names))
+    names = [field.name for field in fields(kind)]  # type: ignore[arg-type]  # a dataclass, which its type does not tell
+    missing = next((index for index, name in enumerate(names) if name not in columns), len(names))
     return tuple(names[:missing])

@@ -4,24 +4,32 @@ from collections.abc import Sequence
 from functools import partial
 
 from anycowork.domain.errors import NotFound
+from anycowork.domain.origins import Sink, read_sink
 from anycowork.domain.ports import Clock
 from anycowork.domain.rules import Effect, Rule, RuleScope
 from anycowork.store.sql.connection import SqlConnection, SqlReader
-from anycowork.store.sql.row_mapper import RowMapper, enum_of
+from anycowork.store.sql.row_mapper import ColumnType, RowMapper, enum_of, nullable
 from anycowork.store.sql.writer import Work, Writer
 
 _ROWS = RowMapper(
     Rule,
-    "id, tool, resource, effect, scope, chat_id, workspace, expires_at, created_by, created_at",
-    types={"effect": enum_of(Effect), "scope": enum_of(RuleScope)},
+    "id, tool, resource, effect, scope, chat_id, workspace, expires_at, created_by, created_at, origin, sink",
+    types={
+        "effect": enum_of(Effect),
+        "scope": enum_of(RuleScope),
+        "sink": nullable(ColumnType(Sink.to_text, read_sink)),
+    },
 )
 _ADD = _ROWS.insert("rules")
 _Key = tuple[str, str]
 _Held = tuple[tuple[Rule, ...], str | None]
 
 
-class SqlRules:
-    """Implements the `Rules` port. Belongs to one event loop: the rules for a call are cached until a rule changes."""
+class Rules:
+    """Stores standing rules. Writes return when the rule is durable; it applies from the next call on.
+
+    Belongs to one event loop: the rules for a call are cached until a rule changes.
+    """
 
     def __init__(self, reader: SqlReader, writer: Writer, clock: Clock, *, shared: bool = False) -> None:
         """`shared`: other servers write rules too, so they are read before every call."""
@@ -50,12 +58,13 @@ class SqlRules:
         return await self._reader.read(_all)
 
     async def for_call(self, chat_id: str, workspace: str) -> Sequence[Rule]:
-        held = self._held.get((chat_id, workspace))
-        if held is None or self._shared or (held[1] is not None and held[1] <= self._clock.now()):
-            found = await self._read(chat_id, workspace, self._clock.now())
-            if held is None or found != held:  # unchanged rules stay the same object
-                held = self._held[chat_id, workspace] = found
-        return held[0]
+        """Return the rules that apply there now. The same object is returned while they do not change."""
+        cached = self._held.get((chat_id, workspace))
+        if cached is None or self._shared or (cached[1] is not None and cached[1] <= self._clock.now()):
+            current = await self._read(chat_id, workspace, self._clock.now())
+            if cached is None or current != cached:  # unchanged rules stay the same object
+                cached = self._held[chat_id, workspace] = current
+        return cached[0]
 
     async def _write(self, work: Work[None]) -> None:
         try:
@@ -69,8 +78,8 @@ class SqlRules:
 
     async def _read(self, chat_id: str, workspace: str, now: str) -> _Held:
         """Returns the rules in force, and when the first of them expires."""
-        found = await self._reader.read(_around, chat_id, workspace)
-        rules = tuple(rule for rule in found if rule.holds_in(chat_id, workspace, now=now))
+        candidates = await self._reader.read(_around, chat_id, workspace)
+        rules = tuple(rule for rule in candidates if rule.holds_in(chat_id, workspace, now=now))
         return rules, min((rule.expires_at for rule in rules if rule.expires_at is not None), default=None)
 
 

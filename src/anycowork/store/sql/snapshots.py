@@ -7,14 +7,15 @@ from typing import Any
 from anycowork.domain.snapshots import PathImage, PathKind, RecordedChange, Snapshot, SnapshotMoment
 from anycowork.store.sql.columns import from_json_text
 from anycowork.store.sql.connection import SqlConnection, SqlResult
-from anycowork.store.sql.row_mapper import BOOLEAN, RowMapper, enum_of
+from anycowork.store.sql.row_mapper import BOOLEAN, RowMapper, enum_of, json_of
 from anycowork.store.sql.stored_images import from_stored, to_stored
 from anycowork.store.sql.writer import Writer
 
 _ROWS = RowMapper(
     Snapshot,
-    "id, chat_id, turn_id, call_id, change_id, workspace, moment, restores, files, additions, deletions, diff, diff_size, pruned, created_at",
-    types={"moment": enum_of(SnapshotMoment), "pruned": BOOLEAN},
+    "id, chat_id, turn_id, call_id, change_id, workspace, moment, restores, files, additions, deletions, diff, diff_size,"
+    " pruned, created_at, origins",
+    types={"moment": enum_of(SnapshotMoment), "pruned": BOOLEAN, "origins": json_of(tuple[str, ...])},
 )
 _ADD = _ROWS.insert("snapshots", "images")
 _PATH = "path, kind, hash, mode, size, mtime, additions, deletions, kept"  # of earlier releases, a row for each path
@@ -44,8 +45,8 @@ def page(
         " AND workspace = (SELECT workspace FROM chats WHERE chats.id = chat_id) ORDER BY position DESC LIMIT ?",
         (chat_id, _NO_END if before is None else before, limit + 1),
     ).fetchall()
-    found = [_snapshot(row, ()) for row in reversed(rows[:limit])]
-    return found, found[0].position if len(rows) > limit else None
+    snapshots = [_snapshot(row, ()) for row in reversed(rows[:limit])]
+    return snapshots, snapshots[0].position if len(rows) > limit else None
 
 
 def first_after(connection: SqlConnection, chat_id: str, seq: int) -> str | None:
@@ -54,9 +55,9 @@ def first_after(connection: SqlConnection, chat_id: str, seq: int) -> str | None
         "SELECT body FROM records WHERE chat_id = ? AND seq > ? AND type = 'snapshot' ORDER BY seq", (chat_id, seq)
     )
     for (body,) in rows:
-        taken = from_json_text(body).get("snapshot")
-        if isinstance(taken, dict) and taken.get("moment") == SnapshotMoment.BEFORE.value:
-            return str(taken["id"])
+        snapshot = from_json_text(body).get("snapshot")
+        if isinstance(snapshot, dict) and snapshot.get("moment") == SnapshotMoment.BEFORE.value:
+            return str(snapshot["id"])
     return None
 
 
@@ -79,19 +80,21 @@ def changes_in(connection: SqlConnection, workspace: str) -> list[RecordedChange
     return _changes(connection, rows)
 
 
-def changes_of_turns(connection: SqlConnection, turn_ids: Sequence[str], workspace: str) -> list[RecordedChange]:
+def changes_of_turns(connection: SqlConnection, turn_ids: Sequence[str], workspace: str | None) -> list[RecordedChange]:
+    """A copy that collects a job's changes gets them by commits; the change of a call names its call."""
     marks = ", ".join("?" for _ in turn_ids)
+    place = "call_id IS NULL AND restores IS NULL" if workspace is None else "workspace = ?"
     rows = connection.execute(
         f"SELECT change_id FROM snapshots WHERE chat_id IN (SELECT chat_id FROM turns WHERE id IN ({marks}))"
-        f" AND workspace = ? AND moment = 'before' AND turn_id IN ({marks}) ORDER BY position",
-        (*turn_ids, workspace, *turn_ids),
+        f" AND moment = 'before' AND turn_id IN ({marks}) AND {place} ORDER BY position",
+        (*turn_ids, *turn_ids, *(() if workspace is None else (workspace,))),
     )
     return _changes(connection, rows)
 
 
 def _changes(connection: SqlConnection, ids: SqlResult) -> list[RecordedChange]:
-    found = (change(connection, change_id) for (change_id,) in ids.fetchall())
-    return [each for each in found if each is not None]
+    changes = (change(connection, change_id) for (change_id,) in ids.fetchall())
+    return [recorded for recorded in changes if recorded is not None]
 
 
 def change(connection: SqlConnection, change_id: str) -> RecordedChange | None:
@@ -105,14 +108,14 @@ def unfinished_restores(connection: SqlConnection) -> list[tuple[Snapshot, Snaps
         "SELECT change_id FROM snapshots AS meant WHERE moment = 'meant' AND NOT EXISTS"
         " (SELECT 1 FROM snapshots AS done WHERE done.change_id = meant.change_id AND done.moment = 'after') ORDER BY position"
     ).fetchall()
-    found = []
+    unfinished = []
     for (change_id,) in rows:
         sides = {snapshot.moment: snapshot for snapshot in _of_change(connection, change_id)}
-        found.append((sides[SnapshotMoment.BEFORE], sides[SnapshotMoment.MEANT]))
-    return found
+        unfinished.append((sides[SnapshotMoment.BEFORE], sides[SnapshotMoment.MEANT]))
+    return unfinished
 
 
-class SqlRetention:
+class Retention:
     """Knows which contents of the pack are needed, and prunes snapshots when space runs out."""
 
     def __init__(self, writer: Writer) -> None:
@@ -128,10 +131,10 @@ class SqlRetention:
 
 
 def _needed_hashes(connection: SqlConnection) -> set[str]:
-    found = {row[0] for row in connection.execute("SELECT diff FROM snapshots WHERE diff IS NOT NULL AND pruned = 0")}
+    hashes = {row[0] for row in connection.execute("SELECT diff FROM snapshots WHERE diff IS NOT NULL AND pruned = 0")}
     for _, images in _needed_images(connection):
-        found.update(image.hash for image in images if image.kept and image.hash is not None)
-    return found
+        hashes.update(image.hash for image in images if image.kept and image.hash is not None)
+    return hashes
 
 
 def _needed_images(connection: SqlConnection) -> Iterator[tuple[int, tuple[PathImage, ...]]]:
@@ -159,10 +162,11 @@ def _forget_oldest(connection: SqlConnection, bytes_left: int) -> None:
         "SELECT id, position FROM snapshots WHERE pruned = 0"
         " AND change_id IN (SELECT change_id FROM snapshots WHERE position <= ? AND moment = 'before')"
     )
-    found = connection.execute(doomed, (last,)).fetchall()
-    connection.executemany("DELETE FROM snapshot_paths WHERE snapshot_id = ?", ((id_,) for id_, _ in found))
+    doomed_rows = connection.execute(doomed, (last,)).fetchall()
+    connection.executemany("DELETE FROM snapshot_paths WHERE snapshot_id = ?", ((id_,) for id_, _ in doomed_rows))
     connection.executemany(
-        "UPDATE snapshots SET pruned = 1, diff = NULL, images = NULL WHERE position = ?", ((at,) for _, at in found)
+        "UPDATE snapshots SET pruned = 1, diff = NULL, images = NULL WHERE position = ?",
+        ((row_position,) for _, row_position in doomed_rows),
     )
 
 
@@ -208,9 +212,9 @@ def _images_in_rows(connection: SqlConnection, snapshot_id: str) -> tuple[PathIm
             mtime,
             added,
             deleted,
-            bool(kept),
+            bool(is_kept),
         )
-        for path, kind, hash_, mode, size, mtime, added, deleted, kept in rows
+        for path, kind, hash_, mode, size, mtime, added, deleted, is_kept in rows
     )
 
 

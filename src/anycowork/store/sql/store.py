@@ -9,13 +9,12 @@ from anycowork.domain.chats import Chat, ChatConfig, ChatState, Turn, TurnState
 from anycowork.domain.events import Record
 from anycowork.domain.jobs import Job, JobStatus, JobTask
 from anycowork.domain.message_queue import QueuedMessage
-from anycowork.domain.messages import Message
+from anycowork.domain.messages import Json, Message
 from anycowork.domain.ports import MessagePage, PastCall, RecentMessages, UnfinishedText
 from anycowork.domain.snapshots import RecordedChange, Snapshot
-from anycowork.domain.store_ports import StoreNumbers
 from anycowork.domain.task_progress import TaskStatus
 from anycowork.domain.text_search import SearchResult
-from anycowork.domain.tools import Call
+from anycowork.domain.tools import Call, Intent
 from anycowork.domain.usage import ChatUsage, GroupedUsage, ModelUsage, TurnUsage, UsageGroup
 from anycowork.domain.workflows import Run
 from anycowork.store.sql import (
@@ -28,6 +27,7 @@ from anycowork.store.sql import (
     message_search,
     messages,
     questions_and_plans,
+    receipts,
     records,
     runs,
     snapshots,
@@ -40,22 +40,20 @@ from anycowork.store.sql.connection import SqlReader
 from anycowork.store.sql.delta_buffer import DeltaBuffer
 from anycowork.store.sql.message_history import MessageHistory
 from anycowork.store.sql.messages import Cursor
-from anycowork.store.sql.store_numbers import read_numbers
+from anycowork.store.sql.origins import StoredOrigins
+from anycowork.store.sql.store_numbers import StoreNumbers, read_numbers
 from anycowork.store.sql.turns import RunningTurnCache
 
 
-class SqlStore:
-    """Implements the `Store` port, and the pages that the API shows. Belongs to the journal's event loop."""
+class Store:
+    """Reads what is stored. Returns None for what does not exist; lists are ordered by sequence. Belongs to the journal's event loop."""
 
     def __init__(
-        self, reader: SqlReader, lines: ChatSequencer, pieces: DeltaBuffer, running: RunningTurnCache, heads: AuditHeads
+        self, reader: SqlReader, seqs: ChatSequencer, pieces: DeltaBuffer, running: RunningTurnCache, heads: AuditHeads
     ) -> None:
-        self._reader = reader
-        self._history = MessageHistory(reader)
-        self._lines = lines
-        self._chunks = pieces
-        self._running = running
-        self._heads = heads
+        self._reader, self._sequencer, self._heads = reader, seqs, heads
+        self._history, self.origins = MessageHistory(reader), StoredOrigins(reader)
+        self._chunks, self._running = pieces, running
 
     # --- chats
 
@@ -65,10 +63,11 @@ class SqlStore:
         return None if chat is None else replace(chat, last_seq=last_seq)
 
     async def config_of(self, chat_id: str) -> ChatConfig | None:
-        known = self._running.config_of(chat_id)
-        if known is None and (known := await self._reader.read(chats.config_of, chat_id)) is not None:
-            self._running.remember_config(chat_id, known)
-        return known
+        """Return the chat's current config, with its role and autonomy."""
+        config = self._running.config_of(chat_id)
+        if config is None and (config := await self._reader.read(chats.config_of, chat_id)) is not None:
+            self._running.remember_config(chat_id, config)
+        return config
 
     async def chats_page(
         self,
@@ -81,15 +80,16 @@ class SqlStore:
         archived: bool | None = None,
     ) -> tuple[list[Chat], str | None]:
         """Newest updated first, and the cursor for the page beyond. Raises: Invalid for a cursor that is none."""
-        found, further = await self._reader.read(
+        page, further = await self._reader.read(
             chats.page, limit=limit, cursor=cursor, q=q, states=states, pinned=pinned, archived=archived
         )
-        lasts = await self._last_seqs([chat.id for chat in found])
-        return [replace(chat, last_seq=last) for chat, last in zip(found, lasts, strict=True)], further
+        lasts = await self._last_seqs([chat.id for chat in page])
+        return [replace(chat, last_seq=last) for chat, last in zip(page, lasts, strict=True)], further
 
     # --- messages
 
     async def history(self, chat_id: str) -> list[Message]:
+        """Return every message of the chat, ascending."""
         return await self._history.all(chat_id)
 
     def message_pages(self, chat_id: str, *, up_to: int) -> AsyncIterator[list[Message]]:
@@ -99,12 +99,18 @@ class SqlStore:
     async def recent_history(
         self, chat_id: str, *, since: str, until: Callable[[Message], bool] | None = None
     ) -> RecentMessages:
+        """Return the newest messages outside tasks, ascending: as many as a model could be shown, and at least those since the message
+        with this id.
+
+        `until` is asked about each message, newest first; the one for which it is true is the oldest that is read."""
         return await self._history.recent(chat_id, since=since, until=until)
 
     async def messages_since(self, chat_id: str, message_id: str) -> list[Message]:
+        """Return this message and all newer ones, ascending."""
         return await self._history.since(chat_id, message_id)
 
     async def first_messages(self, chat_id: str, limit: int) -> list[Message]:
+        """Return the oldest messages, ascending."""
         return await self._reader.read(messages.first, chat_id, limit)
 
     async def message(self, chat_id: str, message_id: str) -> Message | None:
@@ -129,128 +135,173 @@ class SqlStore:
     # --- turns and what they wait for
 
     async def turn(self, turn_id: str) -> Turn | None:
-        found = await self._reader.read(turns.find, turn_id)
-        return None if found is None else self._running.current_state(found)
+        stored = await self._reader.read(turns.find, turn_id)
+        return None if stored is None else self._running.current_state(stored)
 
     async def turns_in(self, *states: TurnState) -> list[Turn]:
         return [self._running.current_state(turn) for turn in await self._reader.read(turns.in_states, states)]
 
     async def current_turn(self, chat_id: str) -> Turn | None:
-        found = await self._reader.read(turns.current, chat_id)
-        return None if found is None else self._running.current_state(found)
+        """Return the chat's newest turn that has not ended."""
+        stored = await self._reader.read(turns.current, chat_id)
+        return None if stored is None else self._running.current_state(stored)
 
     async def current_turns(self, chat_id: str) -> list[Turn]:
+        """Return every turn of the chat that has not ended, oldest first: several if tasks of a job run side by side."""
         return [self._running.current_state(turn) for turn in await self._reader.read(turns.all_current, chat_id)]
 
     async def newest_turn(self, chat_id: str) -> Turn | None:
-        found = await self._reader.read(turns.newest, chat_id)
-        return None if found is None else self._running.current_state(found)
+        """The chat's last turn, ended or not."""
+        stored = await self._reader.read(turns.newest, chat_id)
+        return None if stored is None else self._running.current_state(stored)
 
     async def newest_turns(self, chat_ids: Sequence[str]) -> dict[str, Turn]:
-        found = await self._reader.read(turns.newest_of, chat_ids)
-        return {chat_id: self._running.current_state(turn) for chat_id, turn in found.items()}
+        """The last turn of each of these chats that has one, by the chat's id."""
+        stored = await self._reader.read(turns.newest_of, chat_ids)
+        return {chat_id: self._running.current_state(turn) for chat_id, turn in stored.items()}
+
+    async def turn_evidence(self, chat_id: str) -> list[tuple[str, Json]]:
+        """Return each turn of the chat that has evidence, oldest first, with the evidence."""
+        return await self._reader.read(turns.evidence_of, chat_id)
+
+    async def receipt(self, receipt_id: str) -> Json | None:
+        """Return the receipt of a passed check; None if there is none."""
+        return await self._reader.read(receipts.find, receipt_id)
 
     async def calls(self, turn_id: str) -> list[Call]:
+        """Return the turn's calls in the order in which they were issued."""
         return await self._reader.read(calls.of_turn, turn_id)
+
+    async def finished_intents(self, chat_id: str) -> list[Intent]:
+        """Return what the chat's calls did to files, oldest first. Calls that were denied, refused or not finished are left out."""
+        return await self._reader.read_large(calls.finished_intents, chat_id)
 
     async def past_calls(
         self, *, chat_id: str | None = None, workspace: str | None = None, limit: int
     ) -> list[PastCall]:
+        """Return calls of one chat, one workspace, or all; newest first."""
         return await self._reader.read(calls.past, chat_id=chat_id, workspace=workspace, limit=limit)
 
     async def approvals(self, chat_id: str, *, pending_only: bool = True) -> list[Approval]:
         return await self._reader.read(approvals.of_chat, chat_id, pending_only=pending_only)
 
     async def approvals_of_call(self, call_id: str) -> list[Approval]:
+        """Newest last."""
         return await self._reader.read(approvals.of_call, call_id)
 
     async def decided_in_waiting_batches(self, chat_id: str) -> dict[str, DecidedCall]:
+        """Return what a person decided of calls whose batch still waits for other decisions, by call."""
         return await self._reader.read(approvals.decided_in_waiting_batches, chat_id)
 
     async def seconds_waited(self, chat_id: str) -> dict[str, float]:
+        """Return how long each call of the chat waited for a person's decision, by call."""
         return await self._reader.read(approvals.seconds_waited, chat_id)
 
     async def question(self, message_id: str) -> QuestionRow | None:
         return await self._reader.read(questions_and_plans.question, message_id)
 
     async def open_question(self, chat_id: str, *, turn_id: str | None = None) -> QuestionRow | None:
+        """Return an open question of the chat, or of this turn."""
         return await self._reader.read(questions_and_plans.open_question, chat_id, turn_id=turn_id)
 
     async def plan(self, message_id: str) -> PlanRow | None:
         return await self._reader.read(questions_and_plans.plan, message_id)
 
     async def approved_plans(self, chat_id: str) -> list[PlanRow]:
+        """Oldest first."""
         return await self._reader.read(questions_and_plans.approved_plans, chat_id)
 
     async def run(self, turn_id: str) -> Run | None:
+        """Return the workflow run of this turn, if there is one."""
         return await self._reader.read(runs.find, turn_id)
 
     async def job(self, job_id: str, *, with_plan: bool = True) -> Job | None:
+        """A job that was read without its plan, which may be large, is written without changing the stored plan."""
         return await self._reader.read(jobs.find, job_id, with_plan=with_plan)
 
     async def jobs_page(
         self, *, chat_id: str | None = None, limit: int, before: str | None = None
     ) -> tuple[list[Job], str | None]:
+        """Newest first, without their plans, and the cursor for the page beyond."""
         return await self._reader.read(jobs.page, chat_id=chat_id, limit=limit, before=before)
 
     async def jobs_in(self, *states: JobStatus, chat_id: str | None = None) -> list[Job]:
+        """Oldest first, without their plans."""
         return await self._reader.read(jobs.in_states, states, chat_id=chat_id)
 
     async def completed_requests(self, workspace: str, *, limit: int, longest: int) -> list[tuple[str, str]]:
+        """Return ids and the first characters of the requests of completed jobs in this workspace, newest first; no forgotten ones."""
         return await self._reader.read(jobs.completed_requests, workspace, limit=limit, longest=longest)
 
     async def tasks(self, job_id: str) -> list[JobTask]:
+        """In the order of the plan."""
         return await self._reader.read(jobs.tasks, job_id)
 
     async def task(self, job_id: str, task_id: str) -> JobTask | None:
         return await self._reader.read(jobs.task, job_id, task_id)
 
     async def tasks_since(self, job_id: str, seq: int) -> tuple[list[JobTask], int]:
+        """Return the tasks that changed after the change with this number, and the number of the newest change."""
         return await self._reader.read(jobs.tasks_since, job_id, seq)
 
     async def job_turns(self, job_id: str, task_id: str | None) -> list[Turn]:
+        """Those that worked on the task, or, without one, that planned or closed the job; oldest first."""
         return [self._running.current_state(turn) for turn in await self._reader.read(turns.of_job, job_id, task_id)]
 
+    async def plan_turns(self, chat_id: str, plan_id: str) -> list[Turn]:
+        """Return the chat's own turns that carried out this plan, oldest first."""
+        stored = await self._reader.read(turns.of_plan, chat_id, plan_id)
+        return [self._running.current_state(turn) for turn in stored]
+
     async def tasks_page(self, job_id: str, *, after: str | None = None, limit: int) -> list[JobTask]:
+        """Return the tasks behind this one, in the order of the plan."""
         return await self._reader.read(jobs.tasks_page, job_id, after=after, limit=limit)
 
     async def task_counts(self, job_id: str) -> dict[TaskStatus, int]:
+        """Return how many tasks of the job have each status."""
         return await self._reader.read(jobs.counts, job_id)
 
     async def job_usage(self, job_id: str, *, task_ids: Collection[str] | None = None) -> list[TurnUsage]:
+        """Return what the turns on each task have used so far, of all tasks or of these; of turns without a task under None."""
         return await self._reader.read(usage.of_job, job_id, task_ids)
 
     async def whole_job_usage(self, job_id: str) -> TurnUsage:
+        """Return what all turns of the job have used so far, together."""
         return await self._reader.read(usage.of_whole_job, job_id)
 
     async def queued_messages(self, chat_id: str) -> list[QueuedMessage]:
-        return await self._reader.read(message_queue.of_chat, chat_id)
+        """In the order in which they are sent."""
+        return await self._running.queue_of(chat_id, lambda: self._reader.read(message_queue.of_chat, chat_id))
 
     async def chats_with_queue(self) -> list[str]:
         return await self._reader.read(message_queue.chats)
 
     async def unfinished_text(self, chat_id: str, turn_id: str) -> list[UnfinishedText]:
         """Returns the shown text of messages that were not completed in this turn: after a crash, it is left to recover."""
-        shown = {piece.last.seq: piece.record() for piece in self._chunks.of(chat_id)}
-        shown |= {record.seq: record for record in await self._reader.read(records.deltas, chat_id)}
-        return records.unfinished([shown[seq] for seq in sorted(shown)], turn_id)
+        deltas = {piece.last.seq: piece.record() for piece in self._chunks.of(chat_id)}
+        deltas |= {record.seq: record for record in await self._reader.read(records.deltas, chat_id)}
+        return records.unfinished([deltas[seq] for seq in sorted(deltas)], turn_id)
 
     async def grouped_usage(self, by: UsageGroup, since: str, until: str) -> Sequence[GroupedUsage]:
+        """The use of all turns that began from one day to another, both included; without a job, none for jobs."""
         return await self._reader.read_large(usage.grouped, by, since, until)
 
     async def chat_usage(self, chat_id: str) -> ChatUsage:
+        """Return the usage of the chat; empty if there is no such chat."""
         return await self._reader.read(usage.of_chat, chat_id)
 
     async def turn_usage(self, chat_id: str, turn_id: str) -> Sequence[ModelUsage]:
+        """Return the usage of one turn, per model."""
         return await self._reader.read(usage.of_turn, chat_id, turn_id)
 
-    async def numbers(self) -> StoreNumbers:
+    async def numbers(self, now: str) -> StoreNumbers:
         """Returns counts for the metrics."""
-        return await self._reader.read(read_numbers)
+        return await self._reader.read(read_numbers, now)
 
     # --- snapshots
 
     async def snapshot(self, chat_id: str, snapshot_id: str) -> Snapshot | None:
+        """Return the snapshot with its images. Snapshots of the moment `meant` are internal and never returned."""
         return await self._reader.read_large(snapshots.find, chat_id, snapshot_id)
 
     async def snapshot_after_message(self, chat_id: str, message_id: str) -> str | None:
@@ -261,15 +312,19 @@ class SqlStore:
     async def snapshots_page(
         self, chat_id: str, *, before: int | None = None, limit: int
     ) -> tuple[list[Snapshot], int | None]:
+        """Return the newest snapshots before this position, ascending, without images; and the position of the next older page."""
         return await self._reader.read(snapshots.page, chat_id, before=before, limit=limit)
 
     async def changes_since(self, snapshot: Snapshot) -> list[RecordedChange]:
+        """Return every later change in the snapshot's workspace, of any chat, oldest first. A `before` snapshot includes its own change."""
         return await self._reader.read_large(snapshots.changes_since, snapshot)
 
     async def changes_in(self, workspace: str) -> list[RecordedChange]:
+        """Return every recorded change in this workspace, oldest first."""
         return await self._reader.read_large(snapshots.changes_in, workspace)
 
-    async def changes_of_turns(self, turn_ids: Sequence[str], workspace: str) -> list[RecordedChange]:
+    async def changes_of_turns(self, turn_ids: Sequence[str], workspace: str | None) -> list[RecordedChange]:
+        """Return the changes that these turns made in the workspace, oldest first; None: in the copy that collected their job's."""
         return await self._reader.read_large(snapshots.changes_of_turns, turn_ids, workspace)
 
     async def change_of(self, snapshot: Snapshot) -> RecordedChange | None:
@@ -280,6 +335,7 @@ class SqlStore:
         return None if change is None else change.before
 
     async def unfinished_restores(self) -> list[tuple[Snapshot, Snapshot]]:
+        """Return the `before` and `meant` snapshots of each restore that was started and never finished."""
         return await self._reader.read_large(snapshots.unfinished_restores)
 
     # --- records
@@ -290,26 +346,28 @@ class SqlStore:
         A result shorter than `limit` is complete.
         """
         # What is only in memory is looked at before the read: meanwhile it may become durable, never the other way round.
-        pieces, up_to = self._chunks.of(chat_id), self._lines.bound(chat_id)
+        pieces, up_to = self._chunks.of(chat_id), self._sequencer.bound(chat_id)
         rows = await self._reader.read(records.after, chat_id, seq, up_to=up_to, limit=limit)
-        found = {record.seq: record for record in rows}
+        by_seq = {record.seq: record for record in rows}
         for piece in pieces:
-            if piece.last.seq > seq and piece.last.seq not in found:
-                found[piece.last.seq] = piece.record()
-        return [found[number] for number in sorted(found)[:limit]]
+            if piece.last.seq > seq and piece.last.seq not in by_seq:
+                by_seq[piece.last.seq] = piece.record()
+        return [by_seq[number] for number in sorted(by_seq)[:limit]]
 
     async def last_number(self, chat_id: str) -> int:
         """Returns the highest number under which an event of the chat was shown."""
-        bound = self._lines.bound(chat_id)
+        bound = self._sequencer.bound(chat_id)
         return await self._reader.read(chats.next_seq, chat_id) - 1 if bound is None else bound
 
-    async def sidebar_after(self, position: int, limit: int) -> list[Record]:
+    async def sidebar_page(self, position: int, limit: int) -> tuple[list[Record], bool]:
+        """The next of all chats, and whether newer ones wait for writers that have not ended."""
         return await self._reader.read(records.sidebar_after, position, limit=limit)
 
     async def last_position(self) -> int:
         return await self._reader.read(records.last_position)
 
     async def chain_end(self, chat_id: str) -> ChainEnd | None:
+        """None if there is no such chat."""
         return await self._reader.read(audit.end_of, chat_id)
 
     def newest_head(self) -> ChainHead | None:
@@ -331,10 +389,10 @@ class SqlStore:
     async def _last_seqs(self, chat_ids: Sequence[str]) -> list[int]:
         limits = [self._limits_in_memory(chat_id) for chat_id in chat_ids]  # before the read, as above
         ends = await self._reader.read(records.ends, chat_ids)
-        for known, (last, first_unfinished) in zip(limits, ends, strict=True):
-            known += [last] if first_unfinished is None else [last, first_unfinished - 1]
+        for chat_limits, (last, first_unfinished) in zip(limits, ends, strict=True):
+            chat_limits += [last] if first_unfinished is None else [last, first_unfinished - 1]
         return list(map(min, limits))
 
     def _limits_in_memory(self, chat_id: str) -> list[int]:
-        bound = self._lines.bound(chat_id)
+        bound = self._sequencer.bound(chat_id)
         return [*(() if bound is None else (bound,)), *(piece.first.seq - 1 for piece in self._chunks.of(chat_id))]

@@ -1,6 +1,9 @@
 """Counts for the metrics, read at each scrape: over small indexes, never over all turns, calls or events."""
 
-from anycowork.domain.store_ports import StoreNumbers
+from dataclasses import field
+
+from anycowork.domain.times import seconds_between
+from anycowork.domain.values import value
 from anycowork.store.sql import records
 from anycowork.store.sql.connection import SqlConnection
 
@@ -17,7 +20,20 @@ _TASKS = (
 )
 
 
-def read_numbers(connection: SqlConnection) -> StoreNumbers:
+@value
+class StoreNumbers:
+    """Counts for operators. `turns`, `jobs` and `tasks` are by state, without those that are over."""
+
+    chats: int
+    events: int
+    turns: dict[str, int] = field(hash=False)
+    jobs: dict[str, int] = field(hash=False)
+    tasks: dict[str, int] = field(hash=False)
+    approvals_pending: int = 0
+    oldest_approval_seconds: float = 0.0
+
+
+def read_numbers(connection: SqlConnection, now: str) -> StoreNumbers:
     [chats] = connection.execute("SELECT COUNT(*) FROM chats").fetchone()
     pending, oldest = connection.execute(_APPROVALS).fetchone()
     return StoreNumbers(
@@ -27,7 +43,7 @@ def read_numbers(connection: SqlConnection) -> StoreNumbers:
         jobs=_by_status(connection, _JOBS),
         tasks=_by_status(connection, _TASKS),
         approvals_pending=pending,
-        oldest_approval=oldest,
+        oldest_approval_seconds=seconds_between(oldest, now) if oldest else 0.0,
     )
 
 

@@ -41,20 +41,20 @@ def to_stored(images: Sequence[PathImage]) -> bytes:
 
 def from_stored(stored: bytes) -> tuple[PathImage, ...]:
     """Raises: ValueError (msgspec's own errors are such) if these are not stored images."""
-    found = _DECODER.decode(stored)
-    if not found.kinds:
+    stored_columns = _DECODER.decode(stored)
+    if not stored_columns.kinds:
         return ()
-    paths = found.paths.decode("utf-8", "surrogateescape").split(_SEPARATOR)
+    paths = stored_columns.paths.decode("utf-8", "surrogateescape").split(_SEPARATOR)
     columns = zip(
         paths,
-        found.kinds,
-        found.hashes,
-        found.modes,
-        found.sizes,
-        found.mtimes,
-        found.additions,
-        found.deletions,
-        found.kept,
+        stored_columns.kinds,
+        stored_columns.hashes,
+        stored_columns.modes,
+        stored_columns.sizes,
+        stored_columns.mtimes,
+        stored_columns.additions,
+        stored_columns.deletions,
+        stored_columns.kept,
         strict=True,
     )
     return tuple(starmap(PathImage, columns))

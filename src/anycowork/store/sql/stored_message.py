@@ -4,7 +4,7 @@ from typing import Any  # a payload is any JSON object
 
 import msgspec
 
-from anycowork.domain.messages import Message, MessageType, Speaker
+from anycowork.domain.messages import Message, MessageType, Speaker, stored_origins
 from anycowork.domain.times import stored_time
 from anycowork.store.sql.columns import from_json_text
 
@@ -12,22 +12,23 @@ from anycowork.store.sql.columns import from_json_text
 def message_in(chat_id: str, body: bytes) -> Message:
     """Returns the record's message. A message as this release writes it is read in one step, any other one leniently."""
     try:
-        found = _current.decode(body).message
+        document = _current.decode(body).message
     except msgspec.ValidationError:
         return Message.from_stored(chat_id, from_json_text(message_bytes(body)))
     return Message(
-        found.id,
+        document.id,
         chat_id,
-        found.role,
-        found.content,
-        found.message_type,
-        found.payload,
-        found.agent_role,
-        found.turn_id,
-        found.job_id,
-        found.task_id,
-        found.reasoning,
-        stored_time(found.created_at),
+        document.role,
+        document.content,
+        document.message_type,
+        document.payload,
+        document.agent_role,
+        document.turn_id,
+        document.job_id,
+        document.task_id,
+        document.reasoning,
+        stored_time(document.created_at),
+        origins=stored_origins(document.role, document.origins),
     )
 
 
@@ -51,6 +52,7 @@ class _CurrentMessage(msgspec.Struct, forbid_unknown_fields=True, gc=False):
     reasoning: str | None
     created_at: str
     seq: int
+    origins: list[Any] | None = None
 
 
 class _CurrentRecord(msgspec.Struct):

@@ -11,8 +11,8 @@ from anycowork.store.sql.writer import Writer
 _FIELDS = "id, name, content, version, created_at, updated_at"
 
 
-class SqlSystemPrompts:
-    """Implements the `SystemPrompts` port."""
+class SystemPrompts:
+    """Stores the system prompts of users, not the built-in one. Writes return when they are durable."""
 
     def __init__(self, reader: SqlReader, writer: Writer, clock: Clock) -> None:
         self._reader = reader
@@ -20,6 +20,7 @@ class SqlSystemPrompts:
         self._clock = clock
 
     async def all(self) -> list[SystemPrompt]:
+        """Oldest first."""
         return await self._reader.read(_all)
 
     async def find(self, prompt_id: str) -> SystemPrompt | None:
@@ -34,7 +35,7 @@ class SqlSystemPrompts:
     async def change(self, prompt_id: str, *, name: str, content: str) -> SystemPrompt:
         """Raises: NotFound."""
         return await self._writer.run(
-            partial(_change, prompt_id=prompt_id, name=name, content=content, at=self._clock.now())
+            partial(_change, prompt_id=prompt_id, name=name, content=content, now=self._clock.now())
         )
 
     async def remove(self, prompt_id: str) -> None:
@@ -58,10 +59,10 @@ def _add(connection: SqlConnection, prompt: SystemPrompt) -> None:
     )
 
 
-def _change(connection: SqlConnection, prompt_id: str, name: str, content: str, at: str) -> SystemPrompt:
+def _change(connection: SqlConnection, prompt_id: str, name: str, content: str, now: str) -> SystemPrompt:
     connection.execute(
         "UPDATE system_prompts SET name = ?, content = ?, version = version + 1, updated_at = ? WHERE id = ?",
-        (name, content, at, prompt_id),
+        (name, content, now, prompt_id),
     )
     changed = _find(connection, prompt_id)
     if changed is None:

@@ -1,20 +1,25 @@
 """The turns table."""
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 
 from anycowork.domain.chats import ChatConfig, EndReason, Turn, TurnState
+from anycowork.domain.message_queue import QueuedMessage
+from anycowork.domain.messages import Json
+from anycowork.store.sql.columns import from_json_text
 from anycowork.store.sql.connection import SqlConnection
-from anycowork.store.sql.row_mapper import JSON_OBJECT, ColumnType, RowMapper, enum_of, nullable
+from anycowork.store.sql.row_mapper import JSON_OBJECT, ColumnType, RowMapper, enum_of, json_of, nullable
 
 _ROWS = RowMapper(
     Turn,
     "id, chat_id, role, principal, message_id, plan_id, state, steps, faults, seconds, steps_before, seconds_before,"
-    " reason, error, created_at, job_id, task_id, workspace",
+    " reason, error, created_at, job_id, task_id, workspace, data_folder, evidence, origins",
     types={
         "role": ColumnType(str, None),
         "state": enum_of(TurnState),
         "reason": nullable(enum_of(EndReason)),
         "error": nullable(JSON_OBJECT),
+        "evidence": nullable(JSON_OBJECT),
+        "origins": json_of(tuple[str, ...]),
     },
 )
 _PUT = (
@@ -22,22 +27,27 @@ _PUT = (
     " ON CONFLICT (id) DO UPDATE SET role = excluded.role, principal = excluded.principal, message_id = excluded.message_id,"
     " plan_id = excluded.plan_id, state = excluded.state, steps = excluded.steps, faults = excluded.faults,"
     " seconds = excluded.seconds, steps_before = excluded.steps_before, seconds_before = excluded.seconds_before,"
-    " reason = excluded.reason, error = excluded.error"
+    " reason = excluded.reason, error = excluded.error, data_folder = excluded.data_folder,"
+    " evidence = excluded.evidence, origins = excluded.origins"
 )
 # With `ORDER BY +seq` SQLite uses the index by state: the chat's ended turns, of which there may be thousands, are not read.
 _OPEN = "state IN ('running', 'parked', 'due')"
 
 
 class RunningTurnCache:
-    """Caches running turns as they were last written, and the configurations of their chats. Belongs to the journal's event loop.
+    """Caches running turns as they were last written, the configurations of their chats, and which chats have no queued message. Belongs
+    to the journal's event loop.
 
     A turn's counters change with every step but reach the disk only when it pauses or ends: after a crash a running turn is over. A chat's
-    configuration is needed before every call; it is read once and dropped whenever the chat's row changes.
+    configuration is needed before every call; it is read once and dropped whenever the chat's row changes. The queue is looked at before
+    every step, and is nearly always empty.
     """
 
     def __init__(self) -> None:
         self._turns: dict[str, Turn] = {}
         self._configs: dict[str, ChatConfig] = {}
+        self._without_queue: set[str] = set()
+        self._queue_changes = 0
 
     def update(self, turn: Turn) -> None:
         if turn.state is TurnState.RUNNING:
@@ -57,7 +67,22 @@ class RunningTurnCache:
     def forget_config(self, chat_id: str) -> None:
         self._configs.pop(chat_id, None)
 
+    async def queue_of(self, chat_id: str, read: Callable[[], Awaitable[list[QueuedMessage]]]) -> list[QueuedMessage]:
+        """Return the chat's queued messages; they are read unless the queue is known to be empty."""
+        if chat_id in self._without_queue:
+            return []
+        changes = self._queue_changes
+        queued = await read()
+        if not queued and changes == self._queue_changes:  # otherwise a message was queued meanwhile, perhaps here
+            self._without_queue.add(chat_id)
+        return queued
+
+    def forget_queue(self, chat_id: str) -> None:
+        self._queue_changes += 1
+        self._without_queue.discard(chat_id)
+
     def forget(self, chat_id: str) -> None:
+        self.forget_queue(chat_id)
         self._turns = {id_: turn for id_, turn in self._turns.items() if turn.chat_id != chat_id}
         self.forget_config(chat_id)
 
@@ -71,7 +96,7 @@ def goes_on(before: Turn, turn: Turn) -> bool:
 
 
 def put(connection: SqlConnection, turn: Turn, *, seq: int) -> None:
-    connection.execute(_PUT, _ROWS.row(turn, seq))
+    connection.write_later(_PUT, [_ROWS.row(turn, seq)])
 
 
 def find(connection: SqlConnection, turn_id: str) -> Turn | None:
@@ -88,9 +113,17 @@ def in_states(connection: SqlConnection, states: Sequence[TurnState]) -> list[Tu
 
 
 def of_job(connection: SqlConnection, job_id: str, task_id: str | None) -> list[Turn]:
-    only, given = ("IS NULL", (job_id,)) if task_id is None else ("= ?", (job_id, task_id))
+    only, values = ("IS NULL", (job_id,)) if task_id is None else ("= ?", (job_id, task_id))
     rows = connection.execute(
-        f"SELECT {_ROWS.columns} FROM turns WHERE job_id = ? AND task_id {only} ORDER BY seq", given
+        f"SELECT {_ROWS.columns} FROM turns WHERE job_id = ? AND task_id {only} ORDER BY seq", values
+    )
+    return [_ROWS.value(row) for row in rows]
+
+
+def of_plan(connection: SqlConnection, chat_id: str, plan_id: str) -> list[Turn]:
+    rows = connection.execute(
+        f"SELECT {_ROWS.columns} FROM turns WHERE chat_id = ? AND plan_id = ? AND job_id IS NULL ORDER BY seq",
+        (chat_id, plan_id),
     )
     return [_ROWS.value(row) for row in rows]
 
@@ -114,12 +147,12 @@ def all_current(connection: SqlConnection, chat_id: str) -> list[Turn]:
 
 def task_states(connection: SqlConnection, chat_id: str | None = None) -> list[tuple[str, str, bool, bool]]:
     """Returns each turn on a task that has not ended: its chat, its id, whether it waits for a person, and whether for an answer."""
-    only, given = ("", ()) if chat_id is None else (" AND chat_id = ?", (chat_id,))
+    only, values = ("", ()) if chat_id is None else (" AND chat_id = ?", (chat_id,))
     rows = connection.execute(
         "SELECT chat_id, id, state = 'parked',"
         " EXISTS (SELECT 1 FROM questions WHERE chat_id = turns.chat_id AND turn_id = turns.id AND questions.state = 'open')"
         f" FROM turns WHERE {_OPEN} AND task_id IS NOT NULL{only}",
-        given,
+        values,
     )
     return [(chat_id, id_, bool(parked), bool(asks)) for chat_id, id_, parked, asks in rows]
 
@@ -142,3 +175,11 @@ def newest_of(connection: SqlConnection, chat_ids: Sequence[str]) -> dict[str, T
         chat_ids,
     )
     return {turn.chat_id: turn for turn in map(_ROWS.value, rows)}
+
+
+def evidence_of(connection: SqlConnection, chat_id: str) -> list[tuple[str, Json]]:
+    """Each turn of the chat that has evidence, oldest first."""
+    rows = connection.execute(
+        "SELECT id, evidence FROM turns WHERE chat_id = ? AND evidence IS NOT NULL ORDER BY seq", (chat_id,)
+    )
+    return [(turn_id, from_json_text(evidence)) for turn_id, evidence in rows]

@@ -8,6 +8,7 @@ from anycowork.domain.errors import NotFound
 from anycowork.domain.journal import Reserve, Spend
 from anycowork.domain.usage import ChatUsage, GroupedUsage, ModelUsage, TurnUsage, UsageGroup
 from anycowork.store.sql.connection import SqlConnection
+from anycowork.store.sql.row_mapper import require_number
 
 _COUNTED = ("requests", "reserved", "prompt", "completion", "cached", "reasoning", "estimated")
 _SUMS = ", ".join(f"SUM({name})" for name in _COUNTED)
@@ -36,15 +37,15 @@ def put(connection: SqlConnection, puts: Sequence[Put]) -> None:
     begun: dict[_Key, _Sum] = {}
     going_on: dict[_Key, _Sum] = {}
     for chat_id, write in puts:
-        of = write.of if isinstance(write, Spend) else write
-        key = (chat_id, of.turn_id, of.model, of.purpose)
+        reservation = write.of if isinstance(write, Spend) else write
+        key = (chat_id, reservation.turn_id, reservation.model, reservation.purpose)
         summed = going_on.get(key) or begun.get(key)
         if summed is None:
             summed = _Sum()
-            (going_on if of is not write else begun)[key] = summed
+            (going_on if reservation is not write else begun)[key] = summed
         summed.add(write)
     if begun:
-        connection.executemany(_BEGIN, [(*summed.row(), *key, summed.first) for key, summed in begun.items()])
+        connection.write_later(_BEGIN, [(*summed.row(), *key, summed.first) for key, summed in begun.items()])
     rows = [(*summed.row(), *key) for key, summed in going_on.items()]
     if rows and connection.executemany(_GO_ON, rows).rowcount != len(rows):
         raise NotFound("reservation", " or ".join(summed.first for summed in going_on.values()))
@@ -95,7 +96,9 @@ def of_chat(connection: SqlConnection, chat_id: str) -> ChatUsage:
     newest = connection.execute(
         "SELECT filled FROM usage WHERE chat_id = ? AND newest <> '' ORDER BY newest DESC LIMIT 1", (chat_id,)
     ).fetchone()
-    return ChatUsage(_models(connection, "chat_id = ?", chat_id), window=newest[0] if newest else 0)
+    return ChatUsage(
+        _models(connection, "chat_id = ?", chat_id), window=require_number(newest[0], "filled") if newest else 0
+    )
 
 
 def of_turn(connection: SqlConnection, chat_id: str, turn_id: str) -> tuple[ModelUsage, ...]:
@@ -105,17 +108,17 @@ def of_turn(connection: SqlConnection, chat_id: str, turn_id: str) -> tuple[Mode
 def of_job(connection: SqlConnection, job_id: str, task_ids: Collection[str] | None) -> list[TurnUsage]:
     """Returns what the turns on each task have used together, of all tasks or of these; of turns without a task under None."""
     only = "" if task_ids is None else f" AND turns.task_id IN ({', '.join('?' * len(task_ids)) or 'NULL'})"
-    given = (job_id, *(task_ids or ()))
+    values = (job_id, *(task_ids or ()))
     models: dict[str | None, list[ModelUsage]] = {}
     rows = connection.execute(
         f"SELECT turns.task_id, model, {_SUMS} FROM turns JOIN usage ON usage.chat_id = turns.chat_id AND usage.turn_id = turns.id"
         f" WHERE turns.job_id = ?{only} GROUP BY turns.task_id, model ORDER BY MIN(first)",
-        given,
+        values,
     )
     for task_id, *counted in rows:
         models.setdefault(task_id, []).append(_model(counted))
     seconds = connection.execute(
-        f"SELECT task_id, SUM(seconds) FROM turns WHERE job_id = ?{only} GROUP BY task_id", given
+        f"SELECT task_id, SUM(seconds) FROM turns WHERE job_id = ?{only} GROUP BY task_id", values
     )
     return [TurnUsage(task_id, float(total), tuple(models.get(task_id, ()))) for task_id, total in seconds]
 
@@ -150,10 +153,10 @@ def of_whole_job(connection: SqlConnection, job_id: str) -> TurnUsage:
     return TurnUsage(None, float(seconds or 0.0), tuple(_model(row) for row in rows))
 
 
-def _models(connection: SqlConnection, where: str, *of: str) -> tuple[ModelUsage, ...]:
+def _models(connection: SqlConnection, where: str, *values: str) -> tuple[ModelUsage, ...]:
     """Returns usage per model, in the order in which the models were first asked."""
     rows = connection.execute(
-        f"SELECT model, {_SUMS} FROM usage WHERE {where} GROUP BY model ORDER BY MIN(first)", of
+        f"SELECT model, {_SUMS} FROM usage WHERE {where} GROUP BY model ORDER BY MIN(first)", values
     ).fetchall()
     return tuple(_model(row) for row in rows)
 

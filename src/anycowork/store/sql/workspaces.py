@@ -1,18 +1,46 @@
 """The workspaces and leases tables: roots that a person registered, what is trusted in them, and who may write."""
 
+import os
 from collections.abc import Sequence
+from hashlib import sha256
 
 from anycowork.domain.errors import Conflict, LeaseHeld, NotFound
 from anycowork.domain.journal import RequireLease
+from anycowork.domain.messages import Json
 from anycowork.domain.ports import Clock
-from anycowork.domain.store_ports import WorkspaceRoot
 from anycowork.domain.times import later
+from anycowork.domain.values import value
 from anycowork.store.sql.columns import from_json_text, to_json_text
 from anycowork.store.sql.connection import SqlConnection, SqlReader
 from anycowork.store.sql.writer import Writer
 
+_REMOVE = "DELETE FROM workspaces WHERE root = ?"
 
-class SqlWorkspaceRoots:
+
+@value
+class WorkspaceRoot:
+    """A folder that a person registered. `trust` maps a path inside to the content hash that a person trusted.
+    `trusts_contents`: a person vouches for what lies in it."""
+
+    root: str
+    registered_by: str
+    created_at: str
+    trust: Json
+    trusts_contents: bool = False
+
+    @property
+    def id(self) -> str:
+        """The same for the same folder, also if it is registered again."""
+        return workspace_id_of(self.root)
+
+
+def workspace_id_of(root: str) -> str:
+    return sha256(os.fsencode(root)).hexdigest()[:32]
+
+
+class RegisteredRoots:
+    """The folders that people registered, and what they trust in them."""
+
     def __init__(self, reader: SqlReader, writer: Writer, clock: Clock) -> None:
         self._reader = reader
         self._writer = writer
@@ -33,14 +61,29 @@ class SqlWorkspaceRoots:
     async def all(self) -> list[WorkspaceRoot]:
         return await self._reader.read(_all)
 
+    async def remove(self, root: str) -> None:
+        """Takes the folder off the list, and what was trusted in it. Chats in it stay."""
+        await self._writer.run(lambda connection: connection.execute(_REMOVE, (root,)).rowcount)
+
+    async def set_trusts_contents(self, root: str, trusts: bool) -> None:
+        """Raises: NotFound if the root is not registered."""
+        update = "UPDATE workspaces SET trusts_contents = ? WHERE root = ?"
+        if await self._writer.run(lambda connection: connection.execute(update, (int(trusts), root)).rowcount) != 1:
+            raise NotFound("workspace", root)
+
     async def set_trust(self, root: str, path: str, content_hash: str | None) -> None:
         """Stores the trusted hash; None revokes the trust. Raises: NotFound if the root is not registered."""
         await self._writer.run(lambda connection: _set_trust(connection, root, path, content_hash))
 
 
 def _all(connection: SqlConnection) -> list[WorkspaceRoot]:
-    rows = connection.execute("SELECT root, registered_by, created_at, trust FROM workspaces ORDER BY root")
-    return [WorkspaceRoot(root, by, at, from_json_text(trust)) for root, by, at, trust in rows]
+    rows = connection.execute(
+        "SELECT root, registered_by, created_at, trust, trusts_contents FROM workspaces ORDER BY root"
+    )
+    return [
+        WorkspaceRoot(root, by, created_at, from_json_text(trust), bool(trusts_contents))
+        for root, by, created_at, trust, trusts_contents in rows
+    ]
 
 
 def _set_trust(connection: SqlConnection, root: str, path: str, content_hash: str | None) -> None:
@@ -48,12 +91,12 @@ def _set_trust(connection: SqlConnection, root: str, path: str, content_hash: st
     if row is None:
         raise NotFound("workspace", root)
     trust = {**from_json_text(row[0]), path: content_hash}
-    kept = {name: hash_ for name, hash_ in trust.items() if hash_ is not None}
-    connection.execute("UPDATE workspaces SET trust = ? WHERE root = ?", (to_json_text(kept), root))
+    trusted = {name: hash_ for name, hash_ in trust.items() if hash_ is not None}
+    connection.execute("UPDATE workspaces SET trust = ? WHERE root = ?", (to_json_text(trusted), root))
 
 
-class SqlLeases:
-    """Implements the `Leases` port."""
+class Leases:
+    """Decides which server writes in a workspace. A change that names an older epoch than the newest is refused (`RequireLease`)."""
 
     def __init__(self, reader: SqlReader, writer: Writer, clock: Clock) -> None:
         self._reader = reader
@@ -61,9 +104,13 @@ class SqlLeases:
         self._clock = clock
 
     async def take(self, workspace: str, *, owner: str, seconds: float) -> int:
+        """Make the owner the writer for this long, and return the new epoch. An owner may take its lease again at any time.
+
+        Raises: LeaseHeld while the lease of another owner has not expired.
+        """
         now = self._clock.now()
         return await self._writer.run(
-            lambda connection: _take(connection, workspace, owner, now=now, until=later(now, seconds))
+            lambda connection: _take(connection, workspace, owner, now=now, until=later(now, seconds)), exclusive=False
         )
 
     async def owners(self) -> list[str]:
@@ -106,7 +153,9 @@ def _take(connection: SqlConnection, workspace: str, owner: str, *, now: str, un
 
 
 def require_lease(connection: SqlConnection, write: RequireLease) -> None:
-    row = connection.execute("SELECT epoch FROM leases WHERE workspace = ?", (write.workspace,)).fetchone()
+    row = connection.execute(
+        f"SELECT epoch FROM leases WHERE workspace = ?{connection.dialect.share}", (write.workspace,)
+    ).fetchone()
     if row is None or row[0] != write.epoch:
         now = "none" if row is None else row[0]
         raise Conflict(

@@ -45,11 +45,12 @@ Outcomes = list[WriteDone[object] | WriteFailed]
 
 @value
 class _WriteJob:
-    """A queued work. `whole` does it together with neighbouring works of the same kind; without it, `work` is called alone."""
+    """A queued work. `run_batch` does it together with neighbouring works of the same kind; without it, `work` is called alone."""
 
-    whole: Whole[object, object] | None
+    run_batch: Whole[object, object] | None
     work: object
     settle: Settle[object]
+    exclusive: bool = False
 
 
 @dataclass(slots=True)
@@ -90,16 +91,18 @@ class Writer:
         *,
         undone: Callable[[], None] = lambda: None,
         committed: Callable[[], None] = lambda: None,
+        settled: Callable[[], None] = lambda: None,
     ) -> None:
         """Calls `undone` on the writer's thread after every rollback: cached state may then be wrong.
 
-        Calls `committed` there when a group is durable, before the works are settled. It must not raise.
+        Calls `committed` there when a group is durable, before the works are settled, and `settled` afterwards. They must not raise.
         """
         self.tally = CommitCounts()
         self._connection = connection
         self._dialect = connection.dialect
         self._undone = undone
         self._committed = committed
+        self._settled = settled
         self.measured: Callable[[int, float], None] = lambda works, seconds: None
         """Called on the writer's thread with the size of a group and the time that it took. It must not raise."""
         self._round: list[_WriteJob] = []
@@ -109,22 +112,23 @@ class Writer:
         self._thread = threading.Thread(target=self._serve, name="store-writer", daemon=True)
         self._thread.start()
 
-    def submit(self, work: Work[T], settle: Settle[T]) -> None:
+    def submit(self, work: Work[T], settle: Settle[T], *, exclusive: bool = True) -> None:
         """Runs `work` on the writer's thread in a transaction; calls `settle` on this event loop when it is durable or failed.
 
-        The work may run again after a rollback, so it must act through its connection only.
+        The work may run again after a rollback, so it must act through its connection only. Unless it is `exclusive`, other servers
+        may write while it runs: its statements must be right by themselves.
         """
-        self._enqueue(_WriteJob(None, work, settle))  # type: ignore[arg-type]  # T is the same in both
+        self._enqueue(_WriteJob(None, work, settle, exclusive))  # type: ignore[arg-type]  # T is the same in both
 
-    def submit_part(self, whole: Whole[P, T], part: P, settle: Settle[T]) -> None:
-        """Does the same for a work that is cheaper in a batch: `whole` gets all neighbouring parts at once."""
-        self._enqueue(_WriteJob(whole, part, settle))  # type: ignore[arg-type]  # P and T are the same in all three
+    def submit_part(self, run_batch: Whole[P, T], part: P, settle: Settle[T]) -> None:
+        """Does the same for a work that is cheaper in a batch: `run_batch` gets all neighbouring parts at once."""
+        self._enqueue(_WriteJob(run_batch, part, settle))  # type: ignore[arg-type]  # P and T are the same in all three
 
-    async def run(self, work: Work[T]) -> T:
+    async def run(self, work: Work[T], *, exclusive: bool = True) -> T:
         """Runs a work and returns its result. Raises: what `work` raised; StorageFault if it could not be made durable."""
-        known: UncancellableFuture[T] = UncancellableFuture()
-        self.submit(work, known.settle)
-        return await known
+        future: UncancellableFuture[T] = UncancellableFuture()
+        self.submit(work, future.settle, exclusive=exclusive)
+        return await future
 
     def close(self) -> None:
         """Finishes the queued works, then ends the thread."""
@@ -163,6 +167,7 @@ class Writer:
             return False
         group, ending = self._gather(first)
         self._hand_back(group, self._commit(group))
+        self._settled()
         return not ending
 
     def _gather(self, group: list[_WriteJob]) -> tuple[list[_WriteJob], bool]:
@@ -175,13 +180,13 @@ class Writer:
 
     def _commit(self, group: list[_WriteJob]) -> Outcomes:
         begun = time.perf_counter()
-        for left in reversed(range(ATTEMPTS)):
+        for attempts_left in reversed(range(ATTEMPTS)):
             try:
                 outcomes = self._all_at_once(group) or self._one_by_one(group)
             except self._dialect.errors as error:
                 self.tally.faults += 1
                 self._roll_back()
-                if left and self._connection.restore(error):
+                if attempts_left and self._connection.restore(error):
                     continue
                 return [WriteFailed(self._dialect.storage_fault(error)) for _ in group]
             break
@@ -193,9 +198,10 @@ class Writer:
 
     def _all_at_once(self, group: list[_WriteJob]) -> Outcomes | None:
         """Runs all works without savepoints, which would be a quarter of the cost: works rarely raise. Returns None if one raised."""
-        self._connection.begin()
+        self._connection.begin(exclusive=_is_exclusive(group))
         try:
             outcomes: Outcomes = [WriteDone(value) for value in self._results(group)]
+            self._connection.flush()
         except BaseException as error:  # the one-by-one run finds out whose error it is
             if isinstance(error, self._dialect.errors) and not isinstance(error, self._dialect.errors_of_work):
                 raise
@@ -206,15 +212,15 @@ class Writer:
         return outcomes
 
     def _results(self, jobs: Sequence[_WriteJob]) -> Iterator[object]:
-        for whole, alike in groupby(jobs, key=_whole):
-            if whole is not None:
-                yield from whole(self._connection, [job.work for job in alike])
+        for run_batch, alike in groupby(jobs, key=_batch_runner):
+            if run_batch is not None:
+                yield from run_batch(self._connection, [job.work for job in alike])
                 continue
             for job in alike:
-                yield job.work(self._connection)  # type: ignore[operator]  # without a whole it is a Work
+                yield job.work(self._connection)  # type: ignore[operator]  # without `run_batch` it is a Work
 
     def _one_by_one(self, group: list[_WriteJob]) -> Outcomes:
-        self._connection.begin()
+        self._connection.begin(exclusive=_is_exclusive(group))
         outcomes = [self._attempt(job) for job in group]
         self._connection.commit()
         return outcomes
@@ -224,6 +230,7 @@ class Writer:
         self._connection.execute("SAVEPOINT work")
         try:
             outcome: WriteDone[object] | WriteFailed = WriteDone(next(self._results([job])))
+            self._connection.flush()
         except self._dialect.integrity_errors as error:
             outcome = WriteFailed(Conflict(f"This exists already, or contradicts existing data ({error})."))
         except self._dialect.errors_of_work as error:
@@ -251,8 +258,12 @@ class Writer:
             self._loop.call_soon_threadsafe(_settle, self._loop, zip(group, outcomes, strict=True))
 
 
-def _whole(job: _WriteJob) -> Whole[object, object] | None:
-    return job.whole
+def _is_exclusive(group: Sequence[_WriteJob]) -> bool:
+    return any(job.exclusive for job in group)
+
+
+def _batch_runner(job: _WriteJob) -> Whole[object, object] | None:
+    return job.run_batch
 
 
 def _settle(

@@ -1,18 +1,21 @@
 """Opens SQLite connections with the promised durability. Knows no tables."""
 
 import asyncio
+import logging
 import sqlite3
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
-from typing import ClassVar, Concatenate, ParamSpec, TypeVar
+from typing import Any, ClassVar, Concatenate, ParamSpec, TypeVar
 
 from anycowork.domain.errors import DatabaseDamaged, StorageFault
 from anycowork.domain.text_search import SearchTerm
-from anycowork.store.sql.connection import Dialect, SqlConnection
+from anycowork.store.sql.connection import UNREADABLE, Dialect, SqlConnection, damaged_row
 
 P = ParamSpec("P")
 T = TypeVar("T")
+log = logging.getLogger(__name__)
 BUSY_SECONDS = 5.0
 LARGEST_LOG = 32 << 20  # bytes; a large change may make the log longer, afterwards it is cut to this
 CHECKPOINT_PAGES = 4000  # of 4 KB: checkpoints run a quarter as often as by default, with up to 16 MB in the log
@@ -82,9 +85,21 @@ class SqliteDialect:
         statement = "INSERT INTO message_search (message_search, rowid, content) VALUES ('delete', ?, ?)"
         connection.executemany(statement, texts)
 
+    share = ""
+
+    def take_positions(self, connection: SqlConnection, count: int) -> Sequence[int]:
+        last_positions = connection.execute(
+            "SELECT MAX(position), (SELECT last_position FROM house) FROM records"
+        ).fetchone()
+        first = 1 + max(last_positions[0] or 0, last_positions[1] or 0)
+        return range(first, first + count)
+
+    def settled_position(self, connection: SqlConnection) -> int | None:
+        return None
+
     def has_table(self, connection: SqlConnection, name: str) -> bool:
-        found = connection.execute("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ?", (name,))
-        return found.fetchone() is not None
+        row = connection.execute("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ?", (name,))
+        return row.fetchone() is not None
 
     def storage_fault(self, error: BaseException) -> StorageFault:
         if isinstance(error, sqlite3.Error) and is_damaged(error):
@@ -101,11 +116,37 @@ class SqliteDialect:
         return fault
 
 
+@contextmanager
+def _damage_named() -> Iterator[None]:
+    """Raises: DatabaseDamaged in place of SQLite's own error, if the file's content is at fault, and of what a row breaks."""
+    try:
+        yield
+    except UNREADABLE as error:
+        log.debug("a stored row cannot be read", exc_info=True)
+        raise damaged_row(error) from error
+    except sqlite3.Error as error:
+        if isinstance(error, sqlite3.OperationalError) and not hasattr(error, "sqlite_errorcode"):
+            raise damaged_row(
+                error
+            ) from error  # of Python's module itself: a text that is no UTF-8, which its message would quote
+        if not is_damaged(error):
+            raise
+        raise DatabaseDamaged(
+            f"The database is damaged ({error}). Stop the server and replace the database with a backup."
+        ) from error
+
+
 class SqliteConnection(sqlite3.Connection):
     dialect: ClassVar[Dialect] = SqliteDialect()
 
-    def begin(self) -> None:
+    def begin(self, *, exclusive: bool = True) -> None:
         self.execute("BEGIN IMMEDIATE")
+
+    def write_later(self, sql: str, parameters: Iterable[Sequence[Any]], /) -> None:
+        self.executemany(sql, parameters)
+
+    def flush(self) -> None:
+        """Nothing waits: a statement costs no round trip."""
 
     def restore(self, error: BaseException) -> bool:
         return False  # a file does not come back
@@ -122,16 +163,22 @@ class SqliteReader:
         self._of_thread: SqliteConnection | None = None
 
     async def read(self, work: Callable[Concatenate[SqlConnection, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
-        return work(self._connection, *args, **kwargs)
+        """Raises: DatabaseDamaged."""
+        with _damage_named():
+            return work(self._connection, *args, **kwargs)
 
     async def read_large(
         self, work: Callable[Concatenate[SqlConnection, P], T], *args: P.args, **kwargs: P.kwargs
     ) -> T:
+        """Raises: DatabaseDamaged."""
         loop = asyncio.get_running_loop()
-        return await loop.run_in_executor(self._thread, lambda: work(self._connection_of_thread(), *args, **kwargs))
+        with _damage_named():
+            return await loop.run_in_executor(self._thread, lambda: work(self._connection_of_thread(), *args, **kwargs))
 
     def read_now(self, work: Callable[Concatenate[SqlConnection, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
-        return work(self._connection, *args, **kwargs)
+        """Raises: DatabaseDamaged."""
+        with _damage_named():
+            return work(self._connection, *args, **kwargs)
 
     def close(self) -> None:
         self._thread.shutdown()

@@ -1,8 +1,10 @@
 """Opens a SQLite database in the data folder."""
 
+import logging
+import shutil
 import sqlite3
-from collections.abc import Callable
-from contextlib import ExitStack, closing
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, closing, contextmanager
 from functools import partial
 from pathlib import Path
 
@@ -11,9 +13,9 @@ from anycowork.domain.events import Record
 from anycowork.domain.ports import Clock
 from anycowork.store.sql.audit_heads import AuditHeads, heads_path
 from anycowork.store.sql.database import Database, assemble, mark_open
-from anycowork.store.sqlite.compaction import compact
 from anycowork.store.sqlite.connection import (
     BUSY_SECONDS,
+    SqliteConnection,
     SqliteReader,
     connect_to_read,
     connect_to_write,
@@ -42,8 +44,8 @@ def open_store(
             compact(connection, path)
             reader = SqliteReader(undo.enter_context(closing(connect())), connect)
             undo.pop_all()  # opened: from now on the Database closes them
-    except sqlite3.Error as error:
-        if is_damaged(error):
+    except (sqlite3.Error, UnicodeDecodeError) as error:
+        if not isinstance(error, sqlite3.Error) or is_damaged(error):
             raise DatabaseDamaged(
                 f"The database '{path}' is damaged or not a database ({error}). Replace it with a backup, or move it away to start with an empty one."
             ) from error
@@ -52,3 +54,53 @@ def open_store(
         ) from error
     heads = AuditHeads(heads_path(path), connection, clock)
     return assemble(connection, reader, clock, publish, chats_changed, heads, ended_cleanly=ended_cleanly)
+
+
+WORTH_IT = 16 << 20  # bytes
+_COPIES = 2  # the remaining data is written twice: beside the database, and into its log
+_SPARE = 64 << 20
+
+log = logging.getLogger(__name__)
+
+
+def compact(connection: sqlite3.Connection, path: Path, *, worth_it: int = WORTH_IT) -> bool:
+    """Compacts the database once the free space exceeds the data that is left, so that it never costs more than it frees.
+
+    Blocking; call it outside a transaction. Returns whether it compacted; if the disk refuses, the database stays unchanged.
+    """
+    page, pages, free = (
+        connection.execute(f"PRAGMA {name}").fetchone()[0] for name in ("page_size", "page_count", "freelist_count")
+    )
+    used_bytes = (pages - free) * page
+    if free * page < worth_it or free * 2 <= pages:
+        return False
+    if shutil.disk_usage(path.parent).free < _COPIES * used_bytes + _SPARE:
+        return False
+    try:
+        connection.execute("VACUUM")
+        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    except sqlite3.Error as error:
+        log.warning("the space of deleted chats could not be freed: %s", error)
+        return False
+    return True
+
+
+@contextmanager
+def open_readonly(path: Path) -> Iterator[SqliteConnection]:
+    """Opens the database read-only, also while a server uses it. Raises: StorageFault."""
+    if not path.is_file():
+        raise StorageFault(f"There is no database '{path}'. Name the data folder with --data-dir.")
+    try:
+        with closing(connect_to_read(path)) as connection:
+            connection.execute("BEGIN")
+            yield connection
+    except sqlite3.Error as error:
+        raise StorageFault(f"The database '{path}' cannot be read ({error}).") from error
+
+
+def expects_heads_file(connection: SqliteConnection) -> bool:
+    """Tells whether a file of heads must exist."""
+    try:
+        return bool(connection.execute("SELECT COALESCE(MAX(audit_heads), 0) FROM house").fetchone()[0])
+    except sqlite3.OperationalError:
+        return False  # a database of an earlier release that this one has not opened yet

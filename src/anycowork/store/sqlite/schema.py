@@ -3,6 +3,7 @@
 import glob
 import sqlite3
 from collections.abc import Iterator
+from operator import attrgetter
 from pathlib import Path
 from urllib.parse import quote
 
@@ -46,12 +47,14 @@ def _apply(path: Path, names: set[str], migrations: Path) -> None:
 
     with yoyo.get_backend(f"sqlite:///{quote(str(path.absolute()))}") as backend:
         backend.ensure_internal_schema_updated()
-        missing = [one for one in yoyo.read_migrations(glob.escape(str(migrations))) if one.id in names]
+        missing = [
+            migration for migration in yoyo.read_migrations(glob.escape(str(migrations))) if migration.id in names
+        ]
         # Not the library's `apply_migrations`: it records a migration in a separate transaction, so a process killed in between would
         # always fail with "table already exists"; and it logs the user and host name, which a container may not have.
         # Nor its reading of scripts: it parses the SQL, which took most of the time that a new database takes.
         with backend.transaction():
-            for migration in sorted(missing, key=lambda one: one.id):
+            for migration in sorted(missing, key=attrgetter("id")):
                 for statement in statements_of(Path(migration.path).read_text("utf-8")):
                     backend.cursor().execute(statement)
                 backend.mark_one(migration, log=False)

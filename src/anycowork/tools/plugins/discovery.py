@@ -33,7 +33,7 @@ def find_plugins(folder: Path, group: str = GROUP) -> list[Plugin]:
 
     It searches nowhere else, and never the folder where the server was started: that may be a workspace.
     """
-    found: dict[str, Plugin] = {}
+    plugins: dict[str, Plugin] = {}
     for distribution in distributions(path=[str(folder), *libraries()]):
         try:
             plugin = _read(distribution, group)
@@ -41,14 +41,14 @@ def find_plugins(folder: Path, group: str = GROUP) -> list[Plugin]:
             log.warning("a distribution's metadata cannot be read, so it is skipped: %s", error)
             continue
         if plugin is not None:
-            found.setdefault(plugin.name, plugin)
-    return sorted(found.values(), key=lambda plugin: plugin.name)
+            plugins.setdefault(plugin.name, plugin)
+    return sorted(plugins.values(), key=lambda plugin: plugin.name)
 
 
 def libraries() -> tuple[str, ...]:
     """Returns where the server's own libraries are, which plugins may use as well."""
-    places = [*site.getsitepackages(), site.getusersitepackages()]
-    return tuple(place for place in dict.fromkeys(places) if place in sys.path and Path(place).is_dir())
+    folders = [*site.getsitepackages(), site.getusersitepackages()]
+    return tuple(folder for folder in dict.fromkeys(folders) if folder in sys.path and Path(folder).is_dir())
 
 
 def plain_name(name: str) -> str:
@@ -57,10 +57,10 @@ def plain_name(name: str) -> str:
 
 
 def _read(distribution: Distribution, group: str) -> Plugin | None:
-    found = {entry.value: entry.name for entry in distribution.entry_points if entry.group == group}
-    if not found:
+    names_by_value = {entry.value: entry.name for entry in distribution.entry_points if entry.group == group}
+    if not names_by_value:
         return None
-    entries = dict(zip(_plain_entries(found), found.values(), strict=True))
+    entries = dict(zip(_plain_entries(names_by_value), names_by_value.values(), strict=True))
     return Plugin(
         name=plain_name(distribution.metadata["Name"]),
         version=distribution.version,

@@ -1,7 +1,7 @@
 """Manages this server's plugins: which are installed, which are enabled, their tools, and their problems."""
 
 import asyncio
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -40,11 +40,14 @@ class _PluginState:
 
 
 class PluginManager:
-    """Adds the tools of enabled plugins to the toolbox. `runtime` None: this machine cannot run them."""
+    """Adds the tools of enabled plugins to the toolbox. `runtime` None: this machine cannot run them. `timeout` returns the seconds that a call may
+    take."""
 
     source_name = "plugins"
 
-    def __init__(self, folder: Path, toolbox: ToolRegistry, runtime: PluginRuntime | None, *, timeout: float) -> None:
+    def __init__(
+        self, folder: Path, toolbox: ToolRegistry, runtime: PluginRuntime | None, *, timeout: Callable[[], float]
+    ) -> None:
         self._folder = folder
         self._toolbox = toolbox
         self._runtime = runtime
@@ -56,21 +59,25 @@ class PluginManager:
     async def enable(self, names: Iterable[str]) -> None:
         """Enables exactly these and disables the others. One that fails is reported and left out; the server continues without it."""
         async with self._switching:
-            wanted = dict.fromkeys(map(plain_name, names))
-            installed = {plugin.name: plugin for plugin in await self._found()} if wanted else {}
-            looked = {name: _PluginState(problems=["it is not installed"]) for name in wanted if name not in installed}
+            enabled_names = dict.fromkeys(map(plain_name, names))
+            installed = {plugin.name: plugin for plugin in await self._found()} if enabled_names else {}
+            looked = {
+                name: _PluginState(problems=["it is not installed"]) for name in enabled_names if name not in installed
+            }
             async with asyncio.TaskGroup() as tasks:
-                asked = {
-                    name: tasks.create_task(self._inspect(installed[name])) for name in wanted if name in installed
+                inspections = {
+                    name: tasks.create_task(self._inspect(installed[name]))
+                    for name in enabled_names
+                    if name in installed
                 }
-            looked |= {name: task.result() for name, task in asked.items()}
-            every = [tool for one in looked.values() for tool in one.tools]
-            kept, refused = without_clashes(every, {*self._toolbox.taken_names(self.source_name), NETWORK})
-            for name, one in looked.items():
-                one.tools = [tool for tool in kept if tool.plugin == name]
-                one.problems += refused.get(name, [])
+            looked |= {name: task.result() for name, task in inspections.items()}
+            every = [tool for state in looked.values() for tool in state.tools]
+            offered, refused = without_clashes(every, {*self._toolbox.taken_names(self.source_name), NETWORK})
+            for name, state in looked.items():
+                state.tools = [tool for tool in offered if tool.plugin == name]
+                state.problems += refused.get(name, [])
             self._looked = looked
-            self._tools = tuple(self._tool(installed[tool.plugin], tool) for tool in kept)
+            self._tools = tuple(self._tool(installed[tool.plugin], tool) for tool in offered)
             self._toolbox.refresh(self)
 
     def tools(self) -> Sequence[PluginTool]:
@@ -122,13 +129,13 @@ async def _describe(plugin: Plugin, runtime: PluginRuntime) -> PluginDescription
     bounds = ChildLimits(seconds=DESCRIBE_SECONDS, output=_MOST_DESCRIBED)
     asking = runtime.worker_for(plugin, {"do": "describe", "entries": list(plugin.entries)}, bounds)
     async with runtime.sandbox.read_only(_NO_WORKSPACE) as stage:
-        ended, _ = await asking.run(_NO_WORKSPACE, stage)
-    if ended.how is ChildEnding.TIMED_OUT:
+        child, _ = await asking.run(_NO_WORKSPACE, stage)
+    if child.how is ChildEnding.TIMED_OUT:
         raise ToolFault(f"it did not say within {DESCRIBE_SECONDS:g} seconds what tools it has")
     try:
-        if ended.how is ChildEnding.ITSELF:
-            return PluginDescription.model_validate_json(ended.output)
+        if child.how is ChildEnding.ITSELF:
+            return PluginDescription.model_validate_json(child.output)
     except ValidationError:
         pass
-    printed = ended.errors.decode(errors="replace").strip()[-300:]
+    printed = child.errors.decode(errors="replace").strip()[-300:]
     raise ToolFault(f"it did not say what tools it has{f'; it last printed: {printed}' if printed else ''}")

@@ -102,23 +102,23 @@ def declared(plugin: str, entries: Iterable[str], declaration: Mapping[str, Json
 
 
 def without_clashes(
-    tools: Iterable[DeclaredTool], taken: Iterable[str]
+    tools: Iterable[DeclaredTool], taken_names: Iterable[str]
 ) -> tuple[list[DeclaredTool], dict[str, list[str]]]:
     """Returns the tools with unique names, and by plugin why the others are refused. Built-in names cannot be used."""
-    tools, ours = list(tools), frozenset(taken)
-    kept: list[DeclaredTool] = []
+    tools, ours = list(tools), frozenset(taken_names)
+    unique_tools: list[DeclaredTool] = []
     refused: dict[str, list[str]] = {}
     for tool in tools:
         others = sorted(other.plugin for other in tools if other is not tool and other.spec.name == tool.spec.name)
         if tool.spec.name in ours:
-            why = f"'{tool.spec.name}': a tool of AnyCowork's own has this name; it cannot be replaced"
+            reason = f"'{tool.spec.name}': a tool of AnyCowork's own has this name; it cannot be replaced"
         elif others:
-            why = f"'{tool.spec.name}': {', '.join(others)} has a tool of this name too, so neither is used; switch one off"
+            reason = f"'{tool.spec.name}': {', '.join(others)} has a tool of this name too, so neither is used; switch one off"
         else:
-            kept.append(tool)
+            unique_tools.append(tool)
             continue
-        refused.setdefault(tool.plugin, []).append(why)
-    return kept, refused
+        refused.setdefault(tool.plugin, []).append(reason)
+    return unique_tools, refused
 
 
 def describe_problems(problems: Iterable[str]) -> list[str]:
@@ -129,17 +129,17 @@ def describe_problems(problems: Iterable[str]) -> list[str]:
 
 def _permissions(names: Iterable[str]) -> frozenset[Permission]:
     """Any permission includes reading, because the tool then sees the workspace."""
-    known = {permission.value: permission for permission in Permission}
-    if unknown := sorted(set(names) - known.keys()):
-        raise ValueError(f"'{unknown[0][:80]}' is no permission; they are {', '.join(known)}")
-    found = frozenset(known[name] for name in names)
-    return found | {Permission.READ_FILES} if found else found
+    permissions_by_name = {permission.value: permission for permission in Permission}
+    if unknown := sorted(set(names) - permissions_by_name.keys()):
+        raise ValueError(f"'{unknown[0][:80]}' is no permission; they are {', '.join(permissions_by_name)}")
+    permissions = frozenset(permissions_by_name[name] for name in names)
+    return permissions | {Permission.READ_FILES} if permissions else permissions
 
 
 def _is_text(schema: Mapping[str, JsonValue], name: str) -> bool:
     properties = schema["properties"]
-    found = properties.get(name) if isinstance(properties, dict) else None
-    return isinstance(found, dict) and found.get("type") == "string"
+    parameter = properties.get(name) if isinstance(properties, dict) else None
+    return isinstance(parameter, dict) and parameter.get("type") == "string"
 
 
 def _named(declaration: Mapping[str, JsonValue]) -> str:

@@ -11,10 +11,10 @@ from pydantic import JsonValue
 from anycowork.domain.errors import ToolFault
 from anycowork.domain.values import value
 from anycowork.sandbox.bubblewrap import HOME, VisiblePaths
-from anycowork.sandbox.egress import Egress
-from anycowork.sandbox.proxy import NetworkReach
+from anycowork.sandbox.layers.stage import DEVICES
+from anycowork.sandbox.network.dialer import NetworkReach
+from anycowork.sandbox.network.egress import Egress
 from anycowork.sandbox.sandbox import Sandbox
-from anycowork.sandbox.stage import DEVICES
 from anycowork.sandbox.workspaces import home_folder
 from anycowork.tools.child_process import ChildLimits
 from anycowork.tools.plugins.discovery import Plugin, libraries
@@ -63,35 +63,39 @@ class PluginRuntime:
         One that sees the workspace and changes nothing may write only to its scratch folders. Raises: NoPluginRuntime.
         """
         paths = dict.fromkeys((*plugin.paths, str(_OURS.parent), *libraries()))
-        shown = [str(Path(sys.base_prefix).resolve()), *plugin.paths, str(_OURS), *libraries()]
+        visible = [str(Path(sys.base_prefix).resolve()), *plugin.paths, str(_OURS), *libraries()]
         return SandboxedProgram(
             self.sandbox,
             command="exec "
-            + shlex.join([_python(), "-I", "-S", "-B", "-c", *_begin(held=sees_workspace and not changes), *paths]),
+            + shlex.join(
+                [_python(), "-I", "-S", "-B", "-c", *_begin(is_restricted=sees_workspace and not changes), *paths]
+            ),
             bounds=bounds,
             stdin=json.dumps(request).encode(),
-            sight=VisiblePaths(self._places(shown), workspace=sees_workspace),
+            sight=VisiblePaths(self._places(visible), workspace=sees_workspace),
             reach=reach,
             egress=self.egress,
         )
 
-    def _places(self, wanted: Iterable[str]) -> tuple[str, ...]:
+    def _places(self, visible: Iterable[str]) -> tuple[str, ...]:
         """Returns each place once, without places inside others. Raises: NoPluginRuntime if one of them would show the server's secrets."""
-        places = [Path(place) for place in dict.fromkeys(wanted) if not _is_system(place)]
+        folders = [Path(folder) for folder in dict.fromkeys(visible) if not _is_system(folder)]
         data = self.data_dir.resolve()
-        for place in places:
-            if place in (Path("/"), home_folder().resolve()) or data.is_relative_to(place):
+        for folder in folders:
+            if folder in (Path("/"), home_folder().resolve()) or data.is_relative_to(folder):
                 raise NoPluginRuntime(
-                    f"Its code would run beside '{place}', which holds the server's own files or yours. Install it into a separate "
+                    f"Its code would run beside '{folder}', which holds the server's own files or yours. Install it into a separate "
                     "folder: pip install --target <data folder>/plugins, as docs/tools.md says."
                 )
-        apart = [one for one in places if not any(one != other and one.is_relative_to(other) for other in places)]
+        apart = [
+            inner for inner in folders if not any(inner != other and inner.is_relative_to(other) for other in folders)
+        ]
         return tuple(map(str, apart))
 
 
-def _begin(*, held: bool) -> list[str]:
+def _begin(*, is_restricted: bool) -> list[str]:
     """A worker that changes files has its own layer over the workspace, in which pipes lead nowhere."""
-    if not held:
+    if not is_restricted:
         return [_BEGIN]
     return [_HOLD + _BEGIN, str(Path(landlock.__file__).resolve()), ":".join(_SCRATCH)]
 
@@ -101,5 +105,5 @@ def _python() -> str:
     return str(Path(sys.executable).resolve())
 
 
-def _is_system(place: str) -> bool:
-    return any(Path(place).is_relative_to(system) for system in _SYSTEM)
+def _is_system(path: str) -> bool:
+    return any(Path(path).is_relative_to(system) for system in _SYSTEM)

@@ -38,12 +38,12 @@ def validated(schema: Schema) -> dict[str, JsonValue]:
 
 def problems_by(schema: Schema, parameters: Parameters) -> list[str]:
     """Returns what is wrong with the parameters, in sentences; empty if they are valid."""
-    found: list[str] = []
+    problems: list[str] = []
     for problem in _problems(schema, dict(parameters), ""):
-        found.append(problem)
-        if len(found) == MOST_PROBLEMS:
+        problems.append(problem)
+        if len(problems) == MOST_PROBLEMS:
             break
-    return found
+    return problems
 
 
 # --- is the schema supported?
@@ -54,11 +54,11 @@ def _require_understood(schema: JsonValue, where: str, depth: int) -> None:
         raise BadSchema(f"the schema of '{where}' must be an object")
     if depth == 0:
         raise BadSchema(f"its schema is nested more than {DEEPEST} deep at '{where}'")
-    for keyword, given in schema.items():
+    for keyword, value in schema.items():
         fits = _KEYWORDS.get(keyword)
         if fits is None:
             raise BadSchema(f"the schema of '{where}' has '{keyword}', which is not supported; {_known()}")
-        if not fits(given):
+        if not fits(value):
             raise BadSchema(f"'{keyword}' in the schema of '{where}' is not what it should be")
     _require_parts_understood(schema, where, depth)
 
@@ -85,43 +85,43 @@ def _known() -> str:
     return f"supported are {', '.join(sorted(_KEYWORDS))}"
 
 
-def _is_type(given: JsonValue) -> bool:
-    named = given if isinstance(given, list) else [given]
-    return bool(named) and all(isinstance(name, str) and name in _TYPES for name in named)
+def _is_type(value: JsonValue) -> bool:
+    names = value if isinstance(value, list) else [value]
+    return bool(names) and all(isinstance(name, str) and name in _TYPES for name in names)
 
 
-def _is_text(given: JsonValue) -> bool:
-    return isinstance(given, str)
+def _is_text(value: JsonValue) -> bool:
+    return isinstance(value, str)
 
 
-def _is_texts(given: JsonValue) -> bool:
-    return isinstance(given, list) and all(isinstance(item, str) for item in given)
+def _is_texts(value: JsonValue) -> bool:
+    return isinstance(value, list) and all(isinstance(item, str) for item in value)
 
 
-def _is_number(given: JsonValue) -> bool:
-    return isinstance(given, int | float) and not isinstance(given, bool)
+def _is_number(value: JsonValue) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
-def _is_count(given: JsonValue) -> bool:
-    return isinstance(given, int) and not isinstance(given, bool) and given >= 0
+def _is_count(value: JsonValue) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value >= 0
 
 
-def _is_list(given: JsonValue) -> bool:
-    return isinstance(given, list) and bool(given)
+def _is_list(value: JsonValue) -> bool:
+    return isinstance(value, list) and bool(value)
 
 
 _KEYWORDS: dict[str, Callable[[JsonValue], bool]] = {
     "type": _is_type,
     "title": _is_text,
     "description": _is_text,
-    "default": lambda given: True,
+    "default": lambda value: True,
     "enum": _is_list,
-    "const": lambda given: True,
+    "const": lambda value: True,
     "anyOf": _is_list,
-    "properties": lambda given: isinstance(given, dict),
+    "properties": lambda value: isinstance(value, dict),
     "required": _is_texts,
-    "additionalProperties": lambda given: isinstance(given, bool),
-    "items": lambda given: isinstance(given, dict),
+    "additionalProperties": lambda value: isinstance(value, bool),
+    "items": lambda value: isinstance(value, dict),
     "minItems": _is_count,
     "maxItems": _is_count,
     "minLength": _is_count,
@@ -134,65 +134,65 @@ _KEYWORDS: dict[str, Callable[[JsonValue], bool]] = {
 # --- are the parameters valid?
 
 
-def _problems(schema: JsonValue, given: JsonValue, where: str) -> Iterator[str]:
+def _problems(schema: JsonValue, value: JsonValue, where: str) -> Iterator[str]:
     assert isinstance(schema, dict)  # it was validated before
-    wanted = _types(schema)
-    if wanted and not any(_is_of(given, kind) for kind in wanted):
-        named = " or ".join(EXPECTED.get(kind, "null") for kind in wanted)
-        yield f"{_named(where)} is {seen(given)}, which does not fit: it should be {named}."
+    kinds = _types(schema)
+    if kinds and not any(_is_of(value, kind) for kind in kinds):
+        expected = " or ".join(EXPECTED.get(kind, "null") for kind in kinds)
+        yield f"{_named(where)} is {seen(value)}, which does not fit: it should be {expected}."
         return
-    yield from _of_choices(schema, given, where)
-    if isinstance(given, str):
-        yield from _of_text(schema, given, where)
-    elif isinstance(given, list):
-        yield from _of_list(schema, given, where)
-    elif isinstance(given, dict):
-        yield from _of_object(schema, given, where)
-    elif isinstance(given, int | float) and not isinstance(given, bool):
-        yield from _of_size(given, "", schema, ("minimum", "maximum"), where)
+    yield from _of_choices(schema, value, where)
+    if isinstance(value, str):
+        yield from _of_text(schema, value, where)
+    elif isinstance(value, list):
+        yield from _of_list(schema, value, where)
+    elif isinstance(value, dict):
+        yield from _of_object(schema, value, where)
+    elif isinstance(value, int | float) and not isinstance(value, bool):
+        yield from _of_size(value, "", schema, ("minimum", "maximum"), where)
 
 
-def _of_choices(schema: Schema, given: JsonValue, where: str) -> Iterator[str]:
+def _of_choices(schema: Schema, value: JsonValue, where: str) -> Iterator[str]:
     values = schema.get("enum", [schema["const"]] if "const" in schema else None)
-    if isinstance(values, list) and not any(_same(given, value) for value in values):
-        named = ", ".join(json.dumps(value, ensure_ascii=False) for value in values[:20])
-        yield f"{_named(where)} is {seen(given)}, which does not fit: it should be one of {named}."
-    if "enum" in schema and "const" in schema and not _same(given, schema["const"]):
+    if isinstance(values, list) and not any(_same(value, choice) for choice in values):
+        choices = ", ".join(json.dumps(choice, ensure_ascii=False) for choice in values[:20])
+        yield f"{_named(where)} is {seen(value)}, which does not fit: it should be one of {choices}."
+    if "enum" in schema and "const" in schema and not _same(value, schema["const"]):
         yield f"{_named(where)} should be {json.dumps(schema['const'], ensure_ascii=False)}."
     branches = schema.get("anyOf")
-    if isinstance(branches, list) and all(any(_problems(branch, given, where)) for branch in branches):
-        yield f"{_named(where)} is {seen(given)}, which fits none of its forms."
+    if isinstance(branches, list) and all(any(_problems(branch, value, where)) for branch in branches):
+        yield f"{_named(where)} is {seen(value)}, which fits none of its forms."
 
 
-def _of_text(schema: Schema, given: str, where: str) -> Iterator[str]:
+def _of_text(schema: Schema, text: str, where: str) -> Iterator[str]:
     try:
-        storable(given)
+        storable(text)
     except ValueError as error:
         yield f"{_named(where)} {error}."
         return
-    yield from _of_size(len(given), " letters", schema, ("minLength", "maxLength"), where)
+    yield from _of_size(len(text), " letters", schema, ("minLength", "maxLength"), where)
 
 
-def _of_list(schema: Schema, given: Sequence[JsonValue], where: str) -> Iterator[str]:
-    yield from _of_size(len(given), " items", schema, ("minItems", "maxItems"), where)
-    for at, item in enumerate(given):
-        yield from _problems(schema.get("items", {}), item, f"{where}.{at}".lstrip("."))
+def _of_list(schema: Schema, items: Sequence[JsonValue], where: str) -> Iterator[str]:
+    yield from _of_size(len(items), " items", schema, ("minItems", "maxItems"), where)
+    for index, item in enumerate(items):
+        yield from _problems(schema.get("items", {}), item, f"{where}.{index}".lstrip("."))
 
 
-def _of_object(schema: Schema, given: Mapping[str, JsonValue], where: str) -> Iterator[str]:
+def _of_object(schema: Schema, value: Mapping[str, JsonValue], where: str) -> Iterator[str]:
     properties = schema.get("properties", {})
     assert isinstance(properties, dict)
     for name in _texts(schema.get("required")):
-        if name not in given:
+        if name not in value:
             kind = next(iter(_types(properties.get(name, {}))), "")
             expected = f" ({EXPECTED[kind]})" if kind in EXPECTED else ""
             yield f"'{_below(where, name)}' is missing; it is required{expected}."
-    for name, part in given.items():
+    for name, part in value.items():
         if name in properties:
             yield from _problems(properties[name], part, _below(where, name))
         elif schema.get("additionalProperties", True) is False:
-            known = ", ".join(properties) or "none"
-            yield f"'{_below(where, name)[:80]}' is not a parameter; the parameters are {known}."
+            parameter_names = ", ".join(properties) or "none"
+            yield f"'{_below(where, name)[:80]}' is not a parameter; the parameters are {parameter_names}."
         else:
             yield from _of_text({}, name, where)
             yield from _problems({}, part, _below(where, name))
@@ -211,26 +211,26 @@ def _types(schema: JsonValue) -> list[str]:
     return _texts(kind if isinstance(kind, list) else [kind] if kind else [])
 
 
-def _is_of(given: JsonValue, kind: str) -> bool:
+def _is_of(value: JsonValue, kind: str) -> bool:
     """`1.0` is not an integer here: the function would get a float it did not ask for."""
     match kind:
         case "integer":
-            return isinstance(given, int) and not isinstance(given, bool)
+            return isinstance(value, int) and not isinstance(value, bool)
         case "number":
-            return isinstance(given, int | float) and not isinstance(given, bool)
+            return isinstance(value, int | float) and not isinstance(value, bool)
         case "null":
-            return given is None
+            return value is None
         case _:
-            return isinstance(given, {"object": dict, "array": list, "string": str, "boolean": bool}[kind])
+            return isinstance(value, {"object": dict, "array": list, "string": str, "boolean": bool}[kind])
 
 
-def _same(one: JsonValue, other: JsonValue) -> bool:
+def _same(first: JsonValue, second: JsonValue) -> bool:
     """Compares as JSON does: true is not 1."""
-    return json.dumps(one, sort_keys=True) == json.dumps(other, sort_keys=True)
+    return json.dumps(first, sort_keys=True) == json.dumps(second, sort_keys=True)
 
 
-def _texts(given: JsonValue) -> list[str]:
-    return [item for item in given if isinstance(item, str)] if isinstance(given, list) else []
+def _texts(value: JsonValue) -> list[str]:
+    return [item for item in value if isinstance(item, str)] if isinstance(value, list) else []
 
 
 def _below(where: str, name: str) -> str:

@@ -4,6 +4,7 @@ One that only reads sees the workspace read-only; one that changes files is a tr
 """
 
 import asyncio
+from collections.abc import Callable
 from typing import assert_never
 
 from pydantic import JsonValue, ValidationError
@@ -12,9 +13,9 @@ from anycowork.domain.errors import BadParameters, ToolFault, ToolTimedOut
 from anycowork.domain.tool_ports import Prepared, ToolContext
 from anycowork.domain.tools import CallError, CallStatus, Intent, Parameters, ToolResult
 from anycowork.domain.values import replace
-from anycowork.sandbox.masks import MaskedPaths, cover
-from anycowork.sandbox.proxy import NetworkReach, NetworkReport
-from anycowork.sandbox.stage import Layer
+from anycowork.sandbox.layers.stage import Layer
+from anycowork.sandbox.network.dialer import NetworkReach, NetworkReport
+from anycowork.sandbox.secrets.masks import MaskedPaths, cover
 from anycowork.tools.built_in_tool import folder_of
 from anycowork.tools.child_process import ChildEnding, ChildLimits, ChildResult
 from anycowork.tools.command_changes import commit_now, settle_changes
@@ -38,9 +39,11 @@ class PluginFailed(ToolFault):
 
 
 class PluginTool:
-    """Implements the `Tool` port. `timeout` is in seconds."""
+    """Implements the `Tool` port. `timeout` returns seconds."""
 
-    def __init__(self, plugin: Plugin, declared: DeclaredTool, runtime: PluginRuntime, timeout: float) -> None:
+    def __init__(
+        self, plugin: Plugin, declared: DeclaredTool, runtime: PluginRuntime, timeout: Callable[[], float]
+    ) -> None:
         self.spec = declared.spec
         self._plugin = plugin
         self._declared = declared
@@ -55,29 +58,29 @@ class PluginTool:
         if problems := self.problems(parameters):
             raise BadParameters(f"{self.spec.name}: " + " ".join(problems))
         path = parameters.get(self._declared.path) if self._declared.path else None
-        place = await _place(path, tool_context) if isinstance(path, str) else None
+        workspace_path = await _place(path, tool_context) if isinstance(path, str) else None
         changes = not self.spec.read_only
         return Prepared(
             tool=self.spec.name,
             parameters=parameters,
-            resource=place.resource if place else f"plugin:{self._plugin.name}",
+            resource=workspace_path.resource if workspace_path else f"plugin:{self._plugin.name}",
             intent=Intent(command=self._title(), contained=True) if changes else None,
             network=self._declared.network,
-            payload=place,
+            payload=workspace_path,
         )
 
     async def run(self, prepared: Prepared, tool_context: ToolContext) -> ToolResult:
         """Raises: ToolFault."""
-        own = replace(tool_context, permissions=tool_context.permissions & self.spec.permissions)
+        own_context = replace(tool_context, permissions=tool_context.permissions & self.spec.permissions)
         sandbox = self._runtime.sandbox
-        if own.held is not None:
-            return await commit_now(sandbox.staging, folder_of(own).jail, own.held, own)
-        wanted = self._wanted(prepared, own)
+        if own_context.commit.held is not None:
+            return await commit_now(sandbox.staging, folder_of(own_context).jail, own_context.commit.held, own_context)
+        program = self._wanted(prepared, own_context)
         if self.spec.read_only:
-            return await self._read_only(wanted, own)
-        root = folder_of(own).root
+            return await self._read_only(program, own_context)
+        root = folder_of(own_context).root
         within = prepared.payload if isinstance(prepared.payload, WorkspacePath) else None
-        return await run_on_best_layer(sandbox, root, lambda layer: self._changing(wanted, layer, own, within))
+        return await run_on_best_layer(sandbox, root, lambda layer: self._changing(program, layer, own_context, within))
 
     def _wanted(self, prepared: Prepared, tool_context: ToolContext) -> SandboxedProgram:
         request: dict[str, JsonValue] = {
@@ -89,7 +92,7 @@ class PluginTool:
         return self._runtime.worker_for(
             self._plugin,
             request,
-            ChildLimits(seconds=self._timeout, output=MOST_OUTPUT),
+            ChildLimits(seconds=self._timeout(), output=MOST_OUTPUT),
             sees_workspace=self._sees_workspace,
             changes=not self.spec.read_only,
             reach=NetworkReach(prepared.network, tool_context.named_network) if prepared.network else None,
@@ -101,29 +104,32 @@ class PluginTool:
             return prepared.parameters
         return {**prepared.parameters, self._declared.path: prepared.payload.path}
 
-    async def _read_only(self, wanted: SandboxedProgram, tool_context: ToolContext) -> ToolResult:
+    async def _read_only(self, program: SandboxedProgram, tool_context: ToolContext) -> ToolResult:
         jail = folder_of(tool_context).jail
-        async with wanted.sandbox.read_only(jail.root) as stage:
+        async with program.sandbox.read_only(jail.root) as stage:
             covered = MaskedPaths()
             if self._sees_workspace:
-                sandbox = wanted.sandbox
+                sandbox = program.sandbox
                 covered = await asyncio.to_thread(
                     cover, jail, stage, tool_context.hidden, sandbox.key_files, sandbox.hidden_paths
                 )
-            ended, report = await wanted.run(jail.origin, stage, source=jail.layers, masks=covered.masks)
-        return _with_left_out(self._result(ended, wanted.bounds, report), covered)
+            try:
+                child, report = await program.run(jail.origin, stage, source=jail.layers, covered=covered)
+            finally:
+                covered.close()
+        return _with_left_out(self._result(child, program.bounds, report), covered)
 
     async def _changing(
-        self, wanted: SandboxedProgram, layer: Layer, tool_context: ToolContext, within: WorkspacePath | None
+        self, program: SandboxedProgram, layer: Layer, tool_context: ToolContext, within: WorkspacePath | None
     ) -> ToolResult:
         """A tool that fails changes nothing: only a success is committed. One that names a path may change only that."""
         jail = folder_of(tool_context).jail
-        async with wanted.sandbox.begin(jail, layer) as transaction:
+        async with program.sandbox.begin(jail, layer) as transaction:
             await asyncio.to_thread(transaction.hide, tool_context.hidden)
-            ended, report = await wanted.run(
-                jail.origin, transaction.stage, source=jail.layers, masks=transaction.covered.masks
+            child, report = await program.run(
+                jail.origin, transaction.stage, source=jail.layers, covered=transaction.covered
             )
-            result = _with_left_out(self._result(ended, wanted.bounds, report), transaction.covered)
+            result = _with_left_out(self._result(child, program.bounds, report), transaction.covered)
             went_well = result.status is CallStatus.OK
             result = await settle_changes(
                 transaction,
@@ -136,15 +142,15 @@ class PluginTool:
             )
         return on_a_copy(result) if layer is Layer.COPY else result
 
-    def _result(self, ended: ChildResult, bounds: ChildLimits, report: NetworkReport | None) -> ToolResult:
-        error = self._fault(ended, bounds)
-        answer = PluginAnswer() if error else _answer(ended.output)
+    def _result(self, child: ChildResult, bounds: ChildLimits, report: NetworkReport | None) -> ToolResult:
+        error = self._fault(child, bounds)
+        answer = PluginAnswer() if error else _answer(child.output)
         if error is None and answer.content is None:
-            error = PluginFailed(f"'{self.spec.name}' failed: {answer.error or _no_answer(ended)}")
-        facts: dict[str, JsonValue] = {"plugin": self._plugin.name, "seconds": round(ended.seconds, 3)}
+            error = PluginFailed(f"'{self.spec.name}' failed: {answer.error or _no_answer(child)}")
+        facts: dict[str, JsonValue] = {"plugin": self._plugin.name, "seconds": round(child.seconds, 3)}
         if report is not None:
             facts["network"] = {"reached": dict(report.reached), "refused": dict(report.refused)}
-        content = answer.content if answer.content is not None else _with_output(error, ended)
+        content = answer.content if answer.content is not None else _with_output(error, child)
         return ToolResult(
             status=CallStatus.ERROR if error else CallStatus.OK,
             content=content.replace("\0", "�"),
@@ -152,10 +158,10 @@ class PluginTool:
             facts=facts,
         )
 
-    def _fault(self, ended: ChildResult, bounds: ChildLimits) -> ToolFault | None:
+    def _fault(self, child: ChildResult, bounds: ChildLimits) -> ToolFault | None:
         """Returns what ended it, if that was not the tool itself."""
         name = self.spec.name
-        match ended.how:
+        match child.how:
             case ChildEnding.TIMED_OUT:
                 return ToolTimedOut(f"'{name}' was still running after {bounds.seconds:g} seconds and was stopped.")
             case ChildEnding.TOO_MUCH_OUTPUT:
@@ -164,12 +170,12 @@ class PluginTool:
                 )
             case ChildEnding.DISK_FULL:
                 return PluginFailed(f"'{name}' was stopped: the disk was nearly full.")
-            case ChildEnding.ITSELF if ended.exit_code:
-                return PluginFailed(f"'{name}' died without an answer ({_how(ended.exit_code)}).")
+            case ChildEnding.ITSELF if child.exit_code:
+                return PluginFailed(f"'{name}' died without an answer ({_how(child.exit_code)}).")
             case ChildEnding.ITSELF:
                 return None
             case _:
-                assert_never(ended.how)
+                assert_never(child.how)
 
     @property
     def _sees_workspace(self) -> bool:
@@ -199,14 +205,14 @@ def _answer(output: bytes) -> PluginAnswer:
     return answer if (answer.content is None) is not (answer.error is None) else PluginAnswer()
 
 
-def _no_answer(ended: ChildResult) -> str:
-    return "it ended without an answer" if not ended.output else "what it answered cannot be read"
+def _no_answer(child: ChildResult) -> str:
+    return "it ended without an answer" if not child.output else "what it answered cannot be read"
 
 
-def _with_output(error: ToolFault | None, ended: ChildResult) -> str:
-    error_text = ended.errors.decode(errors="replace").strip()[-_LAST_WORDS:]
-    why = error.message if error else ""
-    return f"{why}\nIt last printed:\n{error_text}" if error_text else why
+def _with_output(error: ToolFault | None, child: ChildResult) -> str:
+    error_text = child.errors.decode(errors="replace").strip()[-_LAST_WORDS:]
+    reason = error.message if error else ""
+    return f"{reason}\nIt last printed:\n{error_text}" if error_text else reason
 
 
 def _how(exit_code: int) -> str:

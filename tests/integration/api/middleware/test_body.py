@@ -5,8 +5,8 @@ from hypothesis import strategies as st
 
 from anycowork.api.asgi import send_bytes
 from anycowork.api.errors import ErrorMiddleware
-from anycowork.api.middleware.body import BadJson, BodyLimit, TooDeep, body_of, check_json
-from anycowork.domain.json_depth import MAX_DEPTH
+from anycowork.api.middleware.body import BadJson, BodyLimit, LargeBodies, TooDeep, body_of, check_json
+from anycowork.domain.bounded_json import MAX_DEPTH
 from support.asgi import Client
 
 
@@ -19,7 +19,7 @@ async def echo(scope, receive, send):
 
 @pytest.fixture
 def client():
-    return Client(ErrorMiddleware(BodyLimit(echo, max_bytes=1000)))
+    return Client(ErrorMiddleware(BodyLimit(echo, max_bytes=1000, large_bodies=LargeBodies())))
 
 
 async def test_a_body_arrives_as_it_was_sent(client):

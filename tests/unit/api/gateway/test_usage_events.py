@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from anycowork.api.gateway.usage_events import MAX_EVENT_BYTES, UsageEventFilter
+from anycowork.api.gateway.app import MAX_EVENT_BYTES, UsageEventFilter
 
 WORD = b'data: {"choices":[{"index":0,"delta":{"content":"say \\"usage\\""}}],"usage":null}\n\n'
 USAGE = b'data: {"id":"1","choices":[],"usage":{"prompt_tokens":1,"completion_tokens":2}}\n\n'

@@ -50,7 +50,7 @@ def test_every_simple_command_is_found(text: str, names: list[str]) -> None:
 def test_what_a_wrapper_runs_is_a_part_too(text: str, inside: list[tuple[str, ...]] | None) -> None:
     parsed = parse(text)
     assert parsed.unanalyzable is None and len(parsed.parts) == 1
-    found = [part.words for part in parsed.parts[0].all()][1:]
+    found = [part.argv for part in parsed.parts[0].all()][1:]
     assert found == inside if inside is not None else found[-1] == ("rm", "x")
 
 

@@ -16,7 +16,7 @@ from anycowork.domain.question import read_question
 from anycowork.domain.review import read_review
 from anycowork.domain.task_progress import TaskStatus
 from anycowork.domain.values import replace
-from anycowork.jobs.reports import ReportStatus, read_report
+from anycowork.jobs.policies import ReportStatus, read_report
 from anycowork.jobs.task_briefs import job_results, task_assignment
 from anycowork.prompts.conversation import result_heading
 from anycowork.providers.guide.conversation import read_conversation

@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from anycowork.sandbox.stage import Layer
+from anycowork.sandbox.layers.stage import Layer
 from support.distributions import PluginBench
 
 

@@ -10,7 +10,7 @@ from anycowork.domain.errors import BadParameters, OutsideWorkspace
 from anycowork.domain.ports import HiddenPathRules
 from anycowork.domain.roles import Permission
 from anycowork.domain.tools import CallStatus
-from anycowork.sandbox.stage import Layer
+from anycowork.sandbox.layers.stage import Layer
 from support.distributions import PluginBench
 from support.spec import proves
 from support.tool_workspace import EVERYTHING, tree

@@ -19,7 +19,8 @@ export const autonomy: Texts = {
   fileChangesPassDeletingCommands:
     "Dateiänderungen sind erlaubt. Löschen, Befehle, Steuerdateien und Geheimnisse fragen zuerst.",
   sandboxed: "Sandbox",
-  commandsPassTooInThe: "Auch Befehle sind erlaubt, in der Sandbox und ohne Netzwerk.",
+  commandsPassTooInThe:
+    "Auch Befehle sind erlaubt, in der Sandbox und ohne Netzwerk. Vor dem Löschen Ihrer Dateien wird gefragt.",
   notOfferedThisMachinesSandbox:
     "Nicht verfügbar: Die Sandbox dieses Rechners ist unvollständig, Befehle wären nicht eingeschränkt.",
 };

@@ -37,6 +37,11 @@ export const chat: Texts = {
   continue: (keys: string | number) => `Fortsetzen (${keys})`,
   contextAssumed: "(angenommen: die Größe ist nicht bekannt)",
   continue2: "Fortsetzen",
+  foldersInIt: "Ordner zur Auswahl",
+  dropPlan: "Plan verwerfen",
+  dropPlanAbout: "Erledigte Schritte bleiben; die anderen werden nicht ausgeführt",
+  dismiss: "Verwerfen",
+  dismissAbout: "Was getan wurde, bleibt; der Zug wird nicht fortgesetzt",
   message2: (title: string | number) => `Nachricht an ${title}…`,
   rules: "Regeln",
   theMessageThatThisLink: "Die verlinkte Nachricht ist nicht in diesem Chat.",
@@ -71,7 +76,8 @@ export const chat: Texts = {
   usedInThisChat2: (words: string | number) => `In diesem Chat verbraucht: ${words}`,
   contextOfTheLastRequest: "Kontext der letzten Anfrage",
   ofTokens: (window: string | number, value: string | number) => `${window} von ${value} Token`,
-  thePriceOfAModel: "Der Preis eines Modells ist nicht bekannt. Er lässt sich in config.toml angeben.",
+  thePriceOfAModel:
+    "Der Preis eines Modells ist nicht bekannt. Er lässt sich unter Einstellungen → Modelle → Bearbeiten angeben.",
   costSoFar: (cost: string | number) => `Kosten bisher: ${cost}`,
   thisChatIsNotHere: "Chat nicht gefunden",
   thisChatCannotBeReached: "Dieser Chat ist nicht erreichbar",
@@ -109,7 +115,7 @@ export const chat: Texts = {
   changedInThisTurn: "In diesem Zug geändert",
   andMore: (more: string | number) => ` und ${more} weitere`,
   review: "Durchsehen",
-  goBack: "Zurückgehen…",
+  restore: "Wiederherstellen",
   andWhatWasDoneBefore: "… und was vor den geladenen Nachrichten geschah",
   whatThisTurnChanged: "Was dieser Zug geändert hat",
   changedFiles: "Geänderte Dateien",
@@ -161,8 +167,24 @@ export const chat: Texts = {
   estimated: "geschätzt",
   filesChanged: (count: number, more: boolean) =>
     `${more ? "Mehr als " : ""}${count === 1 ? "1 Datei" : `${number(count)} Dateien`} geändert`,
+  ignoredFiles: (count: number) => `${number(count)} von Git ignoriert`,
   removeImage: (name: string) => `${name || "Das eingefügte Bild"} entfernen`,
+  notKnownWhatItDoes: "Keine Verbindung zum Server: Was der Agent jetzt tut, ist hier nicht bekannt.",
+  findInThisChat: "In diesem Chat suchen",
+  matchOf: (at: number, of: number) => `${at} von ${of}`,
+  noMatch: "Nicht gefunden",
+  previousMatch: "Neuerer Treffer",
+  nextMatch: "Älterer Treffer",
+  closeFind: "Suche schließen",
+  findInOlderMessages: "Auch ältere Nachrichten durchsuchen",
   isWorking: (title: string) => `${title} arbeitet`,
+  stepsLeft: (count: number) =>
+    count <= 0
+      ? "pausiert nach diesem Schritt"
+      : count === 1
+        ? "pausiert nach 1 weiteren Schritt"
+        : `pausiert nach ${count} weiteren Schritten`,
+  moreAbout: (title: string) => `Mehr zu ${title}`,
   tokensUnreported: (tokens: number) => `etwa ${number(tokens)} aus angehaltenen Anfragen`,
   whatShouldChange: "Was soll sich am Plan ändern?",
   revisingThePlan: "Sagen Sie, was anders sein soll: Der Agent schlägt dann einen anderen Plan vor.",

@@ -4,20 +4,20 @@ import type { Texts } from "../checkpoints";
 export const checkpoints: Texts = {
   theFilesAreAsThey: "Die Dateien wurden wiederhergestellt.",
   undo: "Rückgängig",
-  goBackToThisMoment: "Diese Dateien wiederherstellen?",
+  restoreTheFiles: "Die Dateien wiederherstellen?",
   checkpoints: "Checkpoints",
   everyChangeOfThisChat:
     "Jede Änderung in diesem Chat. Sie können die Dateien so wiederherstellen, wie sie davor waren.",
   nothingWasChangedInThis: "In diesem Chat wurde noch nichts geändert.",
   showOlderChanges: "Ältere Änderungen anzeigen",
   oneTurn: "Ein Zug",
-  goBackToBeforeAll: (count: string | number) => `Vor alle ${count} zurückgehen`,
+  restoreToBeforeAll: (count: string | number) => `Stand vor allen ${count} wiederherstellen`,
   changesOneByOne: (count: string | number) => `${count} Änderungen einzeln`,
   itsContentMadeRoomFor: "Zu alt: Der Inhalt wurde entfernt, um Platz zu sparen.",
   notWhileTheAgentWorks: "Nicht, während der Agent arbeitet.",
-  wentBack: "Zurückgegangen",
+  restoredEarlier: "Früheren Stand wiederhergestellt",
   aChange: "Eine Änderung",
-  goBackToBeforeThis: "Davor zurückgehen",
+  restoreToBeforeThis: "Stand davor wiederherstellen",
   whatChanged: "Was geändert wurde",
   linesNotCounted: (files: number) => `${files.toLocaleString("de")} Dateien, Zeilen nicht gezählt`,
   theFilesAreAlreadyAs: "Die Dateien sind schon in diesem Zustand.",
@@ -41,7 +41,7 @@ export const checkpoints: Texts = {
   stoppingKeepsWhatIsRestored:
     "Wenn Sie anhalten, bleibt, was schon wiederhergestellt ist. Sie können es rückgängig machen oder später fortsetzen.",
   restoreStopped: (left: number) =>
-    `Angehalten. ${left === 1 ? "1 Datei wurde" : `${left.toLocaleString("de")} Dateien wurden`} nicht wiederhergestellt. Gehen Sie erneut zurück, um fortzusetzen.`,
+    `Angehalten. ${left === 1 ? "1 Datei wurde" : `${left.toLocaleString("de")} Dateien wurden`} nicht wiederhergestellt. Stellen Sie erneut wieder her, um fortzusetzen.`,
   restoredTo: (parts: readonly string[]) =>
     `Die Dateien sind wieder in einem früheren Zustand: ${parts.join(", ") || "jede Datei ist, wie sie damals war"}.`,
   changedFiles: (restored: number, removed: number) => {
@@ -60,7 +60,7 @@ export const checkpoints: Texts = {
     `${count} in von Git ignorierten Ordnern unverändert, weil ihr älterer Inhalt nicht aufbewahrt wurde`,
   leftUnchanged: (count: number, first: string, reason: string) =>
     `${count} unverändert (${first}: ${reason.replace(/\.$/, "")})`,
-  notReached: (count: number) => `${count} nicht erreicht, weil angehalten wurde (erneut zurückgehen setzt fort)`,
+  notReached: (count: number) => `${count} nicht erreicht, weil angehalten wurde (erneut wiederherstellen setzt fort)`,
   keepAsItIs: "So lassen",
-  goBack: "Zurückgehen",
+  restore: "Wiederherstellen",
 };

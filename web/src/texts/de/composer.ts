@@ -17,7 +17,8 @@ export const composer: Texts = {
     model: "Das Modell dieses Chats wählen",
     role: "Die Rolle wechseln",
     new: "Einen neuen Chat beginnen",
-    undo: "Änderungen bis zu einem Sicherungspunkt zurücknehmen",
+    restore: "Änderungen bis zu einem Sicherungspunkt zurücknehmen",
+    remember: "Eine Notiz in die AGENTS.md dieses Ordners schreiben",
     compact: "Kürzen, was dem Modell von diesem Chat gezeigt wird",
     export: "Diesen Chat als Markdown, JSON oder HTML speichern",
     help: "Zeigen, was hier getippt werden kann",
@@ -47,8 +48,17 @@ export const composer: Texts = {
   thisFile: "Diese Datei",
   noSuchCommandArgument: (text: string) => `„${text}“ steht nicht zur Wahl.`,
   compactedNow: "Verdichtet.",
+  rememberTitle: "Merken",
+  rememberAbout:
+    "Agenten in diesem Ordner lesen es am Anfang jedes Zugs. Nichts wird gespeichert, bevor Sie Speichern drücken.",
+  rememberNote: "Notiz",
+  rememberChange: "Was sich ändert",
+  rememberSave: "Speichern",
+  rememberCancel: "Abbrechen",
+  remembered: (path: string) => `In ${path} gespeichert. Checkpoints können es rückgängig machen.`,
   help: "Befehle und Erwähnungen",
   helpMentions: "Etwas mit @ nennen",
+  expect: "Angeben, was am Ende geprüft wird: output, protected, check, read oder no_change",
   helpMore:
     "Abläufe starten mit / und ihrem Namen. Zwei Schrägstriche am Anfang senden eine Nachricht, die mit einem beginnt.",
   mentionForms: [

@@ -7,6 +7,7 @@ import { chats } from "./chats";
 import { checkpoints } from "./checkpoints";
 import { composer } from "./composer";
 import { definitions } from "./definitions";
+import { evidence } from "./evidence";
 import { files } from "./files";
 import { fork } from "./fork";
 import { git } from "./git";
@@ -25,6 +26,7 @@ import { start } from "./start";
 import { state } from "./state";
 import { terminal } from "./terminal";
 import { ui } from "./ui";
+import { usage } from "./usage";
 import { workflows } from "./workflows";
 
 export const texts = {
@@ -36,6 +38,7 @@ export const texts = {
   checkpoints,
   composer,
   definitions,
+  evidence,
   files,
   fork,
   git,
@@ -54,5 +57,6 @@ export const texts = {
   state,
   terminal,
   ui,
+  usage,
   workflows,
 };

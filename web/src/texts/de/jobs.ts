@@ -2,6 +2,7 @@
 import type { Texts } from "../jobs";
 
 export const jobs: Texts = {
+  waiting: "warten auf Sie",
   jobs: "Jobs",
   noJobs: "Noch keine Jobs",
   noJobsHint:
@@ -30,6 +31,21 @@ export const jobs: Texts = {
     "Laufendes wird angehalten, nicht Begonnenes beginnt nicht mehr. Änderungen bleiben und lassen sich rückgängig machen.",
   keepRunning: "Weiterlaufen lassen",
   retry: "Erneut versuchen",
+  limits: "Grenzen",
+  limitsHint:
+    "Ein Job, der an einer Grenze stehen blieb, läuft weiter, sobald Sie sie anheben. Ein leeres Feld ist keine Grenze.",
+  usedSoFar: (seconds: number, tokens: string) => `Bisher verbraucht: ${seconds} Sekunden, ${tokens} Tokens.`,
+  limitsOfJob: "Der ganze Job",
+  limitsOfTask: "Jede Aufgabe, alle Versuche zusammen",
+  limitNames: { seconds: "Arbeitszeit in Sekunden", tokens: "Tokens", cost: "Kosten in US-Dollar" },
+  noLimit: "keine Grenze",
+  saveLimits: "Grenzen speichern",
+  undoTask: "Diese Aufgabe rückgängig machen",
+  undoHint:
+    "Nur was diese Aufgabe geändert hat, wird rückgängig gemacht. Änderungen anderer in anderen Zeilen bleiben, und auch dieser Schritt lässt sich zurücknehmen.",
+  nothingToUndo: "Von dieser Aufgabe ist nichts mehr im Arbeitsbereich.",
+  changedSince: "Andere haben dieselben Zeilen seither geändert",
+  undoAnyway: (path: string) => `In ${path} trotzdem rückgängig machen; die spätere Änderung geht verloren`,
   approveInChat: "Plan im Chat lesen und freigeben",
   closeTask: "Aufgabe schließen",
   chooseTask: "Wählen Sie eine Aufgabe, um zu sehen, was dafür getan wurde.",

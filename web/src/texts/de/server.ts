@@ -31,6 +31,10 @@ const SENTENCES: Record<string, string> = {
   "The smallest: quicker, and wrong more often than right. It finds and shows files; give it single steps only.":
     "Das kleinste: schneller, aber öfter falsch als richtig. Es findet und zeigt Dateien; geben Sie ihm nur einzelne Schritte.",
   "Stopped by the person.": "Der Agent wurde angehalten.",
+  "Continued where it stopped.": "Dort fortgesetzt, wo es aufgehört hatte.",
+  "The plan was set aside.": "Der Plan wurde zurückgestellt.",
+  "The plan was dropped.": "Der Plan wurde verworfen.",
+  "The turn is not continued.": "Der Zug wird nicht fortgesetzt.",
   "The server was stopped during this turn. The job continues automatically.":
     "Der Server wurde während dieses Zuges beendet. Der Job läuft von selbst weiter.",
   "The server was stopped during this turn. Continue it, or send a message.":

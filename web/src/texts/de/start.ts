@@ -9,6 +9,10 @@ export const start: Texts = {
   theServerDoesNotAnswer: "Der Server antwortet nicht.",
   whoAnswers: "Modelle",
   enter: "Anmelden",
+  enterTheDigits:
+    "Um hier Einstellungen, Schlüssel oder Personen zu ändern, geben Sie die sechs Ziffern ein, die in Ihrem Terminal neben dem Link stehen.",
+  theseAreNotTheDigits: "Das sind nicht die Ziffern zum Link dieses Browsers. Nach fünf falschen wird er abgemeldet.",
+  confirm: "Bestätigen",
   keyRefused: (name: string) => `${name} hat den Schlüssel abgelehnt. Prüfen Sie ihn, und fügen Sie den richtigen ein.`,
   withAKey: "Mit einem Schlüssel",
   pasteAKey:

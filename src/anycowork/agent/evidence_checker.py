@@ -1,0 +1,295 @@
+"""Runs the checks of a turn before it ends, and decides whether it may end. A check runs through the gate like any call, in a layer that
+is dropped, and only where nobody needs to be asked."""
+
+import asyncio
+from collections.abc import Sequence
+
+from anycowork.agent.check_runs import (
+    COMMAND_TOOL,
+    check_run,
+    outcome_of,
+    runs_of,
+    server_runs_since_change,
+)
+from anycowork.agent.reply_parser import FoundCall
+from anycowork.agent.tool_runner import CallsParked, ToolRunner
+from anycowork.agent.turn_changes import path_changes
+from anycowork.agent.turn_context import TurnContext
+from anycowork.agent.turn_evidence import expected_of, settle_expectation, unparsable
+from anycowork.agent.turn_recorder import TurnRecorder
+from anycowork.domain.delegates import AGENT_PROVIDER
+from anycowork.domain.errors import AnyCoworkError, NotVerified
+from anycowork.domain.evidence import (
+    CheckRun,
+    Evidence,
+    EvidenceStatus,
+    Expectation,
+    ExpectationKind,
+    ExpectationState,
+    weigh,
+)
+from anycowork.domain.messages import is_continuation
+from anycowork.domain.ports import ContentReader, HiddenPathRules, Telling
+from anycowork.domain.receipts import receipt_of
+from anycowork.domain.roles import Permission
+from anycowork.domain.tools import Call, Parameters, Provenance
+from anycowork.domain.values import replace
+from anycowork.permissions.command_risk import only_reads
+from anycowork.permissions.shell.parser import parse
+from anycowork.store.sql.store import Store
+
+MOST_OBJECTIONS = 2
+CHECK_SECONDS = 60.0
+BASELINE_SECONDS = 10.0
+_MOST_SHOWN = 800  # characters of a failed check's output
+_MOST_NAMED = 10
+MOST_FILES = 5_000  # of a workspace whose checks get a receipt
+_MOST_SLOW = 1_000  # checks that are remembered as too slow to run before the work
+_PROVED = (EvidenceStatus.CHECKED, EvidenceStatus.SELF_CHECKED)
+_CODE = frozenset({
+    "py", "pyi", "js", "jsx", "mjs", "cjs", "ts", "tsx", "go", "rs", "c", "cc", "cpp", "h", "hpp", "java", "kt", "rb", "php", "cs", "swift",
+    "scala", "sh", "sql", "toml", "json", "vue", "svelte",
+})  # fmt: skip
+
+
+class EvidenceChecker:
+    def __init__(self, *, recorder: TurnRecorder, toolrunner: ToolRunner, snapshots: Store) -> None:
+        self._recorder = recorder
+        self._toolrunner = toolrunner
+        self._snapshots = snapshots
+        self._slow: dict[tuple[str, str], None] = {}  # checks of workspaces that did not end in time before the work
+
+    async def before_change(self, context: TurnContext, calls: Sequence[FoundCall]) -> CallsParked | None:
+        """Run each check once before the turn's first change: one that passes already proves nothing about the work."""
+        carries_out_plan = (
+            context.plan is not None and context.turn.task_id is None
+        )  # its steps tell what passed before
+        if carries_out_plan or context.calls.has_changed or not self._may_change(context, calls):
+            return None
+        issued = {call.parameters.get("command") for call in calls}
+        commands = [command for command in self._named(context) if command not in issued]
+        for command in commands:
+            if isinstance(await self._run_baseline(context, command), CallsParked):
+                return CallsParked()
+        if not self._named(context) and context.plan is None and self._may_change_code(context, calls):
+            return await self._run_detected_baseline(context)
+        return None
+
+    async def _run_detected_baseline(self, context: TurnContext) -> CallsParked | None:
+        for command in await asyncio.to_thread(context.workspace.quick_checks):
+            if isinstance(await self._run_baseline(context, command), CallsParked):
+                return CallsParked()
+            runs = runs_of(context.calls, command)
+            if runs and not outcome_of(runs[-1][1]).is_missing_program:
+                return None
+        return None
+
+    async def _run_baseline(self, context: TurnContext, command: str) -> CallsParked | None:
+        key = (context.workspace.origin, command)
+        if runs_of(context.calls, command) or key in self._slow:
+            return None
+        parked = await self._run(context, command, BASELINE_SECONDS, Provenance(check=True, baseline=True))
+        if any(outcome_of(call).is_out_of_time for _, call in runs_of(context.calls, command)):
+            self._slow[key] = None
+            if len(self._slow) > _MOST_SLOW:
+                self._slow.pop(next(iter(self._slow)))
+        return parked
+
+    async def objection(self, context: TurnContext) -> NotVerified | CallsParked | None:
+        """Run the checks that have not run since the last change, and set the turn's evidence. Return what is missing, for the model to
+        read; None if the turn may end: nothing is missing, or the model was told twice."""
+        expected = expected_of(context)
+        if not (expected.expectations or expected.asks_change or context.calls.has_changed):
+            return None
+        if (expected.asks_change or context.calls.has_changed) and isinstance(
+            await self._run_checks(context), CallsParked
+        ):
+            return CallsParked()
+        context.proof.evidence = await self._with_receipt(context, await self.collect(context))
+        times_told = _times_told(context) + context.proof.rejected_answers
+        is_delegate = (context.chat.config.model_id or "").startswith(
+            f"{AGENT_PROVIDER}/"
+        )  # its own loop has ended; to ask again is a new task
+        if context.proof.evidence is None or times_told >= MOST_OBJECTIONS or context.plan is not None or is_delegate:
+            return None  # of an approved plan, the model was told by then which steps are open
+        missing = _missing(context, context.proof.evidence)
+        return NotVerified(f"Not done yet. {' '.join(missing)}") if missing else None
+
+    async def _with_receipt(self, context: TurnContext, evidence: Evidence | None) -> Evidence | None:
+        """Bind the check that proves the work to the files as they are."""
+        proof = next((check for check in evidence.checks if check.proves), None) if evidence else None
+        if evidence is None or proof is None or evidence.status not in _PROVED:
+            return evidence
+        try:
+            files = await asyncio.to_thread(context.workspace.file_hashes, MOST_FILES)
+        except AnyCoworkError:
+            files = None
+        if files is None:
+            return evidence
+        hidden = await self._toolrunner.hidden(context.chat.id, context.workspace.origin)
+        # What the check could not read: a hash tells a short content to who guesses it.
+        files = {path: digest for path, digest in files.items() if _is_told_to_all(path, hidden)}
+        run = runs_of(context.calls, proof.command)[-1][1]
+        context.proof.receipt = receipt_of(
+            chat_id=context.chat.id,
+            turn_id=context.turn.id,
+            snapshot_id=proof.snapshot_id,
+            command=proof.command,
+            exit_code=proof.exit_code or 0,
+            files=files,
+            sandbox=str(run.result.facts.get("sandbox")) if run.result else "none",
+            checked_at=context.turn.created_at,
+        )
+        return replace(evidence, receipt=context.proof.receipt.id)
+
+    async def collect(self, context: TurnContext) -> Evidence | None:
+        """Return the turn's evidence as it stands, without running anything."""
+        expected = expected_of(context)
+        changed = any(change.is_net for change in path_changes(context.calls))
+        if not (expected.expectations or expected.asks_change or changed):
+            return None
+        commands = self._named(context) or context.proof.checks_tried
+        snapshot_id = await self._newest_snapshot(context) if changed and commands else None
+        runs = await asyncio.to_thread(self._check_runs, context, commands, snapshot_id) if commands else []
+        settled = [settle_expectation(context, expectation, runs) for expectation in expected.expectations]
+        settled += unparsable(context.calls) if changed else []
+        return weigh(settled, runs, concerned=changed or expected.asks_change)
+
+    def _check_runs(self, context: TurnContext, commands: Sequence[str], snapshot_id: str | None) -> list[CheckRun]:
+        runs = [
+            check_run(context.calls, command, snapshot_id=snapshot_id, text_of=context.workspace.small_text)
+            for command in commands
+        ]
+        return [run for run in runs if run is not None]
+
+    async def _run_checks(self, context: TurnContext) -> CallsParked | None:
+        if context.plan is not None:
+            return None  # the plan's own checks have run by now
+        named_commands = self._named(context)
+        for command in named_commands or await self._detected(context):
+            if not named_commands:
+                context.proof.checks_tried.append(command)
+            if await self._is_parked_by(context, command):
+                return CallsParked()
+            runs = server_runs_since_change(context.calls, command)
+            if not named_commands and runs and outcome_of(runs[-1]).state is not ExpectationState.UNKNOWN:
+                break  # the first environment that can run it decides
+        return None
+
+    async def _is_parked_by(self, context: TurnContext, command: str) -> bool:
+        """Run the check, unless it ran since the last change. It runs again with other programs if one was missing, and once more if it
+        failed: a flaky check may pass now."""
+        while self._needs_run(context, command):
+            count = len(server_runs_since_change(context.calls, command))
+            if isinstance(await self._run(context, command, CHECK_SECONDS, Provenance(check=True)), CallsParked):
+                return True
+            if len(server_runs_since_change(context.calls, command)) == count:
+                return False  # nothing allows it without asking
+        return False
+
+    def _needs_run(self, context: TurnContext, command: str) -> bool:
+        runs = server_runs_since_change(context.calls, command)
+        if not runs:
+            return True
+        last = outcome_of(runs[-1])
+        if last.is_missing_program:
+            return len(runs) == 1
+        failures = sum(outcome_of(run).state is ExpectationState.UNMET for run in runs)
+        return last.state is ExpectationState.UNMET and failures == 1
+
+    async def _detected(self, context: TurnContext) -> Sequence[str]:
+        """Return the project's own check, if the turn changed code."""
+        context.proof.checks_tried.clear()
+        changed = [change.path for change in path_changes(context.calls) if change.is_net]
+        if Permission.EXECUTE_COMMANDS not in context.role.permissions or not any(map(_is_code, changed)):
+            return ()
+        return await asyncio.to_thread(context.workspace.quick_checks)
+
+    async def _run(
+        self, context: TurnContext, command: str, seconds: float, provenance: Provenance
+    ) -> CallsParked | None:
+        """Run the command in a layer that is dropped, unless somebody would have to be asked."""
+        tool = context.toolbox.find(COMMAND_TOOL)
+        if Permission.EXECUTE_COMMANDS not in context.role.permissions or tool is None or not tool.spec.contained:
+            return None
+        parameters: Parameters = {"command": command, "timeout": seconds}
+        step = next((step.id for step in context.plan.steps if step.check == command), None) if context.plan else None
+        call = self._recorder.own_call(context, COMMAND_TOOL, parameters, provenance, step=step)
+        if not await self._toolrunner.passes_unasked(context, call):
+            return None
+        await self._recorder.record_own_call(context, call, check=command)
+        outcome = await self._toolrunner.run(context)
+        return outcome if isinstance(outcome, CallsParked) else None
+
+    async def _newest_snapshot(self, context: TurnContext) -> str | None:
+        changes = await self._snapshots.changes_of_turns([context.turn.id], context.workspace.root)
+        newest = changes[-1] if changes else None
+        return None if newest is None else (newest.after or newest.before).id
+
+    def _may_change(self, context: TurnContext, calls: Sequence[FoundCall]) -> bool:
+        tools = [context.toolbox.find(call.tool) for call in calls]
+        return any(tool is not None and not tool.spec.read_only for tool in tools)
+
+    def _may_change_code(self, context: TurnContext, calls: Sequence[FoundCall]) -> bool:
+        for call in calls:
+            command, path = call.parameters.get("command"), call.parameters.get("path")
+            tool = context.toolbox.find(call.tool)
+            if tool is None or tool.spec.read_only:
+                continue
+            if isinstance(command, str) and not only_reads(parse(command)):
+                return True
+            if isinstance(path, str) and _is_code(path):
+                return True
+        return False
+
+    def _named(self, context: TurnContext) -> list[str]:
+        return [
+            expectation.subject
+            for expectation in expected_of(context).expectations
+            if expectation.kind is ExpectationKind.CHECK
+        ]
+
+
+def _is_told_to_all(path: str, hidden: HiddenPathRules) -> bool:
+    return hidden.may_be_told(path, ContentReader.VIEWER) is Telling.TOLD
+
+
+def _is_code(path: str) -> bool:
+    return path.rpartition(".")[2] in _CODE
+
+
+def _missing(context: TurnContext, evidence: Evidence) -> list[str]:
+    """Return what was found, as facts for the model. A change on a mere question is shown to the person; undoing it may lose work."""
+    unmet = [expectation for expectation in evidence.unmet if expectation.kind is not ExpectationKind.NO_CHANGE]
+    facts = [_fact(expectation) for expectation in unmet if expectation.kind is not ExpectationKind.CHECK][:_MOST_NAMED]
+    failed = [check for check in evidence.checks if check.state is ExpectationState.UNMET]
+    return facts + [_failed_check(context.calls, check) for check in failed]
+
+
+def _fact(expectation: Expectation) -> str:
+    match expectation.kind:
+        case ExpectationKind.OUTPUT:
+            return f"'{expectation.subject}' was expected. {expectation.why}"
+        case ExpectationKind.READ:
+            return f"The request asks about '{expectation.subject}'. {expectation.why} Read it, then answer."
+        case ExpectationKind.PROTECTED:
+            return f"'{expectation.subject}' was to stay as it is. {expectation.why} Bring it back to what it was."
+        case _:
+            return f"'{expectation.subject}': {expectation.why}"
+
+
+def _failed_check(calls: Sequence[Call], check: CheckRun) -> str:
+    last = runs_of(calls, check.command)[-1][1]
+    output = last.result.content.strip()[-_MOST_SHOWN:] if last.result else ""
+    return f"The check `{check.command}` was run and ended with exit code {check.exit_code}:\n{output}\n"
+
+
+def _times_told(context: TurnContext) -> int:
+    """Count how often the model was told what is missing, since a person last continued the turn."""
+    count = 0
+    for message in reversed(context.conversation.history):
+        if message.turn_id == context.turn.id and is_continuation(message):
+            break
+        error = (message.payload or {}).get("error") if message.turn_id == context.turn.id else None
+        count += isinstance(error, dict) and error.get("code") == NotVerified.code
+    return count

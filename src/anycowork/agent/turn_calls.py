@@ -1,0 +1,121 @@
+"""The calls of one turn: in the order in which they were issued, and what their results tell about files and refusals."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from types import MappingProxyType
+from typing import overload
+
+from anycowork.agent.plan_progress import was_deferred
+from anycowork.agent.repeated_calls import was_a_repeat
+from anycowork.agent.turn_changes import made_changes
+from anycowork.domain.messages import Json
+from anycowork.domain.tools import Call, CallState, CallStatus
+
+
+class TurnCalls(Sequence[Call]):
+    """`not_shown` are ids of calls whose results a compaction left out: what they read must be read again."""
+
+    def __init__(self, calls: Iterable[Call], not_shown: frozenset[str]) -> None:
+        self.has_changed = False
+        self._calls: list[Call] = []
+        self._indexes: dict[str, int] = {}
+        self._open: dict[str, Call] = {}
+        self._refused: list[Call] = []
+        self._read: dict[str, str] = {}
+        self.read_files: Mapping[str, str] = MappingProxyType(self._read)
+        """Files whose present content the model knows, with the hash of it."""
+        self._not_shown = not_shown
+        self.issue(calls)
+
+    def __len__(self) -> int:
+        return len(self._calls)
+
+    def __iter__(self) -> Iterator[Call]:
+        return iter(self._calls)
+
+    def __reversed__(self) -> Iterator[Call]:
+        return reversed(self._calls)
+
+    @overload
+    def __getitem__(self, index: int) -> Call: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[Call]: ...
+    def __getitem__(self, index: int | slice) -> Call | list[Call]:
+        return self._calls[index]
+
+    def issue(self, calls: Iterable[Call]) -> None:
+        """Append newly issued calls."""
+        for call in calls:
+            self._indexes[call.id] = len(self._calls)
+            self._calls.append(call)
+            self.update(call)
+
+    def update(self, call: Call) -> None:
+        """Replace the known state of the call."""
+        self._calls[self._indexes[call.id]] = call
+        if call.state is CallState.SETTLED:
+            self._open.pop(call.id, None)
+        else:
+            self._open[call.id] = call
+        self._learn(call)
+
+    def by_id(self, call_id: str) -> Call:
+        return self._calls[self._indexes[call_id]]
+
+    def open(self) -> list[Call]:
+        """Return the open calls in the order in which they were issued."""
+        return list(self._open.values())
+
+    def last_failure(self) -> Call | None:
+        """Return the newest settled call of the turn, if it failed. A check that the server ran is no step of the model."""
+        settled = (call for call in reversed(self._calls) if call.state is CallState.SETTLED)
+        last = next((call for call in settled if not call.provenance.check), None)
+        failed = last is not None and last.result is not None and last.result.status is CallStatus.ERROR
+        return last if failed else None
+
+    def earlier_failure(self, call: Call) -> Call | None:
+        """Return the same call made earlier in this turn, if it was refused or nothing has succeeded since. Workflow steps are exempt,
+        because their author wants them repeated, and checks, which may be flaky."""
+        if call.provenance.workflow is not None or call.provenance.check:
+            return None
+        for earlier in reversed(self._calls):
+            if earlier.id == call.id or earlier.result is None or was_a_repeat(earlier) or was_deferred(earlier):
+                continue
+            same = earlier.tool == call.tool and earlier.parameters == call.parameters
+            status = earlier.result.status
+            if same and status in (CallStatus.REFUSED, CallStatus.DENIED, CallStatus.ERROR):
+                return None if earlier.result.was_model_fault else earlier
+            if status is CallStatus.OK:
+                return self._refused_before(call)
+        return None
+
+    @property
+    def was_denied(self) -> bool:
+        """Whether a person denied a call of this turn."""
+        return any(call.result is not None and call.result.status is CallStatus.DENIED for call in self._refused)
+
+    def _refused_before(self, call: Call) -> Call | None:
+        same = (
+            refused_call
+            for refused_call in self._refused
+            if (refused_call.tool, refused_call.parameters) == (call.tool, call.parameters)
+        )
+        return next(same, None)
+
+    def _learn(self, call: Call) -> None:
+        """Remember which files a settled call read or wrote, and whether it was refused."""
+        if call.result is None:
+            return
+        self.has_changed = self.has_changed or made_changes(call)
+        if call.result.status in (CallStatus.REFUSED, CallStatus.DENIED) and not was_a_repeat(call):
+            self._refused.append(call)
+        if call.result.status is CallStatus.OK and call.result.facts and call.id not in self._not_shown:
+            self._learn_file(call.result.facts)
+
+    def _learn_file(self, facts: Json) -> None:
+        path, seen, after = facts.get("path"), facts.get("sha256"), facts.get("after")
+        if not isinstance(path, str):
+            return
+        if facts.get("whole") is True and isinstance(seen, str):
+            self._read[path] = seen
+        elif isinstance(after, str) and (path in self._read or facts.get("before") is None):
+            self._read[path] = after  # the content of a file that was read and changed, or created, is known

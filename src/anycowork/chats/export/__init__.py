@@ -1,0 +1,1 @@
+"""Writes a chat as Markdown, HTML or JSON."""

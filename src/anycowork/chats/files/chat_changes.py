@@ -1,0 +1,85 @@
+"""What was changed in a chat's workspace since the chat began, path by path, from the recorded changes. Pure."""
+
+from collections.abc import Iterable, Mapping
+
+from anycowork.domain.files import ChangedBy
+from anycowork.domain.snapshots import PathImage, PathKind, RecordedChange, absent
+from anycowork.domain.values import value
+
+
+@value
+class ChangedPath:
+    """`base` is the state before the chat's first change of the path, `left` the one after its last (None if it is not known)."""
+
+    base: PathImage
+    left: PathImage | None
+    changed_by: ChangedBy
+
+
+def changed_paths(changes: Iterable[RecordedChange], chat_id: str) -> dict[str, ChangedPath]:
+    """Return every path that the chat's changes, oldest first, touched. What was pruned is left out."""
+    found: dict[str, ChangedPath] = {}
+    earlier: dict[str, list[tuple[PathImage, ChangedBy | None]]] = {}
+    for change in changes:
+        if change.before.chat_id != chat_id or change.before.pruned:
+            continue
+        by = ChangedBy.YOU if change.before.by_person else ChangedBy.AGENT
+        before = {image.path: image for image in change.before.images}
+        after = None if change.after is None else {image.path: image for image in change.after.images}
+        for path in {**before, **(after or {})}:
+            was = before.get(path, absent(path))
+            after_image = None if after is None else after.get(path, absent(path))
+            if after_image is not None and was.same_as(after_image) and path not in found:
+                continue
+            known = found.get(path)
+            states = earlier.setdefault(path, [(was, None)])
+            author = _joined(states[-1][1], by)
+            if (
+                by is ChangedBy.YOU and after_image is not None
+            ):  # what a person restored is still the work of whoever did it then
+                author = next((before_by or by for state, before_by in states if state.same_as(after_image)), author)
+            found[path] = ChangedPath(known.base if known else was, after_image, author)
+            if after_image is not None:
+                states.append((after_image, None if after_image.same_as(states[0][0]) else author))
+    return found
+
+
+def changed_folders(paths: Mapping[str, ChangedPath]) -> dict[str, ChangedBy]:
+    """Return every folder with a net change below it, and who made it."""
+    folders: dict[str, ChangedBy] = {}
+    for path, changed in paths.items():
+        if not is_changed(changed):
+            continue
+        parts = path.split("/")
+        for depth in range(1, len(parts)):
+            folder = "/".join(parts[:depth])
+            folders[folder] = _joined(folders.get(folder), changed.changed_by)
+    return folders
+
+
+def is_changed(changed: ChangedPath) -> bool:
+    """Whether the last recorded state differs from the first one."""
+    return changed.left is None or not changed.left.same_as(changed.base)
+
+
+def who_changed(
+    changed: ChangedPath | None, *, size: int, modified: int, chat_began: int, ignored: bool
+) -> ChangedBy | None:
+    """Return who changed a file that looks like this now. What no recorded change left like this, somebody changed outside: you.
+
+    A commit of many paths records no times; then only the size tells.
+    """
+    if changed is None or changed.left is None:
+        recorded = None if changed is None else changed.changed_by
+        return recorded or (ChangedBy.YOU if modified > chat_began and not ignored else None)
+    after_image = changed.left
+    as_left = after_image.kind is PathKind.FILE and (
+        not after_image.mtime or (after_image.mtime, after_image.size) == (modified, size)
+    )
+    if as_left:
+        return changed.changed_by if is_changed(changed) else None
+    return _joined(changed.changed_by, ChangedBy.YOU)
+
+
+def _joined(first: ChangedBy | None, second: ChangedBy) -> ChangedBy:
+    return second if first in (None, second) else ChangedBy.BOTH

@@ -1,0 +1,97 @@
+"""Writes the changes that a person makes directly, without an agent: recorded before it happens, kept for undo, finished after a crash."""
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+
+from anycowork.checkpoints.snapshots import Snapshots
+from anycowork.domain import event_factory
+from anycowork.domain.chats import Chat
+from anycowork.domain.errors import Conflict, StateChanged
+from anycowork.domain.files import shown_name
+from anycowork.domain.journal import Change, RequireLease
+from anycowork.domain.messages import Json, Speaker
+from anycowork.domain.ports import Clock
+from anycowork.domain.principals import Principal
+from anycowork.domain.snapshots import PERSON_CHANGE, PersonChange, Snapshot, SnapshotMoment, Undo
+from anycowork.domain.values import replace, value
+from anycowork.permissions.direct_acts import admit_person
+from anycowork.sandbox.workspaces import Workspaces
+from anycowork.store.sql.journal import Journal
+from anycowork.turns.record_factory import RecordFactory
+from anycowork.workspace.folder import Folder
+
+WAITS = 10.0  # seconds for an agent that writes in the same workspace
+
+
+@value
+class WrittenChange:
+    """`snapshot` takes the change back; None if there was nothing to change."""
+
+    snapshot: str | None = None
+
+
+class PersonChangeWriter:
+    """A person may change files while the agent works: both wait for the workspace's lease, and an approval or an edit of the agent
+    is bound to the content that it saw."""
+
+    def __init__(
+        self, *, journal: Journal, workspaces: Workspaces, snapshots: Snapshots, clock: Clock, waits: float = WAITS
+    ) -> None:
+        self._journal = journal
+        self._workspaces = workspaces
+        self._snapshots = snapshots
+        self._clock = clock
+        self._waits = waits
+        self._draft = RecordFactory(clock)
+
+    @asynccontextmanager
+    async def writing(self, root: str) -> AsyncIterator[tuple[Folder, int]]:
+        """Wait for the workspace's lease. Raises: Conflict if the agent keeps it too long; BadWorkspace."""
+        async with AsyncExitStack() as stack:
+            try:
+                async with asyncio.timeout(self._waits):
+                    epoch = await stack.enter_async_context(self._workspaces.writing(root))
+            except TimeoutError:
+                raise Conflict(
+                    "A command of the agent is writing in this workspace. Nothing was changed; try again when it has ended."
+                ) from None
+            yield self._workspaces.open(root), epoch
+
+    async def write(
+        self, principal: Principal, chat: Chat, workspace: Folder, epoch: int, undos: Sequence[Undo], *, verb: str
+    ) -> WrittenChange:
+        """Write these files as the person's change. Raises: NotAllowed, StateChanged (nothing was changed), NotKept, NotEnoughSpace."""
+        by = admit_person(principal)
+        preview = await self._snapshots.preview(workspace, undos)
+        if preview.conflicts:
+            path, reason = min(preview.conflicts.items())
+            raise StateChanged(f"'{shown_name(path)}': {reason.rstrip('.')}. Nothing was changed.")
+        if not preview.undos:
+            return WrittenChange()
+        cause = PersonChange(f"{PERSON_CHANGE}{self._clock.new_id()}", chat.id)
+        before = await self._snapshots.before(cause, workspace, [undo.path for undo in preview.undos])
+        intended = self._snapshots.meant(before, preview.undos)
+        writes = (RequireLease(workspace.root, epoch), before, intended)
+        await self._journal.write(Change(chat.id, writes, (event_factory.snapshot(before),), principal=by))
+        done = await self._snapshots.restore(workspace, preview.undos)
+        after = await self._snapshots.after(before, workspace) or replace(
+            before, id=self._clock.new_id(), moment=SnapshotMoment.AFTER, images=()
+        )
+        paths = [undo.path for undo in preview.undos]
+        payload: Json = {
+            "person_change": {"paths": [shown_name(path) for path in paths], "snapshot": before.id, "by": by}
+        }
+        message = self._draft.message(chat, Speaker.SYSTEM, _words(verb, paths, after), payload=payload)
+        await self._journal.write(Change(chat.id, (after, message), (event_factory.snapshot(after),), principal=by))
+        if done.conflicts:
+            path, reason = min(done.conflicts.items())
+            raise StateChanged(f"'{shown_name(path)}' was left as it is: {reason}.")
+        return WrittenChange(before.id)
+
+
+def _words(verb: str, paths: Sequence[str], after: Snapshot) -> str:
+    file_names = ", ".join(shown_name(path) for path in paths[:3]) + (
+        f" and {len(paths) - 3} more" if len(paths) > 3 else ""
+    )
+    return f"You {verb} {file_names} (+{after.additions} −{after.deletions})."

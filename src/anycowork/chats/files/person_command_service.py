@@ -1,0 +1,262 @@
+"""Runs the commands that a person types for themselves in a chat's workspace: recorded before and after, kept for undo, stopped on request.
+
+A command holds the workspace's lease while it runs, so no agent writes at the same time. No model reaches this service: it is no tool.
+"""
+
+import asyncio
+import logging
+from dataclasses import dataclass, field
+
+from anycowork.chats.files.person_changes import PersonChangeWriter
+from anycowork.checkpoints.snapshots import Snapshots
+from anycowork.checkpoints.workspace_images import KeptWorkspace
+from anycowork.domain import event_factory
+from anycowork.domain.chats import Chat
+from anycowork.domain.errors import AnyCoworkError, Conflict, NotAllowed, NotFound, NotKept, ToolFault
+from anycowork.domain.events import NewEvent
+from anycowork.domain.journal import Change, RequireLease, Write
+from anycowork.domain.messages import Json, Message, Speaker
+from anycowork.domain.person_commands import PERSON_COMMAND, CommandEnd, CommandResult
+from anycowork.domain.ports import Clock
+from anycowork.domain.principals import Principal
+from anycowork.domain.snapshots import PERSON_CHANGE, PersonChange, Snapshot
+from anycowork.domain.values import replace, value
+from anycowork.permissions.direct_acts import admit_own_command
+from anycowork.store.sql.journal import Journal
+from anycowork.store.sql.store import Store
+from anycowork.tools.person_shell import PersonShell
+from anycowork.turns.lookup import require_chat
+from anycowork.turns.record_factory import RecordFactory
+from anycowork.turns.turn_scheduler import InternalError
+from anycowork.workspace.folder import Folder
+
+log = logging.getLogger(__name__)
+MOST_SHOWN = 200_000  # characters of a running command's output; its end brings all of it
+EVERY_SECONDS = 0.1
+
+
+@value
+class CommandsOffer:
+    """Whether people may run commands on this server; `reason` says why not."""
+
+    reason: str | None
+    running: tuple[Json, ...]
+
+
+@dataclass(slots=True)
+class _RunningCommand:
+    id: str
+    chat: Chat
+    command: str
+    by: str
+    message_id: str
+    started_at: str
+    output: list[str] = field(default_factory=list)
+    length: int = 0
+    shown: int = 0
+    timer: asyncio.TimerHandle | None = None
+    stopped: bool = False
+    done: asyncio.Event = field(default_factory=asyncio.Event)
+
+    def to_json(self) -> Json:
+        return {
+            "id": self.id,
+            "command": self.command,
+            "started_at": self.started_at,
+            "output": "".join(self.output)[: self.shown],
+        }
+
+
+class PersonCommandService:
+    """`refused` says why people run no commands on this server; None where they may."""
+
+    def __init__(
+        self,
+        *,
+        store: Store,
+        journal: Journal,
+        writer: PersonChangeWriter,
+        snapshots: Snapshots,
+        shell: PersonShell,
+        clock: Clock,
+        tasks: asyncio.TaskGroup,
+        refused: str | None,
+    ) -> None:
+        self._store = store
+        self._journal = journal
+        self._writer = writer
+        self._snapshots = snapshots
+        self._shell = shell
+        self._clock = clock
+        self._tasks = tasks
+        self._refused = refused
+        self._draft = RecordFactory(clock)
+        self._running: dict[str, _RunningCommand] = {}
+
+    async def offer(self, principal: Principal, chat_id: str) -> CommandsOffer:
+        """Return whether commands can be run, and those of the chat that run now. Raises: NotAllowed, NotFound."""
+        admit_own_command(principal)
+        await require_chat(self._store, chat_id)
+        mine = (running for running in self._running.values() if running.chat.id == chat_id)
+        return CommandsOffer(self._refused, tuple(running.to_json() for running in mine))
+
+    async def start(self, principal: Principal, chat_id: str, command: str) -> str:
+        """Record the command, start it, and return its id. Raises: NotAllowed, NotFound, Conflict, BadWorkspace."""
+        by = admit_own_command(principal)
+        if self._refused is not None:
+            raise NotAllowed(self._refused)
+        chat = await require_chat(self._store, chat_id)
+        if any(other.chat.workspace == chat.workspace for other in self._running.values()):
+            raise Conflict("Another command of yours runs in this workspace. Wait for its end, or stop it.")
+        running = _RunningCommand(
+            self._clock.new_id(), chat, command, by, self._clock.new_id(), started_at=self._clock.now()
+        )
+        self._running[running.id] = running
+        begun: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._tasks.create_task(self._run(running, begun))
+        await begun
+        return running.id
+
+    async def stop(self, principal: Principal, chat_id: str, command_id: str) -> None:
+        """Stop the command; return when its end is recorded. Raises: NotAllowed; NotFound if it does not run."""
+        admit_own_command(principal)
+        running = self._running.get(command_id)
+        if running is None or running.chat.id != chat_id:
+            raise NotFound("running command", command_id)
+        running.stopped = True
+        await running.done.wait()
+
+    async def aclose(self) -> None:
+        """Stop every command, and return when their ends are recorded."""
+        for running in list(self._running.values()):
+            running.stopped = True
+            await running.done.wait()
+
+    async def _run(self, running: _RunningCommand, begun: asyncio.Future[None]) -> None:
+        try:
+            async with self._writer.writing(running.chat.workspace) as (workspace, epoch):
+                await self._record_start(running, workspace, epoch)
+                begun.set_result(None)
+                await self._run_and_record(running, workspace, epoch)
+        except AnyCoworkError as error:
+            self._fail(running, begun, error)
+        except Exception:  # top level of a command: whatever fails, the server goes on
+            log.exception("the person's command %s failed inside AnyCowork", running.id)
+            self._fail(running, begun, InternalError("An internal error occurred; see the log."))
+        finally:
+            if not begun.done():
+                begun.cancel()
+            del self._running[running.id]
+            self._journal.drop_output(running.chat.id, running.message_id)
+            running.done.set()
+
+    def _fail(self, running: _RunningCommand, begun: asyncio.Future[None], error: AnyCoworkError) -> None:
+        if begun.done():
+            log.warning("the end of the person's command %s was not recorded: %s", running.id, error.message)
+        else:
+            begun.set_exception(error)
+
+    async def _run_and_record(self, running: _RunningCommand, workspace: Folder, epoch: int) -> None:
+        state_before, not_kept = None, None
+        try:
+            state_before, not_kept = await self._keep(workspace)
+            result = await self._shell.run(
+                workspace,
+                running.command,
+                on_output=lambda text: self._show(running, text),
+                is_stopped=lambda: running.stopped,
+            )
+        except (ToolFault, Conflict) as fault:
+            result = CommandResult(CommandEnd.NOT_STARTED, None, fault.message, 0.0)
+        finally:
+            if running.timer is not None:
+                running.timer.cancel()
+        await self._record_end(running, result, state_before, not_kept, workspace, epoch)
+
+    async def _keep(self, workspace: Folder) -> tuple[KeptWorkspace | None, str | None]:
+        """Raises: Conflict if the tasks of a job stand in the way."""
+        try:
+            return await self._snapshots.keep_workspace(workspace), None
+        except NotKept as error:
+            return None, error.message
+
+    def _show(self, running: _RunningCommand, text: str) -> None:
+        piece = text[: MOST_SHOWN - running.length]
+        running.output.append(piece)
+        running.length += len(piece)
+        if piece and running.timer is None:
+            running.timer = asyncio.get_running_loop().call_later(EVERY_SECONDS, self._publish, running)
+
+    def _publish(self, running: _RunningCommand) -> None:
+        running.timer = None
+        text = "".join(running.output)
+        piece, offset = text[running.shown :], running.shown
+        running.output, running.shown = [text], len(text)
+        self._journal.show(running.chat.id, None, running.id, running.message_id, offset, piece)
+
+    async def _record_start(self, running: _RunningCommand, workspace: Folder, epoch: int) -> None:
+        payload: Json = {PERSON_COMMAND: {"id": running.id, "command": running.command, "by": running.by}}
+        note = f"You run a command of your own: {running.command}"
+        message = self._draft.message(running.chat, Speaker.SYSTEM, note, payload=payload)
+        writes = (RequireLease(workspace.root, epoch), message)
+        await self._journal.write(Change(running.chat.id, writes, principal=running.by))
+
+    async def _record_end(
+        self,
+        running: _RunningCommand,
+        result: CommandResult,
+        state_before: KeptWorkspace | None,
+        not_kept: str | None,
+        workspace: Folder,
+        epoch: int,
+    ) -> None:
+        pair, fault = await self._change(running, state_before, workspace)
+        snapshots = tuple(snapshot for snapshot in pair if snapshot is not None)
+        message = self._ended(running, result, snapshots, not_kept or fault)
+        events: tuple[NewEvent, ...] = tuple(event_factory.snapshot(snapshot) for snapshot in snapshots)
+        writes: tuple[Write, ...] = (RequireLease(workspace.root, epoch), *snapshots, message)
+        await self._journal.write(Change(running.chat.id, writes, events, principal=running.by))
+
+    async def _change(
+        self, running: _RunningCommand, state_before: KeptWorkspace | None, workspace: Folder
+    ) -> tuple[tuple[Snapshot | None, ...], str | None]:
+        if state_before is None:
+            return (), None
+        cause = PersonChange(f"{PERSON_CHANGE}{running.id}", running.chat.id)
+        try:
+            return await self._snapshots.change_since(state_before, cause, workspace) or (), None
+        except AnyCoworkError as error:
+            return (), error.message
+
+    def _ended(
+        self, running: _RunningCommand, result: CommandResult, snapshots: tuple[Snapshot, ...], not_kept: str | None
+    ) -> Message:
+        facts: Json = {
+            "id": running.id,
+            "command": running.command,
+            "by": running.by,
+            "ended": result.ended.value,
+            "exit_code": result.exit_code,
+            "seconds": round(result.seconds, 3),
+            "output": result.output,
+            "files": snapshots[-1].files if len(snapshots) > 1 else None,
+            "snapshot": snapshots[0].id if snapshots else None,
+            "no_undo": not_kept,
+        }
+        note = f"You ran a command of your own ({_how(result)}): {running.command}"
+        message = self._draft.message(running.chat, Speaker.SYSTEM, note, payload={PERSON_COMMAND: facts})
+        return replace(message, id=running.message_id)
+
+
+def _how(result: CommandResult) -> str:
+    match result.ended:
+        case CommandEnd.EXITED:
+            return f"exit code {result.exit_code}"
+        case CommandEnd.STOPPED:
+            return "stopped"
+        case CommandEnd.TIMED_OUT:
+            return "ended at the time limit"
+        case CommandEnd.TOO_MUCH_OUTPUT:
+            return "ended because it printed too much"
+        case CommandEnd.NOT_STARTED:
+            return "not started"

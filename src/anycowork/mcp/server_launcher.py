@@ -1,0 +1,192 @@
+"""Starts the programs of MCP servers in the sandbox, each with its own view of a workspace, and ends them with what they may not outlive."""
+
+import asyncio
+import os
+import subprocess
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from anycowork.domain.key_files import is_key_file
+from anycowork.domain.network import wanted_destinations
+from anycowork.domain.ports import HiddenPathRules
+from anycowork.domain.values import value
+from anycowork.mcp.data_folders import DataFolders, ended_when_full
+from anycowork.mcp.program import ServerProgram, start_words
+from anycowork.mcp.stdio_transport import Ended, LineLog, message_streams, started_process
+from anycowork.sandbox.bubblewrap import VisiblePaths
+from anycowork.sandbox.commit.transaction import Transaction
+from anycowork.sandbox.layers.stage import Stage
+from anycowork.sandbox.network.dialer import NetworkReach
+from anycowork.sandbox.network.egress import Egress, proxy_environment
+from anycowork.sandbox.sandbox import CommandNotStarted, Sandbox
+from anycowork.sandbox.secrets.cover_watch import identities
+from anycowork.sandbox.secrets.masks import MaskedPaths, cover
+from anycowork.workspace.jail import Jail
+
+if TYPE_CHECKING:
+    from mcp.client._transport import TransportStreams
+
+_KEY_FILE_CAME = "the session was ended: a key file was written or replaced in the workspace"
+_KEY_FILES = HiddenPathRules(withholds=is_key_file)
+
+
+@value
+class ProgramView:
+    """What a program sees besides its installation: the workspace of the `jail` without what is `hidden`, and a `home` that is kept.
+
+    In a `transaction` it may change files, in its layer; else the workspace is read-only. `not_begun` is called if the sandbox could
+    not be set up.
+    """
+
+    jail: Jail | None = None
+    hidden: HiddenPathRules = _KEY_FILES
+    transaction: Transaction | None = None
+    home: Path | None = None
+    not_begun: Callable[[], None] = lambda: None
+
+
+@value
+class ServerLauncher:
+    """Starts programs of servers. `sandbox` None: this machine has none, and only those that may do without are started.
+
+    `folders` are the data folders of servers."""
+
+    sandbox: Sandbox | None
+    egress: Egress
+    data_dir: Path
+    folders: DataFolders
+
+    @asynccontextmanager
+    async def run(
+        self, program: ServerProgram, view: ProgramView, *, network: Sequence[str], lines: LineLog, end_session: Ended
+    ) -> AsyncIterator["TransportStreams"]:
+        """While the block runs, the program does. Raises: ToolFault, OSError."""
+        async with AsyncExitStack() as things:
+            if self.sandbox is None:
+                process = things.enter_context(started_process(program.argv, env=_bare_environment(program), fds=()))
+                first, covered = b"", MaskedPaths()
+            else:
+                process, covered = await self._start(self.sandbox, program, view, things, network, lines)
+                first = program.first_line
+                if view.transaction is not None or view.home is not None:
+                    look = partial(self._reason_to_stop, self.sandbox, view)
+                    await things.enter_async_context(ended_when_full(look, end_session))
+            things.enter_context(_ended_when_broken(covered, lines, end_session))
+            yield await things.enter_async_context(
+                message_streams(process, first, lines, end_session, covered.is_intact)
+            )
+
+    async def _start(
+        self,
+        sandbox: Sandbox,
+        program: ServerProgram,
+        view: ProgramView,
+        things: AsyncExitStack,
+        network: Sequence[str],
+        lines: LineLog,
+    ) -> tuple["subprocess.Popen[bytes]", MaskedPaths]:
+        """The process, and what is covered from it. One that sees no workspace finds a proxy even without any host: what it wanted to
+        reach and was refused is told."""
+        jail, destinations = view.jail, wanted_destinations(network)
+        stage, covered = await self._stage(sandbox, view, things)
+        reach = NetworkReach(destinations, destinations) if network or jail is None else None
+        try:
+            launch = things.enter_context(
+                sandbox.launch(
+                    start_words(is_confined=jail is not None and view.transaction is None),
+                    jail.origin if jail else "/",
+                    stage,
+                    source=jail.layers if jail else (),
+                    cache_kept=False,
+                    environment={"PATH": program.path, **(proxy_environment(reach) if reach else {})},
+                    held_back=reach is not None,
+                    sight=VisiblePaths(
+                        program.places,
+                        workspace=jail is not None,
+                        hidden=program.hidden,
+                        home=str(view.home) if view.home else None,
+                    ),
+                    masks=covered.masks,
+                )
+            )
+        except CommandNotStarted:
+            view.not_begun()
+            raise
+        things.callback(lambda: None if launch.mark.is_set() else view.not_begun())
+        launch.status.watch()
+        things.push_async_callback(launch.status.all_gone)
+        if reach is not None:
+            lines.network = await things.enter_async_context(
+                self.egress.beside(launch, stage.runner, reach, covered.is_intact)
+            )
+        return things.enter_context(started_process(launch.argv, env={}, fds=launch.fds)), covered
+
+    def key_files(self, root: str) -> frozenset[str]:
+        """The key files that a program started now would not see, each with its inode. Blocking. Raises: ToolFault."""
+        if self.sandbox is None:
+            return frozenset()
+        paths = (mask.place.path for mask in self.sandbox.key_files.masks(Jail(root), is_key_file))
+        return frozenset(f"{path}\0{device}\0{inode}" for path, (device, inode) in identities([root], paths).items())
+
+    async def _stage(self, sandbox: Sandbox, view: ProgramView, things: AsyncExitStack) -> tuple[Stage, MaskedPaths]:
+        """The folders of this run, and what is covered in it."""
+        if view.transaction is not None:
+            return view.transaction.stage, view.transaction.covered
+        jail = view.jail
+        stage = await things.enter_async_context(sandbox.read_only(jail.root if jail else "/"))
+        if jail is None:
+            return stage, MaskedPaths()
+        covered = await asyncio.to_thread(cover, jail, stage, view.hidden, sandbox.key_files, sandbox.hidden_paths)
+        things.callback(covered.close)
+        return stage, covered
+
+    def _reason_to_stop(self, sandbox: Sandbox, view: ProgramView) -> str | None:
+        """Blocking."""
+        if view.transaction is not None and sandbox.is_disk_nearly_full(view.transaction.stage):
+            return "the disk is nearly full, so it was stopped"
+        if view.home is None:
+            return None
+        if sandbox.has_no_room_in(view.home):
+            return "the disk of its data folder is nearly full, so it was stopped"
+        return self.why_full(view.home.name)
+
+    def why_full(self, server: str) -> str | None:
+        """Why the server cannot run with its data folder; None if it can. Blocking."""
+        if not self.folders.is_full(server):
+            return None
+        return (
+            f"its data folder holds more than {self.folders.most:,} bytes (the setting mcp_data_bytes), or too deep folders. Empty it: "
+            f"`anycowork mcp clean {server}`"
+        )
+
+
+@contextmanager
+def _ended_when_broken(covered: MaskedPaths, lines: LineLog, end_session: Ended) -> Iterator[None]:
+    """While the block runs, the session ends as soon as the program could read something that it may not."""
+    descriptor = covered.watch.descriptor if covered.watch is not None else None
+    if descriptor is None:
+        yield
+        return
+    loop = asyncio.get_running_loop()
+
+    def look() -> None:
+        if not covered.is_intact():
+            loop.remove_reader(descriptor)
+            lines.add(f"AnyCowork: {_KEY_FILE_CAME}".encode())
+            end_session(_KEY_FILE_CAME)
+
+    loop.add_reader(descriptor, look)
+    try:
+        yield
+    finally:
+        loop.remove_reader(descriptor)
+
+
+def _bare_environment(program: ServerProgram) -> dict[str, str]:
+    import json
+
+    variables = json.loads(program.first_line)["env"]  # noqa: TID251  # our own process wrote it
+    return {"PATH": os.environ.get("PATH", os.defpath), "HOME": str(Path.home()), "LANG": "C.UTF-8", **variables}

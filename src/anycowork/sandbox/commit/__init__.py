@@ -1,0 +1,1 @@
+"""Finds what a command changed, checks it, and renames it into the workspace as one transaction."""

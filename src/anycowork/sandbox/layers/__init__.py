@@ -1,0 +1,1 @@
+"""Writable layers over a workspace, for commands and for the tasks of jobs."""

@@ -1,0 +1,168 @@
+"""The only way from a command to the network: CONNECT and plain HTTP, to the destinations allowed for this command.
+
+`dialer.py` resolves names and connects to the checked addresses.
+"""
+
+import asyncio
+import socket
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from typing import assert_never
+
+from anycowork.domain.values import value
+from anycowork.sandbox.network.connections import Network
+from anycowork.sandbox.network.dialer import CheckedDialer, NetworkReach, NetworkReport, NotReached, Streams
+from anycowork.sandbox.network.proxy_head import BadHead, ForwardRequest, TunnelRequest, read_head
+
+_PIECE = 65_536
+_HEAD_ENDS = b"\r\n\r\n"
+_BREATH = 0.1  # seconds
+
+
+@value
+class ProxyLimits:
+    """For one command."""
+
+    at_once: int = 64  # connections
+    in_all: int = 10_000  # connections
+    bytes: int = 4 << 30  # both ways together
+    head_bytes: int = 32_768
+    head_seconds: float = 10.0
+    connect_seconds: float = 15.0
+    quiet_seconds: float = 120.0  # without a byte either way
+
+
+class _Spent(Exception):
+    """The command has used all its bytes, or may send no more."""
+
+
+class SandboxProxy:
+    """`may_send` is asked before each piece of data goes out."""
+
+    def __init__(
+        self, reach: NetworkReach, outside: Network, limits: ProxyLimits, may_send: Callable[[], bool] = lambda: True
+    ) -> None:
+        self.report = NetworkReport()
+        self._may_send = may_send
+        self._dialer = CheckedDialer(reach, outside, self.report, seconds=limits.connect_seconds)
+        self._limits = limits
+        self._open = 0
+        self._bytes = 0
+
+    async def serve(self, listening: socket.socket) -> None:
+        """Accepts connections until it is cancelled or the limit is reached; every connection ends with it."""
+        loop = asyncio.get_running_loop()
+        async with asyncio.TaskGroup() as tasks:
+            for _ in range(self._limits.in_all):
+                connection = await _accepted(loop, listening)
+                if self._open >= self._limits.at_once:
+                    connection.close()
+                    continue
+                self._open += 1
+                tasks.create_task(self._serve_connection(connection))
+            listening.close()
+
+    async def _serve_connection(self, connection: socket.socket) -> None:
+        try:
+            async with _closing(
+                await asyncio.open_connection(sock=connection, limit=self._limits.head_bytes)
+            ) as client:
+                await self._exchange(client)
+        except (OSError, EOFError, TimeoutError, _Spent):
+            pass  # one side closed, or the limit is reached: the other side is closed, too
+        finally:
+            self._open -= 1
+
+    async def _exchange(self, client: Streams) -> None:
+        try:
+            request = await self._read_request(client[0])
+            if not self._may_send():  # a name that is looked up says something, too
+                raise _Spent
+            server = await self._dialer.connect(request.to)
+        except (BadHead, NotReached) as refusal:
+            await _answer(client[1], refusal.status, str(refusal))
+            return
+        async with _closing(server):
+            match request:
+                case TunnelRequest():
+                    client[1].write(b"HTTP/1.1 200 Connection established\r\n\r\n")
+                    await self._join(client, server, body=None)
+                case ForwardRequest(head=head, body=body):
+                    server[1].write(head)
+                    await self._join(client, server, body=body)
+                case _:
+                    assert_never(request)
+
+    async def _read_request(self, reader: asyncio.StreamReader) -> TunnelRequest | ForwardRequest:
+        try:
+            async with asyncio.timeout(self._limits.head_seconds):
+                return read_head(await reader.readuntil(_HEAD_ENDS))
+        except asyncio.LimitOverrunError:
+            raise BadHead("The head of the request is too long.", 431) from None
+
+    # --- the data
+
+    async def _join(self, client: Streams, server: Streams, *, body: int | None) -> None:
+        """Runs until the server ends, and in a tunnel (`body` None) the client, too. Raises: OSError, TimeoutError, _Spent."""
+        try:
+            async with asyncio.timeout(self._limits.quiet_seconds) as quiet, asyncio.TaskGroup() as tasks:
+                asking = tasks.create_task(self._flow(client[0], server[1], quiet, most=body))
+                await self._flow(server[0], client[1], quiet)
+                if body is not None:
+                    asking.cancel()
+        except ExceptionGroup as several:
+            raise several.exceptions[0] from None
+
+    async def _flow(
+        self,
+        source: asyncio.StreamReader,
+        target: asyncio.StreamWriter,
+        quiet: asyncio.Timeout,
+        most: int | None = None,
+    ) -> None:
+        loop = asyncio.get_running_loop()
+        remaining = most
+        while piece := await source.read(_PIECE if remaining is None else min(_PIECE, remaining)):
+            quiet.reschedule(loop.time() + self._limits.quiet_seconds)
+            self._bytes += len(piece)
+            if self._bytes > self._limits.bytes or not self._may_send():
+                raise _Spent
+            remaining = None if remaining is None else remaining - len(piece)
+            target.write(piece)
+            await target.drain()
+        if most is None and target.can_write_eof():
+            target.write_eof()
+
+
+@asynccontextmanager
+async def _closing(streams: Streams) -> AsyncIterator[Streams]:
+    """Sends pending data after a clean end, and drops it after any other: everything ends with the command."""
+    transport = streams[1].transport
+    try:
+        yield streams
+    except BaseException:
+        transport.abort()
+        raise
+    transport.close()
+
+
+async def _accepted(loop: asyncio.AbstractEventLoop, listening: socket.socket) -> socket.socket:
+    while True:
+        try:
+            return (await loop.sock_accept(listening))[0]
+        except OSError:
+            await asyncio.sleep(_BREATH)  # the server is short of descriptors: the command waits instead of failing
+
+
+async def _answer(writer: asyncio.StreamWriter, status: int, message: str) -> None:
+    body = f"{message}\n".encode()
+    lines = [
+        f"HTTP/1.1 {status} Refused",
+        "Content-Type: text/plain; charset=utf-8",
+        f"Content-Length: {len(body)}",
+        "Connection: close",
+        "",
+        "",
+    ]
+    writer.write("\r\n".join(lines).encode() + body)
+    await writer.drain()

@@ -1,0 +1,327 @@
+"""Commands that wait for joined workers or run on them. Belongs to one event loop.
+
+A worker asks for a command, for the manifest of its workspace and for contents that it lacks, and sends back what the command changed. It gets
+what belongs to a run that it has, for as long as the run goes on; for anything else there is no run.
+"""
+
+import asyncio
+import os
+import secrets
+from collections.abc import AsyncIterator, Callable, Collection, Iterable, Sequence
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass, field
+from hashlib import sha256
+from pathlib import Path
+
+from anycowork.domain.errors import Conflict, Invalid, NotFound, TooLarge, ToolFault
+from anycowork.domain.job_workers import JoinedWorker
+from anycowork.domain.values import value
+from anycowork.sandbox.layers.stage import Stage
+from anycowork.sandbox.layers.staging_folders import remove_tree
+from anycowork.sandbox.remote.returned_layer import CHANGE_KINDS, write_layer
+from anycowork.sandbox.remote.tree_manifest import (
+    FILE,
+    LARGEST_FILE,
+    BadManifest,
+    ContentHashes,
+    TreeEntry,
+    read_manifest,
+    read_tree,
+)
+from anycowork.workspace.jail import Jail
+from anycowork.workspace.paths import WorkspacePath
+
+POLL_SECONDS = 10.0
+LOOK_SECONDS = 0.5
+SILENT_SECONDS = 30.0  # a worker that has asked for nothing for so long is gone
+BATCH_BYTES = 8 << 20
+MOST_HASHES = 512
+TRAVEL_SECONDS = 600.0  # for contents on a slow line, beside the command
+MOST_RETURNED = 1 << 30  # bytes that one command may send back
+
+
+class WorkerGone(ToolFault):
+    """The worker left or was cut off. Nothing of its command was kept."""
+
+    code = "worker_gone"
+    retryable = True
+
+
+@value
+class RemoteCommand:
+    """What is to run. `root` is where the command sees its workspace."""
+
+    command: str
+    root: str
+    seconds: float
+    output: int
+
+
+@value
+class RemoteResult:
+    how: str
+    exit_code: int
+    output: bytes
+    seconds: float
+
+
+@dataclass(slots=True, eq=False)
+class RemoteRun:
+    id: str
+    worker_id: str
+    command: RemoteCommand
+    jail: Jail
+    spool: Path
+    entries: Sequence[TreeEntry]
+    on_output: Callable[[bytes], None] | None
+    done: asyncio.Future[RemoteResult]
+    by_hash: dict[str, WorkspacePath] = field(default_factory=dict)
+    contents: dict[str, Path] = field(default_factory=dict)
+    changes: list[TreeEntry] = field(default_factory=list)
+    received: int = 0
+    taken: bool = False
+
+
+@dataclass(slots=True, eq=False)
+class LiveWorker:
+    worker: JoinedWorker
+    seen_at: float
+    cache_bytes: int = 0
+    wakes: asyncio.Event = field(default_factory=asyncio.Event)
+    runs: dict[str, RemoteRun] = field(default_factory=dict)
+    tasks: dict[str, str] = field(default_factory=dict)
+
+
+class RemoteRuns:
+    """`spool` holds contents that come back, until their run ends. `joined` is called when a worker can take tasks."""
+
+    def __init__(self, spool: Path, *, silent_seconds: float = SILENT_SECONDS) -> None:
+        self._spool = spool
+        self._silent_seconds = silent_seconds
+        self._workers: dict[str, LiveWorker] = {}
+        self._hashes = ContentHashes()
+        self.joined: Callable[[], None] = lambda: None
+        self.is_stopping: Callable[[], bool] = lambda: False
+        """Tells whether the server shuts down: nobody waits for a command any more."""
+
+    # --- workers
+
+    def seen(self, worker: JoinedWorker, cache_bytes: int | None = None) -> LiveWorker:
+        """Notes that the worker lives."""
+        now = asyncio.get_running_loop().time()
+        live = self._workers.get(worker.id)
+        if live is None:
+            live = self._workers[worker.id] = LiveWorker(worker, now)
+            self.joined()
+        live.seen_at = now
+        if cache_bytes is not None:
+            live.cache_bytes = cache_bytes
+        return live
+
+    def forget(self, worker_id: str) -> None:
+        """Ends what runs on a worker that was removed."""
+        if (live := self._workers.pop(worker_id, None)) is not None:
+            self._end_runs(live)
+
+    def living(self) -> dict[str, LiveWorker]:
+        """Returns the workers that were heard of lately. Runs of the others end."""
+        oldest = asyncio.get_running_loop().time() - self._silent_seconds
+        for worker_id, live in [*self._workers.items()]:
+            if live.seen_at < oldest:
+                self.forget(worker_id)
+        return self._workers
+
+    def offers(self, needs: Collection[str]) -> bool:
+        return self._fitting(needs) is not None
+
+    def assign(self, turn_id: str, task: str, needs: Collection[str]) -> str | None:
+        """Returns the living worker with the fewest tasks that offers these labels; the task counts as its own until `release`."""
+        live = self._fitting(needs)
+        if live is None:
+            return None
+        live.tasks[turn_id] = task
+        return live.worker.id
+
+    def worker_for(self, worker_id: str | None, needs: Collection[str]) -> str | None:
+        """Returns the worker, or another one that offers the labels if it is gone. Raises: WorkerGone if there is none and some are needed."""
+        if worker_id in self.living():
+            return worker_id
+        live = self._fitting(needs)
+        if live is None and needs:
+            raise WorkerGone(
+                f"No worker offers {', '.join(needs)} now. Start one with these labels, then run the command again."
+            )
+        return live.worker.id if live is not None else None
+
+    def release(self, turn_id: str) -> None:
+        for live in self._workers.values():
+            live.tasks.pop(turn_id, None)
+
+    def _fitting(self, needs: Collection[str]) -> LiveWorker | None:
+        fitting = [
+            live
+            for live in self.living().values()
+            if not live.worker.refusals and set(needs) <= set(live.worker.labels)
+        ]
+        return min(fitting, key=lambda live: (len(live.tasks), live.worker.joined_at), default=None)
+
+    def _end_runs(self, live: LiveWorker) -> None:
+        for run in live.runs.values():
+            if not run.done.done():
+                run.done.set_exception(
+                    WorkerGone(
+                        f"The worker on {live.worker.host} is gone, and nothing of this command was kept. Run it again: it runs elsewhere."
+                    )
+                )
+
+    # --- the server's side
+
+    async def run(
+        self,
+        worker_id: str,
+        command: RemoteCommand,
+        jail: Jail,
+        stage: Stage,
+        *,
+        covered: Iterable[WorkspacePath],
+        on_output: Callable[[bytes], None] | None,
+    ) -> RemoteResult:
+        """Runs the command on the worker, and writes what it changed into the stage. Raises: WorkerGone, CannotTravel, BadManifest."""
+        if (live := self.living().get(worker_id)) is None:
+            raise WorkerGone("The worker of this task is gone. Run the command again: it runs elsewhere.")
+        entries = await asyncio.to_thread(read_tree, jail, tuple(covered), self._hashes)
+        async with self._running(live, command, jail, entries, on_output) as run:
+            try:
+                async with asyncio.timeout(2 * command.seconds + TRAVEL_SECONDS):
+                    result = await self._result(run)
+            except TimeoutError:
+                raise WorkerGone(
+                    f"The worker on {live.worker.host} did not finish in time; nothing was kept."
+                ) from None
+            travelled = {entry.path: entry for entry in entries}
+            try:
+                await asyncio.to_thread(write_layer, run.changes, run.contents, jail, stage, travelled=travelled)
+            except OSError as error:
+                raise BadManifest(f"What the worker sent back cannot be written ({error.strerror}).") from None
+        return result
+
+    async def _result(self, run: RemoteRun) -> RemoteResult:
+        while True:
+            done, _ = await asyncio.wait([run.done], timeout=1.0)
+            if done:
+                return run.done.result()
+            self.living()  # ends the run if its worker is gone
+
+    @asynccontextmanager
+    async def _running(
+        self,
+        live: LiveWorker,
+        command: RemoteCommand,
+        jail: Jail,
+        entries: Sequence[TreeEntry],
+        on_output: Callable[[bytes], None] | None,
+    ) -> AsyncIterator[RemoteRun]:
+        run_id = secrets.token_hex(16)
+        spool = self._spool / run_id
+        await asyncio.to_thread(spool.mkdir, 0o700, True)
+        done: asyncio.Future[RemoteResult] = asyncio.get_running_loop().create_future()
+        run = RemoteRun(run_id, live.worker.id, command, jail, spool, entries, on_output, done)
+        run.by_hash = {entry.hash: entry.place for entry in entries if entry.kind == FILE}
+        live.runs[run_id] = run
+        live.wakes.set()
+        try:
+            yield run
+        finally:
+            live.runs.pop(run_id, None)
+            await asyncio.shield(asyncio.get_running_loop().run_in_executor(None, remove_tree, spool))
+
+    # --- the worker's side
+
+    async def next_run(self, worker: JoinedWorker, cache_bytes: int) -> RemoteRun | None:
+        """Waits a while for a command for this worker; None if none came."""
+        live = self.seen(worker, cache_bytes)
+        loop = asyncio.get_running_loop()
+        ends = loop.time() + min(POLL_SECONDS, self._silent_seconds / 3)
+        while loop.time() < ends and not self.is_stopping():
+            waiting = next((run for run in live.runs.values() if not run.taken), None)
+            if waiting is not None:
+                waiting.taken = True
+                return waiting
+            live.wakes.clear()
+            with suppress(TimeoutError):
+                async with asyncio.timeout(LOOK_SECONDS):
+                    await live.wakes.wait()
+        self.seen(worker)
+        return None
+
+    def require_run(self, worker: JoinedWorker, run_id: str) -> RemoteRun:
+        """Raises: NotFound, whether there is no such run or it is another worker's."""
+        run = self.seen(worker).runs.get(run_id)
+        if run is None or run.done.done():
+            raise NotFound("run", run_id[:64])
+        return run
+
+    async def contents(self, worker: JoinedWorker, run_id: str, hashes: Sequence[str]) -> list[bytes]:
+        """Returns the first of these contents, as many as fit into a batch and at least one. Raises: NotFound, Conflict, Invalid."""
+        run = self.require_run(worker, run_id)
+        if not 0 < len(hashes) <= MOST_HASHES or not run.by_hash.keys() >= set(hashes):
+            raise Invalid(f"Ask for 1 to {MOST_HASHES} contents that the run's manifest names.", param="hashes")
+        return await asyncio.to_thread(_read_batch, run, hashes)
+
+    async def put_content(self, worker: JoinedWorker, run_id: str, hash_: str, offset: int, data: bytes) -> None:
+        """Takes the next piece of a content. Raises: NotFound, Invalid, Conflict, TooLarge."""
+        run = self.require_run(worker, run_id)
+        if len(hash_) != 64 or not hash_.isalnum() or not hash_.isascii():
+            raise Invalid("A content is named by its SHA-256.", param="hash")
+        run.received += len(data)
+        if run.received > MOST_RETURNED or offset + len(data) > LARGEST_FILE:
+            raise TooLarge(f"A command sends back at most {MOST_RETURNED:,} bytes, and files of {LARGEST_FILE:,}.")
+        path = run.spool / hash_
+        await asyncio.to_thread(_append, path, offset, data)
+        run.contents[hash_] = path
+
+    def show_output(self, worker: JoinedWorker, run_id: str, data: bytes) -> None:
+        run = self.require_run(worker, run_id)
+        if run.on_output is not None and data:
+            run.on_output(data)
+
+    def finish(self, worker: JoinedWorker, run_id: str, result: RemoteResult, changes: object) -> None:
+        """Ends the run with what its command changed. Raises: NotFound; BadManifest, which ends the run, too."""
+        run = self.require_run(worker, run_id)
+        try:
+            run.changes = read_manifest(changes, kinds=CHANGE_KINDS)
+        except BadManifest as fault:
+            run.done.set_exception(fault)
+            raise Invalid(fault.message, param="changes") from None
+        run.done.set_result(result)
+
+    def fail(self, worker: JoinedWorker, run_id: str, reason: str) -> None:
+        """Ends the run without a result: the worker could not run its command."""
+        run = self.require_run(worker, run_id)
+        run.done.set_exception(ToolFault(f"The worker on {worker.host} could not run the command: {reason[:500]}"))
+
+
+def _read_batch(run: RemoteRun, hashes: Sequence[str]) -> list[bytes]:
+    batch: list[bytes] = []
+    size = 0
+    for hash_ in hashes:
+        with run.jail.regular_file(run.by_hash[hash_]) as (fd, status):
+            if batch and size + status.st_size > BATCH_BYTES:
+                break
+            with os.fdopen(os.dup(fd), "rb") as file:
+                content = file.read(LARGEST_FILE + 1)
+        if sha256(content).hexdigest() != hash_:
+            raise Conflict("A file of the workspace changed while it was read. Run the command again.")
+        batch.append(content)
+        size += len(content)
+    return batch
+
+
+def _append(path: Path, offset: int, data: bytes) -> None:
+    fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+    try:
+        if os.fstat(fd).st_size != offset:
+            raise Conflict(f"The next piece of this content begins at {os.fstat(fd).st_size}.")
+        os.pwrite(fd, data, offset)
+    finally:
+        os.close(fd)

@@ -1,0 +1,122 @@
+"""Writes what a command changed on a worker into the layer of its transaction here, as if it had run here. The worker may lie in everything.
+
+Every folder is opened without following links, every content has the hash that the manifest names, and what the layer then holds is scanned,
+checked and committed like the changes of any command.
+"""
+
+import os
+import stat
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from hashlib import sha256
+from pathlib import Path
+
+from anycowork.domain.key_files import is_key_file
+from anycowork.sandbox.layers.stage import Stage
+from anycowork.sandbox.remote.tree_manifest import FILE, FOLDER, LINK, REMOVED, STAYS_AT_HOME, BadManifest, TreeEntry
+from anycowork.workspace.jail import Jail
+from anycowork.workspace.paths import WorkspacePath, shown
+
+CHANGE_KINDS = (FILE, FOLDER, LINK, REMOVED)
+_FOLDER_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+
+
+def write_layer(
+    changes: Sequence[TreeEntry],
+    contents: Mapping[str, Path],
+    jail: Jail,
+    stage: Stage,
+    *,
+    travelled: Mapping[str, TreeEntry],
+) -> None:
+    """Writes the changes into the stage's upper folder. `travelled` is what the worker was given: nothing else can be removed there.
+
+    Blocking. Raises: BadManifest, OSError.
+    """
+    for entry in changes:
+        _require_returnable(entry, travelled)
+    with _opened(str(stage.upper)) as upper:
+        for entry in changes:
+            with _folder_for(upper, entry.place.parent, jail, stage) as folder:
+                _write(entry, folder, contents, jail, stage)
+
+
+def _require_returnable(entry: TreeEntry, travelled: Mapping[str, TreeEntry]) -> None:
+    parts = entry.path.split("/")
+    if not STAYS_AT_HOME.isdisjoint(parts) or is_key_file(entry.path):
+        raise BadManifest(f"'{shown(entry.path)}' does not travel, so a worker cannot change it. Nothing was kept.")
+    if entry.kind == REMOVED and entry.path not in travelled:
+        raise BadManifest(f"'{shown(entry.path)}' did not travel, so a worker cannot remove it. Nothing was kept.")
+
+
+def _write(entry: TreeEntry, folder: int, contents: Mapping[str, Path], jail: Jail, stage: Stage) -> None:
+    name = entry.place.name
+    if entry.kind == FOLDER:
+        _make_folder(folder, name, entry.mode, stage)
+        return
+    if entry.kind == REMOVED:
+        os.mknod(name, stat.S_IFCHR, os.makedev(0, 0), dir_fd=folder)
+        return
+    if entry.kind == LINK:
+        os.symlink(entry.target, name, dir_fd=folder)
+    else:
+        _write_file(entry, folder, contents)
+    if not stage.runner.is_us:
+        os.chown(name, stage.runner.uid, stage.runner.gid, dir_fd=folder, follow_symlinks=False)
+
+
+def _write_file(entry: TreeEntry, folder: int, contents: Mapping[str, Path]) -> None:
+    content = contents.get(entry.hash)
+    if content is None:
+        raise BadManifest(f"The content of '{shown(entry.path)}' did not come with the manifest. Nothing was kept.")
+    digest = sha256()
+    fd = os.open(entry.place.name, _NEW_FILE, 0o600, dir_fd=folder)
+    try:
+        with content.open("rb") as source:
+            while piece := source.read(1 << 20):
+                digest.update(piece)
+                os.write(fd, piece)
+        if digest.hexdigest() != entry.hash:
+            raise BadManifest(
+                f"The content of '{shown(entry.path)}' is not the one that its hash names. Nothing was kept."
+            )
+        os.fchmod(fd, entry.mode)
+    finally:
+        os.close(fd)
+
+
+@contextmanager
+def _folder_for(upper: int, place: WorkspacePath, jail: Jail, stage: Stage) -> Iterator[int]:
+    """Opens the folder of the layer, and makes it and those above it like the workspace's where they are missing."""
+    fd = os.dup(upper)
+    try:
+        for depth, name in enumerate(place.parts, start=1):
+            below = jail.stat(WorkspacePath(place.parts[:depth]))
+            mode = stat.S_IMODE(below.st_mode) if below is not None and stat.S_ISDIR(below.st_mode) else 0o755
+            _make_folder(fd, name, mode, stage)
+            inner = os.open(name, _FOLDER_FLAGS, dir_fd=fd)
+            os.close(fd)
+            fd = inner
+        yield fd
+    finally:
+        os.close(fd)
+
+
+def _make_folder(folder: int, name: str, mode: int, stage: Stage) -> None:
+    try:
+        os.mkdir(name, 0o700, dir_fd=folder)
+    except FileExistsError:
+        return
+    os.chmod(name, mode | stat.S_IRWXU, dir_fd=folder)
+    if not stage.runner.is_us:
+        os.chown(name, stage.runner.uid, stage.runner.gid, dir_fd=folder)
+
+
+@contextmanager
+def _opened(path: str) -> Iterator[int]:
+    fd = os.open(path, _FOLDER_FLAGS)
+    try:
+        yield fd
+    finally:
+        os.close(fd)

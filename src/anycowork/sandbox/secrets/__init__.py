@@ -1,0 +1,1 @@
+"""Finds what a program may not read, covers it, and watches that the covers hold."""

@@ -1,0 +1,1 @@
+"""Checks the audit chain, and marks its heads outside the database."""

@@ -1,0 +1,164 @@
+"""Says which jobs a process runs, where servers and workers share a database. Workers run approved jobs; servers run all others.
+
+A job whose tasks work in private copies stays on a server: people review and keep what lies in its data folder.
+"""
+
+import asyncio
+import hashlib
+import logging
+import os
+import platform
+
+import msgspec
+
+from anycowork import __version__
+from anycowork.domain.errors import ContentElsewhere
+from anycowork.domain.jobs import Job, JobStatus
+from anycowork.domain.messages import Json
+from anycowork.server.cluster.job_runs import JobRuns
+from anycowork.server.live_settings import LiveSettings
+from anycowork.server.setup.shared_components import SharedComponents
+from anycowork.server.workspace_markers import read_marker, write_marker
+from anycowork.store.postgres.peer_table import PeerDescription, PeerTable
+from anycowork.store.sql.store import Store
+
+FOR_WORKERS = (JobStatus.RUNNING, JobStatus.PAUSED)
+log = logging.getLogger(__name__)
+
+
+class ServerPlacement:
+    """Leaves a running job to the workers if one of them can run it. They get it through the engine."""
+
+    def __init__(self, peers: PeerTable, store: Store, runs: JobRuns) -> None:
+        self._peers = peers
+        self._store = store
+        self._runs = runs
+
+    async def runs_here(self, job: Job) -> bool:
+        if await self._is_elsewhere(job):
+            return False
+        if job.status is not JobStatus.RUNNING or job.isolates:
+            return True
+        if not await self._peers.has_worker_for(job.id):
+            return True
+        chat = await self._store.chat(job.chat_id)
+        return chat is None or not await self._mark(chat.workspace)
+
+    async def _is_elsewhere(self, job: Job) -> bool:
+        """Tells whether the job goes on only where its layers are. Of a job that merges task by task only unfinished attempts are lost with
+        them, so it goes on without a server that is gone."""
+        if job.data_folder in (None, self._peers.data_folder):
+            return False
+        data_folder = await self._peers.find_data_folder(job.data_folder)
+        return job.collects or (data_folder is not None and data_folder.is_in_use)
+
+    async def leave(self, job: Job) -> None:
+        if not job.isolates:  # else the server that has its layers sees that it can go on
+            await self._runs.go_on(job)
+
+    async def find_away(self, job: Job) -> ContentElsewhere | None:
+        return await find_away(self._peers, job)
+
+    async def _mark(self, root: str) -> bool:
+        """Writes the workspace's marker if it has none. Returns False if that is not possible: then no worker can know the folder."""
+        marker = await asyncio.to_thread(write_marker, root)
+        if marker is None:
+            return False
+        if await self._peers.marker(root) != marker:
+            await self._peers.put_marker(root, marker)
+        return True
+
+
+class WorkerPlacement:
+    """Takes running jobs whose workspace is the servers' own, if this worker has the same roles, agents and rules of asking."""
+
+    def __init__(self, peers: PeerTable, store: Store, shared: SharedComponents) -> None:
+        self._peers = peers
+        self._store = store
+        self._shared = shared
+        self._refused: dict[str, str] = {}
+        self._servers: frozenset[str] = frozenset()
+
+    async def runs_here(self, job: Job) -> bool:
+        if job.status not in FOR_WORKERS or job.isolates:
+            return False
+        chat = await self._store.chat(job.chat_id)
+        marker = await self._peers.marker(chat.workspace) if chat is not None else None
+        if chat is None or marker is None:
+            return False  # a server marks the workspace first
+        reason = await self._why_not(chat.workspace, marker)
+        if reason is None:
+            if self._refused.pop(job.id, None) is not None:
+                await self._peers.accept(job.id)
+            return True
+        if self._refused.get(job.id) != reason:
+            log.warning("job %s is left to others: %s", job.id, reason)
+            self._refused[job.id] = reason
+            await self._peers.refuse(job.id, reason)
+        return False
+
+    async def leave(self, job: Job) -> None:
+        """Nothing: the engine gives it to others, or a server runs it."""
+
+    async def find_away(self, job: Job) -> ContentElsewhere | None:
+        return await find_away(self._peers, job)
+
+    async def _why_not(self, root: str, expected_marker: str) -> str | None:
+        # While no server is there, what the last ones said holds: the work that they gave out goes on.
+        self._servers = servers = await self._peers.server_permissions() or self._servers
+        if permissions_digest(self._shared) not in servers:
+            return _OTHER_PERMISSIONS if servers else "No server has been there to compare roles and settings with."
+        marker = await asyncio.to_thread(read_marker, root)
+        if marker is None:
+            return f"The workspace '{root}' is not on this machine, or is not the servers' folder. Mount theirs at this path."
+        if marker != expected_marker:
+            return f"'{root}' on this machine is another folder than on the servers. Mount theirs at this path."
+        return None
+
+
+async def find_away(peers: PeerTable, job: Job) -> ContentElsewhere | None:
+    """Returns why the job cannot go on: the server whose data folder has its changes does not run."""
+    if job.data_folder in (None, peers.data_folder) or not job.collects:
+        return None
+    data_folder = await peers.find_data_folder(job.data_folder)
+    if data_folder is not None and data_folder.is_in_use:
+        return None
+    where = f"on {data_folder.host} ({data_folder.folder})" if data_folder is not None else "that is not known any more"
+    return ContentElsewhere(
+        f"The changes of this job are in the data folder of a server {where}, which does not run. Start that server and try again; or drop"
+        " or cancel the job, which gives its changes up."
+    )
+
+
+_OTHER_PERMISSIONS = (
+    "The roles, agents, plugins, sandbox or 'ask' of this worker differ from those of the servers. Copy their config.toml and their"
+    " folder of roles."
+)
+
+
+def describe(shared: SharedComponents, *, is_worker: bool) -> PeerDescription:
+    """Returns what this process tells the others about itself."""
+    kind = "worker" if is_worker else "server"
+    return PeerDescription(kind, platform.node(), os.getpid(), __version__, permissions_digest(shared))
+
+
+def permissions_digest(shared: SharedComponents) -> str:
+    """Returns a digest of what decides about calls besides the rules, which are in the database."""
+    settings: LiveSettings = shared.live_settings
+    roles: list[Json] = [
+        {
+            "name": role.name,
+            "permissions": [*sorted(map(str, role.permissions))],
+            "delegates": list(role.delegates),
+            "output": str(role.output),
+            "prompt": role.prompt,
+        }
+        for role in sorted(shared.roles.all(), key=lambda role: role.name)
+    ]
+    definitions = {
+        "roles": roles,
+        "agents": sorted((agent.to_json() for agent in settings.agents()), key=lambda agent: str(agent["name"])),
+        "sandbox": shared.sandbox_setup.sandbox is not None,
+        **settings.permission_settings(),
+    }
+    return hashlib.sha256(msgspec.json.encode(definitions, order="sorted")).hexdigest()

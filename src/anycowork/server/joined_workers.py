@@ -1,0 +1,111 @@
+"""Lets workers join over HTTP: invitations, their secrets, and the list of those that live."""
+
+import hashlib
+import secrets
+
+from anycowork import __version__
+from anycowork.domain.errors import Conflict, NotFound, Unauthenticated
+from anycowork.domain.job_workers import JoinedWorker
+from anycowork.domain.messages import Json
+from anycowork.domain.ports import Clock
+from anycowork.domain.values import value
+from anycowork.sandbox.remote.remote_runs import RemoteRuns
+from anycowork.store.sql.joined_workers import JoinedWorkerTable
+
+JOIN_PREFIX = "ac-join-"
+SECRET_PREFIX = "ac-worker-"
+
+
+class OtherRelease(Conflict):
+    code = "other_release"
+
+
+@value
+class WorkerOffer:
+    """What a worker says of itself when it joins."""
+
+    host: str
+    labels: tuple[str, ...]
+    level: str
+    processor: str
+    version: str
+
+
+class JoinedWorkers:
+    def __init__(self, table: JoinedWorkerTable, runs: RemoteRuns, clock: Clock) -> None:
+        self._table = table
+        self._clock = clock
+        self.runs = runs
+
+    async def invite(self, *, labels: tuple[str, ...], seconds: float, created_by: str) -> tuple[str, str]:
+        """Returns a join token, which is good once, and when it expires."""
+        token = JOIN_PREFIX + secrets.token_urlsafe(32)
+        expires_at = await self._table.invite(_hash(token), labels=labels, created_by=created_by, seconds=seconds)
+        return token, expires_at
+
+    async def join(self, token: str, offer: WorkerOffer) -> tuple[JoinedWorker, str]:
+        """Returns the worker and its secret. Raises: NotAllowed for a token that is used or expired; OtherRelease."""
+        if offer.version != __version__:
+            raise OtherRelease(
+                f"This server runs AnyCowork {__version__}, and the worker {offer.version[:40]}. Install the same release there; the join"
+                " token is still good."
+            )
+        secret = SECRET_PREFIX + secrets.token_urlsafe(32)
+        worker = JoinedWorker(
+            self._clock.new_id(),
+            offer.host,
+            offer.labels,
+            offer.level,
+            offer.processor,
+            offer.version,
+            self._clock.now(),
+        )
+        await self._table.join(_hash(token), worker, secret_hash=_hash(secret))
+        self.runs.seen(worker)
+        return worker, secret
+
+    async def authenticated(self, bearer: str | None) -> JoinedWorker:
+        """Raises: Unauthenticated."""
+        worker = (
+            await self._table.holder(_hash(bearer)) if bearer is not None and bearer.startswith(SECRET_PREFIX) else None
+        )
+        if worker is None:
+            raise Unauthenticated("This worker has not joined, or was removed. Join again with a new token.")
+        return worker
+
+    async def list(self) -> list[Json]:
+        """Returns the living ones, as GET /workers shows them."""
+        living = self.runs.living()
+        listed: list[Json] = []
+        for worker in await self._table.all():
+            live = living.get(worker.id)
+            if live is not None:
+                listed.append(
+                    {
+                        "id": worker.id,
+                        "host": worker.host,
+                        "labels": [*worker.labels],
+                        "level": worker.level,
+                        "processor": worker.processor,
+                        "tasks": [*live.tasks.values()],
+                        "cache_bytes": live.cache_bytes,
+                        "since": worker.joined_at,
+                        "refused": [{"job_id": "", "reason": reason} for reason in worker.refusals],
+                        "pid": None,
+                        "version": worker.version,
+                        "joined_at": worker.joined_at,
+                        "jobs": [],
+                    }
+                )
+        return listed
+
+    async def remove(self, worker_id: str) -> None:
+        """Its secret opens nothing any more, and what runs on it ends. Raises: NotFound."""
+        if not await self._table.remove(worker_id):
+            raise NotFound("worker", worker_id)
+        self.runs.forget(worker_id)
+
+
+def _hash(secret: str) -> str:
+    """Tokens and secrets are long and random, so a plain digest is enough."""
+    return hashlib.sha256(secret.encode()).hexdigest()

@@ -1,0 +1,274 @@
+"""A worker that joined over HTTP: it asks its server for commands of tasks, runs each in its own sandbox over a tree laid from contents, and
+sends back what the command changed. It holds no key of a model, no password of the database and not the server's token."""
+
+import asyncio
+import base64
+import platform
+import secrets
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
+from hashlib import sha256
+from pathlib import Path
+from typing import Any  # what came over the network
+
+import aiohttp
+import msgspec
+
+from anycowork import __version__
+from anycowork.domain.bounded_json import read_json
+from anycowork.domain.errors import AnyCoworkError, ToolFault
+from anycowork.sandbox.commit.delta import FOLDER, LINK, Delta
+from anycowork.sandbox.layers.stage import Layer
+from anycowork.sandbox.layers.staging_folders import remove_tree
+from anycowork.sandbox.remote.remote_runs import MOST_HASHES
+from anycowork.sandbox.remote.tree_manifest import (
+    FILE,
+    LARGEST_FILE,
+    MOST_ENTRIES,
+    REMOVED,
+    STAYS_AT_HOME,
+    TreeEntry,
+    read_manifest,
+    rows_of,
+)
+from anycowork.sandbox.sandbox import Sandbox
+from anycowork.server.content_cache import ContentCache
+from anycowork.tools.child_process import ChildLimits, ChildResult
+from anycowork.tools.sandboxed_program import SandboxedProgram, run_on_best_layer
+from anycowork.workspace.jail import Jail
+from anycowork.workspace.paths import WorkspacePath
+from anycowork.workspace.walk import FolderWalk
+
+ALIVE_SECONDS = 1.0
+REQUEST_SECONDS = 120.0
+RETRY_SECONDS = 2.0
+MOST_OUTPUT = 6_000_000  # bytes; it travels in one request
+PIECE = 4 << 20
+
+
+class NotJoined(AnyCoworkError):
+    """The server does not take this worker."""
+
+    code = "not_joined"
+
+
+class RunGone(Exception):
+    """The server no longer waits for the command."""
+
+
+class WorkerConnection:
+    """Requests of this worker to its server. Raises: NotJoined, aiohttp.ClientError, TimeoutError; RunGone for a run that is over."""
+
+    def __init__(self, url: str, session: aiohttp.ClientSession) -> None:
+        self._url = url.rstrip("/")
+        self._session = session
+        self.secret = ""
+
+    async def ask(self, method: str, path: str, body: object = None, *, data: bytes | None = None) -> bytes:
+        headers = {"Authorization": f"Bearer {self.secret}"} if self.secret else {}
+        if data is None and body is not None:
+            data, headers["Content-Type"] = msgspec.json.encode(body), "application/json"
+        timeout = aiohttp.ClientTimeout(total=REQUEST_SECONDS)
+        async with self._session.request(
+            method, self._url + path, data=data, headers=headers, timeout=timeout, allow_redirects=False
+        ) as response:
+            answer = await response.read()
+            if response.status < 300:
+                return answer
+            if response.status == 404 and path.startswith("/worker-runs/"):
+                raise RunGone
+            reason = _message_of(answer)
+            if (response.status in (401, 403, 404, 409, 422) and path == "/workers/join") or response.status == 401:
+                raise NotJoined(reason)
+            raise ToolFault(f"The server answered {response.status}: {reason}")
+
+
+class RemoteWorker:
+    def __init__(
+        self, link: WorkerConnection, sandbox: Sandbox | None, folder: Path, *, report: Callable[[str], None]
+    ) -> None:
+        self._link = link
+        self._sandbox = sandbox
+        self._report = report
+        self._trees = folder / "trees"
+        remove_tree(self._trees)  # what a killed worker left
+        self._trees.mkdir(mode=0o700, parents=True)
+        self._cache = ContentCache(folder / "contents")
+        self._laying = asyncio.Lock()
+
+    async def join(self, token: str, labels: Sequence[str]) -> str:
+        """Returns this worker's id. Raises: NotJoined."""
+        offer = {
+            "token": token,
+            "host": platform.node() or "unknown",
+            "labels": [*labels],
+            "level": "full" if self._sandbox is not None else "none",
+            "processor": platform.machine(),
+            "version": __version__,
+        }
+        joined: Any = read_json(await self._link.ask("POST", "/workers/join", offer))
+        self._link.secret = str(joined["secret"])
+        return str(joined["id"])
+
+    async def work(self, runs: int) -> None:
+        """Runs so many commands at the same time, until it is cancelled. Raises: NotJoined if the server removed it."""
+        async with asyncio.TaskGroup() as tasks:
+            for _ in range(runs):
+                tasks.create_task(self._take_commands())
+
+    async def _take_commands(self) -> None:
+        while True:
+            try:
+                answer: Any = read_json(
+                    await self._link.ask("POST", "/worker-runs/next", {"cache_bytes": self._cache.size})
+                )
+                if answer["run"] is not None:
+                    await self._run(answer["run"])
+            except (aiohttp.ClientError, TimeoutError) as error:
+                self._report(f"The server does not answer ({str(error) or type(error).__name__}); trying again.")
+                await asyncio.sleep(RETRY_SECONDS)
+            except RunGone:
+                continue
+
+    async def _run(self, run: dict[str, Any]) -> None:
+        path = f"/worker-runs/{run['id']}"
+        try:
+            async with self._tree(path) as (tree, entries):
+                child, changes = await self._contained(run, path, tree, entries)
+                await self._link.ask("POST", f"{path}/result", _result(child, changes))
+        except AnyCoworkError as fault:
+            if isinstance(fault, NotJoined):
+                raise
+            await self._link.ask("POST", f"{path}/result", {"error": fault.message[:2000]})
+        except OSError as error:
+            await self._link.ask("POST", f"{path}/result", {"error": str(error.strerror or error)[:2000]})
+
+    @asynccontextmanager
+    async def _tree(self, path: str) -> AsyncIterator[tuple[Path, list[TreeEntry]]]:
+        rows = msgspec.json.decode(await self._link.ask("GET", f"{path}/manifest"))
+        entries = await asyncio.to_thread(read_manifest, rows, kinds=(FILE, FOLDER, LINK), most=MOST_ENTRIES)
+        tree = self._trees / secrets.token_hex(8)
+        await asyncio.to_thread(tree.mkdir, 0o755)
+        try:
+            async with self._laying:
+                await asyncio.to_thread(self._cache.trim)
+                await self._fetch(path, entries)
+                await asyncio.to_thread(self._cache.lay, entries, tree)
+            yield tree, entries
+        finally:
+            await asyncio.shield(asyncio.get_running_loop().run_in_executor(None, remove_tree, tree))
+
+    async def _fetch(self, path: str, entries: Sequence[TreeEntry]) -> None:
+        """Asks for what the cache lacks, batch by batch; after a broken connection only for the rest."""
+        while missing := await asyncio.to_thread(self._cache.missing, entries):
+            answer = await self._link.ask("POST", f"{path}/contents", {"hashes": missing[:MOST_HASHES]})
+            contents = _frames(answer)
+            if not contents:
+                raise ToolFault("The server sent no content.")
+            for hash_, content in zip(missing, contents, strict=False):
+                await asyncio.to_thread(self._cache.add, hash_, content)
+
+    async def _contained(
+        self, run: dict[str, Any], path: str, tree: Path, entries: Sequence[TreeEntry]
+    ) -> tuple[ChildResult, list[TreeEntry]]:
+        if self._sandbox is None:
+            raise ToolFault("This worker has no sandbox.")
+        sandbox, printed = self._sandbox, bytearray()
+        limits = ChildLimits(seconds=float(run["seconds"]), output=min(int(run["output"]), MOST_OUTPUT))
+        program = SandboxedProgram(sandbox, str(run["command"]), limits, printed.extend)
+        jail = Jail(str(tree), origin=str(run["root"]))
+
+        async def attempt(layer: Layer) -> tuple[ChildResult, list[TreeEntry]]:
+            async with sandbox.begin(jail, layer) as transaction:
+                child, _ = await program.run(jail.origin, transaction.stage, source=jail.layers, cache_kept=True)
+                delta = await asyncio.to_thread(transaction.look)
+                changes = await self._send(path, jail, delta, transaction.stage.upper)
+                return child, changes
+
+        try:
+            async with asyncio.TaskGroup() as tasks:
+                alive = tasks.create_task(self._say_alive(path, printed))
+                try:
+                    return await run_on_best_layer(sandbox, str(tree), attempt)
+                finally:
+                    alive.cancel()
+        except BaseExceptionGroup as group:
+            raise group.exceptions[0] from None
+
+    async def _say_alive(self, path: str, printed: bytearray) -> None:
+        """Sends what the command prints. Raises: RunGone, which stops the command."""
+        while True:
+            await asyncio.sleep(ALIVE_SECONDS)
+            piece = bytes(printed)
+            del printed[: len(piece)]
+            try:
+                await self._link.ask("POST", f"{path}/output", data=piece)
+            except (aiohttp.ClientError, TimeoutError):
+                continue
+
+    async def _send(self, path: str, jail: Jail, delta: Delta, upper: Path) -> list[TreeEntry]:
+        """Sends the contents of changed files, and returns the manifest of all changes but those that git ignores."""
+        changed = await asyncio.to_thread(_changed, jail, delta, upper)
+        for entry in changed:
+            if entry.kind == FILE:
+                await self._send_content(path, entry, upper / entry.path)
+        return changed
+
+    async def _send_content(self, path: str, entry: TreeEntry, file: Path) -> None:
+        content = await asyncio.to_thread(file.read_bytes)
+        for offset in range(0, max(len(content), 1), PIECE):
+            piece = content[offset : offset + PIECE]
+            await self._link.ask("PUT", f"{path}/contents/{entry.hash}?offset={offset}", data=piece)
+        if self._cache.missing([entry]):
+            await asyncio.to_thread(self._cache.add, entry.hash, content)
+
+
+def _changed(jail: Jail, delta: Delta, upper: Path) -> list[TreeEntry]:
+    """Raises: ToolFault for a file that is too large to travel."""
+    paths = [change.place.path for change in delta.changes]
+    ignored = FolderWalk(jail, leave_out=STAYS_AT_HOME).ignored_among(paths)
+    left_out = [WorkspacePath(tuple(path.split("/"))) for path in (*ignored, *STAYS_AT_HOME)]
+    entries: list[TreeEntry] = []
+    for change in delta.changes:
+        path, after = change.place.path, change.after
+        if any(place.holds(change.place) for place in left_out):
+            continue
+        if after is None:
+            entries.append(TreeEntry(path, REMOVED))
+        elif after.kind == FOLDER:
+            entries.append(TreeEntry(path, FOLDER, after.mode & 0o777))
+        elif after.kind == LINK:
+            entries.append(TreeEntry(path, LINK, target=str((upper / path).readlink())))
+        else:
+            content = (upper / path).read_bytes() if after.size <= LARGEST_FILE else None
+            if content is None:
+                raise ToolFault(f"'{path}' is larger than {LARGEST_FILE:,} bytes and cannot travel.")
+            entries.append(TreeEntry(path, FILE, after.mode & 0o777, sha256(content).hexdigest(), len(content)))
+    return entries
+
+
+def _result(child: ChildResult, changes: Sequence[TreeEntry]) -> dict[str, object]:
+    return {
+        "how": child.how.name,
+        "exit_code": child.exit_code,
+        "output": base64.b64encode(child.output).decode(),
+        "seconds": child.seconds,
+        "changes": rows_of(changes),
+    }
+
+
+def _frames(data: bytes) -> list[bytes]:
+    frames, position = [], 0
+    while position + 8 <= len(data):
+        size = int.from_bytes(data[position : position + 8], "big")
+        frames.append(data[position + 8 : position + 8 + size])
+        position += 8 + size
+    return frames
+
+
+def _message_of(answer: bytes) -> str:
+    try:
+        error: Any = read_json(answer)
+        return str(error["error"]["message"])
+    except (ValueError, KeyError, TypeError):
+        return "no reason was given"

@@ -1,0 +1,155 @@
+"""Builds the agent and what runs its turns."""
+
+from collections.abc import Callable
+
+from anycowork.agent.evidence_checker import EvidenceChecker
+from anycowork.agent.live_questions import LiveQuestions
+from anycowork.agent.loop import Agent
+from anycowork.agent.mentions import Mentions
+from anycowork.agent.model_caller import ModelCaller
+from anycowork.agent.plan_checks import PlanChecker
+from anycowork.agent.prompt_sampler import PromptSampler
+from anycowork.agent.steering_messages import Steering
+from anycowork.agent.tool_runner import ToolRunner
+from anycowork.agent.turn_recorder import TurnRecorder
+from anycowork.chats.rule_service import RuleService
+from anycowork.checkpoints.snapshots import Snapshots
+from anycowork.domain.approvals import AskWhen
+from anycowork.domain.chats import Autonomy, Limits
+from anycowork.domain.ports import Clock
+from anycowork.domain.telemetry import NO_TELEMETRY, Telemetry
+from anycowork.jobs.job_runner import JobRunner
+from anycowork.permissions.budgets import CostOf
+from anycowork.permissions.gate import Gate
+from anycowork.permissions.roles import RoleRegistry
+from anycowork.prompts.prompt_service import PromptService
+from anycowork.providers.registry import ProviderRegistry
+from anycowork.sandbox.workspaces import Workspaces
+from anycowork.server.setup.shared_components import SharedComponents
+from anycowork.store.sql.database import Database
+from anycowork.tools.toolbox import ToolRegistry
+from anycowork.turns.approved_plans import ApprovedPlans
+from anycowork.turns.turn_recovery import TurnRecovery
+from anycowork.turns.turn_scheduler import TurnScheduler
+from anycowork.workflows.runner import WorkflowRunner
+
+
+def build_scheduler(shared: SharedComponents, recovery: TurnRecovery) -> TurnScheduler:
+    database, clock, settings = shared.database, shared.clock, shared.live_settings
+    agent = build_agent(
+        database,
+        providers=shared.providers,
+        toolbox=shared.toolbox,
+        workspaces=shared.workspaces,
+        snapshots=shared.snapshots,
+        roles=shared.roles,
+        prompts=shared.prompts,
+        clock=clock,
+        limits=settings.limits,
+        ask_when=settings.ask_when,
+        cost_of=settings.cost,
+        questions=shared.questions,
+        telemetry=shared.telemetry,
+    )
+    plans = ApprovedPlans(database.store)
+    jobs = JobRunner(
+        journal=database.journal,
+        store=database.store,
+        agent=agent,
+        agents=shared.agents,
+        plans=plans,
+        clock=clock,
+        limits=settings.limits,
+        cost_of=settings.cost,
+        remote=shared.remote_runs,
+    )
+    workflows = WorkflowRunner(
+        journal=database.journal,
+        store=database.store,
+        snapshots=shared.snapshots,
+        toolrunner=agent.toolrunner,
+        agent=agent,
+        clock=clock,
+        limits=settings.limits,
+    )
+    return TurnScheduler(
+        agent=agent,
+        recovery=recovery,
+        journal=database.journal,
+        store=database.store,
+        workspaces=shared.workspaces,
+        roles=shared.roles,
+        toolbox=shared.toolbox,
+        runners=(jobs.run, workflows.run),
+        plans=plans,
+        tasks=shared.tasks,
+        find_workspace=shared.workspace_roots.find,
+    )
+
+
+def build_rule_service(shared: SharedComponents) -> RuleService:
+    toolbox, store, rules, clock = shared.toolbox, shared.database.store, shared.database.rules, shared.clock
+    return RuleService(
+        rules=rules,
+        store=store,
+        gate=Gate(toolbox=toolbox, store=store, rules=rules, clock=clock, ask_when=shared.live_settings.ask_when),
+        toolbox=toolbox,
+        roles=shared.roles,
+        workspaces=shared.workspaces,
+        clock=clock,
+        find_workspace=shared.workspace_roots.find,
+    )
+
+
+def build_agent(
+    database: Database,
+    *,
+    providers: ProviderRegistry,
+    toolbox: ToolRegistry,
+    workspaces: Workspaces,
+    snapshots: Snapshots,
+    roles: RoleRegistry,
+    prompts: PromptService,
+    clock: Clock,
+    limits: Callable[[Autonomy], Limits],
+    ask_when: Callable[[], AskWhen] = lambda: AskWhen.BEFORE,
+    cost_of: CostOf = lambda used: None,
+    questions: LiveQuestions | None = None,
+    telemetry: Telemetry = NO_TELEMETRY,
+) -> Agent:
+    journal, store = database.journal, database.store
+    recorder = TurnRecorder(journal=journal, clock=clock)
+    gate = Gate(toolbox=toolbox, store=store, rules=database.rules, clock=clock, ask_when=ask_when)
+    toolrunner = ToolRunner(
+        gate=gate,
+        journal=journal,
+        store=store,
+        toolbox=toolbox,
+        workspaces=workspaces,
+        snapshots=snapshots,
+        roles=roles,
+        clock=clock,
+        cost_of=cost_of,
+        questions=questions,
+        sampling=PromptSampler(journal=journal, providers=providers, clock=clock, telemetry=telemetry),
+        telemetry=telemetry,
+    )
+    return Agent(
+        journal=journal,
+        recorder=recorder,
+        model_caller=ModelCaller(
+            journal=journal,
+            providers=providers,
+            prompts=prompts,
+            hidden=gate.hidden,
+            image_bytes=database.blobs,
+            telemetry=telemetry,
+        ),
+        toolrunner=toolrunner,
+        checker=PlanChecker(recorder=recorder, toolrunner=toolrunner),
+        evidence=EvidenceChecker(recorder=recorder, toolrunner=toolrunner, snapshots=store),
+        mentions=Mentions(recorder=recorder, toolrunner=toolrunner, snapshots=store),
+        steering=Steering(journal=journal, recorder=recorder, store=store, clock=clock),
+        clock=clock,
+        limits=limits,
+    )

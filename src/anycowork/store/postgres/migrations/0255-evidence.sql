@@ -1,0 +1,3 @@
+-- What a turn was expected to do and what proves it; the same of a job's task.
+ALTER TABLE turns ADD COLUMN evidence TEXT COLLATE "C";
+ALTER TABLE tasks ADD COLUMN evidence TEXT COLLATE "C";

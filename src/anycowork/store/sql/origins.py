@@ -1,0 +1,160 @@
+"""The origins of file versions: a row for each labelled path, for a folder where a change was large, and one for the workspace as a whole.
+
+A change writes a bounded number of rows, however large it or the workspace is. Origins are joined, never taken away, except by a person
+who vouches for a file: a deleted file may be restored, and a moved one brings its own.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import PurePosixPath
+
+import msgspec
+
+from anycowork.domain.journal import AddFileOrigins
+from anycowork.domain.origins import NO_ORIGINS, PERSON, WORKSPACE, Origins, join
+from anycowork.store.sql.columns import to_json_text
+from anycowork.store.sql.connection import SqlConnection, SqlReader
+from anycowork.store.sql.writer import Writer
+
+MOST_ROWS = 200  # of one change; a larger one is recorded by its folders
+_ALL = ""
+_VOUCHED: Origins = frozenset({PERSON})
+_ADD = (
+    "INSERT INTO file_origins (workspace, path, origins) VALUES (?, ?, '[]') ON CONFLICT (workspace, path) DO NOTHING"
+)
+_PUT = (
+    "INSERT INTO file_origins (workspace, path, origins) VALUES (?, ?, ?)"
+    " ON CONFLICT (workspace, path) DO UPDATE SET origins = excluded.origins"
+)
+_decode = msgspec.json.Decoder(frozenset[str]).decode
+
+
+class StoredOrigins:
+    """Reads the origins of files and turns, and which workspaces a person vouches for."""
+
+    def __init__(self, reader: SqlReader) -> None:
+        self._reader = reader
+
+    async def trusts_contents(self, workspace: str) -> bool:
+        """Returns whether a person trusted the contents of this folder, or of one around it."""
+        return await self._reader.read(_trusts_contents, workspace)
+
+    async def of_paths(self, workspace: str, paths: Sequence[str]) -> Origins:
+        """Returns the join of the origins of these files, and of everything below them if they are folders."""
+        return await self._reader.read(_of_paths, workspace, tuple(paths))
+
+    async def of_workspace(self, workspace: str) -> Origins:
+        """Returns the join of the origins of every file in the workspace."""
+        return await self._reader.read(_of_workspace, workspace)
+
+    async def of_turns(self, turn_ids: Sequence[str | None]) -> Origins:
+        """Returns the join of what the models of these turns were shown."""
+        return await self._reader.read(_of_turns, tuple(filter(None, turn_ids)))
+
+    async def of_job(self, job_id: str) -> Origins:
+        """Returns the join of what the models of this job's turns were shown."""
+        return await self._reader.read(_of_job, job_id)
+
+
+async def vouch(writer: Writer, workspace: str, path: str) -> None:
+    """Makes a file the person's own: they vouch for what it holds."""
+    await writer.run(lambda connection: _vouch(connection, workspace, path))
+
+
+def add(connection: SqlConnection, write: AddFileOrigins) -> None:
+    keys = sorted({*row_keys(write.paths), _ALL})
+    if not _changes(keys, _rows(connection, write.workspace, keys), write.origins):
+        return  # as most often: what a folder holds seldom comes from somewhere new
+    connection.executemany(_ADD, [(write.workspace, key) for key in keys])
+    stored = _rows(connection, write.workspace, keys, lock=connection.dialect.share)  # another chat may add others now
+    changed = _changes(keys, stored, write.origins)
+    connection.executemany(_PUT, [(write.workspace, key, to_json_text(sorted(changed[key]))) for key in changed])
+
+
+def _changes(keys: Sequence[str], stored: Mapping[str, Origins], added: Origins) -> dict[str, Origins]:
+    joined = {key: join(stored.get(key, NO_ORIGINS), added) for key in keys}
+    return {key: origins for key, origins in joined.items() if origins != stored.get(key)}
+
+
+def copy(connection: SqlConnection, source: str, target: str) -> None:
+    """Gives a copy of a workspace the origins of its files."""
+    connection.execute(
+        "INSERT INTO file_origins (workspace, path, origins) SELECT ?, path, origins FROM file_origins WHERE workspace = ?"
+        " ON CONFLICT (workspace, path) DO NOTHING",
+        (target, source),
+    )
+
+
+def row_keys(paths: Iterable[str]) -> list[str]:
+    """Returns the keys of the rows for these paths: the paths themselves, or few enough folders around them, each with a slash at its end."""
+    keys = list(dict.fromkeys(path.strip("/") for path in paths))
+    if len(keys) <= MOST_ROWS:
+        return keys
+    folders = [PurePosixPath(key).parts[:-1] for key in keys]
+    depth = max(map(len, folders))
+    while depth > 0:
+        cut = dict.fromkeys("/".join(folder[:depth]) + "/" if folder else "/" for folder in folders)
+        if len(cut) <= MOST_ROWS:
+            return list(cut)
+        depth -= 1
+    return ["/"]
+
+
+def _of_paths(connection: SqlConnection, workspace: str, paths: Sequence[str]) -> Origins:
+    if len(paths) > MOST_ROWS or any(path.strip("/") in ("", ".") for path in paths):
+        return _of_workspace(connection, workspace)
+    return join(*(_of_path(connection, workspace, path.strip("/")) for path in paths))
+
+
+def _of_path(connection: SqlConnection, workspace: str, path: str) -> Origins:
+    folders = ["/", *(f"{folder}/" for folder in map(str, PurePosixPath(path).parents) if folder != ".")]
+    rows = _rows(connection, workspace, [path, f"{path}/", *folders])
+    below = connection.execute(
+        "SELECT DISTINCT origins FROM file_origins WHERE workspace = ? AND path > ? AND path < ?",
+        (workspace, f"{path}/", f"{path}0"),
+    )
+    own = rows.pop(path, frozenset({WORKSPACE}))
+    if own == _VOUCHED:
+        return own
+    return join(own, *rows.values(), *(_decode(text) for (text,) in below))
+
+
+def _of_workspace(connection: SqlConnection, workspace: str) -> Origins:
+    return join((WORKSPACE,), _rows(connection, workspace, (_ALL,)).get(_ALL, NO_ORIGINS))
+
+
+def _rows(connection: SqlConnection, workspace: str, keys: Sequence[str], *, lock: str = "") -> dict[str, Origins]:
+    marks = ", ".join("?" * len(keys))
+    rows = connection.execute(
+        f"SELECT path, origins FROM file_origins WHERE workspace = ? AND path IN ({marks}){lock}", (workspace, *keys)
+    )
+    return {path: _decode(origins) for path, origins in rows}
+
+
+def _vouch(connection: SqlConnection, workspace: str, path: str) -> None:
+    """A row of its own stays: it counts for more than the row of a folder."""
+    connection.execute(_PUT, (workspace, path.strip("/"), to_json_text(sorted(_VOUCHED))))
+    rows = connection.execute(
+        "SELECT DISTINCT origins FROM file_origins WHERE workspace = ? AND path <> ''", (workspace,)
+    )
+    every_origin = join(*(_decode(text) for (text,) in rows))
+    connection.execute(_PUT, (workspace, _ALL, to_json_text(sorted(every_origin))))
+
+
+def _of_turns(connection: SqlConnection, turn_ids: Sequence[str]) -> Origins:
+    joined = NO_ORIGINS
+    for start in range(0, len(turn_ids), MOST_ROWS):
+        part = turn_ids[start : start + MOST_ROWS]
+        marks = ", ".join("?" * len(part))
+        rows = connection.execute(f"SELECT DISTINCT origins FROM turns WHERE id IN ({marks})", part)
+        joined = join(joined, *(_decode(text) for (text,) in rows))
+    return joined
+
+
+def _of_job(connection: SqlConnection, job_id: str) -> Origins:
+    rows = connection.execute("SELECT DISTINCT origins FROM turns WHERE job_id = ?", (job_id,))
+    return join(*(_decode(text) for (text,) in rows))
+
+
+def _trusts_contents(connection: SqlConnection, workspace: str) -> bool:
+    rows = connection.execute("SELECT root FROM workspaces WHERE trusts_contents = 1")
+    return any(f"{workspace}/".startswith(f"{root.rstrip('/')}/") for (root,) in rows)

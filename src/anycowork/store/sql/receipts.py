@@ -1,0 +1,19 @@
+"""The receipts table."""
+
+from anycowork.domain.messages import Json
+from anycowork.domain.receipts import Receipt
+from anycowork.store.sql.columns import from_json_text, to_json_text
+from anycowork.store.sql.connection import SqlConnection
+
+
+def put(connection: SqlConnection, receipt: Receipt, *, chat_id: str) -> None:
+    """The id is the hash of the content, so the same one may come again."""
+    connection.execute(
+        "INSERT INTO receipts (id, chat_id, body) VALUES (?, ?, ?) ON CONFLICT (id) DO NOTHING",
+        (receipt.id, chat_id, to_json_text(receipt.body)),
+    )
+
+
+def find(connection: SqlConnection, receipt_id: str) -> Json | None:
+    row = connection.execute("SELECT body FROM receipts WHERE id = ?", (receipt_id,)).fetchone()
+    return None if row is None else from_json_text(row[0])

@@ -1,0 +1,116 @@
+"""search_web: asks the search engine that a person configured. There is none by default, and the tool says so."""
+
+import asyncio
+from collections.abc import Callable
+
+from pydantic import Field
+
+from anycowork.domain.boundary import Boundary
+from anycowork.domain.bounded_json import read_json
+from anycowork.domain.errors import ToolFault
+from anycowork.domain.tool_ports import Prepared, ToolContext
+from anycowork.domain.tools import CallStatus, Parameters, ToolDisplay, ToolKind, ToolResult
+from anycowork.domain.visible_text import UntrustedText, visible_line
+from anycowork.files.limited_worker import run_worker
+from anycowork.sandbox.network.dialer import NetworkReach
+from anycowork.sandbox.network.egress import Egress
+from anycowork.tools.built_in_tool import BuiltInTool
+from anycowork.tools.parameters import PlainText, parsed
+from anycowork.tools.web.fetch_page import PAGE_WORKER, UNTRUSTED
+from anycowork.tools.web.search_engines import SearchEngine, WebResult, search_request, search_results
+from anycowork.tools.web.web_client import PageNotRead, WebClient
+
+_MOST_ANSWER = 2 << 20
+_NO_ENGINE = (
+    "No search engine is configured, so nothing was searched. An admin can add one (SearXNG, Brave or Tavily) in the settings, under"
+    " Web. Meanwhile, read pages whose address you know with fetch_page."
+)
+
+
+class SearchWebParameters(Boundary):
+    query: PlainText = Field(min_length=1, max_length=400, description="what to search for")
+
+
+class SearchWeb(BuiltInTool[SearchWebParameters]):
+    """`engine` returns the engine that is configured now, or None."""
+
+    name = "search_web"
+    category = "web"
+    description = "Search the web and get titles, addresses and snippets. Read a page with fetch_page."
+    priority = 71
+    web = True
+    display = ToolDisplay(ToolKind.SEARCH_WEB, ("query",), ("query",), {"query": "python tomllib example"})
+    model = SearchWebParameters
+
+    def __init__(self, engine: Callable[[], SearchEngine | None], egress: Egress | None = None) -> None:
+        super().__init__()
+        self._engine = engine
+        self._egress = egress or Egress()
+
+    async def prepare(self, parameters: Parameters, tool_context: ToolContext) -> Prepared:
+        """Returns at once: asks nobody."""
+        return self.inspect(parsed(self.model, self.name, parameters), parameters, tool_context)
+
+    def inspect(self, args: SearchWebParameters, parameters: Parameters, tool_context: ToolContext) -> Prepared:
+        engine = self._require_engine()
+        return Prepared(
+            tool=self.name,
+            parameters=parameters,
+            resource=f"web:{engine.address}",
+            network=(engine.address.destination,),
+        )
+
+    async def run(self, prepared: Prepared, tool_context: ToolContext) -> ToolResult:
+        args = SearchWebParameters.model_validate(prepared.parameters)
+        engine = self._require_engine()
+        # An admin named the engine's address, so that it may lie in their own network.
+        client = WebClient(self._egress, NetworkReach(prepared.network, (engine.address.destination,)))
+        request = search_request(engine, args.query)
+        response = await client.request(
+            request.address, headers=request.headers, content=request.content, most_bytes=_MOST_ANSWER
+        )
+        if response.status != 200:
+            raise PageNotRead(
+                f"The search engine at {engine.address.destination} answered with status {response.status}: its key or"
+                " its address may be wrong."
+            )
+        results = await self._read(engine, response.headers.get("content-encoding", ""), response.body)
+        host = engine.address.destination.host
+        urls: list[object] = [result.url for result in results]
+        return ToolResult(
+            status=CallStatus.OK,
+            content=f"Results of {host} for '{args.query}'\n{UNTRUSTED}\n\n{_listed(results)}",
+            facts={"web_host": host, "results": urls},  # type: ignore[dict-item]  # a list of texts is JSON
+        )
+
+    async def _read(self, engine: SearchEngine, encoding: str, body: bytes) -> list[WebResult]:
+        """Raises: PageNotRead."""
+        unpacked = await asyncio.to_thread(
+            run_worker, PAGE_WORKER, body, "application/json; charset=utf-8", encoding[:200], "", str(_MOST_ANSWER)
+        )
+        text = unpacked.get("text")
+        try:
+            return search_results(engine.kind, read_json(str(text).encode(), strict=False))
+        except ValueError:
+            raise PageNotRead(
+                f"The search engine at {engine.address.destination} did not answer in the form of '{engine.kind.value}'."
+                " SearXNG must allow the format 'json' in its settings."
+            ) from None
+
+    def _require_engine(self) -> SearchEngine:
+        engine = self._engine()
+        if engine is None:
+            raise ToolFault(_NO_ENGINE)
+        return engine
+
+
+def _listed(results: list[WebResult]) -> str:
+    entries = [
+        f"{number}. {_one_line(result.title)}\n   {_one_line(result.url)}" for number, result in enumerate(results, 1)
+    ]
+    snippets = [f"\n   {_one_line(result.snippet)}" if result.snippet else "" for result in results]
+    return "\n".join(entry + snippet for entry, snippet in zip(entries, snippets, strict=True)) or "Nothing was found."
+
+
+def _one_line(text: str) -> str:
+    return visible_line(UntrustedText(text))

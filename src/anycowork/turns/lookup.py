@@ -1,0 +1,86 @@
+"""Looks up a chat by its id, and the plan progress of a turn."""
+
+import asyncio
+from itertools import takewhile
+
+from anycowork.agent.plan_progress import PlanProgress
+from anycowork.agent.step_states import changed_files, succeeded
+from anycowork.domain.chats import Chat, Turn
+from anycowork.domain.errors import NotFound
+from anycowork.domain.tool_ports import Toolbox
+from anycowork.domain.tools import Call, ToolSpec
+from anycowork.domain.values import replace
+from anycowork.store.sql.store import Store
+from anycowork.turns.approved_plans import ApprovedPlans
+
+_LARGE = 200  # steps: more of them take long enough to block the event loop
+
+
+async def require_chat(store: Store, chat_id: str) -> Chat:
+    """Return the chat. Raises: NotFound."""
+    chat = await store.chat(chat_id)
+    if chat is None:
+        raise NotFound("chat", chat_id)
+    return chat
+
+
+async def progress_of(
+    store: Store, toolbox: Toolbox, turn: Turn, root: str, plans: ApprovedPlans | None = None
+) -> PlanProgress | None:
+    """Return the progress of the turn's approved plan; None if it has none. `plans` keeps plans that were read."""
+    approved = await (plans or ApprovedPlans(store)).find(turn.plan_id) if turn.plan_id else None
+    if approved is None:
+        return None
+    # A worker has its own step only, the agent that closes the job none.
+    plan = approved.plan if turn.job_id is None else approved.for_task(turn.task_id)
+    if plan is None:
+        return None
+    calls = [*await earlier_calls(store, turn), *await store.calls(turn.id)]
+    specs = toolbox.specs()
+    if len(plan.steps) <= _LARGE:
+        return PlanProgress(plan, specs, root, calls)
+    return await asyncio.to_thread(PlanProgress, plan, specs, root, calls)
+
+
+async def earlier_turns(store: Store, turn: Turn) -> list[Turn]:
+    """Return the turns before this one that carried out the same plan or task: their work stands, except in a private copy."""
+    if turn.job_id is None:
+        same = await store.plan_turns(turn.chat_id, turn.plan_id) if turn.plan_id else []
+    elif turn.task_id is None or turn.workspace is not None:
+        same = []
+    else:
+        same = await store.job_turns(turn.job_id, turn.task_id)
+    return list(takewhile(lambda other: other.id != turn.id, same))
+
+
+async def earlier_calls(store: Store, turn: Turn) -> list[Call]:
+    """Return the calls of the turns before this one, numbered before its own calls."""
+    earlier = await earlier_turns(store, turn)
+    calls = [call for earlier_turn in earlier for call in await store.calls(earlier_turn.id)]
+    return [replace(call, ordinal=index - len(calls)) for index, call in enumerate(calls)]
+
+
+async def earlier_effects(store: Store, toolbox: Toolbox, turn: Turn) -> list[Call]:
+    """Return the calls of earlier attempts at the turn's task whose effect stands and would be had twice if they were made again.
+
+    A private copy that is gone took with it what was done in it; what a call did outside stands.
+    """
+    if turn.job_id is None or turn.task_id is None:
+        return []
+    specs = {spec.name: spec for spec in toolbox.specs()}
+    effects: list[Call] = []
+    for earlier in await store.job_turns(turn.job_id, turn.task_id):
+        if earlier.id == turn.id:
+            continue
+        same_place = earlier.workspace == turn.workspace
+        effects += [call for call in await store.calls(earlier.id) if _stands(call, specs.get(call.tool), same_place)]
+    return effects
+
+
+def _stands(call: Call, spec: ToolSpec | None, same_place: bool) -> bool:
+    """Whether a finished call did something that a second one would add to. A file tool refuses, or writes the same again."""
+    if spec is None or spec.read_only or call.provenance.check or not succeeded(call):
+        return False
+    if spec.foreign or call.parameters.get("network"):
+        return True
+    return spec.runs_commands and same_place and bool(changed_files(call))

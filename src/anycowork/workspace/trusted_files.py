@@ -1,0 +1,133 @@
+"""Files that the data folder and workspaces supply to the server, and which of them a person trusted. `workspace/` reads the files."""
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from anycowork.domain.errors import BadWorkspace, ContentChanged, NotFound
+from anycowork.domain.ports import SuppliedFile
+from anycowork.store.sql.workspaces import RegisteredRoots, WorkspaceRoot
+from anycowork.workspace.supplied_files import supplied_file, supplied_files
+
+WORKFLOWS = "workflows"
+OF_WORKSPACE = f".anycowork/{WORKFLOWS}"
+ENDING = ".md"
+TEMPLATES = "templates"
+TEMPLATE_ENDING = ".toml"
+INSTRUCTIONS = "AGENTS.md"
+
+
+@dataclass(frozen=True, slots=True)
+class TrustedFile:
+    """One file of a workspace that needs a person's trust. `kind` says what it would be used for."""
+
+    workspace: str
+    path: str
+    sha256: str
+    trusted: bool
+    kind: str = "workflow"
+
+
+class TrustedFileStore:
+    """Reads the workflow, template and instruction files, sorted by name, and stores which of them are trusted.
+
+    It never follows links; number and size are limited.
+    """
+
+    def __init__(self, *, roots: RegisteredRoots, data_dir: Path) -> None:
+        self._roots = roots
+        self._data_dir = data_dir
+
+    async def of_data_folder(self) -> Sequence[SuppliedFile]:
+        """A person put them there, so they are trusted."""
+        files = await asyncio.to_thread(supplied_files, str(self._data_dir), WORKFLOWS, ENDING)
+        return [replace(file, trusted=True) for file in files if not _is_for_people(file)]
+
+    async def job_templates(self) -> Sequence[SuppliedFile]:
+        """Of the data folder only; a workspace supplies none."""
+        return await asyncio.to_thread(supplied_files, str(self._data_dir), TEMPLATES, TEMPLATE_ENDING)
+
+    async def of_workspace(self, workspace: str) -> Sequence[SuppliedFile]:
+        """Raises: BadWorkspace if it is gone."""
+        files = await asyncio.to_thread(supplied_files, workspace, OF_WORKSPACE, ENDING)
+        return await self._judged(workspace, [file for file in files if not _is_for_people(file)])
+
+    async def instructions(self, workspace: str) -> SuppliedFile | None:
+        """Return the instructions; None if there is no such file."""
+        file = await asyncio.to_thread(supplied_file, workspace, INSTRUCTIONS)
+        return (await self._judged(workspace, [file]))[0] if file is not None else None
+
+    async def in_root(self, root: str) -> Sequence[TrustedFile]:
+        """Returns what a registered folder itself supplies; a chat's folder below it is queried separately."""
+        instructions = await self.instructions(root)
+        listed = [("instructions", instructions)] if instructions is not None else []
+        listed += [("workflow", file) for file in await self.of_workspace(root)]
+        return [
+            TrustedFile(root, file.path, file.sha256, file.trusted, kind)
+            for kind, file in listed
+            if file.text is not None
+        ]
+
+    async def require(self, folder: str, path: str, sha256: str | None) -> None:
+        """Requires that this content can be trusted, or for None that trust can be revoked. Raises: NotFound, ContentChanged."""
+        if sha256 is None:
+            if not _holding(await self._roots.all(), Path(folder, path)):
+                raise NotFound("trusted file", str(Path(folder, path)))
+            return
+        instructions = await self.instructions(folder)
+        _require_content([*([instructions] if instructions else []), *await self.of_workspace(folder)], path, sha256)
+
+    async def set_trust(self, folder: str, path: str, sha256: str | None) -> None:
+        """Trusts exactly this content; None revokes the trust in every root that holds it: a nearer folder may have been registered since.
+        Raises: BadWorkspace.
+        """
+        roots, file = await self._roots.all(), Path(folder, path)
+        if sha256 is not None:
+            nearest = _nearest(roots, folder)
+            await self._roots.set_trust(nearest, str(file.relative_to(nearest)), sha256)
+            return
+        for root, key in _holding(roots, file):
+            await self._roots.set_trust(root, key, None)
+
+    async def _judged(self, workspace: str, files: Sequence[SuppliedFile]) -> list[SuppliedFile]:
+        trust = _trusted_hashes(await self._roots.all()) if files else {}
+        return [_judged(file, trust.get(Path(workspace, file.path))) for file in files]
+
+
+def _is_for_people(file: SuppliedFile) -> bool:
+    """Tells whether the file is documentation for people in a folder of workflows, and no workflow itself."""
+    return Path(file.path).name == "README.md"
+
+
+def _judged(file: SuppliedFile, trusted: str | None) -> SuppliedFile:
+    if file.text is None or trusted is None:
+        return file
+    return replace(file, trusted=trusted == file.sha256, changed=trusted != file.sha256)
+
+
+def _require_content(files: Sequence[SuppliedFile], path: str, sha256: str) -> None:
+    supplied = next((file for file in files if file.path == path), None)
+    if supplied is None or supplied.text is None:
+        raise NotFound("workspace file", path)
+    if supplied.sha256 != sha256:
+        raise ContentChanged(
+            f"'{path}' is not what was shown (its hash is {supplied.sha256} now). Read it again, then trust it."
+        )
+
+
+def _trusted_hashes(roots: Sequence[WorkspaceRoot]) -> dict[Path, str]:
+    return {Path(root.root, path): str(hash_) for root in roots for path, hash_ in root.trust.items()}
+
+
+def _holding(roots: Sequence[WorkspaceRoot], file: Path) -> list[tuple[str, str]]:
+    """Returns the roots that hold trust in this file, and its name there."""
+    return [(root.root, key) for root in roots for key in root.trust if Path(root.root, key) == file]
+
+
+def _nearest(roots: Sequence[WorkspaceRoot], folder: str) -> str:
+    """Returns the registered folder that contains this one. Raises: BadWorkspace."""
+    holding = [root.root for root in roots if Path(folder).is_relative_to(root.root)]
+    if not holding:
+        raise BadWorkspace(f"'{folder}' is not inside a registered folder.", param="workspace")
+    return max(holding, key=len)

@@ -1,0 +1,92 @@
+"""What a request expects is told in four languages, for wordings that the classifier was not fitted on; in doubt nothing is claimed."""
+
+import importlib.util
+import json
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from anycowork.agent.expectations import of_request
+from anycowork.domain.evidence import ExpectationKind
+from support.spec import proves
+
+SCRIPT = Path(__file__).parents[3] / "scripts" / "fit_request_classifier.py"
+
+
+@pytest.fixture(scope="module")
+def fitting() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("fit_request_classifier", SCRIPT)
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module  # its dataclasses look their module up
+    spec.loader.exec_module(module)
+    return module
+
+
+@proves("EVD-2/1", "EVD-2/6")
+@pytest.mark.parametrize(("name", "least"), [("requests", 0.9), ("unseen", 0.95), ("later_requests", 0.75)])
+def test_most_requests_give_exactly_what_a_person_would_expect(fitting: ModuleType, name: str, least: float) -> None:
+    score = fitting.score_requests(name, quiet=True)
+    assert score.exact >= least * score.requests
+
+
+@proves("EVD-2/6")
+def test_what_was_written_after_the_fitting_gives_no_wrong_expectation(fitting: ModuleType) -> None:
+    score = fitting.score_requests("later_requests", quiet=True)
+    wrong = {key: tally.wrong for key, tally in score.tallies.items() if tally.wrong and key[0] != "asks for a change"}
+    assert wrong == {}
+
+
+def test_the_weights_were_fitted_on_the_training_sentences_as_they_are(fitting: ModuleType) -> None:
+    stored = json.loads((fitting.FOLDER / "weights.json").read_text(encoding="utf-8"))
+    assert stored["training"] == fitting.training_digest()
+
+
+@proves("EVD-2/2")
+@pytest.mark.parametrize(
+    "request_text",
+    [
+        "Make app.py print hello; everything else stays untouched.",
+        "Corrige app.py, le reste ne bouge pas.",
+        "Arregla app.py, lo demás queda igual.",
+        "Ändere nur app.py.",
+    ],
+)
+def test_a_clause_that_spares_the_rest_lets_only_the_named_file_change(request_text: str) -> None:
+    subjects = [one.subject for one in of_request(request_text, lambda path: True).expectations]
+    assert subjects == ["everything except app.py"]
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "Is there a notes.md?",
+        "Would a file like setup.cfg help here?",
+        "Gibt es hier eine notizen.md?",
+        "Y a-t-il un fichier notes.md ?",
+        "¿Hay un archivo notas.md?",
+        "Run the tests and tell me whether they pass.",
+        "Führe `pytest -q` aus und sag mir, wie viele scheitern.",
+        "Lance les tests et dis-moi ce que ça donne.",
+        "Ejecuta los tests y dime qué sale.",
+    ],
+)
+def test_a_question_that_is_answered_honestly_can_not_fail(question: str) -> None:
+    can_fail = (ExpectationKind.OUTPUT, ExpectationKind.CHECK)
+    assert not [one for one in of_request(question, lambda path: False).expectations if one.kind in can_fail]
+
+
+@pytest.mark.parametrize(
+    "request_text",
+    [
+        "Run app.py and tell me whether it works. Do not change anything.",
+        "Führe app.py aus und sag mir, ob es läuft. Ändere nichts.",
+        "Lance app.py et dis-moi si ça marche. Ne change rien.",
+        "Ejecuta app.py y dime si funciona. No cambies nada.",
+    ],
+)
+def test_what_is_to_be_run_without_a_change_expects_none(request_text: str) -> None:
+    kinds = [one.kind for one in of_request(request_text, lambda path: True).expectations]
+    assert ExpectationKind.NO_CHANGE in kinds and ExpectationKind.CHECK not in kinds

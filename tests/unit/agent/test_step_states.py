@@ -1,0 +1,256 @@
+"""The state of a plan's step is one function of the recorded calls: events while the turn runs and the audit later say the same."""
+
+from collections.abc import Sequence
+from itertools import count
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from anycowork.agent.plan_progress import PlanProgress, not_ready
+from anycowork.domain.chats import EndReason
+from anycowork.domain.plan import Plan, PlanStep
+from anycowork.domain.plan_status import StepStatus
+from anycowork.domain.roles import Permission
+from anycowork.domain.tools import Call, CallState, CallStatus, Intent, PathIntent, Provenance, ToolResult, ToolSpec
+from anycowork.domain.values import replace
+from support.spec import proves
+
+FILES = ["a.txt", "b.txt", "dist/out.txt", "c.txt"]
+COMMANDS = ["make", "pytest", "python3 build.py"]
+
+
+def spec(name: str, *permissions: Permission, looks_below: bool = False) -> ToolSpec:
+    return ToolSpec(name, "files", "", frozenset(permissions), {}, looks_below=looks_below)
+
+
+SPECS = (
+    spec("read_file", Permission.READ_FILES),
+    spec("grep", Permission.READ_FILES, looks_below=True),
+    spec("search_code", Permission.READ_FILES, looks_below=True),
+    spec("create_file", Permission.CREATE_FILES),
+    spec("update_file", Permission.READ_FILES, Permission.WRITE_FILES),
+    spec("delete_file", Permission.READ_FILES, Permission.DELETE_FILES),
+    spec("execute_command", Permission.EXECUTE_COMMANDS),
+)
+NUMBERS = count()
+
+
+def step(step_id: str, **parts: object) -> PlanStep:
+    written = {name: tuple(part) if isinstance(part, list) else part for name, part in parts.items()}
+    return PlanStep.model_validate({"id": step_id, "step_number": 1, "action": f"do {step_id}", **written})
+
+
+def made(
+    tool: str,
+    *,
+    changes: Sequence[str] = (),
+    status: CallStatus | None = CallStatus.OK,
+    ignored: Sequence[str] = (),
+    **parameters: str,
+) -> Call:
+    intent = Intent(tuple(PathIntent(path, None, "x") for path in changes)) if changes else None
+    facts = {"ignored": list(ignored)} if ignored else {}
+    result = None if status is None else ToolResult(status, "", facts=facts)
+    state = CallState.ISSUED if status is None else CallState.SETTLED
+    return Call(
+        id=str(next(NUMBERS)), chat_id="c", turn_id="t", batch_id="b", ordinal=0, tool=tool, parameters=parameters,
+        role_at_issue="actor", provenance=Provenance(), intent=intent, result=result, state=state,
+    )  # fmt: skip
+
+
+class Walk:
+    """A turn as the server runs it: calls are bound when they are made, and bound by their changes when they are settled."""
+
+    def __init__(self, *steps: PlanStep) -> None:
+        self.plan = Plan(goal="g", steps=steps)
+        self.progress = PlanProgress(self.plan, SPECS, "/w")
+        self.calls: list[Call] = []
+
+    def make(self, *batch: Call) -> None:
+        issued = []
+        for call in batch:
+            call = replace(call, ordinal=len(self.calls))
+            bound = self.progress.bound(replace(call, result=None, intent=None, state=CallState.ISSUED))
+            self.progress.record(bound)
+            self.calls.append(bound)
+            issued.append((len(self.calls) - 1, call))
+            self.compare()
+        for at, call in issued:
+            self._settle(at, call)
+
+    def _settle(self, at: int, call: Call) -> None:
+        bound = self.calls[at]
+        if before := self.progress.unfinished_dependencies(bound):
+            settled = replace(bound, state=CallState.SETTLED, result=ToolResult.failed(not_ready(bound, before)))
+        elif call.result is None:
+            return
+        else:
+            settled = replace(bound, state=CallState.SETTLED, result=call.result, intent=call.intent)
+            settled = self.progress.bound_by_changes(settled)
+        self.calls[at] = settled
+        self.progress.record(settled)
+        self.compare()
+
+    def check(self, step_id: str, *, passes: bool = True, writes: Sequence[str] = ()) -> None:
+        """The server runs the step's check."""
+        wanted = self.plan.step(step_id)
+        assert wanted is not None and wanted.check is not None
+        status = CallStatus.OK if passes else CallStatus.ERROR
+        ran = made("execute_command", command=wanted.check, status=status, changes=writes)
+        ran = replace(ran, ordinal=len(self.calls), provenance=Provenance(check=True), plan_step=step_id)
+        self.calls.append(ran)
+        self.progress.record(ran)
+        self.compare()
+
+    def compare(self) -> None:
+        """Whoever reads the journal afterwards sees what readers of events were told."""
+        stored = PlanProgress(self.plan, SPECS, "/w", self.calls)
+        assert stored.statuses() == self.progress.statuses()
+        for reason in EndReason:
+            assert stored.statuses(is_ended=True, reason=reason) == self.progress.statuses(is_ended=True, reason=reason)
+
+    def now(self) -> list[str]:
+        return [status.value for status in self.progress.statuses().values()]
+
+    def ended(self, reason: EndReason = EndReason.ANSWERED) -> list[str]:
+        return [status.value for status in self.progress.statuses(is_ended=True, reason=reason).values()]
+
+
+statuses = st.sampled_from(
+    [CallStatus.OK, CallStatus.OK, CallStatus.ERROR, CallStatus.DENIED, CallStatus.REFUSED, None]
+)
+calls = st.one_of(
+    st.builds(lambda path, status: made("read_file", path=path, status=status), st.sampled_from(FILES), statuses),
+    st.builds(lambda status: made("grep", pattern="x", status=status), statuses),
+    st.builds(
+        lambda tool, path, status: made(tool, path=path, changes=[path], status=status),
+        st.sampled_from(["create_file", "update_file", "delete_file"]), st.sampled_from(FILES), statuses,
+    ),
+    st.builds(
+        lambda command, paths, status: made("execute_command", command=command, changes=paths, status=status, ignored=["dist"]),
+        st.sampled_from(COMMANDS), st.lists(st.sampled_from(FILES), unique=True, max_size=2), statuses,
+    ),
+)  # fmt: skip
+
+
+@st.composite
+def plans(draw: st.DrawFn) -> list[PlanStep]:
+    steps: list[PlanStep] = []
+    tools = st.lists(st.sampled_from(["read_file", "grep", "create_file", "write", "execute", "edit_file"]), max_size=2)
+    for number in range(draw(st.integers(1, 4))):
+        earlier = [one.id for one in steps]
+        parts = {
+            "tools_needed": draw(tools),
+            "paths": draw(st.lists(st.sampled_from(FILES), unique=True, max_size=2)),
+            "commands": draw(st.lists(st.sampled_from(COMMANDS), max_size=1)),
+            "check": draw(st.sampled_from([None, None, *COMMANDS])),
+            "dependencies": draw(st.lists(st.sampled_from(earlier), unique=True)) if earlier else [],
+        }
+        steps.append(step(str(number), **parts))
+    return steps
+
+
+@proves("PLN-5/6")
+@settings(max_examples=150, deadline=None)
+@given(plans(), st.lists(st.one_of(st.lists(calls, min_size=1, max_size=3), st.booleans()), max_size=8))
+def test_events_and_audit_tell_the_same_state_of_every_step_at_every_moment(
+    steps: list[PlanStep], history: list[list[Call] | bool]
+) -> None:
+    walk = Walk(*steps)
+    for event in history:
+        if isinstance(event, bool):
+            for due in walk.progress.checks_to_run()[:1]:
+                walk.check(due.id, passes=event, writes=["dist/out.txt"])
+        else:
+            walk.make(*(replace(call, id=str(next(NUMBERS))) for call in event))
+    for one in steps:
+        if walk.progress.statuses()[one.id] is StepStatus.DONE:
+            own = [
+                call for call in walk.progress.calls_of(one.id) if call.result and call.result.status is CallStatus.OK
+            ]
+            assert own, "a step is done only by a call that belongs to it, or by its check"
+
+
+@proves("LOOP-12/1")
+def test_check_that_writes_a_file_holds_and_the_next_step_begins() -> None:
+    walk = Walk(
+        step("1", tools_needed=["create_file"], paths=["a.txt"], check="python3 build.py"),
+        step("2", tools_needed=["create_file"], paths=["b.txt"], dependencies=["1"]),
+    )
+    walk.make(made("create_file", path="a.txt", changes=["a.txt"]))
+    walk.check("1", writes=["report.txt"])
+    assert walk.now() == ["done", "open"] and walk.progress.checks_to_run() == []
+    walk.make(made("create_file", path="b.txt", changes=["b.txt"]))
+    assert walk.now() == ["done", "done"], "a change of another step's file outdates nothing"
+
+
+@proves("JOB-9/1")
+def test_only_changes_of_a_checks_own_files_outdate_it() -> None:
+    walk = Walk(step("1", paths=["a.txt"], check="make"), step("2", paths=["b.txt"]))
+    walk.make(made("update_file", path="a.txt", changes=["a.txt"]))
+    walk.check("1")
+    walk.make(made("execute_command", command="true", changes=["dist/x", "b.txt"], ignored=["dist"]))
+    assert walk.now() == ["done", "done"], "the command that wrote b.txt belongs to step 2"
+    walk.make(made("execute_command", command="sed", changes=["a.txt"]))
+    assert walk.now() == ["running", "done"] and [one.id for one in walk.progress.checks_to_run()] == ["1"]
+    walk.check("1", passes=False)
+    assert walk.now() == ["failed", "done"] and walk.ended() == ["failed", "done"]
+
+
+def test_ignored_files_of_a_step_do_not_outdate_its_check() -> None:
+    walk = Walk(step("1", tools_needed=["execute"], check="make"))
+    walk.make(made("execute_command", command="python3 x.py", changes=["a.txt"]))
+    walk.check("1")
+    walk.make(made("execute_command", command="python3 y.py", changes=["dist/y"], ignored=["dist"]))
+    assert walk.now() == ["done"]
+
+
+def test_check_that_passes_without_any_work_does_not_make_its_step_done() -> None:
+    walk = Walk(step("1", paths=["a.txt"], check="true"), step("2", paths=["b.txt"]), step("3"))
+    walk.check("1")
+    assert walk.now() == ["open", "open", "open"]
+    assert walk.ended(EndReason.BLOCKED) == ["open", "open", "open"]
+    assert [one.id for one in walk.progress.left_open()] == ["1", "2", "3"], (
+        "whoever is told of the block is told of all"
+    )
+
+
+def test_check_that_failed_before_and_passes_now_makes_its_step_done() -> None:
+    walk = Walk(step("1", paths=["a.txt"], check="make"))
+    walk.check("1", passes=False)
+    walk.make(made("execute_command", command="elsewhere"))
+    walk.check("1")
+    assert walk.now() == ["done"]
+
+
+def test_call_of_the_same_effect_belongs_to_the_step() -> None:
+    for tools, call in (
+        (["grep"], made("search_code", query="x")),
+        (["grep"], made("search_code", query="x", path=".")),
+        (["write_files"], made("create_file", path="n.txt", changes=["n.txt"])),
+        (["create_file"], made("update_file", path="n.txt", changes=["n.txt"])),
+    ):
+        walk = Walk(step("1", tools_needed=tools))
+        walk.make(call)
+        assert walk.now() == ["done"], (tools, call.tool)
+    walk = Walk(step("1", tools_needed=["grep"], paths=["a.txt"]))
+    walk.make(made("search_code", query="x"))
+    assert walk.now() == ["done"], "a search through the folder looks at the file"
+    walk = Walk(step("1", tools_needed=["create_file"], paths=["log.txt"]))
+    walk.make(made("execute_command", command="echo a >> log.txt", changes=["log.txt"]))
+    assert walk.now() == ["done"], "what a command wrote belongs to the step that names the file"
+    walk = Walk(step("1", tools_needed=["create_file"]))
+    walk.make(made("delete_file", path="n.txt", changes=["n.txt"]))
+    assert walk.now() == ["open"], "deleting is another effect"
+
+
+def test_failed_call_leaves_a_step_claimed_and_a_denied_one_failed() -> None:
+    walk = Walk(step("1", paths=["a.txt"]))
+    walk.make(made("create_file", path="a.txt", status=CallStatus.ERROR))
+    assert walk.now() == ["failed"] and walk.ended() == ["claimed"] and walk.ended(EndReason.BLOCKED) == ["failed"]
+    walk.make(made("update_file", path="a.txt", changes=["a.txt"]))
+    walk.make(made("update_file", path="a.txt", status=CallStatus.ERROR))
+    assert walk.now() == ["done"], "one successful call is enough"
+    walk = Walk(step("1", paths=["a.txt"]))
+    walk.make(made("create_file", path="a.txt", status=CallStatus.DENIED))
+    assert walk.ended() == ["failed"]

@@ -1,0 +1,45 @@
+import { screen, within } from "@testing-library/react";
+import userEvent from "@testing-library/user-event";
+import { expect, it } from "vitest";
+import { expectAccessible, show } from "../testing/render";
+import { type Evidence, TurnEvidence } from "./TurnEvidence";
+
+const check = {
+  command: "pytest -q",
+  exit_code: 0,
+  ran_after_last_change: true,
+  owner: "turn",
+  snapshot_id: null,
+  state: "met",
+  passed_before: false,
+  changed_by_turn: ["tests/test_a.py"],
+} as const;
+
+const evidence = (parts: object = {}): Evidence =>
+  ({ status: "failed", expectations: [], checks: [], receipt: null, ...parts }) as unknown as Evidence;
+
+// proves EVD-1/2
+it("says in one of four words what a done is worth", () => {
+  const words = { checked: "Checked", self_checked: "Self-checked", claimed: "Claimed", failed: "Failed" };
+  for (const [status, word] of Object.entries(words)) {
+    const { unmount } = show(<TurnEvidence evidence={evidence({ status })} />);
+    expect(screen.getByRole("button").textContent?.trim()).toBe(word);
+    unmount();
+  }
+});
+
+it("shows what is missing, and which check the turn wrote itself", async () => {
+  const missing = {
+    kind: "output",
+    subject: "report.md",
+    state: "unmet",
+    from: "request",
+    why: "The request names it.",
+  };
+  const { container } = show(<TurnEvidence evidence={evidence({ expectations: [missing], checks: [check] })} />);
+  await userEvent.click(screen.getByRole("button", { name: "Failed" }));
+  const details = within(screen.getByLabelText("Evidence"));
+  expect(details.getByLabelText("What was expected").textContent).toBe("No · makes report.mdThe request names it.");
+  expect(details.getByLabelText("Checks").textContent).toContain("This turn changed it: tests/test_a.py.");
+  await expectAccessible(container);
+});

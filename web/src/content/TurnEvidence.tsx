@@ -1,0 +1,101 @@
+// What the last turn's "done" is worth: one of four words, and behind it what was expected and which checks ran.
+
+import { useQuery } from "@tanstack/react-query";
+import clsx from "clsx";
+import { BadgeCheck, CircleCheck, CircleHelp, CircleX } from "lucide-react";
+import { Popover } from "radix-ui";
+import type { ChatView } from "../state/reduce";
+import { t } from "../texts/evidence";
+import type { components } from "../wire/api.gen";
+import { api, given } from "../wire/client";
+import { visible } from "./visible";
+
+export type Evidence = components["schemas"]["EvidenceResponse"];
+type State = components["schemas"]["ExpectationState"];
+
+const LOOKS = {
+  checked: { Icon: BadgeCheck, colour: "text-good" },
+  self_checked: { Icon: CircleCheck, colour: "text-ink-2" },
+  claimed: { Icon: CircleHelp, colour: "text-ink-2" },
+  failed: { Icon: CircleX, colour: "text-bad" },
+} as const;
+
+/** The evidence of the chat's newest turn; null while it works, and where there is nothing to say. */
+export function useEvidence(view: ChatView): Evidence | null {
+  const turnId = view.messages.findLast(({ turn_id, job_id }) => turn_id && !job_id)?.turn_id ?? "";
+  const { data } = useQuery({
+    queryKey: ["evidence", view.id, turnId],
+    enabled: view.state === "idle" && turnId !== "",
+    queryFn: async () => {
+      const params = { path: { chat_id: view.id }, query: { turn_id: turnId } };
+      return (await given(api.GET("/context/{chat_id}/evidence", { params }))).evidence;
+    },
+  });
+  return view.state === "idle" ? (data ?? null) : null;
+}
+
+export function TurnEvidence({ evidence }: { evidence: Evidence }) {
+  const { Icon, colour } = LOOKS[evidence.status];
+  return (
+    <Popover.Root>
+      <Popover.Trigger asChild>
+        <button
+          type="button"
+          title={t.meaning[evidence.status]}
+          className={clsx(
+            "inline-flex min-h-9 items-center gap-1.5 rounded-lg px-2 text-sm font-medium hover:bg-sunken thumb:min-h-11",
+            colour,
+          )}
+        >
+          <Icon size={15} aria-hidden /> {t.word[evidence.status]}
+        </button>
+      </Popover.Trigger>
+      <Popover.Portal>
+        <Popover.Content
+          align="start"
+          sideOffset={6}
+          collisionPadding={8}
+          aria-label={t.evidence}
+          className="rise z-40 max-h-80 w-96 max-w-[calc(100vw-1rem)] overflow-y-auto rounded-xl border border-line bg-surface p-4 text-sm text-ink shadow-xl"
+        >
+          <p>{t.meaning[evidence.status]}</p>
+          <ul aria-label={t.expected} className="mt-2 space-y-1.5 empty:hidden">
+            {evidence.expectations.map(({ kind, subject, state, why }) => (
+              <Line key={`${kind} ${subject}`} state={state} about={t.kind[kind]} subject={subject} why={why} />
+            ))}
+          </ul>
+          <ul aria-label={t.checks} className="mt-2 space-y-1.5 empty:hidden">
+            {evidence.checks.map((check) => (
+              <Line
+                key={check.command}
+                state={check.state}
+                about={t.exitCode(check.exit_code)}
+                subject={check.command}
+                why={[
+                  check.passed_before ? t.passedBefore : "",
+                  check.owner === "turn" ? t.changedByTurn(check.changed_by_turn.join(", ")) : "",
+                ].join(" ")}
+              />
+            ))}
+          </ul>
+        </Popover.Content>
+      </Popover.Portal>
+    </Popover.Root>
+  );
+}
+
+function Line({ state, about, subject, why }: { state: State; about: string; subject: string; why: string }) {
+  return (
+    <li>
+      <span className="text-ink-2">
+        {t.state[state]} · {about}
+      </span>{" "}
+      <span className="font-mono text-[13px] break-all">{visible(subject)}</span>
+      {why.trim() && (
+        <span lang="en" className="block text-xs text-ink-2">
+          {visible(why)}
+        </span>
+      )}
+    </li>
+  );
+}

@@ -1,0 +1,50 @@
+import { useQueryClient } from "@tanstack/react-query";
+import { useState } from "react";
+import { readMe, useMe } from "../state/me";
+import { t } from "../texts/start";
+import { Button } from "../ui/Button";
+import { confirmSession } from "../wire/session";
+
+/** Asks a browser that came in by a printed link for the digits beside it. Until then it may not manage anything. */
+export function ConfirmSession() {
+  const me = useMe();
+  const queries = useQueryClient();
+  const [digits, setDigits] = useState("");
+  const [problem, setProblem] = useState<string | null>(null);
+  if (me.confirmed || me.access !== "admin") return null;
+  const confirm = async () => {
+    const confirmed = await confirmSession(digits.trim());
+    if (confirmed === "yes") return readMe(queries);
+    setProblem(confirmed === "no" ? t.theseAreNotTheDigits : t.theServerDoesNotAnswer);
+  };
+  return (
+    <form
+      className="flex flex-wrap items-center gap-2 border-b border-line bg-surface px-4 py-2 text-sm"
+      onSubmit={(event) => {
+        event.preventDefault();
+        void confirm();
+      }}
+    >
+      <label htmlFor="confirmation" className="text-ink-2">
+        {t.enterTheDigits}
+      </label>
+      <input
+        id="confirmation"
+        inputMode="numeric"
+        autoComplete="one-time-code"
+        maxLength={20}
+        value={digits}
+        onChange={({ target }) => setDigits(target.value)}
+        className="min-h-9 w-24 rounded-lg border border-line-strong bg-paper px-2 font-mono"
+      />
+      <Button type="submit" disabled={!digits.trim()}>
+        {t.confirm}
+      </Button>
+      {problem && (
+        <p role="alert" className="text-bad">
+          {problem}
+        </p>
+      )}
+    </form>
+  );
+}

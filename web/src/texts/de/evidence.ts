@@ -1,0 +1,27 @@
+// German texts of evidence.
+import type { Texts } from "../evidence";
+
+export const evidence: Texts = {
+  evidence: "Belege",
+  expected: "Was erwartet war",
+  checks: "Prüfungen",
+  word: { checked: "Geprüft", self_checked: "Selbst geprüft", claimed: "Behauptet", failed: "Fehlgeschlagen" },
+  meaning: {
+    checked: "Eine Prüfung, die es vor diesem Zug schon gab, ist nach der letzten Änderung bestanden.",
+    self_checked: "Nur eine Prüfung, die dieser Zug geschrieben oder geändert hat, ist bestanden.",
+    claimed: "Nur der Agent sagt, dass es fertig ist. Nichts hat es geprüft.",
+    failed: "Etwas Verlangtes fehlt, oder eine Prüfung ist fehlgeschlagen.",
+  },
+  state: { met: "Ja", unmet: "Nein", unknown: "Nicht bekannt" },
+  kind: {
+    output: "erstellt",
+    protected: "lässt unverändert:",
+    check: "besteht",
+    no_change: "ändert nichts in",
+    read: "liest",
+    parses: "ist gültig:",
+  },
+  exitCode: (code: number | null) => (code === null ? "nicht beendet" : `Exit-Code ${code}`),
+  passedBefore: "Sie war auch vor der Arbeit bestanden.",
+  changedByTurn: (paths: string) => `Dieser Zug hat sie geändert: ${paths}.`,
+};

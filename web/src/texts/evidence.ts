@@ -1,0 +1,30 @@
+// Texts of what a turn's "done" is worth.
+import { translated } from "./language";
+
+export const en = {
+  evidence: "Evidence",
+  expected: "What was expected",
+  checks: "Checks",
+  word: { checked: "Checked", self_checked: "Self-checked", claimed: "Claimed", failed: "Failed" },
+  meaning: {
+    checked: "A check that was there before this turn passed after the last change.",
+    self_checked: "Only a check that this turn wrote or changed has passed.",
+    claimed: "Only the agent says that it is done. Nothing has checked it.",
+    failed: "Something that was asked for is missing, or a check failed.",
+  },
+  state: { met: "Yes", unmet: "No", unknown: "Not known" },
+  kind: {
+    output: "makes",
+    protected: "leaves as it is",
+    check: "passes",
+    no_change: "changes nothing in",
+    read: "reads",
+    parses: "is valid:",
+  },
+  exitCode: (code: number | null) => (code === null ? "did not end" : `exit code ${code}`),
+  passedBefore: "It passed before the work, too.",
+  changedByTurn: (paths: string) => `This turn changed it: ${paths}.`,
+};
+
+export type Texts = typeof en;
+export const t = translated("evidence", en);
