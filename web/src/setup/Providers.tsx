@@ -42,6 +42,7 @@ export function Providers() {
   const change = async (name: string, wish: ProviderChange) => {
     setTesting(name);
     await acts.changeProvider(name, wish).finally(() => setTesting(null));
+    await readAgain(); // who opens the form again at once finds what was saved
     setEditing(null);
     await test(name);
   };
