@@ -40,7 +40,7 @@ SINKS = [
 BATCH = json.dumps([json.loads(sink) for sink in SINKS])
 READ = [call("read_file", path="mine.md"), call("get_file_info", path="mine.md")]  # they bring no other origin
 LOOK = {"id": "look", "action": "read the notes", "role": "planner"}
-SCRIBE: dict[str, Any] = {"role": "actor", "description": "writes"}
+WRITER: dict[str, Any] = {"role": "actor", "description": "writes"}
 Carrier = Callable[["Bench"], Awaitable[LiveChat]]
 
 
@@ -72,7 +72,7 @@ class Bench:
 @asynccontextmanager
 async def bench(tmp_path: Path, **settings: Any) -> AsyncIterator[Bench]:
     helper = AgentEntry(command=PROGRAM, seconds=60, description="another vendor's agent")
-    agents = {"scribe": SCRIBE, "helper": helper}
+    agents = {"scribe": WRITER, "helper": helper}
     offer_more(tmp_path / "far", prompts=[{"name": "daily", "description": "d"}])
     async with live_server(tmp_path, files=FILES, agents=agents, **settings) as client:
         await client.ask("POST", "/mcp/servers", raw_server(tmp_path / "far", TOOLS), expect=201)
@@ -349,7 +349,7 @@ async def test_words_of_the_person_and_files_of_a_trusted_folder_need_no_card(tm
 async def test_a_restart_forgets_nothing_of_what_was_read(tmp_path: Path) -> None:
     async with bench(tmp_path) as there:
         chat = await there.says(await there.client.chat(), "Ask the server.", PLANTED)
-    async with live_server(tmp_path, agents={"scribe": SCRIBE}) as client:
+    async with live_server(tmp_path, agents={"scribe": WRITER}) as client:
         again = Bench(client, tmp_path)
         await client.ask("POST", "/mcp/servers/raw/connect", {})
         await held(again, LiveChat(client, await client.ask("GET", chat.path)), "mcp:raw")
