@@ -36,6 +36,19 @@ class JobWorker:
 
 
 @value
+class TravelSettings:
+    """How a workspace travels to joined workers. `setup` is a command that runs there once for each content, before the first command of a
+    task; what it makes never comes back. `leave_out` are patterns as in a .gitignore file, which beat the workspace's own: what they
+    match stays at home, and what one with `!` matches travels although git ignores it."""
+
+    setup: str = ""
+    leave_out: tuple[str, ...] = ()
+
+    def to_json(self) -> Json:
+        return {"setup": self.setup or None, "travel": {"leave_out": [*self.leave_out]}}
+
+
+@value
 class JoinedWorker:
     """A worker that joined over HTTP. `level` is that of its sandbox: one without a full one gets no task."""
 

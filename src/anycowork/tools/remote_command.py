@@ -22,7 +22,9 @@ async def run_on_worker(
     async with program.sandbox.begin(jail, Layer.OVERLAY) as transaction:
         await asyncio.to_thread(transaction.hide, tool_context.hidden)
         covered = transaction.covered
-        command = RemoteCommand(program.command, jail.origin, program.bounds.seconds, program.bounds.output)
+        command = RemoteCommand(
+            program.command, jail.origin, program.bounds.seconds, program.bounds.output, tool_context.job_id or ""
+        )
         done = await remote.run(
             worker_id,
             command,

@@ -34,7 +34,9 @@ class InviteRequest(Boundary):
 
 
 class JoinRequest(Boundary):
-    token: Annotated[str, Field(min_length=1, max_length=200)]
+    token: Annotated[
+        str, Field(min_length=1, max_length=200, description="A join token, or the secret of a worker that comes back.")
+    ]
     host: Annotated[str, Field(min_length=1, max_length=200)]
     labels: Annotated[Labels, Field(default_factory=list)]
     level: Literal["full", "none"]
@@ -118,6 +120,8 @@ async def next_run(body: NextRunRequest, worker: Worker, services: ServicesDep) 
         "root": command.root,
         "seconds": command.seconds,
         "output": command.output,
+        "leave_out": [*run.travel.leave_out],
+        "setup": {"key": run.setup_key, "command": run.travel.setup} if run.setup_key else None,
     }
     return json_response(200, {"run": described})
 

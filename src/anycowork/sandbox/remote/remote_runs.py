@@ -7,14 +7,14 @@ what belongs to a run that it has, for as long as the run goes on; for anything 
 import asyncio
 import os
 import secrets
-from collections.abc import AsyncIterator, Callable, Collection, Iterable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterable, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from hashlib import sha256
 from pathlib import Path
 
 from anycowork.domain.errors import Conflict, Invalid, NotFound, TooLarge, ToolFault
-from anycowork.domain.job_workers import JoinedWorker
+from anycowork.domain.job_workers import JoinedWorker, TravelSettings
 from anycowork.domain.values import value
 from anycowork.sandbox.layers.stage import Stage
 from anycowork.sandbox.layers.staging_folders import remove_tree
@@ -25,6 +25,7 @@ from anycowork.sandbox.remote.tree_manifest import (
     BadManifest,
     ContentHashes,
     TreeEntry,
+    digest_of,
     read_manifest,
     read_tree,
 )
@@ -37,6 +38,7 @@ SILENT_SECONDS = 30.0  # a worker that has asked for nothing for so long is gone
 BATCH_BYTES = 8 << 20
 MOST_HASHES = 512
 TRAVEL_SECONDS = 600.0  # for contents on a slow line, beside the command
+MOST_SETUP_KEYS = 1_000
 MOST_RETURNED = 1 << 30  # bytes that one command may send back
 
 
@@ -47,14 +49,19 @@ class WorkerGone(ToolFault):
     retryable = True
 
 
+async def travels_by_default(root: str) -> TravelSettings:
+    return TravelSettings()
+
+
 @value
 class RemoteCommand:
-    """What is to run. `root` is where the command sees its workspace."""
+    """What is to run. `root` is where the command sees its workspace; `job_id` names the job that its task belongs to."""
 
     command: str
     root: str
     seconds: float
     output: int
+    job_id: str = ""
 
 
 @value
@@ -75,6 +82,8 @@ class RemoteRun:
     entries: Sequence[TreeEntry]
     on_output: Callable[[bytes], None] | None
     done: asyncio.Future[RemoteResult]
+    travel: TravelSettings
+    setup_key: str = ""
     by_hash: dict[str, WorkspacePath] = field(default_factory=dict)
     contents: dict[str, Path] = field(default_factory=dict)
     changes: list[TreeEntry] = field(default_factory=list)
@@ -93,10 +102,19 @@ class LiveWorker:
 
 
 class RemoteRuns:
-    """`spool` holds contents that come back, until their run ends. `joined` is called when a worker can take tasks."""
+    """`spool` holds contents that come back, until their run ends. `travel_of` returns how a workspace travels. `joined` is called when a
+    worker can take tasks."""
 
-    def __init__(self, spool: Path, *, silent_seconds: float = SILENT_SECONDS) -> None:
+    def __init__(
+        self,
+        spool: Path,
+        *,
+        travel_of: Callable[[str], Awaitable[TravelSettings]] = travels_by_default,
+        silent_seconds: float = SILENT_SECONDS,
+    ) -> None:
         self._spool = spool
+        self._travel_of = travel_of
+        self._setup_keys: dict[tuple[str, str], str] = {}
         self._silent_seconds = silent_seconds
         self._workers: dict[str, LiveWorker] = {}
         self._hashes = ContentHashes()
@@ -117,6 +135,12 @@ class RemoteRuns:
         if cache_bytes is not None:
             live.cache_bytes = cache_bytes
         return live
+
+    def come_back(self, worker: JoinedWorker) -> None:
+        """Notes that the worker has restarted: what ran there ended with its process, and its tasks stay its own."""
+        live = self.seen(worker)
+        live.worker = worker
+        self._end_runs(live)
 
     def forget(self, worker_id: str) -> None:
         """Ends what runs on a worker that was removed."""
@@ -189,8 +213,9 @@ class RemoteRuns:
         """Runs the command on the worker, and writes what it changed into the stage. Raises: WorkerGone, CannotTravel, BadManifest."""
         if (live := self.living().get(worker_id)) is None:
             raise WorkerGone("The worker of this task is gone. Run the command again: it runs elsewhere.")
-        entries = await asyncio.to_thread(read_tree, jail, tuple(covered), self._hashes)
-        async with self._running(live, command, jail, entries, on_output) as run:
+        travel = await self._travel_of(jail.origin)
+        entries = await asyncio.to_thread(read_tree, jail, tuple(covered), self._hashes, travel.leave_out)
+        async with self._running(live, command, jail, entries, travel, on_output) as run:
             try:
                 async with asyncio.timeout(2 * command.seconds + TRAVEL_SECONDS):
                     result = await self._result(run)
@@ -212,6 +237,15 @@ class RemoteRuns:
                 return run.done.result()
             self.living()  # ends the run if its worker is gone
 
+    def _setup_key(self, job_id: str, setup: str, entries: Sequence[TreeEntry]) -> str:
+        """Names the setup on the content that the job's first command sees: the files that its tasks change do not run it again."""
+        if len(self._setup_keys) >= MOST_SETUP_KEYS:
+            self._setup_keys.clear()
+        if (job_id, setup) not in self._setup_keys or not job_id:
+            digest = sha256(f"{setup}\0{digest_of(entries)}".encode())
+            self._setup_keys[job_id, setup] = digest.hexdigest()
+        return self._setup_keys[job_id, setup]
+
     @asynccontextmanager
     async def _running(
         self,
@@ -219,14 +253,17 @@ class RemoteRuns:
         command: RemoteCommand,
         jail: Jail,
         entries: Sequence[TreeEntry],
+        travel: TravelSettings,
         on_output: Callable[[bytes], None] | None,
     ) -> AsyncIterator[RemoteRun]:
         run_id = secrets.token_hex(16)
         spool = self._spool / run_id
         await asyncio.to_thread(spool.mkdir, 0o700, True)
         done: asyncio.Future[RemoteResult] = asyncio.get_running_loop().create_future()
-        run = RemoteRun(run_id, live.worker.id, command, jail, spool, entries, on_output, done)
+        run = RemoteRun(run_id, live.worker.id, command, jail, spool, entries, on_output, done, travel)
         run.by_hash = {entry.hash: entry.place for entry in entries if entry.kind == FILE}
+        if travel.setup:
+            run.setup_key = self._setup_key(command.job_id, travel.setup, entries)
         live.runs[run_id] = run
         live.wakes.set()
         try:
