@@ -63,10 +63,10 @@ def read_commit(folder: Folder, commit: str) -> CommitDetails:
         parents = fields[1].split()
         listed = (*_DIFF, "-z", "--name-status", *_compared(commit, parents))
         printed = run_git(listed, folder="/", environment=environment)
-    words = printed[:MOST_PRINTED].split(b"\0")[:-1]
+    fields_of_files = printed[:MOST_PRINTED].split(b"\0")[:-1]
     files = [
         GitFile(os.fsdecode(path), _STATUSES.get(letter[:1].decode(errors="replace"), "modified"))
-        for letter, path in zip(words[0::2], words[1::2], strict=False)
+        for letter, path in zip(fields_of_files[0::2], fields_of_files[1::2], strict=False)
     ]
     line = GitCommit(fields[0], fields[5], fields[2], fields[4])
     complete = len(printed) <= MOST_PRINTED and len(files) <= MOST_LISTED
@@ -101,9 +101,9 @@ def list_stashes(repository: RepositoryPlace) -> list[GitStash]:
     lines = [line for line in bare_lines(repository.read_common("logs", "refs", "stash") or "") if line]
     entries: list[Sequence[str]] = [line.partition("\t")[0::2] for line in reversed(lines)]
     return [
-        GitStash(number, words[1], message)
+        GitStash(number, columns[1], message)
         for number, (start, message) in enumerate(entries[:MOST_STASHES])
-        if len(words := start.split(" ", 2)) == 3 and is_commit(words[1])
+        if len(columns := start.split(" ", 2)) == 3 and is_commit(columns[1])
     ]
 
 

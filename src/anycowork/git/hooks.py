@@ -118,14 +118,14 @@ class HookRun:
     ) -> None:
         if (hook := self._hooks.get(name)) is None:
             return
-        own = {"GIT_DIR": repository.own_folder, "GIT_EDITOR": ":", "GIT_PREFIX": "", **environment}
+        git_variables = {"GIT_DIR": repository.own_folder, "GIT_EDITOR": ":", "GIT_PREFIX": "", **environment}
         command = [*self._prefix, hook.path, *arguments]
         with tempfile.TemporaryFile() as output:
             try:
                 process = subprocess.Popen(
                     command,
                     cwd=folder.root,
-                    env={**self._environment, **own},
+                    env={**self._environment, **git_variables},
                     stdin=subprocess.DEVNULL,
                     stdout=output,
                     stderr=output,

@@ -187,8 +187,8 @@ def _overwritten(folder: Folder, environment: Mapping[str, str], before: str, co
     compared = ("diff-tree", "-r", "-z", "--name-only", "--no-renames", before, commit)
     listed = ("status", "--porcelain=v1", "-z", "--no-renames", "--ignore-submodules=all", "--untracked-files=all")
     theirs = run_git(compared, folder=folder.root, environment=environment)[:MOST_PRINTED].split(b"\0")
-    own = run_git(listed, folder=folder.root, environment=environment)[:MOST_PRINTED].split(b"\0")
-    return sorted(os.fsdecode(path) for path in {line[3:] for line in own if line} & set(theirs))
+    changed = run_git(listed, folder=folder.root, environment=environment)[:MOST_PRINTED].split(b"\0")
+    return sorted(os.fsdecode(path) for path in {line[3:] for line in changed if line} & set(theirs))
 
 
 def _merge_base(folder: Folder, repository: RepositoryPlace, ours: str, theirs: str) -> str | None:
@@ -200,10 +200,10 @@ def _merge_base(folder: Folder, repository: RepositoryPlace, ours: str, theirs: 
 def _commit_merge(folder: Folder, environment: Mapping[str, str], parents: tuple[str, str], message: str) -> str:
     tree = run_git(("write-tree",), folder=folder.root, environment=environment).decode().strip()
     arguments = ("commit-tree", tree, "-p", parents[0], "-p", parents[1], "-F", "-")
-    made = run_git(
+    printed = run_git(
         arguments, folder=folder.root, environment=environment, stdin=message.encode(errors="surrogateescape")
     )
-    return made.decode().strip()
+    return printed.decode().strip()
 
 
 def _move_branch(repository: RepositoryPlace, head: GitHead, commit: str, note: str) -> None:
@@ -237,10 +237,10 @@ def _merged_in(repository: RepositoryPlace) -> str:
 def _require_no_markers(folder: Folder, path: str) -> None:
     try:
         with folder.jail.regular_file(folder.jail.entry(path)) as (fd, _), os.fdopen(os.dup(fd), "rb") as file:
-            left = any(line.startswith(_MARKERS) for line in file)
+            has_markers = any(line.startswith(_MARKERS) for line in file)
     except FileMissing:
         return  # resolved by deleting it
-    if left:
+    if has_markers:
         raise ToolFault(f"Conflicts are left in '{shown(path)}'. Nothing was committed. Resolve them first.")
 
 
