@@ -16,7 +16,8 @@ import asyncpg
 from anycowork.domain.errors import StorageFault
 from anycowork.store.postgres.address import DatabaseAddress
 from anycowork.store.postgres.chat_fence import CLAIM, HELD_BY_OTHERS, KEPT, ChatFence
-from anycowork.store.postgres.connection import LOST, RETRY_SECONDS, open_session, unreachable
+from anycowork.store.postgres.connection import RETRY_SECONDS, open_session, unreachable
+from anycowork.store.postgres.dialect import LOST
 from anycowork.store.postgres.forwarded_requests import ForwardedRequests
 from anycowork.store.postgres.layer_requests import LayerRequests
 from anycowork.store.postgres.peer_table import LIVING, PeerTable
