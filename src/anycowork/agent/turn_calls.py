@@ -7,7 +7,7 @@ from typing import overload
 from anycowork.agent.plan_progress import was_deferred
 from anycowork.agent.repeated_calls import was_a_repeat
 from anycowork.agent.turn_changes import made_changes
-from anycowork.domain.errors import WorkerGone, WorkspaceChanged
+from anycowork.domain.job_workers import WorkerGone, WorkspaceChanged
 from anycowork.domain.messages import Json
 from anycowork.domain.tools import Call, CallState, CallStatus
 

@@ -105,18 +105,6 @@ class ToolFault(AnyCoworkError):
     retryable = True
 
 
-class WorkerGone(ToolFault):
-    """The worker of a task left or was cut off. Nothing of its command was kept, so the same call may be made again."""
-
-    code = "worker_gone"
-
-
-class WorkspaceChanged(ToolFault):
-    """Files changed while they were sent to a worker. The command did not run, so the same call may be made again."""
-
-    code = "workspace_changed"
-
-
 class FileMissing(ToolFault):
     code = "file_missing"
 

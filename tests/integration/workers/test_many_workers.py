@@ -9,9 +9,9 @@ from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Any
 
-from support.jobs import SHARED, Answer, Body, approved, by_task, plan, report, until, until_task
+from support.jobs import SHARED, approved, by_task, plan, report, until, until_task
 from support.live_server import LiveServer, live_server
-from support.scripted_model import Reply, call
+from support.scripted_model import Answer, Body, Reply, call
 from support.spec import proves
 from support.workers import joined_process, joined_worker, relay, until_workers
 

@@ -9,15 +9,14 @@ import os
 import secrets
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterable, Sequence
 from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass, field
 from hashlib import sha256
 from pathlib import Path
 
-from anycowork.domain.errors import Conflict, Invalid, NotFound, TooLarge, ToolFault, WorkerGone, WorkspaceChanged
-from anycowork.domain.job_workers import JoinedWorker, TravelSettings
-from anycowork.domain.values import value
+from anycowork.domain.errors import Conflict, Invalid, NotFound, TooLarge, ToolFault
+from anycowork.domain.job_workers import JoinedWorker, TravelSettings, WorkerGone, WorkspaceChanged
 from anycowork.sandbox.layers.stage import Stage
 from anycowork.sandbox.layers.staging_folders import remove_tree
+from anycowork.sandbox.remote.remote_run import LiveWorker, RemoteCommand, RemoteResult, RemoteRun
 from anycowork.sandbox.remote.returned_layer import CHANGE_KINDS, write_layer
 from anycowork.sandbox.remote.tree_manifest import (
     FILE,
@@ -46,62 +45,6 @@ MOST_RETURNED = 1 << 30  # bytes that one command may send back
 
 async def travels_by_default(root: str) -> TravelSettings:
     return TravelSettings()
-
-
-@value
-class RemoteCommand:
-    """What is to run. `root` is where the command sees its workspace; `job_id` names the job that its task belongs to."""
-
-    command: str
-    root: str
-    seconds: float
-    output: int
-    job_id: str = ""
-
-
-@value
-class RemoteResult:
-    how: str
-    exit_code: int
-    output: bytes
-    seconds: float
-
-
-@dataclass(slots=True, eq=False)
-class RemoteRun:
-    id: str
-    worker_id: str
-    command: RemoteCommand
-    jail: Jail
-    spool: Path
-    entries: Sequence[TreeEntry]
-    on_output: Callable[[bytes], None] | None
-    done: asyncio.Future[RemoteResult]
-    travel: TravelSettings
-    setup_key: str = ""
-    by_hash: dict[str, WorkspacePath] = field(default_factory=dict)
-    contents: dict[str, Path] = field(default_factory=dict)
-    changes: list[TreeEntry] = field(default_factory=list)
-    received: int = 0
-    taken: bool = False
-
-
-@dataclass(slots=True, eq=False)
-class LiveWorker:
-    worker: JoinedWorker
-    seen_at: float
-    cache_bytes: int = 0
-    wakes: asyncio.Event = field(default_factory=asyncio.Event)
-    runs: dict[str, RemoteRun] = field(default_factory=dict)
-    tasks: dict[str, str] = field(default_factory=dict)
-    fault: str = ""
-    fault_ends: float = 0.0
-
-    @property
-    def refusals(self) -> list[str]:
-        """Why it gets no task now."""
-        now = asyncio.get_running_loop().time()
-        return [*self.worker.refusals, *([self.fault] if now < self.fault_ends else [])]
 
 
 class RemoteRuns:
