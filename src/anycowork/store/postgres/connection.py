@@ -14,7 +14,7 @@ import asyncpg
 
 from anycowork.domain.errors import DatabaseUnreachable, StorageFault
 from anycowork.store.postgres.address import DatabaseAddress
-from anycowork.store.postgres.dialect import LOST, PostgresDialect, is_away
+from anycowork.store.postgres.dialect import PostgresDialect, is_away, is_lost
 from anycowork.store.postgres.pending_writes import MOST_TOGETHER, PendingWrites, numbered
 from anycowork.store.sql.connection import Dialect
 
@@ -271,7 +271,7 @@ class PostgresConnection:
 
     def _is_lost(self, error: BaseException) -> bool:
         closed = self._session is None or self._session.is_closed()
-        return closed or isinstance(error, LOST)
+        return closed or is_lost(error)
 
 
 # The database asks a silent client after two seconds, and lets go of its locks after four. Otherwise it would wait for hours for one that

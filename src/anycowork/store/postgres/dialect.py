@@ -31,8 +31,7 @@ AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
 AND classid = CAST(CAST({POSITION_LOCKS} AS BIGINT) & 4294967295 AS OID)
 """
 
-# The session has ended, or cannot begin.
-LOST = (
+_LOST = (
     OSError,
     asyncpg.PostgresConnectionError,
     asyncpg.AdminShutdownError,
@@ -43,12 +42,17 @@ LOST = (
 )
 
 
+def is_lost(error: BaseException) -> bool:
+    """Tells whether the session has ended, or cannot begin."""
+    if isinstance(error, asyncpg.InterfaceError):
+        return not isinstance(error, ValueError)  # used after its end; ValueError: wrong settings or values
+    return isinstance(error, _LOST)
+
+
 def is_away(error: BaseException) -> bool:
     """Tells whether the database does not run, starts, stops or has no connection free. A wrong password or name of a database is none of
     these."""
-    if isinstance(error, asyncpg.InterfaceError):
-        return not isinstance(error, ValueError)  # a session that has ended; ValueError: wrong settings or values
-    return isinstance(error, (*LOST, TimeoutError, asyncpg.OperatorInterventionError))
+    return is_lost(error) or isinstance(error, asyncpg.OperatorInterventionError)
 
 
 class PostgresDialect:

@@ -15,7 +15,7 @@ P = ParamSpec("P")
 T = TypeVar("T")
 log = logging.getLogger(__name__)
 THREADS = 4
-ATTEMPTS = 8  # a database that crashes again while it starts loses several sessions in a row
+ATTEMPTS = 3
 
 
 class PostgresReader:

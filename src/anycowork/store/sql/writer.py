@@ -17,7 +17,7 @@ from anycowork.domain.values import value
 from anycowork.store.sql.connection import SqlConnection, WriteConnection
 
 LARGEST_GROUP = 512
-ATTEMPTS = 8  # a database that crashes again while it starts loses several sessions in a row
+ATTEMPTS = 3  # at a group, while its connection is lost and comes back
 
 T = TypeVar("T")
 P = TypeVar("P")
