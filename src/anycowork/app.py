@@ -54,6 +54,7 @@ from anycowork.store.postgres.address import read_address
 from anycowork.store.sql.database import Database
 from anycowork.telemetry.server_log import LogSecrets, server_log
 from anycowork.telemetry.telemetry import ServerTelemetry
+from anycowork.tools.language.language_servers import LanguageServers
 from anycowork.turns.turn_scheduler import TurnScheduler
 
 log = logging.getLogger(__name__)
@@ -76,6 +77,7 @@ class RunningServer:
     local: LocalModels
     maintenance: Maintenance
     mcp: McpManager
+    language_servers: LanguageServers | None
     workspaces: Workspaces
     services: Services
     telemetry: ServerTelemetry
@@ -156,6 +158,8 @@ async def start_services(
                     await server.job_engine.aclose()
                 await server.local.aclose()
                 await server.mcp.aclose()
+                if server.language_servers is not None:
+                    await server.language_servers.aclose()
                 await asyncio.to_thread(server.workspaces.mounts.end_all)
                 await server.telemetry.aclose()
     finally:
@@ -250,6 +254,7 @@ async def _build_server(
         local=local,
         maintenance=maintenance,
         mcp=mcp,
+        language_servers=shared.language_servers,
         workspaces=shared.workspaces,
         services=services,
         telemetry=shared.telemetry,
