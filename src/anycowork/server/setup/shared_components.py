@@ -99,7 +99,7 @@ async def build_shared_components(
     def command_timeout() -> float:
         return live_settings.command_timeout()
 
-    remote_runs = RemoteRuns(settings.data_dir / "returned")
+    remote_runs = RemoteRuns(settings.data_dir / "returned", travel_of=database.roots.travel_of)
     sandbox = sandbox_setup.sandbox
     language_servers = LanguageServers(sandbox, tasks, lambda: live_settings.diagnostics_seconds()) if sandbox else None
     toolbox = built_in_tools(None, command_timeout, sandbox, egress, remote_runs, language_servers)
