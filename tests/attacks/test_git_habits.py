@@ -135,6 +135,13 @@ async def test_a_hook_that_changed_after_it_was_allowed_does_not_run(chat: LiveC
     assert not (tmp_path / "sprung").exists()
 
 
+async def test_a_hook_too_large_to_be_shown_whole_is_not_offered(chat: LiveChat, tmp_path: Path) -> None:
+    hook = chat.client.workspace / ".git/hooks/pre-commit"
+    hook.write_text("#!/bin/sh\n" + "#" * (1 << 20) + f"\ntouch {tmp_path}/sprung\n")
+    offered = (await chat.client.ask("GET", f"{chat.path}/git/hooks"))["hooks"]
+    assert {one["name"] for one in offered} == {"prepare-commit-msg", "commit-msg", "post-commit"}
+
+
 async def test_hooks_and_git_are_for_those_who_may(chat: LiveChat, tmp_path: Path, attempts: Attempts) -> None:
     head = (await chat.client.ask("GET", f"{chat.path}/git"))["head"]
     hooks = (await chat.client.ask("GET", f"{chat.path}/git/hooks"))["hooks"]

@@ -180,9 +180,11 @@ def _executables(jail: Jail, hooks: WorkspacePath) -> list[_HookFile]:
             continue
         try:
             with jail.regular_file(path) as (fd, _), os.fdopen(os.dup(fd), "rb") as file:
-                files.append(_HookFile(name, str(Path(jail.root, *path.parts)), file.read(_LARGEST)))
+                content = file.read(_LARGEST + 1)
         except (ToolFault, OutsideWorkspace):
             continue
+        if len(content) <= _LARGEST:  # what cannot be shown whole is never allowed
+            files.append(_HookFile(name, str(Path(jail.root, *path.parts)), content))
     return files
 
 
