@@ -394,7 +394,11 @@ export interface paths {
          */
         get: operations["show_origins"];
         put?: never;
-        post?: never;
+        /**
+         * Vouch For File
+         * @description The person has read the file and vouches for it: it counts as their own. If it is not what they read: 409.
+         */
+        post: operations["vouch_for_file"];
         delete?: never;
         options?: never;
         head?: never;
@@ -2373,7 +2377,11 @@ export interface paths {
             cookie?: never;
         };
         get?: never;
-        put?: never;
+        /**
+         * Set Travel
+         * @description How the folder goes to workers that joined over HTTP. It holds from the next command on.
+         */
+        put: operations["set_travel"];
         post?: never;
         /**
          * Remove Workspace
@@ -4626,7 +4634,10 @@ export interface components {
         };
         /** JoinRequest */
         JoinRequest: {
-            /** Token */
+            /**
+             * Token
+             * @description A join token, or the secret of a worker that comes back.
+             */
             token: string;
             /** Host */
             host: string;
@@ -7211,6 +7222,19 @@ export interface components {
          * @enum {string}
          */
         ToolKind: "read" | "list" | "search" | "find" | "inspect" | "create" | "change" | "move" | "delete" | "run" | "fetch" | "search_web" | "ask" | "other";
+        /** TravelChange */
+        TravelChange: {
+            /** Leave Out */
+            leave_out: string[];
+        };
+        /** TravelResponse */
+        TravelResponse: {
+            /**
+             * Leave Out
+             * @description Patterns as in a .gitignore file: what stays at home. One with `!` lets travel what git ignores.
+             */
+            leave_out: string[];
+        };
         /**
          * TrustRequest
          * @description Exactly this content of this file. A null hash takes the trust back.
@@ -7364,6 +7388,16 @@ export interface components {
             input?: unknown;
             /** Context */
             ctx?: Record<string, never>;
+        };
+        /**
+         * VouchRequest
+         * @description `sha256` is the hash of the content that the person read.
+         */
+        VouchRequest: {
+            /** Path */
+            path: string;
+            /** Sha256 */
+            sha256: string;
         };
         /** WaitingFor */
         WaitingFor: {
@@ -7584,12 +7618,28 @@ export interface components {
              */
             trusts_contents: boolean;
             /**
+             * Setup
+             * @description A command that prepares the workspace on a joined worker, once for each content; its files stay there.
+             */
+            setup?: string | null;
+            /** @description What of the folder goes to joined workers. */
+            travel: components["schemas"]["TravelResponse"];
+            /**
              * Supplies
              * @description Files that are used once a person trusted their content.
              */
             supplies: components["schemas"]["SuppliedResponse"][];
         } & {
             [key: string]: unknown;
+        };
+        /**
+         * WorkspaceTravel
+         * @description What is not given stays as it is; an empty `setup` runs nothing.
+         */
+        WorkspaceTravel: {
+            /** Setup */
+            setup?: string | null;
+            travel?: components["schemas"]["TravelChange"] | null;
         };
         /**
          * WorktreeRequest
@@ -9476,6 +9526,47 @@ export interface operations {
             422: components["responses"]["Error422"];
             500: components["responses"]["Error500"];
             503: components["responses"]["Error503"];
+        };
+    };
+    vouch_for_file: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The same key with the same body gives the first answer again, and does nothing twice. */
+                "Idempotency-Key"?: string;
+            };
+            path: {
+                chat_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["VouchRequest"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OriginsResponse"];
+                };
+            };
+            400: components["responses"]["Error400"];
+            401: components["responses"]["Error401"];
+            403: components["responses"]["Error403"];
+            404: components["responses"]["Error404"];
+            408: components["responses"]["Error408"];
+            409: components["responses"]["Error409"];
+            413: components["responses"]["Error413"];
+            421: components["responses"]["Error421"];
+            422: components["responses"]["Error422"];
+            500: components["responses"]["Error500"];
+            503: components["responses"]["Error503"];
+            507: components["responses"]["Error507"];
         };
     };
     list_changes: {
@@ -13673,6 +13764,44 @@ export interface operations {
         responses: {
             /** @description Successful Response */
             201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WorkspaceResponse"];
+                };
+            };
+            400: components["responses"]["Error400"];
+            401: components["responses"]["Error401"];
+            403: components["responses"]["Error403"];
+            404: components["responses"]["Error404"];
+            408: components["responses"]["Error408"];
+            409: components["responses"]["Error409"];
+            413: components["responses"]["Error413"];
+            421: components["responses"]["Error421"];
+            422: components["responses"]["Error422"];
+            500: components["responses"]["Error500"];
+            503: components["responses"]["Error503"];
+            507: components["responses"]["Error507"];
+        };
+    };
+    set_travel: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                workspace_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["WorkspaceTravel"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
                 headers: {
                     [name: string]: unknown;
                 };

@@ -9,6 +9,7 @@ from typing import Any  # what came over the network
 from anycowork.domain.errors import ToolFault
 from anycowork.domain.key_files import is_key_file
 from anycowork.domain.values import value
+from anycowork.workspace.ignores import Ignores, read_patterns
 from anycowork.workspace.jail import Jail
 from anycowork.workspace.paths import DEEPEST, LONGEST_PATH, WorkspacePath, shown
 from anycowork.workspace.walk import FolderWalk
@@ -78,12 +79,15 @@ def hash_of_file(fd: int) -> str:
     return digest.hexdigest()
 
 
-def read_tree(jail: Jail, covered: Collection[WorkspacePath], hashes: ContentHashes) -> list[TreeEntry]:
-    """Returns what of the workspace travels: not what git ignores, not `.git`, no key file, and nothing that is `covered`. Blocking.
+def read_tree(
+    jail: Jail, covered: Collection[WorkspacePath], hashes: ContentHashes, leave_out: Sequence[str] = ()
+) -> list[TreeEntry]:
+    """Returns what of the workspace travels: not what git ignores, unless `leave_out` decides otherwise, not `.git`, no key file, and
+    nothing that is `covered`. Blocking.
 
     Raises: CannotTravel.
     """
-    walk = FolderWalk(jail, most=MOST_ENTRIES, seconds=WALK_SECONDS, leave_out=STAYS_AT_HOME)
+    walk = travel_walk(jail, leave_out, most=MOST_ENTRIES, seconds=WALK_SECONDS)
     entries: list[TreeEntry] = []
     for walked in walk.entries(WorkspacePath(())):
         path = walked.place.path
@@ -101,6 +105,20 @@ def read_tree(jail: Jail, covered: Collection[WorkspacePath], hashes: ContentHas
             " to its .gitignore."
         )
     return entries
+
+
+def travel_walk(jail: Jail, leave_out: Sequence[str], *, most: int = MOST_ENTRIES, seconds: float = 5.0) -> FolderWalk:
+    """Returns a walk over what travels; `leave_out` are patterns that beat the workspace's own ignore files."""
+    overrides = Ignores(patterns=read_patterns("\n".join(leave_out))) if leave_out else None
+    return FolderWalk(jail, most=most, seconds=seconds, leave_out=STAYS_AT_HOME, overrides=overrides)
+
+
+def digest_of(entries: Iterable[TreeEntry]) -> str:
+    """Names the content of a whole tree."""
+    digest = sha256()
+    for entry in sorted(entries, key=lambda entry: entry.path):
+        digest.update(f"{entry.path}\0{entry.kind}\0{entry.mode}\0{entry.hash}\0{entry.target}\0".encode())
+    return digest.hexdigest()
 
 
 def _entry(jail: Jail, place: WorkspacePath, hashes: ContentHashes) -> TreeEntry | None:

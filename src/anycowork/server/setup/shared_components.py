@@ -97,7 +97,7 @@ async def build_shared_components(
     def command_timeout() -> float:
         return live_settings.command_timeout()
 
-    remote_runs = RemoteRuns(settings.data_dir / "returned")
+    remote_runs = RemoteRuns(settings.data_dir / "returned", travel_of=database.roots.travel_of)
     toolbox = built_in_tools(None, command_timeout, sandbox_setup.sandbox, egress, remote_runs)
     runtime = PluginRuntime(sandbox_setup.sandbox, egress, settings.data_dir) if sandbox_setup.sandbox else None
     plugins = PluginManager(settings.plugins_folder, toolbox, runtime, timeout=command_timeout)
