@@ -55,6 +55,7 @@ from anycowork.store.postgres.address import read_address
 from anycowork.store.sql.database import Database
 from anycowork.telemetry.server_log import LogSecrets, server_log
 from anycowork.telemetry.telemetry import ServerTelemetry
+from anycowork.tools.language.language_servers import LanguageServers
 from anycowork.turns.turn_scheduler import TurnScheduler
 
 log = logging.getLogger(__name__)
@@ -78,6 +79,7 @@ class RunningServer:
     local: LocalModels
     maintenance: Maintenance
     mcp: McpManager
+    language_servers: LanguageServers | None
     workspaces: Workspaces
     services: Services
     telemetry: ServerTelemetry
@@ -158,6 +160,8 @@ async def start_services(
                     await server.job_engine.aclose()
                 await server.local.aclose()
                 await server.mcp.aclose()
+                if server.language_servers is not None:
+                    await server.language_servers.aclose()
                 await asyncio.to_thread(server.workspaces.mounts.end_all)
                 await server.telemetry.aclose()
     finally:
@@ -252,6 +256,7 @@ async def _build_server(
         local=local,
         maintenance=maintenance,
         mcp=mcp,
+        language_servers=shared.language_servers,
         workspaces=shared.workspaces,
         services=services,
         telemetry=shared.telemetry,
