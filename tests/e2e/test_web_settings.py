@@ -25,7 +25,11 @@ async def test_a_person_asks_which_rule_decides_before_any_call_is_made(tmp_path
         await form.get_by_label("Tool of the call").fill("update_file")
         await form.get_by_label("File, command, or parameters as JSON").fill("notes/a.md")
         await form.get_by_role("button", name="Explain").click()
-        await expect(form.get_by_role("status")).to_contain_text("deny update_file on /notes/*")
+        raw = form.get_by_role("status").get_by_text("deny update_file on /notes/*")
+        await expect(form.get_by_role("status").get_by_text("The rule: ")).to_be_visible()
+        await expect(raw).to_be_hidden()
+        await form.get_by_text("As it is stored").click()
+        await expect(raw).to_be_visible()
         assert await violations(page) == []
         await form.get_by_label("Tool of the call").fill("execute_command")
         await form.get_by_label("File, command, or parameters as JSON").fill("ls -l")
