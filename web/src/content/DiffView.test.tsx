@@ -54,16 +54,14 @@ it("colours code in a difference, and keeps its text", async () => {
 });
 
 it("draws old and new side by side where there is room, and remembers it", async () => {
-  const asked = vi
-    .spyOn(window, "matchMedia")
-    .mockImplementation(
-      (query) =>
-        ({
-          matches: query.includes("min-width"),
-          addEventListener: () => {},
-          removeEventListener: () => {},
-        }) as unknown as MediaQueryList,
-    );
+  const asked = vi.spyOn(window, "matchMedia").mockImplementation(
+    (query) =>
+      ({
+        matches: query.includes("min-width"),
+        addEventListener: () => {},
+        removeEventListener: () => {},
+      }) as unknown as MediaQueryList,
+  );
   const { container, unmount } = show(<DiffView text={CODE} />);
   fireEvent.click(screen.getByRole("button", { name: "Old and new side by side" }));
   const rows = () =>
