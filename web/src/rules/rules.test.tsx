@@ -26,7 +26,9 @@ it("says who decided and why", async () => {
   const { container, rerender } = show(
     <Explanation told={{ effect: "deny", rule: rule as never, why: "A rule denies it." }} />,
   );
-  expect(screen.getByRole("status").textContent).toContain(ruleWords(rule, "change"));
+  const sentence = `The rule: ${ruleWords(rule, "change")}`;
+  expect(screen.getByText(sentence).compareDocumentPosition(screen.getByText("A rule denies it."))).toBe(4); // it follows
+  expect(screen.getByText("A rule denies it.").closest("details")?.open).toBe(false);
   await expectAccessible(container);
   rerender(<Explanation told={{ effect: "ask", rule: null, why: "Changing asks." }} />);
   expect(screen.getByRole("status").textContent).toContain("No rule matched.");

@@ -10,6 +10,7 @@ export const en = {
   explain: "Explain",
   theRule: (rule: string | number) => `The rule: ${rule}`,
   noRuleOfYoursSpoke: "No rule matched.",
+  asItIsStored: "As it is stored",
   becomes: "becomes",
   effect: "Effect",
   where: "Where",

@@ -10,6 +10,7 @@ export const rules: Texts = {
   explain: "Erklären",
   theRule: (rule: string | number) => `Die Regel: ${rule}`,
   noRuleOfYoursSpoke: "Keine Regel passte.",
+  asItIsStored: "Wie sie gespeichert ist",
   becomes: "wird zu",
   effect: "Wirkung",
   where: "Wo",
