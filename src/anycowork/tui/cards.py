@@ -10,6 +10,7 @@ from rich.markdown import Markdown
 from rich.text import Text
 
 from anycowork.client.console import shortened, strip_controls
+from anycowork.client.disclosures import endorsement_text
 from anycowork.domain.messages import Json
 from anycowork.domain.person_commands import PERSON_COMMAND, CommandEnd
 from anycowork.domain.text_lines import bare_lines
@@ -204,11 +205,11 @@ def _described(option: Json) -> str:
 
 
 def approval_text(approval: Json) -> RenderableType:
-    """Shows one call that needs approval: what, its risk, why, network destinations, and its changes."""
-    risk = str(approval.get("risk"))
+    """Shows one call that needs approval: what, why, network destinations, and its changes; and its risk where that is high."""
     head = Text(f"{strip_controls(str(approval.get('tool')))}  ", style="bold")
     head.append(strip_controls(str(approval.get("resource") or "")))
-    head.append(f"  {risk} risk", style={"high": "bold red", "medium": "yellow"}.get(risk, "green"))
+    if approval.get("risk") == "high":
+        head.append("  high risk", style="bold red")
     if approval.get("outside_plan"):
         head.append("  not in the plan", style="yellow")
     lines = [head]
@@ -217,6 +218,8 @@ def approval_text(approval: Json) -> RenderableType:
             Text("It has run; its changes wait for your approval. If denied, they are discarded.", style="yellow")
         )
     lines += [Text(f"It wants to reach {host}", style="yellow") for host in _words(approval, "network")]
+    if endorsement := endorsement_text(approval):
+        lines += [Text(strip_controls(line), style="yellow") for line in endorsement.lines()]
     if reasons := " ".join(_words(approval, "reasons")):
         lines.append(Text(reasons, style="dim"))
     disclosure = noun(approval, "disclosure")

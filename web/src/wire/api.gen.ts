@@ -870,6 +870,66 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/context/{chat_id}/terminals": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Open Terminal
+         * @description Opens a shell in the chat's workspace, with the rights of the server's user. The chat records it once, when it ends.
+         */
+        post: operations["open_terminal"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/context/{chat_id}/terminals/{terminal_id}/input": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Type In Terminal
+         * @description Passes on what the person typed.
+         */
+        post: operations["type_in_terminal"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/context/{chat_id}/terminals/{terminal_id}/size": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        /**
+         * Resize Terminal
+         * @description Tells the programs how large the screen is now.
+         */
+        put: operations["resize_terminal"];
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/context/{chat_id}/symbols": {
         parameters: {
             query?: never;
@@ -1049,6 +1109,26 @@ export interface paths {
          * @description Holds from the next call on. A rule that matches everything is taken, with a warning.
          */
         post: operations["add_rule"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/rules/proposals": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Propose Rules
+         * @description The smallest rules that would have answered what people decided. None of them allows what was denied, or a known attack.
+         */
+        get: operations["propose_rules"];
+        put?: never;
+        post?: never;
         delete?: never;
         options?: never;
         head?: never;
@@ -6456,10 +6536,32 @@ export interface components {
              */
             content: string;
         };
+        /** ProposalCall */
+        ProposalCall: {
+            /** Id */
+            id: string;
+            /** Tool */
+            tool: string;
+            /** Resource */
+            resource: string;
+            /** Context Id */
+            context_id: string;
+        };
         /** ProposedPlan */
         ProposedPlan: {
             /** Message Id */
             message_id: string;
+        };
+        /** ProposedRuleFields */
+        ProposedRuleFields: {
+            /** Tool */
+            tool: string;
+            /** Resource */
+            resource: string;
+            effect: components["schemas"]["Effect"];
+            scope: components["schemas"]["RuleScope"];
+            /** Workspace */
+            workspace: string;
         };
         /**
          * ProviderChange
@@ -6980,6 +7082,26 @@ export interface components {
             /** Rules */
             rules: components["schemas"]["RuleResponse"][];
         };
+        /** RuleProposal */
+        RuleProposal: {
+            /** @description As `POST /rules` takes it. */
+            rule: components["schemas"]["ProposedRuleFields"];
+            /**
+             * Decided
+             * @description How many decisions it would have answered.
+             */
+            decided: number;
+            /**
+             * Calls
+             * @description The newest of them, at most 20.
+             */
+            calls: components["schemas"]["ProposalCall"][];
+        };
+        /** RuleProposals */
+        RuleProposals: {
+            /** Proposals */
+            proposals: components["schemas"]["RuleProposal"][];
+        };
         /** RuleResponse */
         RuleResponse: {
             /** Id */
@@ -7061,6 +7183,11 @@ export interface components {
              * @description What it printed so far, as it came. Further text comes as `text-delta` with this id as `call_id`.
              */
             output: string;
+            /**
+             * Terminal
+             * @description Whether it is a terminal, whose output is a stream of its own.
+             */
+            terminal: boolean;
         };
         /** SandboxResponse */
         SandboxResponse: {
@@ -7667,6 +7794,21 @@ export interface components {
             parameters?: {
                 [key: string]: components["schemas"]["JsonValue"];
             };
+        };
+        /**
+         * TerminalInputRequest
+         * @description What was typed, as a terminal sends it: control characters and escape sequences too.
+         */
+        TerminalInputRequest: {
+            /** Text */
+            text: string;
+        };
+        /** TerminalSizeRequest */
+        TerminalSizeRequest: {
+            /** Rows */
+            rows: number;
+            /** Columns */
+            columns: number;
         };
         /** TestResult */
         TestResult: {
@@ -11051,6 +11193,128 @@ export interface operations {
             503: components["responses"]["Error503"];
         };
     };
+    open_terminal: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The same key with the same body gives the first answer again, and does nothing twice. */
+                "Idempotency-Key"?: string;
+            };
+            path: {
+                chat_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["TerminalSizeRequest"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["StartedCommandResponse"];
+                };
+            };
+            400: components["responses"]["Error400"];
+            401: components["responses"]["Error401"];
+            403: components["responses"]["Error403"];
+            404: components["responses"]["Error404"];
+            408: components["responses"]["Error408"];
+            409: components["responses"]["Error409"];
+            413: components["responses"]["Error413"];
+            421: components["responses"]["Error421"];
+            422: components["responses"]["Error422"];
+            500: components["responses"]["Error500"];
+            503: components["responses"]["Error503"];
+            507: components["responses"]["Error507"];
+        };
+    };
+    type_in_terminal: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The same key with the same body gives the first answer again, and does nothing twice. */
+                "Idempotency-Key"?: string;
+            };
+            path: {
+                chat_id: string;
+                terminal_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["TerminalInputRequest"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["StoppedCommandResponse"];
+                };
+            };
+            400: components["responses"]["Error400"];
+            401: components["responses"]["Error401"];
+            403: components["responses"]["Error403"];
+            404: components["responses"]["Error404"];
+            408: components["responses"]["Error408"];
+            409: components["responses"]["Error409"];
+            413: components["responses"]["Error413"];
+            421: components["responses"]["Error421"];
+            422: components["responses"]["Error422"];
+            500: components["responses"]["Error500"];
+            503: components["responses"]["Error503"];
+            507: components["responses"]["Error507"];
+        };
+    };
+    resize_terminal: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                chat_id: string;
+                terminal_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["TerminalSizeRequest"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["StoppedCommandResponse"];
+                };
+            };
+            400: components["responses"]["Error400"];
+            401: components["responses"]["Error401"];
+            403: components["responses"]["Error403"];
+            404: components["responses"]["Error404"];
+            408: components["responses"]["Error408"];
+            409: components["responses"]["Error409"];
+            413: components["responses"]["Error413"];
+            421: components["responses"]["Error421"];
+            422: components["responses"]["Error422"];
+            500: components["responses"]["Error500"];
+            503: components["responses"]["Error503"];
+            507: components["responses"]["Error507"];
+        };
+    };
     search_symbols: {
         parameters: {
             query: {
@@ -11523,6 +11787,31 @@ export interface operations {
             500: components["responses"]["Error500"];
             503: components["responses"]["Error503"];
             507: components["responses"]["Error507"];
+        };
+    };
+    propose_rules: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RuleProposals"];
+                };
+            };
+            401: components["responses"]["Error401"];
+            403: components["responses"]["Error403"];
+            421: components["responses"]["Error421"];
+            500: components["responses"]["Error500"];
+            503: components["responses"]["Error503"];
         };
     };
     remove_rule: {
