@@ -2,19 +2,18 @@
 
 import asyncio
 import json
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from anycowork.config.settings import AgentEntry
+from support.acp_agent import PROGRAM
 from support.jobs import Answers, by_task, report
 from support.live_server import LiveChat, LiveServer, live_server
 from support.scripted_model import Answer, call
 from support.spec import proves
 
-PROGRAM = (sys.executable, str(Path(__file__).parents[1] / "support" / "acp_agent.py"))
 AGENTS: dict[str, Any] = {
     "scribe": {"role": "actor", "description": "writes"},
     "helper": AgentEntry(command=PROGRAM, seconds=60, description="another vendor's agent"),

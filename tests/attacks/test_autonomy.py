@@ -182,6 +182,21 @@ async def test_rules_that_ask_or_deny_and_the_role_are_stronger(tmp_path: Path) 
     assert not (at / "workspace/new.txt").exists()
 
 
+@proves("APR-9")
+@pytest.mark.parametrize("level", ["edits", "sandboxed"])
+async def test_autonomy_lets_nothing_pass_that_the_running_plan_does_not_name(tmp_path: Path, level: str) -> None:
+    """Who approved a plan was told what will be done. A call outside of it is news, whatever the level allows without a plan."""
+    step = {"action": "make b.txt", "tools_needed": ["create_file"], "paths": ["b.txt"]}
+    inside, outside = (call("create_file", path=name, content="x\n") for name in ("b.txt", "other.txt"))
+    async with live_server(tmp_path, replies=[inside, outside, *["Done."] * 4], files=FILES) as client:
+        chat = await chat_at(client, level)
+        plan = await client.ask("POST", f"{chat.path}/plans", {"plan": {"goal": "b", "steps": [step]}}, expect=201)
+        await client.ask("POST", f"{chat.path}/plans/{plan['message_id']}/approve", {}, expect=202)
+        assert (await chat.rest())["state"] == "awaiting_approval"
+        assert [approval["resource"] for approval in await chat.approvals()] == ["/other.txt"]
+        assert (client.workspace / "b.txt").exists() and not (client.workspace / "other.txt").exists()
+
+
 @proves("APR-9", "APR-10/5")
 async def test_autonomy_chosen_after_a_denial_does_not_run_the_call(tmp_path: Path) -> None:
     batch = json.dumps([json.loads(call("create_file", path=name, content="x")) for name in ("no.txt", "yes.txt")])

@@ -2,25 +2,16 @@
 
 import asyncio
 import json
-import sys
 from pathlib import Path
 from typing import Any  # a test's own words
 
-import acp
-import pytest
-
 from anycowork.config.settings import AgentEntry
+from support.acp_agent import PROGRAM
 from support.jobs import approved, plan, until
 from support.live_server import LiveChat, LiveServer, live_server
 from support.processes import started_with
 from support.spec import proves
 
-# A program in the sandbox gets no PYTHONPATH of ours: the interpreter must find the SDK by itself.
-pytestmark = pytest.mark.skipif(
-    not Path(acp.__file__).is_relative_to(sys.prefix),
-    reason="this interpreter has no package of the protocol of its own",
-)
-PROGRAM = (sys.executable, str(Path(__file__).parents[1] / "support" / "acp_agent.py"))
 AGENTS = {"helper": AgentEntry(command=PROGRAM, env=("HELPER_KEY",), seconds=60)}
 SECRET = "the-secret-of-the-server"
 FILES = {"a.txt": "old\n", "secret.txt": "hidden\n", "kept.txt": "kept\n"}

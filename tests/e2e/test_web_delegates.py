@@ -11,13 +11,13 @@ from playwright.async_api import expect
 
 from anycowork.config.settings import AgentEntry
 from e2e.browsing import at_the_page, start_chat, violations
+from support.acp_agent import PROGRAM
 from support.spec import proves
 
 pytestmark = pytest.mark.skipif(
     not Path(acp.__file__).is_relative_to(sys.prefix),
     reason="this interpreter has no package of the protocol of its own",
 )
-PROGRAM = (sys.executable, str(Path(__file__).parents[1] / "support" / "acp_agent.py"))
 
 
 @proves("ACP-2/1")

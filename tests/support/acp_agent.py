@@ -1,10 +1,14 @@
-"""A small real agent, written with the protocol's SDK: `python acp_agent.py`. The first line of its task is a list of what to attempt."""
+"""A small real agent, written with the protocol's SDK: `PROGRAM`. The first line of its task is a list of what to attempt."""
 
 import asyncio
 import json
 import os
+import sys
 from pathlib import Path
 from typing import Any  # a test's own words
+
+if __name__ == "__main__":
+    sys.path[1:1] = sys.argv[1:]  # a program in the sandbox gets no PYTHONPATH of ours
 
 import acp
 from acp import RequestError, text_block, update_agent_message
@@ -20,6 +24,8 @@ from acp.schema import (
     ToolCallUpdate,
 )
 
+# With the folder of the SDK, which the interpreter may not know by itself: the attacks of an ordinary user run with a borrowed one.
+PROGRAM = (sys.executable, __file__, str(Path(acp.__file__).parents[1]))
 OPTIONS = [
     PermissionOption(option_id="always", kind="allow_always", name="Always"),
     PermissionOption(option_id="yes", kind="allow_once", name="Yes"),

@@ -246,6 +246,7 @@ class TurnContext:
             agents=self.assignment.agents,
             worker=self.assignment.worker,
             worker_needs=self.assignment.worker_needs,
+            job_id=self.turn.job_id,
         )
 
     def may_be_injected(self, call: FoundCall) -> bool:

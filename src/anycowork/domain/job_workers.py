@@ -1,6 +1,7 @@
 """Workers: processes without a web face. Some join a database and run jobs of its chats, others join a server over HTTP and run the
 commands of tasks."""
 
+from anycowork.domain.errors import ToolFault
 from anycowork.domain.messages import Json
 from anycowork.domain.values import value
 
@@ -36,6 +37,19 @@ class JobWorker:
 
 
 @value
+class TravelSettings:
+    """How a workspace travels to joined workers. `setup` is a command that runs there once for each content, before the first command of a
+    task; what it makes never comes back. `leave_out` are patterns as in a .gitignore file, which beat the workspace's own: what they
+    match stays at home, and what one with `!` matches travels although git ignores it."""
+
+    setup: str = ""
+    leave_out: tuple[str, ...] = ()
+
+    def to_json(self) -> Json:
+        return {"setup": self.setup or None, "travel": {"leave_out": [*self.leave_out]}}
+
+
+@value
 class JoinedWorker:
     """A worker that joined over HTTP. `level` is that of its sandbox: one without a full one gets no task."""
 
@@ -54,3 +68,15 @@ class JoinedWorker:
 
 
 FULL = "full"
+
+
+class WorkerGone(ToolFault):
+    """The worker of a task left or was cut off. Nothing of its command was kept, so the same call may be made again."""
+
+    code = "worker_gone"
+
+
+class WorkspaceChanged(ToolFault):
+    """Files changed while they were sent to a worker. The command did not run, so the same call may be made again."""
+
+    code = "workspace_changed"

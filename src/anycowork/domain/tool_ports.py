@@ -83,7 +83,8 @@ class ToolContext:
     `sample` has the chat's model answer a prompt of an MCP server, which the person has seen.
     `agents` are those that the turn may give tasks to, and `ask_agent` runs such a task to its end.
     `check` is set if the server runs a check.
-    `worker` is the joined worker that the commands of this task run on, `worker_needs` the labels that it must offer.
+    `worker` is the joined worker that the commands of this task run on, `worker_needs` the labels that it must offer,
+    and `job_id` the task's job.
     """
 
     workspace: Workspace
@@ -103,6 +104,7 @@ class ToolContext:
     check: CheckSetup | None = None
     worker: str | None = None
     worker_needs: tuple[str, ...] = ()
+    job_id: str | None = None
 
 
 @value

@@ -4,11 +4,11 @@ import hashlib
 import secrets
 
 from anycowork import __version__
-from anycowork.domain.errors import Conflict, NotFound, Unauthenticated
+from anycowork.domain.errors import Conflict, NotAllowed, NotFound, Unauthenticated
 from anycowork.domain.job_workers import JoinedWorker
 from anycowork.domain.messages import Json
 from anycowork.domain.ports import Clock
-from anycowork.domain.values import value
+from anycowork.domain.values import replace, value
 from anycowork.sandbox.remote.remote_runs import RemoteRuns
 from anycowork.store.sql.joined_workers import JoinedWorkerTable
 
@@ -44,12 +44,17 @@ class JoinedWorkers:
         return token, expires_at
 
     async def join(self, token: str, offer: WorkerOffer) -> tuple[JoinedWorker, str]:
-        """Returns the worker and its secret. Raises: NotAllowed for a token that is used or expired; OtherRelease."""
+        """Returns the worker and its secret. A worker that comes back brings its secret as the token, and stays who it was.
+
+        Raises: NotAllowed for a token that is used or expired; OtherRelease; Unauthenticated for a worker that was removed.
+        """
         if offer.version != __version__:
             raise OtherRelease(
                 f"This server runs AnyCowork {__version__}, and the worker {offer.version[:40]}. Install the same release there; the join"
                 " token is still good."
             )
+        if token.startswith(SECRET_PREFIX):
+            return await self._come_back(token, offer), token
         secret = SECRET_PREFIX + secrets.token_urlsafe(32)
         worker = JoinedWorker(
             self._clock.new_id(),
@@ -63,6 +68,18 @@ class JoinedWorkers:
         await self._table.join(_hash(token), worker, secret_hash=_hash(secret))
         self.runs.seen(worker)
         return worker, secret
+
+    async def _come_back(self, secret: str, offer: WorkerOffer) -> JoinedWorker:
+        """Raises: Unauthenticated; NotAllowed for other labels, which only an invitation gives."""
+        known = await self.authenticated(secret)
+        if set(offer.labels) != set(known.labels):
+            raise NotAllowed(
+                f"This worker joined with {', '.join(known.labels) or 'no labels'}. Use the same, or a new join token for others."
+            )
+        worker = replace(known, host=offer.host, level=offer.level, processor=offer.processor, version=offer.version)
+        await self._table.update(worker)
+        self.runs.come_back(worker)
+        return worker
 
     async def authenticated(self, bearer: str | None) -> JoinedWorker:
         """Raises: Unauthenticated."""
@@ -90,7 +107,7 @@ class JoinedWorkers:
                         "tasks": [*live.tasks.values()],
                         "cache_bytes": live.cache_bytes,
                         "since": worker.joined_at,
-                        "refused": [{"job_id": "", "reason": reason} for reason in worker.refusals],
+                        "refused": [{"job_id": "", "reason": reason} for reason in live.refusals],
                         "pid": None,
                         "version": worker.version,
                         "joined_at": worker.joined_at,

@@ -4,9 +4,9 @@ sends back what the command changed. It holds no key of a model, no password of 
 import asyncio
 import base64
 import platform
-import secrets
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
+from functools import partial
 from hashlib import sha256
 from pathlib import Path
 from typing import Any  # what came over the network
@@ -19,7 +19,6 @@ from anycowork.domain.bounded_json import read_json
 from anycowork.domain.errors import AnyCoworkError, ToolFault
 from anycowork.sandbox.commit.delta import FOLDER, LINK, Delta
 from anycowork.sandbox.layers.stage import Layer
-from anycowork.sandbox.layers.staging_folders import remove_tree
 from anycowork.sandbox.remote.remote_runs import MOST_HASHES
 from anycowork.sandbox.remote.tree_manifest import (
     FILE,
@@ -30,18 +29,22 @@ from anycowork.sandbox.remote.tree_manifest import (
     TreeEntry,
     read_manifest,
     rows_of,
+    travel_walk,
 )
 from anycowork.sandbox.sandbox import Sandbox
 from anycowork.server.content_cache import ContentCache
-from anycowork.tools.child_process import ChildLimits, ChildResult
+from anycowork.server.setup_cache import SetupCache
+from anycowork.server.tree_pool import UNFINISHED, LaidTree, TreePool
+from anycowork.tools.child_process import ChildEnding, ChildLimits, ChildResult
 from anycowork.tools.sandboxed_program import SandboxedProgram, run_on_best_layer
 from anycowork.workspace.jail import Jail
 from anycowork.workspace.paths import WorkspacePath
-from anycowork.workspace.walk import FolderWalk
+from anycowork.workspace.uncancellable import run_uncancellable
 
 ALIVE_SECONDS = 1.0
 REQUEST_SECONDS = 120.0
 RETRY_SECONDS = 2.0
+SETUP_SECONDS = 540.0  # less than the server waits beside the command
 MOST_OUTPUT = 6_000_000  # bytes; it travels in one request
 PIECE = 4 << 20
 
@@ -90,14 +93,15 @@ class RemoteWorker:
         self._link = link
         self._sandbox = sandbox
         self._report = report
-        self._trees = folder / "trees"
-        remove_tree(self._trees)  # what a killed worker left
-        self._trees.mkdir(mode=0o700, parents=True)
+        self.secret = ""
         self._cache = ContentCache(folder / "contents")
+        self._trees = TreePool(folder / "trees", self._cache)
+        self._setups = SetupCache(folder / "setups")
         self._laying = asyncio.Lock()
+        self._setting_up = asyncio.Lock()
 
     async def join(self, token: str, labels: Sequence[str]) -> str:
-        """Returns this worker's id. Raises: NotJoined."""
+        """Returns this worker's id. `token` is a join token, or the secret of a worker that comes back. Raises: NotJoined."""
         offer = {
             "token": token,
             "host": platform.node() or "unknown",
@@ -107,7 +111,7 @@ class RemoteWorker:
             "version": __version__,
         }
         joined: Any = read_json(await self._link.ask("POST", "/workers/join", offer))
-        self._link.secret = str(joined["secret"])
+        self.secret = self._link.secret = str(joined["secret"])
         return str(joined["id"])
 
     async def work(self, runs: int) -> None:
@@ -133,30 +137,30 @@ class RemoteWorker:
     async def _run(self, run: dict[str, Any]) -> None:
         path = f"/worker-runs/{run['id']}"
         try:
-            async with self._tree(path) as (tree, entries):
-                child, changes = await self._contained(run, path, tree, entries)
+            async with self._tree(run, path) as tree:
+                child, changes = await self._contained(run, path, tree)
                 await self._link.ask("POST", f"{path}/result", _result(child, changes))
         except AnyCoworkError as fault:
             if isinstance(fault, NotJoined):
                 raise
             await self._link.ask("POST", f"{path}/result", {"error": fault.message[:2000]})
         except OSError as error:
-            await self._link.ask("POST", f"{path}/result", {"error": str(error.strerror or error)[:2000]})
+            reason = str(error.strerror or error)[:2000]
+            await self._link.ask("POST", f"{path}/result", {"error": reason, "machine_fault": True})
 
     @asynccontextmanager
-    async def _tree(self, path: str) -> AsyncIterator[tuple[Path, list[TreeEntry]]]:
+    async def _tree(self, run: dict[str, Any], path: str) -> AsyncIterator[LaidTree]:
         rows = msgspec.json.decode(await self._link.ask("GET", f"{path}/manifest"))
         entries = await asyncio.to_thread(read_manifest, rows, kinds=(FILE, FOLDER, LINK), most=MOST_ENTRIES)
-        tree = self._trees / secrets.token_hex(8)
-        await asyncio.to_thread(tree.mkdir, 0o755)
+        setup_key = run["setup"]["key"] if run["setup"] is not None else ""
+        async with self._laying:
+            await asyncio.to_thread(self._cache.trim)
+            await self._fetch(path, entries)
+            tree = await run_uncancellable(partial(self._trees.take, str(run["root"]), setup_key, entries))
         try:
-            async with self._laying:
-                await asyncio.to_thread(self._cache.trim)
-                await self._fetch(path, entries)
-                await asyncio.to_thread(self._cache.lay, entries, tree)
-            yield tree, entries
+            yield tree
         finally:
-            await asyncio.shield(asyncio.get_running_loop().run_in_executor(None, remove_tree, tree))
+            await asyncio.shield(asyncio.get_running_loop().run_in_executor(None, self._trees.give_back, tree))
 
     async def _fetch(self, path: str, entries: Sequence[TreeEntry]) -> None:
         """Asks for what the cache lacks, batch by batch; after a broken connection only for the rest."""
@@ -168,32 +172,61 @@ class RemoteWorker:
             for hash_, content in zip(missing, contents, strict=False):
                 await asyncio.to_thread(self._cache.add, hash_, content)
 
-    async def _contained(
-        self, run: dict[str, Any], path: str, tree: Path, entries: Sequence[TreeEntry]
-    ) -> tuple[ChildResult, list[TreeEntry]]:
+    async def _contained(self, run: dict[str, Any], path: str, tree: LaidTree) -> tuple[ChildResult, list[TreeEntry]]:
         if self._sandbox is None:
             raise ToolFault("This worker has no sandbox.")
         sandbox, printed = self._sandbox, bytearray()
         limits = ChildLimits(seconds=float(run["seconds"]), output=min(int(run["output"]), MOST_OUTPUT))
         program = SandboxedProgram(sandbox, str(run["command"]), limits, printed.extend)
-        jail = Jail(str(tree), origin=str(run["root"]))
+        jail = Jail(str(tree.path), origin=str(run["root"]))
 
         async def attempt(layer: Layer) -> tuple[ChildResult, list[TreeEntry]]:
             async with sandbox.begin(jail, layer) as transaction:
                 child, _ = await program.run(jail.origin, transaction.stage, source=jail.layers, cache_kept=True)
                 delta = await asyncio.to_thread(transaction.look)
-                changes = await self._send(path, jail, delta, transaction.stage.upper)
+                upper = transaction.stage.upper
+                changes = await asyncio.to_thread(_changed, jail, delta, upper, run["leave_out"], tree.stays)
+                await self._send(path, changes, upper)
                 return child, changes
 
         try:
             async with asyncio.TaskGroup() as tasks:
                 alive = tasks.create_task(self._say_alive(path, printed))
                 try:
-                    return await run_on_best_layer(sandbox, str(tree), attempt)
+                    await self._set_up(run["setup"], sandbox, jail, tree)
+                    return await run_on_best_layer(sandbox, str(tree.path), attempt)
                 finally:
                     alive.cancel()
         except BaseExceptionGroup as group:
             raise group.exceptions[0] from None
+
+    async def _set_up(self, setup: dict[str, str] | None, sandbox: Sandbox, jail: Jail, tree: LaidTree) -> None:
+        """Adds what the workspace's setup command makes to the tree. It runs once for each key.
+
+        Raises: ToolFault if the command fails.
+        """
+        if setup is None or tree.setup_key == setup["key"]:
+            return
+        key, limits = setup["key"], ChildLimits(seconds=SETUP_SECONDS, output=MOST_OUTPUT)
+        program = SandboxedProgram(sandbox, setup["command"], limits)
+
+        async def attempt(layer: Layer) -> None:
+            async with sandbox.begin(jail, layer) as transaction:
+                child, _ = await program.run(jail.origin, transaction.stage, source=jail.layers, cache_kept=True)
+                if child.how is not ChildEnding.ITSELF or child.exit_code:
+                    printed = child.output.decode(errors="replace").strip()[-1000:]
+                    raise ToolFault(f"The workspace's setup ended with {child.exit_code} ({child.how.name}): {printed}")
+                delta = await asyncio.to_thread(transaction.look)
+                await asyncio.to_thread(
+                    partial(self._setups.keep, key, delta, transaction.stage.upper, travelled=tree.entries)
+                )
+
+        async with self._setting_up:
+            if not await asyncio.to_thread(self._setups.has, key):
+                await run_on_best_layer(sandbox, jail.root, attempt)
+            tree.setup_key = UNFINISHED  # until all of it is there
+            tree.stays = await asyncio.to_thread(partial(self._setups.lay, key, tree.path, travelled=tree.entries))
+            tree.setup_key = key
 
     async def _say_alive(self, path: str, printed: bytearray) -> None:
         """Sends what the command prints. Raises: RunGone, which stops the command."""
@@ -206,13 +239,11 @@ class RemoteWorker:
             except (aiohttp.ClientError, TimeoutError):
                 continue
 
-    async def _send(self, path: str, jail: Jail, delta: Delta, upper: Path) -> list[TreeEntry]:
-        """Sends the contents of changed files, and returns the manifest of all changes but those that git ignores."""
-        changed = await asyncio.to_thread(_changed, jail, delta, upper)
+    async def _send(self, path: str, changed: Sequence[TreeEntry], upper: Path) -> None:
+        """Sends the contents of changed files."""
         for entry in changed:
             if entry.kind == FILE:
                 await self._send_content(path, entry, upper / entry.path)
-        return changed
 
     async def _send_content(self, path: str, entry: TreeEntry, file: Path) -> None:
         content = await asyncio.to_thread(file.read_bytes)
@@ -223,11 +254,11 @@ class RemoteWorker:
             await asyncio.to_thread(self._cache.add, entry.hash, content)
 
 
-def _changed(jail: Jail, delta: Delta, upper: Path) -> list[TreeEntry]:
-    """Raises: ToolFault for a file that is too large to travel."""
+def _changed(jail: Jail, delta: Delta, upper: Path, leave_out: Sequence[str], stays: Sequence[str]) -> list[TreeEntry]:
+    """Returns all changes but those in what did not travel, and in what `stays` here. Raises: ToolFault for a file that is too large."""
     paths = [change.place.path for change in delta.changes]
-    ignored = FolderWalk(jail, leave_out=STAYS_AT_HOME).ignored_among(paths)
-    left_out = [WorkspacePath(tuple(path.split("/"))) for path in (*ignored, *STAYS_AT_HOME)]
+    ignored = travel_walk(jail, leave_out).ignored_among(paths)
+    left_out = [WorkspacePath(tuple(path.split("/"))) for path in (*ignored, *STAYS_AT_HOME, *stays)]
     entries: list[TreeEntry] = []
     for change in delta.changes:
         path, after = change.place.path, change.after

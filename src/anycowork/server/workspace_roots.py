@@ -7,6 +7,7 @@ from pathlib import Path
 
 from anycowork.config.settings import Settings
 from anycowork.domain.errors import BadWorkspace, Conflict, NotFound
+from anycowork.domain.job_workers import TravelSettings
 from anycowork.sandbox.workspaces import check_root, home_folder, under_a_root
 from anycowork.store.sql.workspaces import RegisteredRoots, WorkspaceRoot
 
@@ -45,11 +46,26 @@ class WorkspaceRoots:
 
     async def trust_contents(self, workspace_id: str, trusts: bool) -> str:
         """Vouches for what lies in a folder, or takes that back; returns its path. Raises: NotFound."""
+        registered = await self._require(workspace_id)
+        await self._roots.set_trusts_contents(registered.root, trusts)
+        return registered.root
+
+    async def set_travel(self, workspace_id: str, *, setup: str | None, leave_out: Sequence[str] | None) -> str:
+        """Changes how the folder travels to joined workers, None leaves a part as it is; returns its path. Raises: NotFound."""
+        registered = await self._require(workspace_id)
+        before = registered.travel
+        travel = TravelSettings(
+            before.setup if setup is None else setup.strip(),
+            before.leave_out if leave_out is None else tuple(leave_out),
+        )
+        await self._roots.set_travel(registered.root, travel)
+        return registered.root
+
+    async def _require(self, workspace_id: str) -> WorkspaceRoot:
         registered = next((root for root in await self._roots.all() if root.id == workspace_id), None)
         if registered is None:
             raise NotFound("workspace", workspace_id)
-        await self._roots.set_trusts_contents(registered.root, trusts)
-        return registered.root
+        return registered
 
     def folders_like(self, typed: str) -> list[str]:
         """Returns the folders that a path may be completed to, sorted; none if it cannot be read. Hidden ones only if asked for. Blocking."""
@@ -73,9 +89,7 @@ class WorkspaceRoots:
 
     async def remove(self, workspace_id: str) -> None:
         """Takes a folder off the list; its files and chats stay. Raises: NotFound, Conflict for the folder of new chats."""
-        registered = next((root for root in await self._roots.all() if root.id == workspace_id), None)
-        if registered is None:
-            raise NotFound("workspace", workspace_id)
+        registered = await self._require(workspace_id)
         if Path(registered.root) == self._default:
             raise Conflict(
                 f"'{registered.root}' is where new chats begin, so it stays on the list. Start the server with another --workspace to remove it."

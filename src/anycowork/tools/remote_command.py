@@ -6,7 +6,8 @@ from anycowork.domain.tool_ports import ToolContext
 from anycowork.domain.tools import ToolResult
 from anycowork.domain.values import replace
 from anycowork.sandbox.layers.stage import Layer
-from anycowork.sandbox.remote.remote_runs import RemoteCommand, RemoteRuns
+from anycowork.sandbox.remote.remote_run import RemoteCommand
+from anycowork.sandbox.remote.remote_runs import RemoteRuns
 from anycowork.tools.built_in_tool import folder_of
 from anycowork.tools.child_process import ChildEnding, ChildResult
 from anycowork.tools.command_changes import settle_changes
@@ -22,7 +23,9 @@ async def run_on_worker(
     async with program.sandbox.begin(jail, Layer.OVERLAY) as transaction:
         await asyncio.to_thread(transaction.hide, tool_context.hidden)
         covered = transaction.covered
-        command = RemoteCommand(program.command, jail.origin, program.bounds.seconds, program.bounds.output)
+        command = RemoteCommand(
+            program.command, jail.origin, program.bounds.seconds, program.bounds.output, tool_context.job_id or ""
+        )
         done = await remote.run(
             worker_id,
             command,

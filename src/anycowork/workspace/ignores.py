@@ -36,6 +36,10 @@ class Ignores:
 
     def ignored(self, parts: tuple[str, ...], *, is_folder: bool) -> bool:
         """Tells whether this entry is ignored, given that the folders above it are not."""
+        return self.verdict(parts, is_folder=is_folder) is True
+
+    def verdict(self, parts: tuple[str, ...], *, is_folder: bool) -> bool | None:
+        """Returns what the last pattern that matches says: True to ignore, False to keep; None if no pattern matches."""
         level: Ignores | None = self
         while level is not None:
             relative = parts[len(level.base) :]
@@ -43,7 +47,7 @@ class Ignores:
                 if pattern.matches(relative, is_folder=is_folder):
                     return not pattern.negated
             level = level.above
-        return False
+        return None
 
 
 def read_patterns(text: str) -> tuple[IgnorePattern, ...]:

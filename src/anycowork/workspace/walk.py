@@ -21,6 +21,7 @@ class WalkEntry:
     place: WorkspacePath
     kind: str
     size: int
+    status: os.stat_result
 
     @property
     def is_folder(self) -> bool:
@@ -31,7 +32,8 @@ class WalkEntry:
 class FolderWalk:
     """Walks breadth first, so that a limit cuts the depths and not the top. `cut` tells afterwards whether a limit was reached.
 
-    `depth` 1 is the folder's own entries. Folders named in `leave_out` are neither entered nor listed.
+    `depth` 1 is the folder's own entries. Folders named in `leave_out` are neither entered nor listed. `overrides` beat the workspace's
+    own ignore rules.
     """
 
     jail: Jail
@@ -40,6 +42,7 @@ class FolderWalk:
     seconds: float = 5.0
     with_ignored: bool = False
     leave_out: frozenset[str] = frozenset()
+    overrides: Ignores | None = None
     cut: bool = False
 
     def entries(self, start: WorkspacePath) -> Iterator[WalkEntry]:
@@ -85,9 +88,9 @@ class FolderWalk:
                 above = rules[entry[:-1]]
                 assert above is not None, "the loop ends at an ignored folder"
                 if entry not in rules and is_folder:
-                    left_out = entry[-1] in self.leave_out or above.ignored(entry, is_folder=True)
+                    left_out = entry[-1] in self.leave_out or self._is_ignored(above, entry, is_folder=True)
                     rules[entry] = None if left_out else self.with_own_rules(WorkspacePath(entry), above)
-                if rules[entry] is None if is_folder else above.ignored(entry, is_folder=False):
+                if rules[entry] is None if is_folder else self._is_ignored(above, entry, is_folder=False):
                     ignored["/".join(entry)] = None
                     break
         return list(ignored)
@@ -99,11 +102,17 @@ class FolderWalk:
                     status = os.stat(name, dir_fd=fd, follow_symlinks=False)
                 except OSError:
                     continue  # deleted since it was listed
-                entry = WalkEntry(folder.child(name), kind_of(status.st_mode), status.st_size)
+                entry = WalkEntry(folder.child(name), kind_of(status.st_mode), status.st_size, status)
                 if name in self.leave_out and entry.is_folder:
                     continue
-                if self.with_ignored or not rules.ignored(entry.place.parts, is_folder=stat.S_ISDIR(status.st_mode)):
+                if self.with_ignored or not self._is_ignored(
+                    rules, entry.place.parts, is_folder=stat.S_ISDIR(status.st_mode)
+                ):
                     yield entry
+
+    def _is_ignored(self, rules: Ignores, parts: tuple[str, ...], *, is_folder: bool) -> bool:
+        verdict = self.overrides.verdict(parts, is_folder=is_folder) if self.overrides is not None else None
+        return rules.ignored(parts, is_folder=is_folder) if verdict is None else verdict
 
     def with_own_rules(self, folder: WorkspacePath, rules: Ignores, names: list[str] | None = None) -> Ignores:
         """Returns the rules with those of the folder's own `.gitignore`; `names` are the folder's entries, if they are known."""

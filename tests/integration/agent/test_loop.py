@@ -106,6 +106,18 @@ async def test_faults_count_only_in_a_row(tmp_path: Path) -> None:
         assert (await chat.last())["content"] == "Done."
 
 
+@proves("LOOP-3/1")
+@pytest.mark.parametrize("empty", ["", " \n\t "])
+async def test_an_empty_reply_is_no_answer(tmp_path: Path, empty: str) -> None:
+    async with live_server(tmp_path, replies=[empty, "Done.", *[empty] * 3]) as client:
+        chat = await client.chat()
+        await chat.send("go")
+        assert (await chat.last())["content"] == "Done."
+        assert "The reply was empty" in client.model.requests[1]["messages"][-1]["content"]
+        await chat.send("go on")
+        assert (await chat.events())[-1]["reason"] == "failed", "nothing was answered, and the person is told"
+
+
 @proves("LOOP-4/1", "LOOP-4/6", "LOOP-4/7")
 async def test_eleventh_step_is_never_taken(tmp_path: Path) -> None:
     replies = [call("read_file", path=f"{n}.txt") for n in range(12)]

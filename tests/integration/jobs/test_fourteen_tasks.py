@@ -1,7 +1,6 @@
 """A larger job to its end: fourteen tasks of six agents, two of them other vendors', with a planner that guesses wrongly in every task."""
 
 import json
-import sys
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -9,12 +8,12 @@ from typing import Any
 import pytest
 
 from anycowork.config.settings import AgentEntry
+from support.acp_agent import PROGRAM
 from support.jobs import Answers, Json, by_task, new_job, plan, report, until
 from support.live_server import LiveChat, LiveServer, live_server
 from support.scripted_model import Answer, call
 from support.spec import proves
 
-PROGRAM = (sys.executable, str(Path(__file__).parents[2] / "support" / "acp_agent.py"))
 FILES = {"src/app.py": "def needle() -> int:\n    return 1\n", "right.txt": "already right\n"}
 AGENTS: dict[str, Any] = {
     "scout": {"role": "planner", "description": "finds things out"},

@@ -4,10 +4,13 @@ import asyncio
 import sqlite3
 from pathlib import Path
 
+import pytest
+
 from anycowork.config.settings import PriceEntry, ProviderEntry
-from support.jobs import approved, plan, report, until, until_idle
-from support.live_server import live_server
-from support.scripted_model import Hang, Reply, ScriptedModel, call
+from anycowork.jobs import coordinator, failures
+from support.jobs import approved, new_job, plan, report, until, until_idle
+from support.live_server import LiveChat, live_server
+from support.scripted_model import Answer, Body, Hang, Reply, ScriptedModel, call
 from support.spec import proves
 
 
@@ -117,3 +120,38 @@ async def test_cost_of_a_job_and_of_a_task_is_limited(tmp_path: Path) -> None:
             job = await approved(client, chat, plan=plan(steps["steps"][0]), limits={"task": {"cost": 0.25}})
             job = await until(client, chat, job["id"], "failed", "completed")
             assert job["tasks"][0]["error"]["code"] == "limit_reached" and len(model.requests) == 2
+
+
+@proves("JOB-6/1")
+@pytest.mark.parametrize("phase", ["planning", "task", "answer"])
+async def test_job_that_is_interrupted_again_and_again_ends_and_says_so(
+    tmp_path: Path, phase: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What ends the server each time (a crash, a machine that goes off) may be the job itself: it is not tried for ever."""
+    most = 2
+    for module in (failures, coordinator):
+        monkeypatch.setattr(module, "MOST_INTERRUPTIONS", most)
+
+    def answer(body: Body) -> Answer:
+        in_task = any("Task look: " in str(message["content"]) for message in body["messages"])
+        return report("seen") if in_task and phase == "answer" else Hang(headers=False)
+
+    path = job_id = ""
+    for start in range(most + 2):
+        async with live_server(tmp_path) as client:
+            client.model.mind = answer
+            if start == 0:
+                chat = await client.chat()
+                made = (
+                    await new_job(client, chat, request="look around")
+                    if phase == "planning"
+                    else await approved(client, chat, plan=plan({"id": "look", "action": "look"}))
+                )
+                path, job_id = chat.path, made["id"]
+            if start <= most:
+                await client.model.asked(2 if start == 0 and phase == "answer" else 1)
+                continue
+            ended = await until(client, LiveChat(client, await client.ask("GET", path)), job_id, "failed", "completed")
+            assert ended["status"] == ("completed" if phase == "answer" else "failed"), "only the words are missing"
+            assert "interrupted" in str([ended["error"], *(task["error"] for task in ended["tasks"])])
+            assert client.model.requests == []

@@ -30,6 +30,7 @@ export const en = {
   linesAddedRemoved: (added: string | number, removed: string | number) =>
     `${added} ${String(added) === "1" ? "line" : "lines"} added, ${removed} removed`,
   showAllFiles: (count: string | number) => `Show all ${count} files`,
+  sideBySide: "Old and new side by side",
   showAllLines: (count: string | number) => `Show all ${count} lines`,
   checkTheKeyOfThis: "Check the key of this provider, then send the message again.",
   putThatRightInThe: "Correct that in the settings, then send the message again.",
@@ -43,6 +44,8 @@ export const en = {
   copyMessage: "Copy message",
   output: "Output",
   noOutput: "No output.",
+  newErrors: (count: number, server: string) =>
+    count === 1 ? `${server} finds a new error:` : `${server} finds ${count} new errors:`,
   unkept: (files: number, first: string) =>
     `Restoring removes what was made here, but cannot bring back ${files === 1 ? "1 older file" : `${number(files)} older files`} in folders that git ignores (${first}). Run the install or build again instead.`,
   showAllKb: (count: string | number) => `Show all (${count} kB)`,

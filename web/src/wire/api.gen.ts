@@ -394,7 +394,11 @@ export interface paths {
          */
         get: operations["show_origins"];
         put?: never;
-        post?: never;
+        /**
+         * Vouch For File
+         * @description The person has read the file and vouches for it: it counts as their own. If it is not what they read: 409.
+         */
+        post: operations["vouch_for_file"];
         delete?: never;
         options?: never;
         head?: never;
@@ -512,9 +516,34 @@ export interface paths {
         put?: never;
         /**
          * Commit
-         * @description Commits these files as they are now, as the person's own act. If somebody committed meanwhile: 409, and nothing is committed.
+         * @description Commits these files as they are now, and hunks of others, as the person's own act. If somebody committed meanwhile, or a hook
+         *     fails: 409, and nothing is committed.
          */
         post: operations["commit"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/context/{chat_id}/git/hooks": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Show Git Hooks
+         * @description The hooks that the repository brings for a commit, with their texts.
+         */
+        get: operations["show_git_hooks"];
+        /**
+         * Allow Git Hooks
+         * @description Says which hooks run at a commit, with the rights of the server's user. One whose text changes does not run until it is allowed again.
+         */
+        put: operations["allow_git_hooks"];
+        post?: never;
         delete?: never;
         options?: never;
         head?: never;
@@ -579,6 +608,218 @@ export interface paths {
          * @description Pushes as the person, with their own credentials and never by force. If the branch or the address is not what was shown: 409.
          */
         post: operations["push"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/context/{chat_id}/git/log": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Show Git Log
+         * @description Commits, newest first, by the page.
+         */
+        get: operations["show_git_log"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/context/{chat_id}/git/commits/{commit}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Show Git Commit
+         * @description A commit's message, and the files that differ from its first parent.
+         */
+        get: operations["show_git_commit"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/context/{chat_id}/git/commits/{commit}/diff": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Show Git Commit Difference
+         * @description How a commit changed one file.
+         */
+        get: operations["show_git_commit_difference"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/context/{chat_id}/git/branches": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Git Branches
+         * @description The branches, the one with the newest commit first.
+         */
+        get: operations["list_git_branches"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/context/{chat_id}/git/switch": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Switch Git Branch
+         * @description Checks a branch out. If changes would be overwritten: 409 that names the files, and nothing changes.
+         */
+        post: operations["switch_git_branch"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/context/{chat_id}/git/pull": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Show Git Pull
+         * @description Where the current branch could be pulled from. Asks no remote.
+         */
+        get: operations["show_git_pull"];
+        put?: never;
+        /**
+         * Pull Git Branch
+         * @description Fetches the branch as the person, with their own credentials, and merges it. Conflicts stay in the files that are listed.
+         */
+        post: operations["pull_git_branch"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/context/{chat_id}/git/merge": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Finish Git Merge
+         * @description Commits the merge in progress with the files as they are now. If conflicts are left in them: 409.
+         */
+        post: operations["finish_git_merge"];
+        /**
+         * Abort Git Merge
+         * @description Gives back the files that were there before the merge.
+         */
+        delete: operations["abort_git_merge"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/context/{chat_id}/git/stashes": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Git Stashes
+         * @description The stashes, newest first.
+         */
+        get: operations["list_git_stashes"];
+        put?: never;
+        /**
+         * Save Git Stash
+         * @description Puts the changes of tracked files aside.
+         */
+        post: operations["save_git_stash"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/context/{chat_id}/git/stashes/apply": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Apply Git Stash
+         * @description Brings the changes of a stash back; the stash stays. Conflicts stay in the files that are listed.
+         */
+        post: operations["apply_git_stash"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/context/{chat_id}/git/stashes/drop": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Drop Git Stash
+         * @description Removes a stash from the list.
+         */
+        post: operations["drop_git_stash"];
         delete?: never;
         options?: never;
         head?: never;
@@ -808,6 +1049,26 @@ export interface paths {
          * @description Holds from the next call on. A rule that matches everything is taken, with a warning.
          */
         post: operations["add_rule"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/rules/proposals": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Propose Rules
+         * @description The smallest rules that would have answered what people decided. None of them allows what was denied, or a known attack.
+         */
+        get: operations["propose_rules"];
+        put?: never;
+        post?: never;
         delete?: never;
         options?: never;
         head?: never;
@@ -2373,7 +2634,11 @@ export interface paths {
             cookie?: never;
         };
         get?: never;
-        put?: never;
+        /**
+         * Set Travel
+         * @description How the folder goes to workers that joined over HTTP. It holds from the next command on.
+         */
+        put: operations["set_travel"];
         post?: never;
         /**
          * Remove Workspace
@@ -3101,6 +3366,11 @@ export interface components {
             description: string;
             limits: components["schemas"]["AgentLimitsResponse"];
         };
+        /** AllowedHooksResponse */
+        AllowedHooksResponse: {
+            /** Allowed */
+            allowed: string[];
+        };
         /** ApprovalList */
         ApprovalList: {
             /** Approvals */
@@ -3307,6 +3577,11 @@ export interface components {
         BranchResponse: {
             /** Branch */
             branch: string;
+        };
+        /** BranchesResponse */
+        BranchesResponse: {
+            /** Branches */
+            branches: components["schemas"]["GitBranchResponse"][];
         };
         /** BudgetResponse */
         BudgetResponse: {
@@ -3553,6 +3828,18 @@ export interface components {
         } & {
             [key: string]: unknown;
         };
+        /**
+         * ChosenHunksRequest
+         * @description Hunks of a file's difference, counted from 0. `sha256` is that of the difference as it was shown.
+         */
+        ChosenHunksRequest: {
+            /** Path */
+            path: string;
+            /** Sha256 */
+            sha256: string;
+            /** Hunks */
+            hunks: number[];
+        };
         /** CodeResponse */
         CodeResponse: {
             /**
@@ -3571,6 +3858,52 @@ export interface components {
              */
             expires_in: number;
         };
+        /** CommitDetailsResponse */
+        CommitDetailsResponse: {
+            /** Id */
+            id: string;
+            /** Subject */
+            subject: string;
+            /** Body */
+            body: string;
+            /** Author */
+            author: string;
+            /** Email */
+            email: string;
+            /** Created At */
+            created_at: string;
+            /** Parents */
+            parents: string[];
+            /** Files */
+            files: components["schemas"]["CommitFileResponse"][];
+            /**
+             * Complete
+             * @description False if the commit changed more files than are listed.
+             */
+            complete: boolean;
+        };
+        /** CommitDifferenceResponse */
+        CommitDifferenceResponse: {
+            /**
+             * Diff
+             * @description Null for a protected file without `reveal`.
+             */
+            diff: string | null;
+        };
+        /** CommitFileResponse */
+        CommitFileResponse: {
+            /** Path */
+            path: string;
+            /** Shown */
+            shown: string;
+            /**
+             * Status
+             * @enum {string}
+             */
+            status: "added" | "modified" | "deleted";
+            /** Protected */
+            protected: ("key_file" | "rule") | null;
+        };
         /**
          * CommitMode
          * @description When the changes of a job reach the workspace: after each task, or once, when a person has reviewed all of them.
@@ -3579,7 +3912,7 @@ export interface components {
         CommitMode: "task" | "job";
         /**
          * CommitRequest
-         * @description `head` is the last commit that the person saw; null before the first one.
+         * @description `head` is the last commit that the person saw; null before the first one. `amend` makes a new version of that commit.
          */
         CommitRequest: {
             /** Message */
@@ -3588,6 +3921,13 @@ export interface components {
             paths: string[];
             /** Head */
             head: string | null;
+            /** Hunks */
+            hunks?: components["schemas"]["ChosenHunksRequest"][];
+            /**
+             * Amend
+             * @default false
+             */
+            amend: boolean;
         };
         /** CommitResponse */
         CommitResponse: {
@@ -4221,6 +4561,19 @@ export interface components {
             /** Results */
             results: components["schemas"]["FoundSymbolResponse"][];
         };
+        /** GitBranchResponse */
+        GitBranchResponse: {
+            /** Name */
+            name: string;
+            /** Shown */
+            shown: string;
+            /** Commit */
+            commit: string;
+            /** Committed At */
+            committed_at: string;
+            /** Current */
+            current: boolean;
+        };
         /** GitCommitResponse */
         GitCommitResponse: {
             /** Id */
@@ -4239,6 +4592,11 @@ export interface components {
              * @description Null for a protected file without `reveal`.
              */
             diff: string | null;
+            /**
+             * Sha256
+             * @description Names the difference when hunks of it are committed; null if it cannot be divided.
+             */
+            sha256: string | null;
         };
         /** GitFileResponse */
         GitFileResponse: {
@@ -4272,6 +4630,25 @@ export interface components {
              */
             file_count_complete: boolean;
         };
+        /** GitHookResponse */
+        GitHookResponse: {
+            /** Name */
+            name: string;
+            /** Sha256 */
+            sha256: string;
+            /**
+             * Text
+             * @description Its beginning.
+             */
+            text: string;
+            /** Allowed */
+            allowed: boolean;
+        };
+        /** GitHooksResponse */
+        GitHooksResponse: {
+            /** Hooks */
+            hooks: components["schemas"]["GitHookResponse"][];
+        };
         /** GitIdentityRequest */
         GitIdentityRequest: {
             /** Name */
@@ -4292,6 +4669,18 @@ export interface components {
              */
             email: string;
         };
+        /** GitLogResponse */
+        GitLogResponse: {
+            /**
+             * Tip
+             * @description Where the log starts, for the next page; null before the first commit.
+             */
+            tip: string | null;
+            /** Commits */
+            commits: components["schemas"]["GitCommitResponse"][];
+            /** Last */
+            last: boolean;
+        };
         /**
          * GitPushRequest
          * @description Exactly what `GET …/git/push` showed: anything else is refused.
@@ -4305,6 +4694,18 @@ export interface components {
             branch: string;
             /** Head */
             head: string;
+        };
+        /** GitStashResponse */
+        GitStashResponse: {
+            /**
+             * Number
+             * @description Its place in git's own list, 0 the newest.
+             */
+            number: number;
+            /** Commit */
+            commit: string;
+            /** Message */
+            message: string;
         };
         /** GitStateResponse */
         GitStateResponse: {
@@ -4339,9 +4740,24 @@ export interface components {
             identity: components["schemas"]["GitIdentityResponse"];
             /**
              * Hooks Not Run
-             * @description Hooks that git itself would run at a commit; none is run here.
+             * @description Hooks that git itself would run at a commit, and that are not run here.
              */
             hooks_not_run: string[];
+            /**
+             * Hooks Run
+             * @description Hooks that somebody allowed: they run when this person commits.
+             */
+            hooks_run: string[];
+            /**
+             * Hooks Offered
+             * @description Whether this person may allow the hooks that are not run.
+             */
+            hooks_offered: boolean;
+            /**
+             * Operation
+             * @description What is in progress: merge, rebase, cherry-pick or revert; null if nothing is.
+             */
+            operation: string | null;
         };
         /** HTTPValidationError */
         HTTPValidationError: {
@@ -4355,6 +4771,21 @@ export interface components {
              * @enum {string}
              */
             status: "ok" | "ready";
+        };
+        /** HookRequest */
+        HookRequest: {
+            /** Name */
+            name: string;
+            /** Sha256 */
+            sha256: string;
+        };
+        /**
+         * HooksRequest
+         * @description The hooks that run from now on, as they were shown; the others do not.
+         */
+        HooksRequest: {
+            /** Hooks */
+            hooks: components["schemas"]["HookRequest"][];
         };
         /** InstructionsPage */
         InstructionsPage: {
@@ -4626,7 +5057,10 @@ export interface components {
         };
         /** JoinRequest */
         JoinRequest: {
-            /** Token */
+            /**
+             * Token
+             * @description A join token, or the secret of a worker that comes back.
+             */
             token: string;
             /** Host */
             host: string;
@@ -5128,6 +5562,29 @@ export interface components {
             sha256: string | null;
             /** Diff */
             diff: string;
+        };
+        /** MergeEndResponse */
+        MergeEndResponse: {
+            /** Operation */
+            operation: null;
+        };
+        /** MergeResponse */
+        MergeResponse: {
+            /**
+             * Commit
+             * @description Where the branch is now; null with conflicts.
+             */
+            commit: string | null;
+            /**
+             * Conflicts
+             * @description The files that have conflicts now.
+             */
+            conflicts: string[];
+            /**
+             * New
+             * @description False if there was nothing to merge.
+             */
+            new: boolean;
         };
         /** MessageList */
         MessageList: {
@@ -6019,10 +6476,32 @@ export interface components {
              */
             content: string;
         };
+        /** ProposalCall */
+        ProposalCall: {
+            /** Id */
+            id: string;
+            /** Tool */
+            tool: string;
+            /** Resource */
+            resource: string;
+            /** Context Id */
+            context_id: string;
+        };
         /** ProposedPlan */
         ProposedPlan: {
             /** Message Id */
             message_id: string;
+        };
+        /** ProposedRuleFields */
+        ProposedRuleFields: {
+            /** Tool */
+            tool: string;
+            /** Resource */
+            resource: string;
+            effect: components["schemas"]["Effect"];
+            scope: components["schemas"]["RuleScope"];
+            /** Workspace */
+            workspace: string;
         };
         /**
          * ProviderChange
@@ -6116,6 +6595,36 @@ export interface components {
              * @description What the status does not tell, such as why its certificate is not trusted.
              */
             detail: string | null;
+        };
+        /** PullSourceResponse */
+        PullSourceResponse: {
+            /** Remote */
+            remote: string;
+            /**
+             * Address
+             * @description Without a password.
+             */
+            address: string;
+            /**
+             * Refused
+             * @description Why nothing is pulled from there; null if it can be.
+             */
+            refused: string | null;
+        };
+        /** PullSourcesResponse */
+        PullSourcesResponse: {
+            /**
+             * Branch
+             * @description Null for a detached HEAD.
+             */
+            branch: string | null;
+            /**
+             * Head
+             * @description The last commit; null before the first one.
+             */
+            head: string | null;
+            /** Remotes */
+            remotes: components["schemas"]["PullSourceResponse"][];
         };
         /** PushOfferResponse */
         PushOfferResponse: {
@@ -6513,6 +7022,26 @@ export interface components {
             /** Rules */
             rules: components["schemas"]["RuleResponse"][];
         };
+        /** RuleProposal */
+        RuleProposal: {
+            /** @description As `POST /rules` takes it. */
+            rule: components["schemas"]["ProposedRuleFields"];
+            /**
+             * Decided
+             * @description How many decisions it would have answered.
+             */
+            decided: number;
+            /**
+             * Calls
+             * @description The newest of them, at most 20.
+             */
+            calls: components["schemas"]["ProposalCall"][];
+        };
+        /** RuleProposals */
+        RuleProposals: {
+            /** Proposals */
+            proposals: components["schemas"]["RuleProposal"][];
+        };
         /** RuleResponse */
         RuleResponse: {
             /** Id */
@@ -6646,6 +7175,11 @@ export interface components {
             text: string;
             /** Sha256 */
             sha256: string | null;
+        };
+        /** SaveStashRequest */
+        SaveStashRequest: {
+            /** Message */
+            message: string;
         };
         /** SavedFileResponse */
         SavedFileResponse: {
@@ -6938,6 +7472,26 @@ export interface components {
             id: string;
         };
         /**
+         * StashRequest
+         * @description A stash as it was listed: if another one has the number now, nothing is done.
+         */
+        StashRequest: {
+            /** Number */
+            number: number;
+            /** Commit */
+            commit: string;
+        };
+        /** StashResponse */
+        StashResponse: {
+            /** Commit */
+            commit: string;
+        };
+        /** StashesResponse */
+        StashesResponse: {
+            /** Stashes */
+            stashes: components["schemas"]["GitStashResponse"][];
+        };
+        /**
          * StepAuditResponse
          * @description `status`: open, running, done, claimed (only the model says so), failed or skipped.
          *     `untouched` are the files it names that no call touched.
@@ -7021,6 +7575,11 @@ export interface components {
             terminate: boolean;
             /** Context Id */
             context_id?: string | null;
+        };
+        /** SwitchRequest */
+        SwitchRequest: {
+            /** Branch */
+            branch: string;
         };
         /** SwitchedResponse */
         SwitchedResponse: {
@@ -7211,6 +7770,19 @@ export interface components {
          * @enum {string}
          */
         ToolKind: "read" | "list" | "search" | "find" | "inspect" | "create" | "change" | "move" | "delete" | "run" | "fetch" | "search_web" | "ask" | "other";
+        /** TravelChange */
+        TravelChange: {
+            /** Leave Out */
+            leave_out: string[];
+        };
+        /** TravelResponse */
+        TravelResponse: {
+            /**
+             * Leave Out
+             * @description Patterns as in a .gitignore file: what stays at home. One with `!` lets travel what git ignores.
+             */
+            leave_out: string[];
+        };
         /**
          * TrustRequest
          * @description Exactly this content of this file. A null hash takes the trust back.
@@ -7364,6 +7936,16 @@ export interface components {
             input?: unknown;
             /** Context */
             ctx?: Record<string, never>;
+        };
+        /**
+         * VouchRequest
+         * @description `sha256` is the hash of the content that the person read.
+         */
+        VouchRequest: {
+            /** Path */
+            path: string;
+            /** Sha256 */
+            sha256: string;
         };
         /** WaitingFor */
         WaitingFor: {
@@ -7584,12 +8166,28 @@ export interface components {
              */
             trusts_contents: boolean;
             /**
+             * Setup
+             * @description A command that prepares the workspace on a joined worker, once for each content; its files stay there.
+             */
+            setup?: string | null;
+            /** @description What of the folder goes to joined workers. */
+            travel: components["schemas"]["TravelResponse"];
+            /**
              * Supplies
              * @description Files that are used once a person trusted their content.
              */
             supplies: components["schemas"]["SuppliedResponse"][];
         } & {
             [key: string]: unknown;
+        };
+        /**
+         * WorkspaceTravel
+         * @description What is not given stays as it is; an empty `setup` runs nothing.
+         */
+        WorkspaceTravel: {
+            /** Setup */
+            setup?: string | null;
+            travel?: components["schemas"]["TravelChange"] | null;
         };
         /**
          * WorktreeRequest
@@ -9478,6 +10076,47 @@ export interface operations {
             503: components["responses"]["Error503"];
         };
     };
+    vouch_for_file: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The same key with the same body gives the first answer again, and does nothing twice. */
+                "Idempotency-Key"?: string;
+            };
+            path: {
+                chat_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["VouchRequest"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OriginsResponse"];
+                };
+            };
+            400: components["responses"]["Error400"];
+            401: components["responses"]["Error401"];
+            403: components["responses"]["Error403"];
+            404: components["responses"]["Error404"];
+            408: components["responses"]["Error408"];
+            409: components["responses"]["Error409"];
+            413: components["responses"]["Error413"];
+            421: components["responses"]["Error421"];
+            422: components["responses"]["Error422"];
+            500: components["responses"]["Error500"];
+            503: components["responses"]["Error503"];
+            507: components["responses"]["Error507"];
+        };
+    };
     list_changes: {
         parameters: {
             query?: {
@@ -9692,6 +10331,74 @@ export interface operations {
             507: components["responses"]["Error507"];
         };
     };
+    show_git_hooks: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                chat_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["GitHooksResponse"];
+                };
+            };
+            401: components["responses"]["Error401"];
+            403: components["responses"]["Error403"];
+            404: components["responses"]["Error404"];
+            409: components["responses"]["Error409"];
+            421: components["responses"]["Error421"];
+            422: components["responses"]["Error422"];
+            500: components["responses"]["Error500"];
+            503: components["responses"]["Error503"];
+        };
+    };
+    allow_git_hooks: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                chat_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["HooksRequest"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AllowedHooksResponse"];
+                };
+            };
+            400: components["responses"]["Error400"];
+            401: components["responses"]["Error401"];
+            403: components["responses"]["Error403"];
+            404: components["responses"]["Error404"];
+            408: components["responses"]["Error408"];
+            409: components["responses"]["Error409"];
+            413: components["responses"]["Error413"];
+            421: components["responses"]["Error421"];
+            422: components["responses"]["Error422"];
+            500: components["responses"]["Error500"];
+            503: components["responses"]["Error503"];
+            507: components["responses"]["Error507"];
+        };
+    };
     set_git_identity: {
         parameters: {
             query?: never;
@@ -9826,6 +10533,466 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["PushedResponse"];
+                };
+            };
+            400: components["responses"]["Error400"];
+            401: components["responses"]["Error401"];
+            403: components["responses"]["Error403"];
+            404: components["responses"]["Error404"];
+            408: components["responses"]["Error408"];
+            409: components["responses"]["Error409"];
+            413: components["responses"]["Error413"];
+            421: components["responses"]["Error421"];
+            422: components["responses"]["Error422"];
+            500: components["responses"]["Error500"];
+            503: components["responses"]["Error503"];
+            507: components["responses"]["Error507"];
+        };
+    };
+    show_git_log: {
+        parameters: {
+            query?: {
+                /** @description Where the log starts: `tip` of the first page. */
+                tip?: string | null;
+                /** @description Whose log; the current branch if omitted. */
+                branch?: string | null;
+                skip?: number;
+            };
+            header?: never;
+            path: {
+                chat_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["GitLogResponse"];
+                };
+            };
+            401: components["responses"]["Error401"];
+            403: components["responses"]["Error403"];
+            404: components["responses"]["Error404"];
+            409: components["responses"]["Error409"];
+            421: components["responses"]["Error421"];
+            422: components["responses"]["Error422"];
+            500: components["responses"]["Error500"];
+            503: components["responses"]["Error503"];
+        };
+    };
+    show_git_commit: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                chat_id: string;
+                commit: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["CommitDetailsResponse"];
+                };
+            };
+            401: components["responses"]["Error401"];
+            403: components["responses"]["Error403"];
+            404: components["responses"]["Error404"];
+            409: components["responses"]["Error409"];
+            421: components["responses"]["Error421"];
+            422: components["responses"]["Error422"];
+            500: components["responses"]["Error500"];
+            503: components["responses"]["Error503"];
+        };
+    };
+    show_git_commit_difference: {
+        parameters: {
+            query: {
+                path: string;
+                /** @description Show the difference although the file is protected. */
+                reveal?: boolean;
+            };
+            header?: never;
+            path: {
+                chat_id: string;
+                commit: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["CommitDifferenceResponse"];
+                };
+            };
+            401: components["responses"]["Error401"];
+            403: components["responses"]["Error403"];
+            404: components["responses"]["Error404"];
+            409: components["responses"]["Error409"];
+            421: components["responses"]["Error421"];
+            422: components["responses"]["Error422"];
+            500: components["responses"]["Error500"];
+            503: components["responses"]["Error503"];
+        };
+    };
+    list_git_branches: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                chat_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["BranchesResponse"];
+                };
+            };
+            401: components["responses"]["Error401"];
+            403: components["responses"]["Error403"];
+            404: components["responses"]["Error404"];
+            409: components["responses"]["Error409"];
+            421: components["responses"]["Error421"];
+            422: components["responses"]["Error422"];
+            500: components["responses"]["Error500"];
+            503: components["responses"]["Error503"];
+        };
+    };
+    switch_git_branch: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The same key with the same body gives the first answer again, and does nothing twice. */
+                "Idempotency-Key"?: string;
+            };
+            path: {
+                chat_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["SwitchRequest"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["BranchResponse"];
+                };
+            };
+            400: components["responses"]["Error400"];
+            401: components["responses"]["Error401"];
+            403: components["responses"]["Error403"];
+            404: components["responses"]["Error404"];
+            408: components["responses"]["Error408"];
+            409: components["responses"]["Error409"];
+            413: components["responses"]["Error413"];
+            421: components["responses"]["Error421"];
+            422: components["responses"]["Error422"];
+            500: components["responses"]["Error500"];
+            503: components["responses"]["Error503"];
+            507: components["responses"]["Error507"];
+        };
+    };
+    show_git_pull: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                chat_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PullSourcesResponse"];
+                };
+            };
+            401: components["responses"]["Error401"];
+            403: components["responses"]["Error403"];
+            404: components["responses"]["Error404"];
+            409: components["responses"]["Error409"];
+            421: components["responses"]["Error421"];
+            422: components["responses"]["Error422"];
+            500: components["responses"]["Error500"];
+            503: components["responses"]["Error503"];
+        };
+    };
+    pull_git_branch: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The same key with the same body gives the first answer again, and does nothing twice. */
+                "Idempotency-Key"?: string;
+            };
+            path: {
+                chat_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["GitPushRequest"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MergeResponse"];
+                };
+            };
+            400: components["responses"]["Error400"];
+            401: components["responses"]["Error401"];
+            403: components["responses"]["Error403"];
+            404: components["responses"]["Error404"];
+            408: components["responses"]["Error408"];
+            409: components["responses"]["Error409"];
+            413: components["responses"]["Error413"];
+            421: components["responses"]["Error421"];
+            422: components["responses"]["Error422"];
+            500: components["responses"]["Error500"];
+            503: components["responses"]["Error503"];
+            507: components["responses"]["Error507"];
+        };
+    };
+    finish_git_merge: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The same key with the same body gives the first answer again, and does nothing twice. */
+                "Idempotency-Key"?: string;
+            };
+            path: {
+                chat_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["CommitResponse"];
+                };
+            };
+            401: components["responses"]["Error401"];
+            403: components["responses"]["Error403"];
+            404: components["responses"]["Error404"];
+            409: components["responses"]["Error409"];
+            421: components["responses"]["Error421"];
+            422: components["responses"]["Error422"];
+            500: components["responses"]["Error500"];
+            503: components["responses"]["Error503"];
+        };
+    };
+    abort_git_merge: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                chat_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MergeEndResponse"];
+                };
+            };
+            401: components["responses"]["Error401"];
+            403: components["responses"]["Error403"];
+            404: components["responses"]["Error404"];
+            409: components["responses"]["Error409"];
+            421: components["responses"]["Error421"];
+            422: components["responses"]["Error422"];
+            500: components["responses"]["Error500"];
+            503: components["responses"]["Error503"];
+        };
+    };
+    list_git_stashes: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                chat_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["StashesResponse"];
+                };
+            };
+            401: components["responses"]["Error401"];
+            403: components["responses"]["Error403"];
+            404: components["responses"]["Error404"];
+            409: components["responses"]["Error409"];
+            421: components["responses"]["Error421"];
+            422: components["responses"]["Error422"];
+            500: components["responses"]["Error500"];
+            503: components["responses"]["Error503"];
+        };
+    };
+    save_git_stash: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The same key with the same body gives the first answer again, and does nothing twice. */
+                "Idempotency-Key"?: string;
+            };
+            path: {
+                chat_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["SaveStashRequest"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["StashResponse"];
+                };
+            };
+            400: components["responses"]["Error400"];
+            401: components["responses"]["Error401"];
+            403: components["responses"]["Error403"];
+            404: components["responses"]["Error404"];
+            408: components["responses"]["Error408"];
+            409: components["responses"]["Error409"];
+            413: components["responses"]["Error413"];
+            421: components["responses"]["Error421"];
+            422: components["responses"]["Error422"];
+            500: components["responses"]["Error500"];
+            503: components["responses"]["Error503"];
+            507: components["responses"]["Error507"];
+        };
+    };
+    apply_git_stash: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The same key with the same body gives the first answer again, and does nothing twice. */
+                "Idempotency-Key"?: string;
+            };
+            path: {
+                chat_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["StashRequest"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MergeResponse"];
+                };
+            };
+            400: components["responses"]["Error400"];
+            401: components["responses"]["Error401"];
+            403: components["responses"]["Error403"];
+            404: components["responses"]["Error404"];
+            408: components["responses"]["Error408"];
+            409: components["responses"]["Error409"];
+            413: components["responses"]["Error413"];
+            421: components["responses"]["Error421"];
+            422: components["responses"]["Error422"];
+            500: components["responses"]["Error500"];
+            503: components["responses"]["Error503"];
+            507: components["responses"]["Error507"];
+        };
+    };
+    drop_git_stash: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The same key with the same body gives the first answer again, and does nothing twice. */
+                "Idempotency-Key"?: string;
+            };
+            path: {
+                chat_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["StashRequest"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["StashResponse"];
                 };
             };
             400: components["responses"]["Error400"];
@@ -10418,6 +11585,31 @@ export interface operations {
             500: components["responses"]["Error500"];
             503: components["responses"]["Error503"];
             507: components["responses"]["Error507"];
+        };
+    };
+    propose_rules: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RuleProposals"];
+                };
+            };
+            401: components["responses"]["Error401"];
+            403: components["responses"]["Error403"];
+            421: components["responses"]["Error421"];
+            500: components["responses"]["Error500"];
+            503: components["responses"]["Error503"];
         };
     };
     remove_rule: {
@@ -13673,6 +14865,44 @@ export interface operations {
         responses: {
             /** @description Successful Response */
             201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WorkspaceResponse"];
+                };
+            };
+            400: components["responses"]["Error400"];
+            401: components["responses"]["Error401"];
+            403: components["responses"]["Error403"];
+            404: components["responses"]["Error404"];
+            408: components["responses"]["Error408"];
+            409: components["responses"]["Error409"];
+            413: components["responses"]["Error413"];
+            421: components["responses"]["Error421"];
+            422: components["responses"]["Error422"];
+            500: components["responses"]["Error500"];
+            503: components["responses"]["Error503"];
+            507: components["responses"]["Error507"];
+        };
+    };
+    set_travel: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                workspace_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["WorkspaceTravel"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
                 headers: {
                     [name: string]: unknown;
                 };

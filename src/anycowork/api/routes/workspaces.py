@@ -20,6 +20,7 @@ from anycowork.api.schemas.workspaces import (
 )
 from anycowork.domain.boundary import Boundary
 from anycowork.domain.errors import BadWorkspace, Invalid
+from anycowork.domain.job_workers import TravelSettings
 from anycowork.domain.messages import Json
 from anycowork.domain.ports import SuppliedFile
 from anycowork.domain.principals import Principal
@@ -60,6 +61,20 @@ class WorkspaceChange(Boundary):
     trusts_contents: bool
 
 
+Pattern = Annotated[str, Field(min_length=1, max_length=1000, pattern=r"^[^\x00\r\n]+$", examples=["data/", "!dist/"])]
+
+
+class TravelChange(Boundary):
+    leave_out: Annotated[list[Pattern], Field(max_length=200)]
+
+
+class WorkspaceTravel(Boundary):
+    """What is not given stays as it is; an empty `setup` runs nothing."""
+
+    setup: Annotated[str, Field(max_length=10_000, pattern=r"^[^\x00]*$")] | None = None
+    travel: TravelChange | None = None
+
+
 @routes.get("/workspaces", response_model=WorkspaceList, responses=error_responses())
 async def list_workspaces(principal: Reader, services: ServicesDep) -> Response:
     """With what each supplies: a file that is not trusted is not used."""
@@ -69,6 +84,7 @@ async def list_workspaces(principal: Reader, services: ServicesDep) -> Response:
             "root": root.root,
             "created_at": root.created_at,
             "trusts_contents": root.trusts_contents,
+            **root.travel.to_json(),
             "supplies": await _supplied_files(services, root.root),
         }
         for root in await services.workspaces.roots.all()
@@ -101,6 +117,14 @@ async def change_workspace(
 ) -> Response:
     """Vouches for the folder's contents, or takes that back. It holds from the next call on."""
     root = await services.workspaces.roots.trust_contents(workspace_id, body.trusts_contents)
+    return json_response(200, await _described(services, root))
+
+
+@routes.put("/workspaces/{workspace_id}", response_model=WorkspaceResponse, responses=error_responses(404, body=True))
+async def set_travel(workspace_id: str, body: WorkspaceTravel, principal: Manager, services: ServicesDep) -> Response:
+    """How the folder goes to workers that joined over HTTP. It holds from the next command on."""
+    leave_out = body.travel.leave_out if body.travel is not None else None
+    root = await services.workspaces.roots.set_travel(workspace_id, setup=body.setup, leave_out=leave_out)
     return json_response(200, await _described(services, root))
 
 
@@ -181,6 +205,7 @@ async def _described(services: Services, root: str) -> Json:
         "id": registered.id if registered else None,
         "root": root,
         "trusts_contents": registered is not None and registered.trusts_contents,
+        **(registered.travel if registered else TravelSettings()).to_json(),
         "supplies": [*await _supplied_files(services, root)],
     }
 

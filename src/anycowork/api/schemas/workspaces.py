@@ -14,6 +14,12 @@ class SuppliedResponse(DescribedSchema):
     trusted: bool
 
 
+class TravelResponse(DescribedSchema):
+    leave_out: list[str] = Field(
+        description="Patterns as in a .gitignore file: what stays at home. One with `!` lets travel what git ignores."
+    )
+
+
 class WorkspaceResponse(Schema):
     id: str | None = Field(description="By it the workspace is removed; null for a folder inside a registered one.")
     root: str
@@ -22,6 +28,11 @@ class WorkspaceResponse(Schema):
         description="Whether a person vouches for what lies in the folder. If not, what an agent reads there needs an endorsement "
         "before it has consequences outside the sandbox.",
     )
+    setup: str | None = Field(
+        None,
+        description="A command that prepares the workspace on a joined worker, once for each content; its files stay there.",
+    )
+    travel: TravelResponse = Field(description="What of the folder goes to joined workers.")
     supplies: list[SuppliedResponse] = Field(description="Files that are used once a person trusted their content.")
 
 

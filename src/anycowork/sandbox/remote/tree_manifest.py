@@ -9,9 +9,10 @@ from typing import Any  # what came over the network
 from anycowork.domain.errors import ToolFault
 from anycowork.domain.key_files import is_key_file
 from anycowork.domain.values import value
+from anycowork.workspace.ignores import Ignores, read_patterns
 from anycowork.workspace.jail import Jail
 from anycowork.workspace.paths import DEEPEST, LONGEST_PATH, WorkspacePath, shown
-from anycowork.workspace.walk import FolderWalk
+from anycowork.workspace.walk import FolderWalk, WalkEntry
 
 FILE, FOLDER, LINK, REMOVED = "file", "folder", "link", "removed"
 MOST_ENTRIES = 200_000
@@ -60,14 +61,21 @@ class ContentHashes:
     def __init__(self) -> None:
         self._by_state: dict[tuple[int, ...], str] = {}
 
+    def known(self, status: os.stat_result) -> str | None:
+        return self._by_state.get(_state_of(status))
+
     def of(self, fd: int, status: os.stat_result) -> str:
-        key = (status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
+        key = _state_of(status)
         known_hash = self._by_state.get(key)
         if known_hash is None:
             if len(self._by_state) >= _MOST_HASHES:
                 self._by_state.clear()
             known_hash = self._by_state[key] = hash_of_file(fd)
         return known_hash
+
+
+def _state_of(status: os.stat_result) -> tuple[int, ...]:
+    return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns
 
 
 def hash_of_file(fd: int) -> str:
@@ -78,12 +86,15 @@ def hash_of_file(fd: int) -> str:
     return digest.hexdigest()
 
 
-def read_tree(jail: Jail, covered: Collection[WorkspacePath], hashes: ContentHashes) -> list[TreeEntry]:
-    """Returns what of the workspace travels: not what git ignores, not `.git`, no key file, and nothing that is `covered`. Blocking.
+def read_tree(
+    jail: Jail, covered: Collection[WorkspacePath], hashes: ContentHashes, leave_out: Sequence[str] = ()
+) -> list[TreeEntry]:
+    """Returns what of the workspace travels: not what git ignores, unless `leave_out` decides otherwise, not `.git`, no key file, and
+    nothing that is `covered`. Blocking.
 
     Raises: CannotTravel.
     """
-    walk = FolderWalk(jail, most=MOST_ENTRIES, seconds=WALK_SECONDS, leave_out=STAYS_AT_HOME)
+    walk = travel_walk(jail, leave_out, most=MOST_ENTRIES, seconds=WALK_SECONDS)
     entries: list[TreeEntry] = []
     for walked in walk.entries(WorkspacePath(())):
         path = walked.place.path
@@ -93,7 +104,7 @@ def read_tree(jail: Jail, covered: Collection[WorkspacePath], hashes: ContentHas
             raise CannotTravel(
                 f"'{shown(path)}' has a name that is not UTF-8, so this workspace cannot travel. Rename it."
             )
-        if (entry := _entry(jail, walked.place, hashes)) is not None:
+        if (entry := _entry(jail, walked, hashes)) is not None:
             entries.append(entry)
     if walk.cut:
         raise CannotTravel(
@@ -103,11 +114,23 @@ def read_tree(jail: Jail, covered: Collection[WorkspacePath], hashes: ContentHas
     return entries
 
 
-def _entry(jail: Jail, place: WorkspacePath, hashes: ContentHashes) -> TreeEntry | None:
-    """Returns None for what is gone, and for pipes, sockets and devices."""
-    status = jail.stat(place)
-    if status is None:
-        return None
+def travel_walk(jail: Jail, leave_out: Sequence[str], *, most: int = MOST_ENTRIES, seconds: float = 5.0) -> FolderWalk:
+    """Returns a walk over what travels; `leave_out` are patterns that beat the workspace's own ignore files."""
+    overrides = Ignores(patterns=read_patterns("\n".join(leave_out))) if leave_out else None
+    return FolderWalk(jail, most=most, seconds=seconds, leave_out=STAYS_AT_HOME, overrides=overrides)
+
+
+def digest_of(entries: Iterable[TreeEntry]) -> str:
+    """Names the content of a whole tree."""
+    digest = sha256()
+    for entry in sorted(entries, key=lambda entry: entry.path):
+        digest.update(f"{entry.path}\0{entry.kind}\0{entry.mode}\0{entry.hash}\0{entry.target}\0".encode())
+    return digest.hexdigest()
+
+
+def _entry(jail: Jail, walked: WalkEntry, hashes: ContentHashes) -> TreeEntry | None:
+    """Returns None for pipes, sockets and devices. Opens only files whose content is not known."""
+    place, status = walked.place, walked.status
     mode = stat.S_IMODE(status.st_mode)
     if stat.S_ISDIR(status.st_mode):
         return TreeEntry(place.path, FOLDER, mode)
@@ -118,6 +141,8 @@ def _entry(jail: Jail, place: WorkspacePath, hashes: ContentHashes) -> TreeEntry
         return None
     if status.st_size > LARGEST_FILE:
         raise CannotTravel(f"'{shown(place.path)}' is larger than {LARGEST_FILE:,} bytes. Add it to .gitignore.")
+    if (known_hash := hashes.known(status)) is not None:
+        return TreeEntry(place.path, FILE, mode, known_hash, status.st_size)
     with jail.regular_file(place) as (fd, opened):
         return TreeEntry(place.path, FILE, mode, hashes.of(fd, opened), opened.st_size)
 

@@ -18,6 +18,7 @@ _WORKERS = RowMapper(
 )
 _LABELS = msgspec.json.Decoder(tuple[str, ...])
 _INVITE = "INSERT INTO worker_invites (hash, labels, created_by, expires_at) VALUES (?, ?, ?, ?)"
+_COME_BACK = "UPDATE joined_workers SET host = ?, level = ?, processor = ?, version = ? WHERE id = ?"
 _USE = "UPDATE worker_invites SET used_by = ? WHERE hash = ? AND used_by IS NULL AND expires_at > ?"
 
 
@@ -38,6 +39,11 @@ class JoinedWorkerTable:
         """Uses the invitation up and adds the worker. Raises: NotAllowed if it is used, expired or for other labels."""
         now = self._clock.now()
         await self._writer.run(lambda connection: _join(connection, token_hash, worker, secret_hash, now))
+
+    async def update(self, worker: JoinedWorker) -> None:
+        """Stores what a worker that came back says of itself."""
+        row = (worker.host, worker.level, worker.processor, worker.version, worker.id)
+        await self._writer.run(lambda connection: connection.execute(_COME_BACK, row).rowcount)
 
     async def holder(self, secret_hash: str) -> JoinedWorker | None:
         return await self._reader.read(_holder, secret_hash)

@@ -4,7 +4,10 @@ import os
 from collections.abc import Sequence
 from hashlib import sha256
 
+import msgspec
+
 from anycowork.domain.errors import Conflict, LeaseHeld, NotFound
+from anycowork.domain.job_workers import TravelSettings
 from anycowork.domain.journal import RequireLease
 from anycowork.domain.messages import Json
 from anycowork.domain.ports import Clock
@@ -14,6 +17,7 @@ from anycowork.store.sql.columns import from_json_text, to_json_text
 from anycowork.store.sql.connection import SqlConnection, SqlReader
 from anycowork.store.sql.writer import Writer
 
+_PATTERNS = msgspec.json.Decoder(tuple[str, ...])
 _REMOVE = "DELETE FROM workspaces WHERE root = ?"
 
 
@@ -27,6 +31,7 @@ class WorkspaceRoot:
     created_at: str
     trust: Json
     trusts_contents: bool = False
+    travel: TravelSettings = TravelSettings()
 
     @property
     def id(self) -> str:
@@ -71,6 +76,17 @@ class RegisteredRoots:
         if await self._writer.run(lambda connection: connection.execute(update, (int(trusts), root)).rowcount) != 1:
             raise NotFound("workspace", root)
 
+    async def set_travel(self, root: str, travel: TravelSettings) -> None:
+        """Raises: NotFound if the root is not registered."""
+        row = (travel.setup, to_json_text(list(travel.leave_out)), root)
+        update = "UPDATE workspaces SET setup = ?, leave_out = ? WHERE root = ?"
+        if await self._writer.run(lambda connection: connection.execute(update, row).rowcount) != 1:
+            raise NotFound("workspace", root)
+
+    async def travel_of(self, root: str) -> TravelSettings:
+        """Returns the defaults for a folder that is not registered itself."""
+        return await self._reader.read(_travel_of, root)
+
     async def set_trust(self, root: str, path: str, content_hash: str | None) -> None:
         """Stores the trusted hash; None revokes the trust. Raises: NotFound if the root is not registered."""
         await self._writer.run(lambda connection: _set_trust(connection, root, path, content_hash))
@@ -78,12 +94,24 @@ class RegisteredRoots:
 
 def _all(connection: SqlConnection) -> list[WorkspaceRoot]:
     rows = connection.execute(
-        "SELECT root, registered_by, created_at, trust, trusts_contents FROM workspaces ORDER BY root"
+        "SELECT root, registered_by, created_at, trust, trusts_contents, setup, leave_out FROM workspaces ORDER BY root"
     )
     return [
-        WorkspaceRoot(root, by, created_at, from_json_text(trust), bool(trusts_contents))
-        for root, by, created_at, trust, trusts_contents in rows
+        WorkspaceRoot(
+            root,
+            by,
+            created_at,
+            from_json_text(trust),
+            bool(trusts_contents),
+            TravelSettings(setup, _PATTERNS.decode(leave_out)),
+        )
+        for root, by, created_at, trust, trusts_contents, setup, leave_out in rows
     ]
+
+
+def _travel_of(connection: SqlConnection, root: str) -> TravelSettings:
+    row = connection.execute("SELECT setup, leave_out FROM workspaces WHERE root = ?", (root,)).fetchone()
+    return TravelSettings() if row is None else TravelSettings(row[0], _PATTERNS.decode(row[1]))
 
 
 def _set_trust(connection: SqlConnection, root: str, path: str, content_hash: str | None) -> None:
