@@ -62,7 +62,9 @@ def _arguments() -> argparse.Namespace:
     )
     words.add_argument("--url", help="a running server with this model instead, as http://host:port/v1")
     words.add_argument("--threads", type=int)
-    words.add_argument("--seconds", type=float, default=300.0, help="for one task: a slow machine needs more, or its load decides")
+    words.add_argument(
+        "--seconds", type=float, default=300.0, help="for one task: a slow machine needs more, or its load decides"
+    )
     words.add_argument("--results", type=Path, default=HERE.parents[1] / ".venv" / "model-results.jsonl")
     words.add_argument("--again", action="store_true", help="forget what was measured before")
     words.add_argument("--note", default="", help="a remark for the page: the engine, the load")
