@@ -4258,7 +4258,10 @@ export interface components {
              * @enum {string}
              */
             status: "added" | "modified" | "deleted" | "untracked" | "conflicted";
-            /** Protected */
+            /**
+             * Protected
+             * @description Of an untracked folder: that of a file in it.
+             */
             protected: ("key_file" | "rule") | null;
             /**
              * Preselected
