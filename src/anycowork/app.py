@@ -8,6 +8,7 @@ import sys
 from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager, suppress
 from functools import partial
+from typing import TypeVar
 
 from starlette.types import ASGIApp
 
@@ -54,9 +55,11 @@ from anycowork.store.postgres.address import read_address
 from anycowork.store.sql.database import Database
 from anycowork.telemetry.server_log import LogSecrets, server_log
 from anycowork.telemetry.telemetry import ServerTelemetry
+from anycowork.tools.language.language_servers import LanguageServers
 from anycowork.turns.turn_scheduler import TurnScheduler
 
 log = logging.getLogger(__name__)
+Fault = TypeVar("Fault", bound=StorageFault)
 JOIN_AGAIN_SECONDS = 1.0
 MOST_JOIN_SECONDS = 5.0
 
@@ -76,6 +79,7 @@ class RunningServer:
     local: LocalModels
     maintenance: Maintenance
     mcp: McpManager
+    language_servers: LanguageServers | None
     workspaces: Workspaces
     services: Services
     telemetry: ServerTelemetry
@@ -156,6 +160,8 @@ async def start_services(
                     await server.job_engine.aclose()
                 await server.local.aclose()
                 await server.mcp.aclose()
+                if server.language_servers is not None:
+                    await server.language_servers.aclose()
                 await asyncio.to_thread(server.workspaces.mounts.end_all)
                 await server.telemetry.aclose()
     finally:
@@ -250,6 +256,7 @@ async def _build_server(
         local=local,
         maintenance=maintenance,
         mcp=mcp,
+        language_servers=shared.language_servers,
         workspaces=shared.workspaces,
         services=services,
         telemetry=shared.telemetry,
@@ -271,7 +278,8 @@ async def serve(
 ) -> None:
     """Runs the data folder's only server until it is told to stop. `ready` gets a function that makes one-time sign-in codes.
 
-    A server whose chats others took over while it did not answer drops what it had begun, and joins again at the same address.
+    A server on a shared database whose chats others took over, or that cannot go on without the database, drops what it had begun, and
+    joins again at the same address.
     Raises: AlreadyRunning, CannotListen, StorageFault, BadWorkspace.
     """
     clock = SystemClock()
@@ -279,13 +287,12 @@ async def serve(
         token = load_or_create_token(settings.data_dir, settings.token).get_secret_value()
         announcement = Announcement(settings, folder, clock, ready)
         while True:
-            lost: asyncio.Event | None = None
+            was_stopped = False
             try:
                 async with (
                     _server_log(settings, token) as log_secrets,
                     start_services(settings, clock, token=token, log_secrets=log_secrets) as server,
                 ):
-                    lost = server.lost
                     tune_gc()
                     await serve_app(
                         server.app,
@@ -294,11 +301,13 @@ async def serve(
                         ready=partial(announcement.publish, server.services.access.sessions),
                         handle_signals=handle_signals,
                     )
-            except* StorageFault:
-                if not announcement.published or (lost is not None and not lost.is_set()):
+                    was_stopped = not server.lost.is_set()
+            except* StorageFault as faults:
+                if was_stopped or not announcement.published or settings.database_url is None:
                     raise
+                log.error("this server joins its database again: %s", _first_fault(faults, StorageFault))
                 await asyncio.sleep(JOIN_AGAIN_SECONDS)
-            if lost is not None and not lost.is_set():
+            if was_stopped:
                 return
 
 
@@ -350,7 +359,7 @@ async def work(
                         engine.take_no_more()
                         await services.scheduler.finish(settings.shutdown_seconds)
             except* StorageFault as faults:
-                away = _first_away(faults)
+                away = _first_fault(faults, DatabaseUnreachable)
                 if not joined and away is None:
                     raise
                 if away is not None and tries == 0:
@@ -366,11 +375,11 @@ def join_again_after(tries: int) -> float:
     return min(JOIN_AGAIN_SECONDS * (1 << min(tries, 10)), MOST_JOIN_SECONDS)
 
 
-def _first_away(faults: BaseExceptionGroup[BaseException]) -> DatabaseUnreachable | None:
+def _first_fault(faults: BaseExceptionGroup[BaseException], kind: type[Fault]) -> Fault | None:
     for fault in faults.exceptions:
-        unreachable = _first_away(fault) if isinstance(fault, BaseExceptionGroup) else fault
-        if isinstance(unreachable, DatabaseUnreachable):
-            return unreachable
+        first = _first_fault(fault, kind) if isinstance(fault, BaseExceptionGroup) else fault
+        if isinstance(first, kind):
+            return first
     return None
 
 

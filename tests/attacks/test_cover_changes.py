@@ -20,10 +20,10 @@ from anycowork.domain.ports import HiddenPathRules
 from anycowork.mcp.data_folders import DataFolders
 from anycowork.mcp.program import find_program
 from anycowork.mcp.server_launcher import ProgramView, ServerLauncher
-from anycowork.mcp.stdio_transport import LineLog
 from anycowork.permissions.rules import RuleIndex
 from anycowork.sandbox.layers.stage import Layer
 from anycowork.sandbox.network.egress import Egress
+from anycowork.sandbox.stdio_program import LineLog
 from anycowork.workspace.jail import Jail
 from support.attempts import Attempts
 from support.distributions import PluginBench

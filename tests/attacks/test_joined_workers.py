@@ -184,6 +184,23 @@ async def test_a_run_that_is_over_cannot_be_used_again(tmp_path: Path) -> None:
         await worker.finish(file("b.txt"), expect=404)
 
 
+async def test_a_file_that_changes_while_it_travels_makes_the_command_begin_again(tmp_path: Path) -> None:
+    async with (
+        live_server(tmp_path, files=FILES) as server,
+        hostile(server) as worker,
+        job_on(server, worker) as results,
+    ):
+        (server.workspace / "base.txt").write_text("changed meanwhile\n")
+        with pytest.raises(RequestRefused, match="409"):
+            await worker.ask("POST", f"{worker.run}/contents", {"hashes": [sha256(b"base\n").hexdigest()]})
+        await worker.take()
+        async with worker.session.get(worker.url + f"{worker.run}/manifest") as answer:
+            assert sha256(b"changed meanwhile\n").hexdigest() in await answer.text()
+        await worker.finish()
+        [result] = await results()
+        assert result["status"] == "ok"
+
+
 async def test_a_join_token_is_good_once_for_its_labels_and_this_release(tmp_path: Path) -> None:
     async with live_server(tmp_path) as server, aiohttp.ClientSession() as session:
         worker = HostileWorker(server.url, session)

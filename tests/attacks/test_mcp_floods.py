@@ -8,7 +8,8 @@ import anyio
 
 from anycowork.delegates.transport import DelegateTransport
 from anycowork.mcp.offers import MOST_READ
-from anycowork.mcp.stdio_transport import LineLog, log_lines, read_messages
+from anycowork.mcp.stdio_transport import read_messages
+from anycowork.sandbox.stdio_program import LineLog, log_lines
 from support.live_server import live_server
 from support.raw_mcp_server import offered, raw_server
 

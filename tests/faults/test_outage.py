@@ -7,9 +7,14 @@ import threading
 from collections.abc import Callable
 from pathlib import Path
 
+import asyncpg
 import pytest
 
+from anycowork.domain.errors import DatabaseUnreachable
+from anycowork.domain.jobs import Job
 from anycowork.store.postgres.connection import OUTAGE_SECONDS
+from anycowork.store.postgres.dialect import PostgresDialect
+from anycowork.turns.job_placement import LocalPlacement
 from support.jobs import approved, plan, report, until, writing
 from support.live_server import LiveChat, LiveServer, live_server
 from support.postgres_process import own_postgres
@@ -112,3 +117,51 @@ async def test_jobs_of_server_and_worker_go_on_after_an_outage_and_people_are_to
             until_printed(tmp_path / "late" / "log", "a worker has joined")
             late.send_signal(signal.SIGINT)
             assert late.wait(60) == 0
+
+
+class AwayAtFirst(LocalPlacement):
+    """The database is away when it is asked at first."""
+
+    def __init__(self) -> None:
+        self.asked = 0
+
+    async def runs_here(self, job: Job) -> bool:
+        self.asked += 1
+        if self.asked == 1:
+            raise DatabaseUnreachable("The database does not answer.")
+        return await super().runs_here(job)
+
+
+async def test_a_server_outlives_a_database_that_is_away_when_a_decided_task_goes_on(tmp_path: Path) -> None:
+    replies = [call("delete_file", path="old.txt"), report("old.txt is gone"), "Done."]
+    async with live_server(tmp_path, replies=replies, files={"old.txt": "old\n"}) as server:
+        placement = server.server.scheduler.placement = AwayAtFirst()
+        chat = await server.chat()
+        job = await approved(server, chat, plan=plan(writing("t0")))
+        async with asyncio.timeout(SECONDS):
+            async for event in chat.follow():
+                if event["type"] == "permission-request":
+                    break
+        (pending,) = await chat.approvals()
+        decision = {"decisions": [{"id": pending["id"], "decision": "allow_once"}]}
+        await server.ask("POST", f"{chat.path}/approvals", decision, expect=200)
+        done = await until(server, chat, job["id"], "completed", "failed", seconds=SECONDS)
+        assert done["status"] == "completed" and not (server.workspace / "old.txt").exists()
+        assert placement.asked > 1
+
+
+@pytest.mark.parametrize(
+    ("error", "is_expected_back"),
+    [
+        (asyncpg.InterfaceError("cannot call PreparedStatement.fetch(): the underlying connection is closed"), True),
+        (asyncpg.ConnectionDoesNotExistError("connection was closed in the middle of operation"), True),
+        (asyncpg.CannotConnectNowError("the database system is starting up"), True),
+        (ConnectionRefusedError(111, "Connection refused"), True),
+        (asyncpg.InvalidPasswordError("password authentication failed"), False),
+        (asyncpg.InvalidCatalogNameError("database does not exist"), False),
+        (asyncpg.DiskFullError("no space left on device"), False),
+        (asyncpg.exceptions.ClientConfigurationError("could not parse the address"), False),
+    ],
+)
+def test_a_lost_session_is_a_database_that_may_come_back(error: Exception, is_expected_back: bool) -> None:
+    assert isinstance(PostgresDialect().storage_fault(error), DatabaseUnreachable) is is_expected_back

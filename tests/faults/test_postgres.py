@@ -98,6 +98,23 @@ def test_a_session_that_the_driver_cannot_use_any_more_is_opened_again(database_
         assert connection.execute("SELECT pg_backend_pid()").fetchone()[0] != before
 
 
+def test_a_write_whose_session_ended_before_its_commit_is_tried_again(
+    postgres: PostgresCluster, database_url: str
+) -> None:
+    """The commit connects again to ask how it ended, and its error is one of the session before."""
+    with closing(PostgresConnection(read_address(database_url))) as connection:
+        connection.begin()
+        pid = connection.execute("SELECT pg_backend_pid()").fetchone()[0]
+        postgres.run(f"SELECT pg_terminate_backend({pid}, 10000)")
+        with pytest.raises(connection.dialect.errors):
+            connection.execute("SELECT 1")  # now the driver knows
+        with pytest.raises(asyncpg.InterfaceError) as lost:
+            connection.commit()
+        connection.rollback()
+        assert connection.restore(lost.value)
+        assert connection.execute("SELECT 1").fetchone()[0] == 1
+
+
 @proves("OPS-2")
 async def test_a_database_that_is_away_for_a_while_fails_clearly_loses_nothing_acknowledged_and_heals(
     tmp_path: Path, postgres: PostgresCluster, database_url: str

@@ -1,6 +1,7 @@
 """Workers in tests: one in this process beside a live server, each with a scripted model of its own, so that a test sees who worked."""
 
 import asyncio
+import os
 import subprocess
 import sys
 import time
@@ -116,3 +117,82 @@ async def joined_worker(
 async def _until_removed(worker: RemoteWorker, runs: int) -> None:
     with suppress(BaseExceptionGroup):  # the server has removed it
         await worker.work(runs)
+
+
+class Relay:
+    """A line between a worker and its server that can be cut: then nothing passes any more, and nobody is told."""
+
+    def __init__(self, port: int) -> None:
+        self._port = port
+        self._open: set[asyncio.StreamWriter] = set()
+        self._passes = asyncio.Event()
+        self._passes.set()
+        self.url = ""
+
+    def cut(self) -> None:
+        self._passes.clear()
+
+    def connect(self) -> None:
+        """What was sent meanwhile is lost: old connections end."""
+        for writer in [*self._open]:
+            writer.transport.abort()
+        self._passes.set()
+
+    async def carry(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        with suppress(OSError):
+            server_reader, server_writer = await asyncio.open_connection("127.0.0.1", self._port)
+            ends = {writer, server_writer}
+            self._open |= ends
+            try:
+                async with asyncio.TaskGroup() as tasks:
+                    tasks.create_task(self._pump(reader, server_writer))
+                    tasks.create_task(self._pump(server_reader, writer))
+            finally:
+                self._open -= ends
+                for end in ends:
+                    end.close()
+
+    async def _pump(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        with suppress(OSError):
+            while piece := await reader.read(65536):
+                await self._passes.wait()
+                writer.write(piece)
+                await writer.drain()
+        writer.close()
+
+
+@asynccontextmanager
+async def relay(server: Caller) -> AsyncIterator[Relay]:
+    line = Relay(int(server.url.rpartition(":")[2]))
+    listener = await asyncio.start_server(line.carry, "127.0.0.1")
+    line.url = f"http://127.0.0.1:{listener.sockets[0].getsockname()[1]}"
+    try:
+        yield line
+    finally:
+        line.connect()
+        listener.close()
+
+
+@contextmanager
+def joined_process(
+    folder: Path, url: str, token: str, *, hidden: Path, disk: str | None = None
+) -> Iterator["subprocess.Popen[bytes]"]:
+    """`anycowork worker --join` as people start it. Where it can, it does not even see the folder `hidden`, which is the server's. `disk` is the
+    size of its own one, such as 2m."""
+    (folder / "cache").mkdir(parents=True)
+    words = ["worker", "--join", url, "--cache", str(folder / "cache"), "--jobs", "3"]
+    command = [sys.executable, "-m", "anycowork.cli.main", *words]
+    apart = ["unshare", "--mount", "sh", "-c", 'mount -t tmpfs none "$0" && exec "$@"', str(hidden)]
+    probe = [*apart[:5], str(hidden), "true"]
+    if disk is not None:
+        apart[4] = f"mount -t tmpfs -o size={disk} none '{folder}/cache' && {apart[4]}"
+    if os.geteuid() == 0 and subprocess.run(probe, capture_output=True, timeout=60).returncode == 0:
+        command = [*apart, *command]
+    environment = CommandLine(folder).environ(ANYCOWORK_JOIN_TOKEN=token, HOME=str(folder))
+    with (folder / "log").open("wb") as log:
+        process = subprocess.Popen(command, cwd=folder, env=environment, stdout=log, stderr=log)
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.wait(60)

@@ -77,10 +77,15 @@ class CallRecorder:
         context.calls.update(settled)
         context.conversation.history.append(message)
 
-    async def origins_in_view(self, context: TurnContext, spec: ToolSpec, prepared: Prepared) -> Origins:
-        """Return the origins of the files that a call could open: those it names, or all where it names none."""
+    async def origins_in_view(
+        self, context: TurnContext, spec: ToolSpec, prepared: Prepared, result: ToolResult
+    ) -> Origins:
+        """Return the origins of the files that a call could open: those it names, or all where it names none.
+
+        A language server sees all of them, too, and what it says stands in the result.
+        """
         names_files = spec.server is None and spec.delegate is None and prepared.resource.startswith("/")
-        if not names_files or spec.runs_commands:
+        if not names_files or spec.runs_commands or "diagnostics" in result.facts:
             return await self._store.origins.of_workspace(context.workspace.origin)
         return await self._store.origins.of_paths(context.workspace.origin, (prepared.resource, *prepared.others))
 

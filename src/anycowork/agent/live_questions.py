@@ -6,11 +6,13 @@ A call in flight cannot be parked: the program that asks would not survive it. I
 import asyncio
 
 from anycowork.agent.turn_context import TurnContext
+from anycowork.agent.turn_origins import authors_of
 from anycowork.domain import event_factory
 from anycowork.domain.approvals import QuestionRow
 from anycowork.domain.chats import ChatState
 from anycowork.domain.journal import Change, SetChat
 from anycowork.domain.messages import ASKED_BY, Message, MessageType, Speaker
+from anycowork.domain.origins import join, written_by_model
 from anycowork.domain.ports import Clock
 from anycowork.domain.question import Question
 from anycowork.domain.tools import Call
@@ -59,6 +61,8 @@ class LiveQuestions:
             waiting.set_result(text)
 
     def _message(self, context: TurnContext, call: Call, question: Question) -> Message:
+        """The question is a message of the assistant in the words of whoever answers the call."""
+        tool = context.toolbox.find(call.tool)
         return Message(
             id=self._clock.new_id(),
             chat_id=context.chat.id,
@@ -69,4 +73,5 @@ class LiveQuestions:
             agent_role=context.role.name,
             turn_id=context.turn.id,
             created_at=self._clock.now(),
+            origins=join(written_by_model(context.conversation.origins), authors_of(tool.spec) if tool else ()),
         )

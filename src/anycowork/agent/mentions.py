@@ -12,6 +12,7 @@ from anycowork.agent.tool_runner import CallsParked, ToolRunner
 from anycowork.agent.turn_context import TurnContext
 from anycowork.agent.turn_recorder import TurnRecorder
 from anycowork.domain.messages import CHECKPOINT_NOTE
+from anycowork.domain.origins import WORKSPACE, join
 from anycowork.domain.snapshots import PathImage, PathKind, Snapshot, SnapshotMoment, shown_path
 from anycowork.domain.tools import Call, Provenance
 from anycowork.domain.values import value
@@ -96,10 +97,11 @@ class Mentions:
     async def _bring(self, context: TurnContext, mention: Mention) -> bool:
         """Return False if this names nothing that can be read without asking. Resources are only looked up: they are read together."""
         if mention.kind is MentionKind.CHECKPOINT:
-            description = await describe_checkpoint(self._snapshots, context.chat.id, mention.name)
-            if description is not None:
-                await self._recorder.note(context, description, {CHECKPOINT_NOTE: mention.name})
-            return description is not None
+            checkpoint = await find_checkpoint(self._snapshots, context.chat.id, mention.name)
+            if checkpoint is not None:
+                text, origins = describe_checkpoint(checkpoint, mention.name), join(checkpoint.origins, (WORKSPACE,))
+                await self._recorder.note(context, text, {CHECKPOINT_NOTE: mention.name}, origins=origins)
+            return checkpoint is not None
         call = self._call(context, mention)
         if call is None or mention.kind is MentionKind.RESOURCE:
             return call is not None
@@ -171,18 +173,18 @@ MOST_PATHS = 50
 _PAGE, _MOST_PAGES = 500, 10
 
 
-async def describe_checkpoint(store: Store, chat_id: str, name: str) -> str | None:
-    """Return when the checkpoint was made and which paths it changed. `name` is its id, or a beginning of it that no other shares.
-
-    None if the chat has no such checkpoint, or several.
-    """
+async def find_checkpoint(store: Store, chat_id: str, name: str) -> Snapshot | None:
+    """Return the checkpoint with this id, or whose id alone begins like this; None if the chat has none, or several."""
     matching = (
         [snapshot for snapshot in await _all(store, chat_id) if snapshot.id.startswith(name)]
         if len(name) >= SHORTEST_NAME
         else []
     )
-    if len(matching) != 1 or (checkpoint := await store.snapshot(chat_id, matching[0].id)) is None:
-        return None
+    return await store.snapshot(chat_id, matching[0].id) if len(matching) == 1 else None
+
+
+def describe_checkpoint(checkpoint: Snapshot, name: str) -> str:
+    """Return when the checkpoint was made and which paths it changed."""
     when = "before" if checkpoint.moment is SnapshotMoment.BEFORE else "after"
     head = f"[Checkpoint {name}, made at {checkpoint.created_at}, {when} a change of {_files(checkpoint)}"
     if checkpoint.pruned or not checkpoint.images:

@@ -268,7 +268,7 @@ class ToolRunner:
                 outcome.result = failed_result(denied)
             except (ToolFault, Refusal) as error:
                 outcome.result = ToolResult.failed(error)
-            files = await self._recorder.origins_in_view(context, admitted.tool.spec, admitted.prepared)
+            files = await self._recorder.origins_in_view(context, admitted.tool.spec, admitted.prepared, outcome.result)
             read_origins = origins_read_by(admitted.tool.spec, admitted.prepared, files)
             origins = join(outcome.result.origins, read_origins, context.conversation.looked_up_origins)
             outcome.result = replace(outcome.result, origins=origins)

@@ -7,6 +7,7 @@ from typing import overload
 from anycowork.agent.plan_progress import was_deferred
 from anycowork.agent.repeated_calls import was_a_repeat
 from anycowork.agent.turn_changes import made_changes
+from anycowork.domain.job_workers import WorkerGone, WorkspaceChanged
 from anycowork.domain.messages import Json
 from anycowork.domain.tools import Call, CallState, CallStatus
 
@@ -74,7 +75,7 @@ class TurnCalls(Sequence[Call]):
 
     def earlier_failure(self, call: Call) -> Call | None:
         """Return the same call made earlier in this turn, if it was refused or nothing has succeeded since. Workflow steps are exempt,
-        because their author wants them repeated, and checks, which may be flaky."""
+        because their author wants them repeated, and checks, which may be flaky, and what another machine did not run to its end."""
         if call.provenance.workflow is not None or call.provenance.check:
             return None
         for earlier in reversed(self._calls):
@@ -83,7 +84,7 @@ class TurnCalls(Sequence[Call]):
             same = earlier.tool == call.tool and earlier.parameters == call.parameters
             status = earlier.result.status
             if same and status in (CallStatus.REFUSED, CallStatus.DENIED, CallStatus.ERROR):
-                return None if earlier.result.was_model_fault else earlier
+                return None if earlier.result.was_model_fault or _did_not_run(earlier) else earlier
             if status is CallStatus.OK:
                 return self._refused_before(call)
         return None
@@ -119,3 +120,8 @@ class TurnCalls(Sequence[Call]):
             self._read[path] = seen
         elif isinstance(after, str) and (path in self._read or facts.get("before") is None):
             self._read[path] = after  # the content of a file that was read and changed, or created, is known
+
+
+def _did_not_run(call: Call) -> bool:
+    error = call.result.error if call.result is not None else None
+    return error is not None and error.code in (WorkerGone.code, WorkspaceChanged.code)

@@ -74,7 +74,7 @@ def plan_words(plan: Plan | None) -> Iterator[str]:
 def origins_read_by(spec: ToolSpec, prepared: Prepared, files: Origins) -> Origins:
     """Returns where the result of a call comes from: the files it could open, the hosts it could reach, and whoever answers it."""
     command = prepared.resource.removeprefix("command:") if spec.runs_commands else ""
-    return join(_host_origins(command, prepared.network), _authors(spec), files if _opens_files(spec) else NO_ORIGINS)
+    return join(_host_origins(command, prepared.network), authors_of(spec), files if _opens_files(spec) else NO_ORIGINS)
 
 
 def origins_of_interrupted(spec: ToolSpec | None, parameters: Parameters) -> Origins:
@@ -85,7 +85,7 @@ def origins_of_interrupted(spec: ToolSpec | None, parameters: Parameters) -> Ori
     except ValueError:
         destinations = ()
     command = str(parameters.get("command") or "")
-    return join(_host_origins(command, destinations), _authors(spec) if spec else (), FOLDER_CONTENTS)
+    return join(_host_origins(command, destinations), authors_of(spec) if spec else (), FOLDER_CONTENTS)
 
 
 def _host_origins(command: str, destinations: Iterable[Destination]) -> list[str]:
@@ -93,14 +93,15 @@ def _host_origins(command: str, destinations: Iterable[Destination]) -> list[str
     return [origin_of(host_class, destination.host) for destination in destinations]
 
 
-def _authors(spec: ToolSpec) -> list[str]:
+def authors_of(spec: ToolSpec) -> list[str]:
+    """Returns who answers calls of this tool in words of their own: a server, another vendor's agent."""
     server = [origin_of("mcp", spec.server)] if spec.server else []
     return server + ([origin_of("delegate", spec.delegate)] if spec.delegate else [])
 
 
 def _opens_files(spec: ToolSpec) -> bool:
-    """Whether a call can show what is in the workspace. A remote server sees nothing of it."""
-    if spec.asks_agents:
+    """Whether a call can show what is in the workspace. A remote server sees nothing of it, and the web neither."""
+    if spec.asks_agents or spec.web:
         return False
     return spec.server is None or spec.looks_below or spec.layered
 

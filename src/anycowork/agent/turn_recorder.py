@@ -14,8 +14,8 @@ from anycowork.domain.chats import ChatState, EndReason, TurnState
 from anycowork.domain.errors import MalformedReply, ModelFault, StepsOpen
 from anycowork.domain.events import NewEvent
 from anycowork.domain.journal import Change, Compact, SetChat, Write
-from anycowork.domain.messages import CHECKPOINT_NOTE, Json, Message, MessageType, Speaker
-from anycowork.domain.origins import MODEL, NO_ORIGINS, WORKSPACE, written_by_model
+from anycowork.domain.messages import Json, Message, MessageType, Speaker
+from anycowork.domain.origins import MODEL, NO_ORIGINS, Origins, written_by_model
 from anycowork.domain.plan import Plan
 from anycowork.domain.plan_status import PlanStatus
 from anycowork.domain.ports import Clock
@@ -134,9 +134,9 @@ class TurnRecorder:
         context.conversation.history.append(message)
         context.calls.issue([call])
 
-    async def note(self, context: TurnContext, text: str, payload: Json) -> None:
-        """Record something that the server says to the person."""
-        await self._write(context, self._system_message(context, text, payload))
+    async def note(self, context: TurnContext, text: str, payload: Json, *, origins: Origins = NO_ORIGINS) -> None:
+        """Record something that the server says to the person; `origins` are those of what it quotes."""
+        await self._write(context, replace(self._system_message(context, text, payload), origins=origins))
 
     async def fault(self, context: TurnContext, reply: Reply | None, problem: ModelFault) -> None:
         """Record a faulty reply and the problem, for the model to read."""
@@ -259,7 +259,6 @@ class TurnRecorder:
             agent_role=context.role.name,
             turn_id=context.turn.id,
             created_at=self._clock.now(),
-            origins=frozenset({WORKSPACE}) if payload and CHECKPOINT_NOTE in payload else NO_ORIGINS,
         )
 
     def _seconds(self, context: TurnContext) -> float:

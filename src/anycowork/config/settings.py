@@ -196,6 +196,15 @@ class Settings(BaseModel):
     max_faults: Annotated[Count, SettingSpec("unreadable replies in a turn", changeable=True)] = 3
     command_timeout: Annotated[Seconds, SettingSpec("seconds that a command may run", changeable=True)] = 120.0
 
+    diagnostics_seconds: Annotated[
+        float,
+        Field(ge=0, le=60, allow_inf_nan=False),
+        SettingSpec(
+            "seconds that an edit waits for the errors that the project's language server finds; 0 starts none",
+            changeable=True,
+        ),
+    ] = 2.0
+
     person_commands: Annotated[
         Literal["auto", "on", "off"],
         SettingSpec(

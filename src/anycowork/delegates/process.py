@@ -11,14 +11,14 @@ from anycowork.domain.delegates import DelegateConfig
 from anycowork.domain.mcp_servers import McpServerConfig
 from anycowork.domain.network import wanted_destinations
 from anycowork.domain.values import value
-from anycowork.mcp.program import find_program, start_words
+from anycowork.mcp.program import find_program
 from anycowork.mcp.server_launcher import ServerLauncher
-from anycowork.mcp.stdio_transport import LineLog, open_pipes, started_process
 from anycowork.sandbox.bubblewrap import VisiblePaths
 from anycowork.sandbox.commit.transaction import Transaction
 from anycowork.sandbox.network.dialer import NetworkReach
 from anycowork.sandbox.network.egress import proxy_environment
 from anycowork.sandbox.sandbox import Sandbox
+from anycowork.sandbox.stdio_program import LineLog, open_pipes, start_words, started_process
 
 LONGEST_LINE = 20_000_000
 

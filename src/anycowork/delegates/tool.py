@@ -19,11 +19,11 @@ from anycowork.domain.tools import CallError, CallStatus, Intent, Parameters, To
 from anycowork.domain.values import replace
 from anycowork.mcp.schemas import plain_text
 from anycowork.mcp.server_launcher import ServerLauncher
-from anycowork.mcp.stdio_transport import LineLog
 from anycowork.sandbox.commit.delta import UnusableDelta
 from anycowork.sandbox.commit.transaction import Transaction
 from anycowork.sandbox.layers.stage import Layer
 from anycowork.sandbox.sandbox import Sandbox
+from anycowork.sandbox.stdio_program import LineLog
 from anycowork.tools.built_in_tool import folder_of
 from anycowork.tools.command_changes import commit_now, settle_changes
 from anycowork.tools.command_summary import without_key_files

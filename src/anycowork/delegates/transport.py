@@ -9,7 +9,7 @@ import json
 from typing import Any  # the SDK's own type for a decoded message
 
 from anycowork.mcp.message_size import has_too_many_values
-from anycowork.mcp.stdio_transport import LineLog
+from anycowork.sandbox.stdio_program import LineLog
 
 MOST_REQUESTS = 32  # of the delegate that are open at once; 16 of them may wait for terminals
 _UPDATE = "session/update"

@@ -1,6 +1,7 @@
 """Workers: processes without a web face. Some join a database and run jobs of its chats, others join a server over HTTP and run the
 commands of tasks."""
 
+from anycowork.domain.errors import ToolFault
 from anycowork.domain.messages import Json
 from anycowork.domain.values import value
 
@@ -67,3 +68,15 @@ class JoinedWorker:
 
 
 FULL = "full"
+
+
+class WorkerGone(ToolFault):
+    """The worker of a task left or was cut off. Nothing of its command was kept, so the same call may be made again."""
+
+    code = "worker_gone"
+
+
+class WorkspaceChanged(ToolFault):
+    """Files changed while they were sent to a worker. The command did not run, so the same call may be made again."""
+
+    code = "workspace_changed"

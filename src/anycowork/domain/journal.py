@@ -140,6 +140,14 @@ class AddFileOrigins:
 
 
 @value
+class VouchForFile:
+    """Makes what a file holds the person's own: they read it and vouch for it."""
+
+    workspace: str
+    path: str
+
+
+@value
 class CopyFileOrigins:
     """Gives the files of a copied workspace the origins of those that they were copied from."""
 
@@ -166,6 +174,7 @@ Write = (
     | Compact
     | Snapshot  # inserted
     | AddFileOrigins
+    | VouchForFile
     | CopyFileOrigins
     | Receipt  # inserted
     | Run  # replaced

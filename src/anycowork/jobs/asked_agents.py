@@ -17,7 +17,7 @@ from anycowork.domain.delegates import AGENT_PROVIDER
 from anycowork.domain.errors import Forbidden, NotFound, ToolFault
 from anycowork.domain.jobs import Job, JobLimits, JobStatus, JobTask, tasks_of
 from anycowork.domain.messages import Json, Message, MessageType, Speaker
-from anycowork.domain.origins import written_by_model
+from anycowork.domain.origins import join, written_by_model
 from anycowork.domain.plan import Budget, Plan, PlanStep
 from anycowork.domain.plan_status import PlanStatus
 from anycowork.domain.ports import Clock
@@ -161,7 +161,9 @@ class AskedAgents:
         return job, message, plan
 
     async def _result(self, context: TurnContext, call: Call, agent: AgentSpec, job: Job) -> ToolResult:
-        """Raises: AgentTaskFailed."""
+        """Raises: AgentTaskFailed. Also the error quotes the agent, so either way the turn has read what the agent was shown."""
+        read_by_agent = await self._store.origins.of_job(job.id)
+        context.conversation.looked_up_origins = join(context.conversation.looked_up_origins, read_by_agent)
         task = next(iter(await self._store.tasks(job.id)), None)
         if task is None or task.status is not TaskStatus.COMPLETED:
             raise AgentTaskFailed(_failure(agent, job, task))
@@ -181,12 +183,8 @@ class AskedAgents:
             "files": [*files],
             "changed": len(changes),
         }
-        return ToolResult(
-            CallStatus.OK,
-            told,
-            facts={**facts, "claimed": task.claimed, "agent_calls": len(calls)},
-            origins=await self._store.origins.of_turns([task.turn_id]),
-        )
+        facts |= {"claimed": task.claimed, "agent_calls": len(calls)}
+        return ToolResult(CallStatus.OK, told, facts=facts)
 
 
 def _failure(agent: AgentSpec, job: Job, task: JobTask | None) -> str:

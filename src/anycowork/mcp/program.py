@@ -5,10 +5,7 @@ holds the server's data, the person's home or the settings of many programs is n
 the person did not name are covered; from a server of one chat, all credentials are.
 """
 
-import json
-import shlex
 import shutil
-import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
@@ -16,12 +13,11 @@ from anycowork.domain.errors import ToolFault
 from anycowork.domain.key_files import is_key_file
 from anycowork.domain.mcp_servers import McpServerConfig
 from anycowork.domain.values import value
-from anycowork.sandbox.bubblewrap import HOME, SYSTEM_PATH
-from anycowork.sandbox.layers.stage import DEVICES
+from anycowork.sandbox.bubblewrap import SYSTEM_PATH
 from anycowork.sandbox.secrets.secret_paths import holds_secret, is_secret_name, secrets_inside
+from anycowork.sandbox.stdio_program import first_line, starter_paths
 from anycowork.sandbox.toolchains import why_too_broad
 from anycowork.sandbox.workspaces import home_folder
-from anycowork.workspace import landlock
 
 _SYSTEM = ("/usr", "/nix/store", "/bin", "/sbin", "/lib", "/lib64")
 _NEVER_WHOLE = (
@@ -39,7 +35,6 @@ _NEVER_WHOLE = (
     "/dev",
     "/proc",
 )
-_SCRATCH = ("/tmp", HOME, "/dev/shm", "/dev/pts", *(f"/dev/{name}" for name in DEVICES))
 _BELOW_HOME = (
     ".local/bin",
     ".cargo/bin",
@@ -62,24 +57,6 @@ _HOW_TO_GET = {
     ("bunx", "bun"): "It comes with Bun: https://bun.sh/docs/installation. ",
     ("deno",): "It comes with Deno: https://docs.deno.com/runtime/getting_started/installation/. ",
 }
-# What to run and its environment come as the first line of stdin: a secret among them must not stand in a process list.
-# Held to its scratch folders first: a pipe in the workspace takes what is written into it, however read-only the mount is.
-_START = """
-import json, os, sys
-if len(sys.argv) > 1:
-    own = {'__name__': 'landlock'}
-    exec(open(sys.argv[1]).read(), own)
-    own['write_only_in'](sys.argv[2].split(':'), apart_from=os.getcwd())
-line = b''
-while not line.endswith(b'\\n'):
-    piece = os.read(0, 1)
-    if not piece:
-        sys.exit(1)
-    line += piece
-told = json.loads(line)
-os.environ.update(told['env'])
-os.execv(told['argv'][0], told['argv'])
-"""
 
 
 class McpProgramMissing(ToolFault):
@@ -113,13 +90,12 @@ def find_program(server: McpServerConfig, data_dir: Path, *, shows_credentials: 
         argv[0],
         *(argument for argument in server.args if argument.startswith("/") and Path(argument).exists()),
     ]
-    own_paths = [str(Path(sys.base_prefix).resolve()), str(Path(landlock.__file__).resolve())]
     if not shows_credentials:
         named_paths = [path for path in named_paths if not _is_credential(Path(path))]
     needed = (needed_path for path in named_paths for needed_path in _needed(Path(path), data_dir.resolve()))
-    visible_paths = _outermost(_allowed([*own_paths, *needed], data_dir))
+    visible_paths = _outermost(_allowed([*starter_paths(), *needed], data_dir))
     environment = {name: value.get_secret_value() for name, value in server.env.items()}
-    line = json.dumps({"argv": argv, "env": environment}).encode() + b"\n"
+    line = first_line(argv, environment)
     hidden = tuple(_hidden_in(visible_paths, named_paths if shows_credentials else ()))
     path = ":".join(dict.fromkeys([str(Path(argv[0]).parent), *SYSTEM_PATH.split(":")]))
     return ServerProgram(argv, visible_paths, line, hidden, path)
@@ -152,12 +128,6 @@ def _not_found(server: McpServerConfig) -> str:
         f"The program '{command}' of the MCP server '{server.name}' is not found, neither in the PATH nor in the usual folders, such as "
         f"~/.local/bin. {how}Name it by its full path, if it is elsewhere."
     )
-
-
-def start_words(*, is_confined: bool) -> str:
-    """The command for the sandbox's shell. `is_confined`: it sees a workspace, and may write into its scratch folders alone."""
-    rules = [str(Path(landlock.__file__).resolve()), ":".join(_SCRATCH)] if is_confined else []
-    return "exec " + shlex.join([str(Path(sys.executable).resolve()), "-I", "-S", "-B", "-c", _START, *rules])
 
 
 def _needed(path: Path, data_dir: Path) -> Iterable[str]:

@@ -3,8 +3,8 @@
 import asyncio
 import os
 import subprocess
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,8 +14,8 @@ from anycowork.domain.network import wanted_destinations
 from anycowork.domain.ports import HiddenPathRules
 from anycowork.domain.values import value
 from anycowork.mcp.data_folders import DataFolders, ended_when_full
-from anycowork.mcp.program import ServerProgram, start_words
-from anycowork.mcp.stdio_transport import Ended, LineLog, message_streams, started_process
+from anycowork.mcp.program import ServerProgram
+from anycowork.mcp.stdio_transport import Ended, message_streams
 from anycowork.sandbox.bubblewrap import VisiblePaths
 from anycowork.sandbox.commit.transaction import Transaction
 from anycowork.sandbox.layers.stage import Stage
@@ -24,6 +24,7 @@ from anycowork.sandbox.network.egress import Egress, proxy_environment
 from anycowork.sandbox.sandbox import CommandNotStarted, Sandbox
 from anycowork.sandbox.secrets.cover_watch import identities
 from anycowork.sandbox.secrets.masks import MaskedPaths, cover
+from anycowork.sandbox.stdio_program import LineLog, start_words, started_process
 from anycowork.workspace.jail import Jail
 
 if TYPE_CHECKING:
@@ -74,7 +75,12 @@ class ServerLauncher:
                 if view.transaction is not None or view.home is not None:
                     look = partial(self._reason_to_stop, self.sandbox, view)
                     await things.enter_async_context(ended_when_full(look, end_session))
-            things.enter_context(_ended_when_broken(covered, lines, end_session))
+
+            def broken() -> None:
+                lines.add(f"AnyCowork: {_KEY_FILE_CAME}".encode())
+                end_session(_KEY_FILE_CAME)
+
+            things.enter_context(covered.watched(broken))
             yield await things.enter_async_context(
                 message_streams(process, first, lines, end_session, covered.is_intact)
             )
@@ -161,28 +167,6 @@ class ServerLauncher:
             f"its data folder holds more than {self.folders.most:,} bytes (the setting mcp_data_bytes), or too deep folders. Empty it: "
             f"`anycowork mcp clean {server}`"
         )
-
-
-@contextmanager
-def _ended_when_broken(covered: MaskedPaths, lines: LineLog, end_session: Ended) -> Iterator[None]:
-    """While the block runs, the session ends as soon as the program could read something that it may not."""
-    descriptor = covered.watch.descriptor if covered.watch is not None else None
-    if descriptor is None:
-        yield
-        return
-    loop = asyncio.get_running_loop()
-
-    def look() -> None:
-        if not covered.is_intact():
-            loop.remove_reader(descriptor)
-            lines.add(f"AnyCowork: {_KEY_FILE_CAME}".encode())
-            end_session(_KEY_FILE_CAME)
-
-    loop.add_reader(descriptor, look)
-    try:
-        yield
-    finally:
-        loop.remove_reader(descriptor)
 
 
 def _bare_environment(program: ServerProgram) -> dict[str, str]:

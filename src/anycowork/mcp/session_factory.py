@@ -14,9 +14,10 @@ from anycowork.mcp.oauth import TokenStore, oauth_provider
 from anycowork.mcp.program import find_program
 from anycowork.mcp.server_launcher import ProgramView, ServerLauncher
 from anycowork.mcp.session import SCRATCH, McpSession
-from anycowork.mcp.stdio_transport import Ended, LineLog, McpFailed
+from anycowork.mcp.stdio_transport import Ended, McpFailed
 from anycowork.sandbox.bubblewrap import HOME
 from anycowork.sandbox.sandbox import Sandbox
+from anycowork.sandbox.stdio_program import LineLog
 
 if TYPE_CHECKING:
     from mcp.client._transport import TransportStreams

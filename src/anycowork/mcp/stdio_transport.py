@@ -5,26 +5,20 @@ The SDK's own stdio transport starts programs itself, without the descriptors th
 
 import asyncio
 import logging
-import os
 import signal
 import subprocess
-from collections import deque
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Mapping, Sequence
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import AsyncIterator, Callable, Coroutine
+from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
 from anycowork.domain.errors import ToolFault
-from anycowork.domain.values import value
 from anycowork.mcp.message_size import has_too_many_values
-from anycowork.sandbox.network.dialer import NetworkReport
+from anycowork.sandbox.stdio_program import LineLog, open_pipes
 
 if TYPE_CHECKING:
     from mcp.client._transport import TransportStreams
 
-LONGEST_LINE = 4_000_000
-_MOST_LOGGED = 200
 _SECONDS_TO_END = 2.0
-_LAST_WORDS_SECONDS = 2.0
 _EXIT_SECONDS = 1.0
 CONNECTION_LOST = "the connection to it was lost"
 _SIGNALLED = 128  # what a shell and the sandbox add to the signal that ended a program
@@ -37,115 +31,6 @@ class McpFailed(ToolFault):
     """A server did not do what was asked of it."""
 
     code = "mcp_failed"
-
-
-class LineLog:
-    """The last lines that a server printed besides the protocol. `network` is what the newest of its starts reached and was refused."""
-
-    def __init__(self) -> None:
-        self._lines: deque[str] = deque(maxlen=_MOST_LOGGED)
-        self.network = NetworkReport()
-
-    def add(self, line: bytes) -> None:
-        text = "".join(c if c.isprintable() else " " for c in line[:500].decode(errors="replace")).strip()
-        if text:
-            self._lines.append(text)
-
-    def lines(self) -> list[str]:
-        return list(self._lines)
-
-
-@contextmanager
-def started_process(
-    argv: Sequence[str], *, env: Mapping[str, str], fds: tuple[int, ...]
-) -> Iterator["subprocess.Popen[bytes]"]:
-    """The program with pipes, which `open_pipes` closes; at the end it and its group are gone."""
-    process = subprocess.Popen(
-        argv,
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        env=dict(env),
-        cwd="/",
-        pass_fds=fds,
-        start_new_session=True,
-    )
-    try:
-        yield process
-    finally:
-        try:
-            os.killpg(process.pid, signal.SIGKILL)
-        except ProcessLookupError:
-            pass  # it ended
-        process.wait()
-
-
-@value
-class ProcessPipes:
-    """What the process prints, and what it reads."""
-
-    output: asyncio.StreamReader
-    writer: asyncio.StreamWriter
-
-
-@asynccontextmanager
-async def open_pipes(
-    process: "subprocess.Popen[bytes]",
-    lines: LineLog,
-    *,
-    longest_line: int = LONGEST_LINE,
-    may_pass: Callable[[], bool] = lambda: True,
-) -> AsyncIterator[ProcessPipes]:
-    """The pipes of a started process; what it prints on stderr is logged while it `may_pass`. They are closed at the end."""
-    output, errors = asyncio.StreamReader(limit=longest_line), asyncio.StreamReader(limit=65_536)
-    connecting = asyncio.ensure_future(_connect_pipes(process, output, errors))
-    noting = asyncio.ensure_future(log_lines(errors, lines, may_pass))
-    try:
-        yield ProcessPipes(output, (await asyncio.shield(connecting)).writer)
-    finally:
-        try:
-            if output.at_eof():  # it ended: what it printed last says why
-                await asyncio.wait([noting], timeout=_LAST_WORDS_SECONDS)
-        finally:
-            noting.cancel()
-            (await _done(connecting)).close()
-
-
-@value
-class _PipeTransports:
-    out: asyncio.ReadTransport
-    err: asyncio.ReadTransport
-    writer: asyncio.StreamWriter
-
-    def close(self) -> None:
-        self.out.close()
-        self.err.close()
-        if self.writer.transport.get_write_buffer_size():
-            self.writer.transport.abort()  # `close` would keep the pipe open for what was not written yet
-        else:
-            self.writer.close()  # also if it was lost already: `abort` fails then
-
-
-async def _connect_pipes(
-    process: "subprocess.Popen[bytes]", output: asyncio.StreamReader, errors: asyncio.StreamReader
-) -> _PipeTransports:
-    """Never cancelled: a loop that is stopped between two of them leaves a pipe open."""
-    assert process.stdin is not None and process.stdout is not None and process.stderr is not None
-    loop = asyncio.get_running_loop()
-    out, _ = await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(output), process.stdout)
-    err, _ = await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(errors), process.stderr)
-    into, flow = await loop.connect_write_pipe(asyncio.streams.FlowControlMixin, process.stdin)
-    return _PipeTransports(out, err, asyncio.StreamWriter(into, flow, None, loop))
-
-
-async def _done(connecting: "asyncio.Future[_PipeTransports]") -> _PipeTransports:
-    """Waits even if it is cancelled: that is a matter of two rounds of the loop."""
-    while not connecting.done():
-        try:
-            await asyncio.wait([connecting])
-        except asyncio.CancelledError:
-            continue  # the caller is on its way out already
-    return connecting.result()
 
 
 @asynccontextmanager
@@ -246,11 +131,3 @@ async def _speak(writer: asyncio.StreamWriter, from_session: Any, end_session: E
             await writer.drain()
     except (ConnectionError, RuntimeError):
         end_session()
-
-
-async def log_lines(errors: asyncio.StreamReader, lines: LineLog, may_pass: Callable[[], bool] = lambda: True) -> None:
-    """Others have their turn after each piece."""
-    while piece := await errors.read(4096):
-        for line in piece.split(b"\n") if may_pass() else ():
-            lines.add(line)
-        await asyncio.sleep(0)

@@ -36,6 +36,7 @@ class CommandLimits:
     scratch: int = 1 * _GIB  # /tmp, the home folder and /dev/shm, each
     free_space: int = 256 * _MIB  # must stay free on the disk that receives the writes
     free_files: int = 20_000  # how many more files that disk must be able to hold, unless it is made for few
+    processor_seconds: int | None = None  # of one process
 
 
 def limited_shell(
@@ -52,6 +53,7 @@ def limited_shell(
         "u": limits.processes,
         "d": limits.memory // 1024,
         "f": limits.file_size // 1024,
+        **({} if limits.processor_seconds is None else {"t": limits.processor_seconds}),
     }
     lines = [f"ulimit -{name} {value} 2>/dev/null" for name, value in settings.items()]
     low = death_pipe if death_pipe < _SELECTABLE else next(number for number in (9, 8) if number != begun)

@@ -152,6 +152,12 @@ class Sandbox:
         toolchains = self.toolchains.beside(root)
         return toolchains.only(folder for folder in toolchains.folders if _can_reach(folder, runner))
 
+    def view_of_tools(self, root: str, runner: Runner) -> tuple[VisiblePaths, dict[str, str]]:
+        """Returns the person's tools as foreign code sees them, without credentials, and the variables that lead to them."""
+        tools = self.toolchains_for(root, runner)
+        hidden = tuple(self._secrets.inside(tools.scans))
+        return VisiblePaths(tools.folders, hidden=hidden), {**tools.environment, "PATH": ":".join(tools.path)}
+
     @contextmanager
     def launch(
         self,
@@ -166,16 +172,18 @@ class Sandbox:
         stdin: bytes = b"",
         sight: VisiblePaths | None = None,
         masks: tuple[Mask, ...] = (),
+        limits: CommandLimits | None = None,
     ) -> Iterator[Launch]:
         """The workspace is at `root`, and comes from the layers of `source` if those are other folders.
 
         With `held_back`, everything is set up, but the command waits for `let_go`. It cannot read `masks`. A command with its own `sight`
-        is foreign code and shares no cache with the workspace's commands. Raises: ToolFault.
+        is foreign code and shares no cache with the workspace's commands. `limits` are those of commands if it has none of its own.
+        Raises: ToolFault.
         """
-        begun = time.monotonic()
+        begun, limits = time.monotonic(), limits or self.limits
         with ExitStack() as things:
             program = self._bwrap if _can_reach(self._bwrap, stage.runner) else self._copied()
-            prefix = things.enter_context(counted(self.limits))
+            prefix = things.enter_context(counted(limits))
             seccomp = things.enter_context(_pipe_with(filter_for(platform.machine(), unix_sockets=sight is None)))
             given_stdin = things.enter_context(_file_with(stdin) if stdin else _pipe_with(b""))
             status = things.enter_context(BubblewrapStatus.opened())
@@ -202,10 +210,10 @@ class Sandbox:
             )
             laid = _short_enough(overlays(around), root)
             descriptors = Descriptors(seccomp, status.write_end, latch.read_end if latch else None)
-            sandbox_arguments = bubblewrap_arguments(program, around, self.limits, descriptors)
+            sandbox_arguments = bubblewrap_arguments(program, around, limits, descriptors)
             shell = limited_shell(
                 _BASH,
-                self.limits,
+                limits,
                 command,
                 death_pipe=death_pipe.read_end,
                 unneeded=status.read_end,

@@ -7,7 +7,9 @@ from collections.abc import Iterable, Sequence
 from hashlib import sha256
 from pathlib import Path
 
+from anycowork.domain.errors import ToolFault
 from anycowork.sandbox.remote.tree_manifest import FILE, FOLDER, LINK, BadManifest, TreeEntry
+from anycowork.workspace.paths import shown
 
 MOST_BYTES = 4 << 30
 
@@ -39,17 +41,26 @@ class ContentCache:
         self.size += len(content)
 
     def lay(self, entries: Sequence[TreeEntry], folder: Path) -> None:
-        """Makes the tree in an empty folder. Plain files are links to the cache: what runs there writes into a layer above them."""
+        """Makes the tree in an empty folder. Plain files are links to the cache: what runs there writes into a layer above them.
+
+        Raises: ToolFault for names that are the same here; OSError.
+        """
         folders: list[tuple[Path, int]] = []
         for entry in entries:
             target = folder / entry.path
-            if entry.kind == FOLDER:
-                target.mkdir(mode=0o700)
-                folders.append((target, entry.mode))
-            elif entry.kind == LINK:
-                target.symlink_to(entry.target)
-            else:
-                self._lay_file(entry, target)
+            try:
+                if entry.kind == FOLDER:
+                    target.mkdir(mode=0o700)
+                    folders.append((target, entry.mode))
+                elif entry.kind == LINK:
+                    target.symlink_to(entry.target)
+                else:
+                    self._lay_file(entry, target)
+            except FileExistsError:
+                raise ToolFault(
+                    f"This worker's file system takes '{shown(entry.path)}' and another path for the same name: they differ in case or"
+                    " accents only. Use a worker on a file system that tells them apart."
+                ) from None
         for laid_folder, mode in reversed(folders):
             laid_folder.chmod(mode | 0o500)
 

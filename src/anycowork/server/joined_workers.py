@@ -107,7 +107,7 @@ class JoinedWorkers:
                         "tasks": [*live.tasks.values()],
                         "cache_bytes": live.cache_bytes,
                         "since": worker.joined_at,
-                        "refused": [{"job_id": "", "reason": reason} for reason in worker.refusals],
+                        "refused": [{"job_id": "", "reason": reason} for reason in live.refusals],
                         "pid": None,
                         "version": worker.version,
                         "joined_at": worker.joined_at,

@@ -91,6 +91,9 @@ class LiveSettings:
     def command_timeout(self) -> float:
         return self._settings.command_timeout
 
+    def diagnostics_seconds(self) -> float:
+        return self._settings.diagnostics_seconds
+
     def provider_timeout(self) -> float:
         return self._settings.provider_timeout
 

@@ -147,7 +147,8 @@ class RemoteWorker:
                 raise
             await self._link.ask("POST", f"{path}/result", {"error": fault.message[:2000]})
         except OSError as error:
-            await self._link.ask("POST", f"{path}/result", {"error": str(error.strerror or error)[:2000]})
+            reason = str(error.strerror or error)[:2000]
+            await self._link.ask("POST", f"{path}/result", {"error": reason, "machine_fault": True})
 
     @asynccontextmanager
     async def _tree(self, path: str) -> AsyncIterator[tuple[Path, list[TreeEntry]]]:

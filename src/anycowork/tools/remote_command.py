@@ -6,7 +6,8 @@ from anycowork.domain.tool_ports import ToolContext
 from anycowork.domain.tools import ToolResult
 from anycowork.domain.values import replace
 from anycowork.sandbox.layers.stage import Layer
-from anycowork.sandbox.remote.remote_runs import RemoteCommand, RemoteRuns
+from anycowork.sandbox.remote.remote_run import RemoteCommand
+from anycowork.sandbox.remote.remote_runs import RemoteRuns
 from anycowork.tools.built_in_tool import folder_of
 from anycowork.tools.child_process import ChildEnding, ChildResult
 from anycowork.tools.command_changes import settle_changes

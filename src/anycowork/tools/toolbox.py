@@ -11,6 +11,7 @@ from anycowork.sandbox.remote.remote_runs import RemoteRuns
 from anycowork.sandbox.sandbox import Sandbox
 from anycowork.tools.ask_agent import AskAgent
 from anycowork.tools.execute_command import ExecuteCommand
+from anycowork.tools.language.language_servers import LanguageServers
 from anycowork.tools.move_and_delete import DeleteFile, MoveFile
 from anycowork.tools.read_history import ReadHistory
 from anycowork.tools.read_tools import GetFileInfo, ListDirectory, ReadFile
@@ -83,11 +84,13 @@ def built_in_tools(
     sandbox: Sandbox | None = None,
     egress: Egress | None = None,
     remote: RemoteRuns | None = None,
+    language_servers: LanguageServers | None = None,
 ) -> ToolRegistry:
     """`rg` is ripgrep's path; None looks for it beside this Python and on PATH. `command_timeout` returns seconds, for each command.
 
     Without a `sandbox`, commands run with the server's own rights, only for roles that may do anything, and always ask. `egress` gives
     commands and pages network access; None uses the real network. `remote` are the workers that commands of tasks run on.
+    `language_servers` say which errors an edit brings.
     """
     ripgrep = Ripgrep(rg or find_ripgrep())
     return ToolRegistry(
@@ -98,8 +101,8 @@ def built_in_tools(
             Grep(ripgrep),
             SearchCode(ripgrep),
             SearchSymbol(ripgrep),
-            CreateFile(),
-            UpdateFile(),
+            CreateFile(language_servers),
+            UpdateFile(language_servers),
             MoveFile(),
             DeleteFile(),
             ExecuteCommand(timeout=command_timeout, sandbox=sandbox, egress=egress, remote=remote),

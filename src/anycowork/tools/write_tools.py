@@ -3,6 +3,7 @@
 import asyncio
 import re
 from collections import Counter
+from dataclasses import replace
 from hashlib import sha256
 
 from pydantic import Field, JsonValue, model_validator
@@ -14,6 +15,7 @@ from anycowork.domain.tool_ports import Prepared, ToolContext
 from anycowork.domain.tools import CallStatus, Intent, Parameters, PathIntent, ToolDisplay, ToolKind, ToolResult
 from anycowork.domain.values import value
 from anycowork.tools.built_in_tool import BuiltInTool, folder_of, payload_of
+from anycowork.tools.language.language_servers import LanguageServers
 from anycowork.tools.parameters import LineNumber, PathText, PlainText
 from anycowork.tools.syntax_check import check_syntax
 from anycowork.tools.text_edits import TextEdit, apply_edits, first_lines, replace_lines
@@ -29,12 +31,13 @@ ABSENT = "absent"
 
 @value
 class FileChange:
-    """A file's new content, computed but not written yet. `before` is the hash that was read; None if there was no file."""
+    """A file's new content, computed but not written yet. `before` is the hash of what was read, `old_data`; None if there was no file."""
 
     place: WorkspacePath
     before: str | None
     data: bytes
     diff: Diff
+    old_data: bytes | None = None
 
     @property
     def after(self) -> str:
@@ -50,6 +53,19 @@ class FileChange:
             state=self.before or ABSENT,
             payload=self,
         )
+
+    async def checked_result(
+        self, verb: str, tool_context: ToolContext, language_servers: LanguageServers | None
+    ) -> ToolResult:
+        """Returns the result with the errors that a language server finds in time."""
+        result = await asyncio.to_thread(self.result, verb)
+        if language_servers is None:
+            return result
+        errors = await language_servers.errors_of_edit(self.place.path, self.old_data, self.data, tool_context)
+        if errors is None:
+            return result
+        content = f"{result.content}\n{errors.as_text(self.place.path)}"
+        return replace(result, content=content, facts={**result.facts, "diagnostics": errors.as_fact()})
 
     def result(self, verb: str) -> ToolResult:
         """Describes what happened, and what a machine can check: not what the model claims."""
@@ -89,6 +105,10 @@ class CreateFile(BuiltInTool[CreateFileParameters]):
     display = ToolDisplay(ToolKind.CREATE, ("path",), ("path",), {"path": "notes/today.md", "content": ""})
     model = CreateFileParameters
 
+    def __init__(self, language_servers: LanguageServers | None = None) -> None:
+        super().__init__()
+        self._language_servers = language_servers
+
     def inspect(self, args: CreateFileParameters, parameters: Parameters, tool_context: ToolContext) -> Prepared:
         folder = folder_of(tool_context)
         path = folder.writable(args.path)
@@ -111,7 +131,7 @@ class CreateFile(BuiltInTool[CreateFileParameters]):
             raise StateChanged(
                 f"'{shown(change.place.path)}' was created by someone else meanwhile; nothing was written."
             ) from None
-        return await asyncio.to_thread(change.result, "Created")
+        return await change.checked_result("Created", tool_context, self._language_servers)
 
 
 class EditParameters(Boundary):
@@ -162,6 +182,10 @@ class UpdateFile(BuiltInTool[UpdateFileParameters]):
     )
     model = UpdateFileParameters
 
+    def __init__(self, language_servers: LanguageServers | None = None) -> None:
+        super().__init__()
+        self._language_servers = language_servers
+
     def inspect(self, args: UpdateFileParameters, parameters: Parameters, tool_context: ToolContext) -> Prepared:
         folder = folder_of(tool_context)
         path = folder.writable(args.path)
@@ -194,7 +218,7 @@ class UpdateFile(BuiltInTool[UpdateFileParameters]):
             tool_context.permissions,
             lambda: folder.replace(change.place, change.data, expected=prepared.state),
         )
-        return await asyncio.to_thread(change.result, "Updated")
+        return await change.checked_result("Updated", tool_context, self._language_servers)
 
 
 def _change(
@@ -210,7 +234,7 @@ def _change(
     data = _updated(text, args, path.path).encoded()
     if data == contents.data:
         raise ToolFault(f"This would leave '{shown(path.path)}' exactly as it is: nothing to do.")
-    return FileChange(path, contents.sha256, data, diff(contents.data, data, path.path))
+    return FileChange(path, contents.sha256, data, diff(contents.data, data, path.path), contents.data)
 
 
 def _require_free_path(folder: Folder, path: WorkspacePath) -> None:

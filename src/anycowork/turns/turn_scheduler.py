@@ -142,13 +142,25 @@ class TurnScheduler:
 
     async def _start_if_here(self, turn: Turn) -> None:
         try:
-            runs_here = await self.runs_here(turn)
+            runs_here = await self._runs_here_when_stored(turn)
         finally:
             self._placing.pop(turn.id, None)
         if not runs_here:
             self.on_rest(turn.chat_id)
         elif not self._ending:
             self._start_segment(turn)
+
+    async def _runs_here_when_stored(self, turn: Turn) -> bool:
+        """Tell whether this process takes the turn on, as soon as the database says so."""
+        wait = 0.5
+        while not self._ending:
+            try:
+                return await self.runs_here(turn)
+            except StorageFault as fault:
+                log.warning("turn %s: cannot be placed yet: %s", turn.id, fault.message)
+                await self._sleep(wait)
+                wait = min(30.0, wait * 2)
+        return False
 
     def _start_segment(self, turn: Turn) -> None:
         before = self._running.get(_line_of(turn))

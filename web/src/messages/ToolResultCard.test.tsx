@@ -114,3 +114,13 @@ it("says once why a command that was stopped has ended", () => {
   expect(container.textContent).toContain("test 1 ... ok");
   expect(container.textContent!.split(message)).toHaveLength(2);
 });
+
+it("shows the errors that an edit brought as text", () => {
+  const errors = [{ path: "a.py", line: 3, message: "Undefined name <b>x</b>" }];
+  const facts = { diagnostics: { server: "ruff", count: 2, errors } };
+  const result = readToolResult({ tool_call_id: "c", status: "ok", diff: "", facts })!;
+  const { container } = show(<ToolResultCard result={result} output="Updated." />);
+  screen.getByText("ruff finds 2 new errors:");
+  expect(screen.getByRole("listitem").textContent).toBe("a.py:3 Undefined name <b>x</b>");
+  expect(container.querySelector("b")).toBeNull();
+});

@@ -14,6 +14,7 @@ export function ToolResultCard({ result, output }: { result: ToolResult; output:
     <div className="min-w-0">
       <AgentWork facts={result.facts} />
       <UnkeptNote fact={result.facts["unkept"]} />
+      <NewErrors fact={result.facts["diagnostics"]} />
       {result.error && (
         <p className="py-1 text-sm text-ink-2">
           <span className="font-medium text-bad">{fault ?? t.statuses[result.status]}</span>
@@ -57,6 +58,25 @@ function DenialReason({ message }: { message: string }) {
 /** Output ends with the reason why it ends, for the model; here the reason stands above it. Pure. */
 function withoutRepeat(output: string, reason: string | undefined): string {
   return reason && output.endsWith(`\n${reason}`) ? output.slice(0, -reason.length - 1) : output;
+}
+
+/** The errors that a language server found in an edit, in its own words: text of a program, shown as such. */
+function NewErrors({ fact }: { fact: unknown }) {
+  const { server, count, errors } = (fact ?? {}) as { server?: unknown; count?: unknown; errors?: unknown };
+  if (typeof server !== "string" || typeof count !== "number" || !Array.isArray(errors)) return null;
+  return (
+    <div className="py-1 text-sm text-ink-2">
+      <p className="font-medium text-warn">{t.newErrors(count, server)}</p>
+      <ul className="list-disc pl-5">
+        {(errors as { path?: unknown; line?: unknown; message?: unknown }[]).map(({ path, line, message }, index) => (
+          <li key={index} className="break-words">
+            <code className="font-mono text-[12.5px]">{`${String(path)}:${String(line)}`}</code>{" "}
+            <span lang="en">{String(message)}</span>
+          </li>
+        ))}
+      </ul>
+    </div>
+  );
 }
 
 /** Says what an undo cannot bring back: older files in folders that git ignores. */

@@ -43,6 +43,8 @@ export const en = {
   copyMessage: "Copy message",
   output: "Output",
   noOutput: "No output.",
+  newErrors: (count: number, server: string) =>
+    count === 1 ? `${server} finds a new error:` : `${server} finds ${count} new errors:`,
   unkept: (files: number, first: string) =>
     `Restoring removes what was made here, but cannot bring back ${files === 1 ? "1 older file" : `${number(files)} older files`} in folders that git ignores (${first}). Run the install or build again instead.`,
   showAllKb: (count: string | number) => `Show all (${count} kB)`,

@@ -3,17 +3,26 @@
 from typing import Annotated
 
 from fastapi import Query, Response
+from pydantic import Field
 
 from anycowork.api.dependencies import ServicesDep
 from anycowork.api.middleware.auth import Decider
 from anycowork.api.responses import error_responses, json_response
 from anycowork.api.router import Router
 from anycowork.api.schemas.files import FileResponse, FolderResponse, FoundPathsResponse, OriginsResponse
+from anycowork.domain.boundary import Boundary
 from anycowork.turns.lookup import require_chat
 
 routes = Router(tags=["files"])
 
 _QUERY = "Letters of the path in order; every word must match. Empty: the shortest paths."
+
+
+class VouchRequest(Boundary):
+    """`sha256` is the hash of the content that the person read."""
+
+    path: Annotated[str, Field(min_length=1, max_length=4096)]
+    sha256: Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 
 
 @routes.get("/context/{chat_id}/files/search", response_model=FoundPathsResponse, responses=error_responses(404, 422))
@@ -70,4 +79,11 @@ async def show_origins(
     file = await services.files.file(principal, chat_id, path, reveal=False)
     chat = await require_chat(services.store, chat_id)
     origins = await services.store.origins.of_paths(chat.workspace, [file.content.path])
+    return json_response(200, {"origins": sorted(origins)})
+
+
+@routes.post("/context/{chat_id}/origins", response_model=OriginsResponse, responses=error_responses(404, body=True))
+async def vouch_for_file(chat_id: str, body: VouchRequest, principal: Decider, services: ServicesDep) -> Response:
+    """The person has read the file and vouches for it: it counts as their own. If it is not what they read: 409."""
+    origins = await services.file_edits.vouch(principal, chat_id, body.path, seen=body.sha256)
     return json_response(200, {"origins": sorted(origins)})

@@ -17,7 +17,7 @@ from anycowork.api.schemas.jobs import JoinResponse, WorkerInviteResponse, Worke
 from anycowork.domain.boundary import Boundary
 from anycowork.domain.errors import Invalid
 from anycowork.domain.job_workers import JoinedWorker
-from anycowork.sandbox.remote.remote_runs import RemoteResult
+from anycowork.sandbox.remote.remote_run import RemoteResult
 from anycowork.sandbox.remote.tree_manifest import rows_of
 from anycowork.server.joined_workers import WorkerOffer
 
@@ -53,7 +53,7 @@ class ContentsRequest(Boundary):
 
 
 class ResultRequest(Boundary):
-    """`output` is base64. `error` alone: the command could not be run."""
+    """`output` is base64. `error` alone: the command could not be run; `machine_fault`: because of the worker's machine, such as a full disk."""
 
     how: Literal["ITSELF", "TIMED_OUT", "TOO_MUCH_OUTPUT", "DISK_FULL"] = "ITSELF"
     exit_code: Annotated[int, Field(ge=-255, le=255)] = 0
@@ -61,6 +61,7 @@ class ResultRequest(Boundary):
     seconds: Annotated[float, Field(ge=0, le=100_000)] = 0.0
     changes: JsonValue = None
     error: Annotated[str, Field(max_length=2_000)] | None = None
+    machine_fault: bool = False
 
 
 @routes.get("/workers", response_model=WorkersResponse, responses=error_responses())
@@ -164,7 +165,7 @@ async def show_output(run_id: str, request: Request, worker: Worker, services: S
 async def finish(run_id: str, body: ResultRequest, worker: Worker, services: ServicesDep) -> Response:
     runs = services.server.joined_workers.runs
     if body.error is not None:
-        runs.fail(worker, run_id, body.error)
+        runs.fail(worker, run_id, body.error, machine_fault=body.machine_fault)
         return Response(status_code=204)
     output = _decoded(body.output)
     result = RemoteResult(body.how, body.exit_code, output, body.seconds)

@@ -13,6 +13,7 @@ from anycowork.domain.chats import Chat
 from anycowork.domain.errors import ContentChanged, FileMissing, Invalid, NotFound, StateChanged
 from anycowork.domain.files import ChangedBy, Protection, shown_name
 from anycowork.domain.messages import Json
+from anycowork.domain.origins import PERSON, Origins, join
 from anycowork.domain.principals import Principal, Scope
 from anycowork.domain.snapshots import (
     PathImage,
@@ -124,12 +125,32 @@ class FileEditService:
                 target = await self._snapshots.keep(edit.path, edit.data, mode=edit.mode, workspace=workspace)
                 now = absent(edit.path) if edit.before is None else replace(target, hash=edit.before)
                 undo = Undo(target, now)
-                written = await self._writer.write(principal, chat, workspace, epoch, [undo], verb="edited")
+                origins = join(await self._store.origins.of_paths(workspace.origin, [edit.path]), (PERSON,))
+                written = await self._writer.write(
+                    principal, chat, workspace, epoch, [undo], verb="edited", origins=origins
+                )
             except FileMissing:
                 raise NotFound("file", shown_name(path)) from None
             except StateChanged as changed:
                 raise ContentChanged(changed.message) from None
         return SavedFile(edit.path, target.hash or "", written)
+
+    async def vouch(self, principal: Principal, chat_id: str, path: str, *, seen: str) -> Origins:
+        """Make what a file holds the person's own: they vouch for it. `seen` is the hash of what they read.
+
+        Raises: NotFound; ContentChanged if the file is not what they read (nobody vouches for it then); OutsideWorkspace, Conflict.
+        """
+        principal.require(Scope.DECIDE)
+        chat = await require_chat(self._store, chat_id)
+        async with self._writer.writing(chat.workspace) as (workspace, _):
+            try:
+                content = await self._browser.file(workspace, path)
+            except FileMissing:
+                raise NotFound("file", shown_name(path)) from None
+            if content.sha256 != seen:
+                raise ContentChanged(f"'{shown_name(path)}' changed since you read it. Read it again first.")
+            await self._writer.vouch(principal, chat, workspace, content.path)
+        return await self._store.origins.of_paths(workspace.origin, [content.path])
 
     async def changes(self, principal: Principal, chat_id: str, *, after: str | None, limit: int) -> NetChanges:
         """Return the files that differ from their state when the chat began, without their diffs. Raises: NotFound, SnapshotDamaged."""

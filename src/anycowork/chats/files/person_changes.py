@@ -9,8 +9,9 @@ from anycowork.domain import event_factory
 from anycowork.domain.chats import Chat
 from anycowork.domain.errors import Conflict, StateChanged
 from anycowork.domain.files import shown_name
-from anycowork.domain.journal import Change, RequireLease
+from anycowork.domain.journal import AddFileOrigins, Change, RequireLease, VouchForFile
 from anycowork.domain.messages import Json, Speaker
+from anycowork.domain.origins import NO_ORIGINS, Origins
 from anycowork.domain.ports import Clock
 from anycowork.domain.principals import Principal
 from anycowork.domain.snapshots import PERSON_CHANGE, PersonChange, Snapshot, SnapshotMoment, Undo
@@ -59,9 +60,20 @@ class PersonChangeWriter:
             yield self._workspaces.open(root), epoch
 
     async def write(
-        self, principal: Principal, chat: Chat, workspace: Folder, epoch: int, undos: Sequence[Undo], *, verb: str
+        self,
+        principal: Principal,
+        chat: Chat,
+        workspace: Folder,
+        epoch: int,
+        undos: Sequence[Undo],
+        *,
+        verb: str,
+        origins: Origins = NO_ORIGINS,
     ) -> WrittenChange:
-        """Write these files as the person's change. Raises: NotAllowed, StateChanged (nothing was changed), NotKept, NotEnoughSpace."""
+        """Write these files as the person's change, and add `origins` to theirs.
+
+        Raises: NotAllowed, StateChanged (nothing was changed), NotKept, NotEnoughSpace.
+        """
         by = admit_person(principal)
         preview = await self._snapshots.preview(workspace, undos)
         if preview.conflicts:
@@ -72,13 +84,14 @@ class PersonChangeWriter:
         cause = PersonChange(f"{PERSON_CHANGE}{self._clock.new_id()}", chat.id)
         before = await self._snapshots.before(cause, workspace, [undo.path for undo in preview.undos])
         intended = self._snapshots.meant(before, preview.undos)
-        writes = (RequireLease(workspace.root, epoch), before, intended)
+        paths = [undo.path for undo in preview.undos]
+        labels = (AddFileOrigins(workspace.origin, tuple(paths), origins),) if origins else ()
+        writes = (RequireLease(workspace.root, epoch), before, intended, *labels)
         await self._journal.write(Change(chat.id, writes, (event_factory.snapshot(before),), principal=by))
         done = await self._snapshots.restore(workspace, preview.undos)
         after = await self._snapshots.after(before, workspace) or replace(
             before, id=self._clock.new_id(), moment=SnapshotMoment.AFTER, images=()
         )
-        paths = [undo.path for undo in preview.undos]
         payload: Json = {
             "person_change": {"paths": [shown_name(path) for path in paths], "snapshot": before.id, "by": by}
         }
@@ -88,6 +101,13 @@ class PersonChangeWriter:
             path, reason = min(done.conflicts.items())
             raise StateChanged(f"'{shown_name(path)}' was left as it is: {reason}.")
         return WrittenChange(before.id)
+
+    async def vouch(self, principal: Principal, chat: Chat, workspace: Folder, path: str) -> None:
+        """Record that the person vouches for what a file holds. Raises: NotAllowed."""
+        by = admit_person(principal)
+        payload: Json = {"person_change": {"vouched": shown_name(path), "by": by}}
+        message = self._draft.message(chat, Speaker.SYSTEM, f"You vouch for {shown_name(path)}.", payload=payload)
+        await self._journal.write(Change(chat.id, (VouchForFile(workspace.origin, path), message), principal=by))
 
 
 def _words(verb: str, paths: Sequence[str], after: Snapshot) -> str:

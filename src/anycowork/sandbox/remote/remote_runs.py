@@ -9,15 +9,14 @@ import os
 import secrets
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterable, Sequence
 from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass, field
 from hashlib import sha256
 from pathlib import Path
 
 from anycowork.domain.errors import Conflict, Invalid, NotFound, TooLarge, ToolFault
-from anycowork.domain.job_workers import JoinedWorker, TravelSettings
-from anycowork.domain.values import value
+from anycowork.domain.job_workers import JoinedWorker, TravelSettings, WorkerGone, WorkspaceChanged
 from anycowork.sandbox.layers.stage import Stage
 from anycowork.sandbox.layers.staging_folders import remove_tree
+from anycowork.sandbox.remote.remote_run import LiveWorker, RemoteCommand, RemoteResult, RemoteRun
 from anycowork.sandbox.remote.returned_layer import CHANGE_KINDS, write_layer
 from anycowork.sandbox.remote.tree_manifest import (
     FILE,
@@ -37,68 +36,15 @@ LOOK_SECONDS = 0.5
 SILENT_SECONDS = 30.0  # a worker that has asked for nothing for so long is gone
 BATCH_BYTES = 8 << 20
 MOST_HASHES = 512
+FAULT_SECONDS = 60.0  # a worker whose disk was full gets no task for so long
 TRAVEL_SECONDS = 600.0  # for contents on a slow line, beside the command
+MOST_BEGINNINGS = 3
 MOST_SETUP_KEYS = 1_000
 MOST_RETURNED = 1 << 30  # bytes that one command may send back
 
 
-class WorkerGone(ToolFault):
-    """The worker left or was cut off. Nothing of its command was kept."""
-
-    code = "worker_gone"
-    retryable = True
-
-
 async def travels_by_default(root: str) -> TravelSettings:
     return TravelSettings()
-
-
-@value
-class RemoteCommand:
-    """What is to run. `root` is where the command sees its workspace; `job_id` names the job that its task belongs to."""
-
-    command: str
-    root: str
-    seconds: float
-    output: int
-    job_id: str = ""
-
-
-@value
-class RemoteResult:
-    how: str
-    exit_code: int
-    output: bytes
-    seconds: float
-
-
-@dataclass(slots=True, eq=False)
-class RemoteRun:
-    id: str
-    worker_id: str
-    command: RemoteCommand
-    jail: Jail
-    spool: Path
-    entries: Sequence[TreeEntry]
-    on_output: Callable[[bytes], None] | None
-    done: asyncio.Future[RemoteResult]
-    travel: TravelSettings
-    setup_key: str = ""
-    by_hash: dict[str, WorkspacePath] = field(default_factory=dict)
-    contents: dict[str, Path] = field(default_factory=dict)
-    changes: list[TreeEntry] = field(default_factory=list)
-    received: int = 0
-    taken: bool = False
-
-
-@dataclass(slots=True, eq=False)
-class LiveWorker:
-    worker: JoinedWorker
-    seen_at: float
-    cache_bytes: int = 0
-    wakes: asyncio.Event = field(default_factory=asyncio.Event)
-    runs: dict[str, RemoteRun] = field(default_factory=dict)
-    tasks: dict[str, str] = field(default_factory=dict)
 
 
 class RemoteRuns:
@@ -115,7 +61,7 @@ class RemoteRuns:
         self._spool = spool
         self._travel_of = travel_of
         self._setup_keys: dict[tuple[str, str], str] = {}
-        self._silent_seconds = silent_seconds
+        self.silent_seconds = silent_seconds
         self._workers: dict[str, LiveWorker] = {}
         self._hashes = ContentHashes()
         self.joined: Callable[[], None] = lambda: None
@@ -149,7 +95,7 @@ class RemoteRuns:
 
     def living(self) -> dict[str, LiveWorker]:
         """Returns the workers that were heard of lately. Runs of the others end."""
-        oldest = asyncio.get_running_loop().time() - self._silent_seconds
+        oldest = asyncio.get_running_loop().time() - self.silent_seconds
         for worker_id, live in [*self._workers.items()]:
             if live.seen_at < oldest:
                 self.forget(worker_id)
@@ -168,7 +114,8 @@ class RemoteRuns:
 
     def worker_for(self, worker_id: str | None, needs: Collection[str]) -> str | None:
         """Returns the worker, or another one that offers the labels if it is gone. Raises: WorkerGone if there is none and some are needed."""
-        if worker_id in self.living():
+        known = self.living().get(worker_id or "")
+        if known is not None and not known.refusals:
             return worker_id
         live = self._fitting(needs)
         if live is None and needs:
@@ -183,9 +130,7 @@ class RemoteRuns:
 
     def _fitting(self, needs: Collection[str]) -> LiveWorker | None:
         fitting = [
-            live
-            for live in self.living().values()
-            if not live.worker.refusals and set(needs) <= set(live.worker.labels)
+            live for live in self.living().values() if not live.refusals and set(needs) <= set(live.worker.labels)
         ]
         return min(fitting, key=lambda live: (len(live.tasks), live.worker.joined_at), default=None)
 
@@ -210,11 +155,29 @@ class RemoteRuns:
         covered: Iterable[WorkspacePath],
         on_output: Callable[[bytes], None] | None,
     ) -> RemoteResult:
-        """Runs the command on the worker, and writes what it changed into the stage. Raises: WorkerGone, CannotTravel, BadManifest."""
+        """Runs the command on the worker, and writes what it changed into the stage. If files change while they travel, it begins again.
+
+        Raises: WorkerGone, WorkspaceChanged, CannotTravel, BadManifest.
+        """
+        masked = tuple(covered)
+        for _ in range(MOST_BEGINNINGS - 1):
+            with suppress(WorkspaceChanged):
+                return await self._run_once(worker_id, command, jail, stage, masked, on_output)
+        return await self._run_once(worker_id, command, jail, stage, masked, on_output)
+
+    async def _run_once(
+        self,
+        worker_id: str,
+        command: RemoteCommand,
+        jail: Jail,
+        stage: Stage,
+        covered: Sequence[WorkspacePath],
+        on_output: Callable[[bytes], None] | None,
+    ) -> RemoteResult:
         if (live := self.living().get(worker_id)) is None:
             raise WorkerGone("The worker of this task is gone. Run the command again: it runs elsewhere.")
         travel = await self._travel_of(jail.origin)
-        entries = await asyncio.to_thread(read_tree, jail, tuple(covered), self._hashes, travel.leave_out)
+        entries = await asyncio.to_thread(read_tree, jail, covered, self._hashes, travel.leave_out)
         async with self._running(live, command, jail, entries, travel, on_output) as run:
             try:
                 async with asyncio.timeout(2 * command.seconds + TRAVEL_SECONDS):
@@ -278,7 +241,7 @@ class RemoteRuns:
         """Waits a while for a command for this worker; None if none came."""
         live = self.seen(worker, cache_bytes)
         loop = asyncio.get_running_loop()
-        ends = loop.time() + min(POLL_SECONDS, self._silent_seconds / 3)
+        ends = loop.time() + min(POLL_SECONDS, self.silent_seconds / 3)
         while loop.time() < ends and not self.is_stopping():
             waiting = next((run for run in live.runs.values() if not run.taken), None)
             if waiting is not None:
@@ -303,7 +266,12 @@ class RemoteRuns:
         run = self.require_run(worker, run_id)
         if not 0 < len(hashes) <= MOST_HASHES or not run.by_hash.keys() >= set(hashes):
             raise Invalid(f"Ask for 1 to {MOST_HASHES} contents that the run's manifest names.", param="hashes")
-        return await asyncio.to_thread(_read_batch, run, hashes)
+        try:
+            return await asyncio.to_thread(_read_batch, run, hashes)
+        except WorkspaceChanged as fault:
+            if not run.done.done():
+                run.done.set_exception(fault)
+            raise Conflict(fault.message) from None
 
     async def put_content(self, worker: JoinedWorker, run_id: str, hash_: str, offset: int, data: bytes) -> None:
         """Takes the next piece of a content. Raises: NotFound, Invalid, Conflict, TooLarge."""
@@ -332,9 +300,19 @@ class RemoteRuns:
             raise Invalid(fault.message, param="changes") from None
         run.done.set_result(result)
 
-    def fail(self, worker: JoinedWorker, run_id: str, reason: str) -> None:
-        """Ends the run without a result: the worker could not run its command."""
+    def fail(self, worker: JoinedWorker, run_id: str, reason: str, *, machine_fault: bool = False) -> None:
+        """Ends the run without a result: the worker could not run its command. After a fault of its machine it gets no task for a while."""
         run = self.require_run(worker, run_id)
+        if machine_fault:
+            live = self.seen(worker)
+            live.fault = f"Its machine could not run a command: {reason[:200]}"
+            live.fault_ends = live.seen_at + FAULT_SECONDS
+            run.done.set_exception(
+                WorkerGone(
+                    f"The worker on {worker.host} could not run the command ({reason[:200]}). Run it again: it runs elsewhere."
+                )
+            )
+            return
         run.done.set_exception(ToolFault(f"The worker on {worker.host} could not run the command: {reason[:500]}"))
 
 
@@ -342,13 +320,16 @@ def _read_batch(run: RemoteRun, hashes: Sequence[str]) -> list[bytes]:
     batch: list[bytes] = []
     size = 0
     for hash_ in hashes:
-        with run.jail.regular_file(run.by_hash[hash_]) as (fd, status):
-            if batch and size + status.st_size > BATCH_BYTES:
-                break
-            with os.fdopen(os.dup(fd), "rb") as file:
-                content = file.read(LARGEST_FILE + 1)
+        try:
+            with run.jail.regular_file(run.by_hash[hash_]) as (fd, status):
+                if batch and size + status.st_size > BATCH_BYTES:
+                    break
+                with os.fdopen(os.dup(fd), "rb") as file:
+                    content = file.read(LARGEST_FILE + 1)
+        except ToolFault:
+            content = b""  # it is gone, or is no file any more
         if sha256(content).hexdigest() != hash_:
-            raise Conflict("A file of the workspace changed while it was read. Run the command again.")
+            raise WorkspaceChanged("A file of the workspace changed while it was sent. Run the command again.")
         batch.append(content)
         size += len(content)
     return batch

@@ -1,6 +1,8 @@
 """Hides paths that a command or a plugin may not read: mounts an empty, unreadable entry over each of them."""
 
-from collections.abc import Callable, Sequence
+import asyncio
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Protocol
 
@@ -51,6 +53,26 @@ class MaskedPaths:
         """Raises: ConcealedPathAppeared."""
         if self.watch is not None:
             self.watch.require_nothing()
+
+    @contextmanager
+    def watched(self, when_broken: Callable[[], None]) -> Iterator[None]:
+        """While the block runs, `when_broken` is called as soon as the program could read something that it may not."""
+        descriptor = self.watch.descriptor if self.watch is not None else None
+        if descriptor is None:
+            yield
+            return
+        loop = asyncio.get_running_loop()
+
+        def look() -> None:
+            if not self.is_intact():
+                loop.remove_reader(descriptor)
+                when_broken()
+
+        loop.add_reader(descriptor, look)
+        try:
+            yield
+        finally:
+            loop.remove_reader(descriptor)
 
     def close(self) -> None:
         if self.watch is not None:

@@ -42,6 +42,7 @@ from anycowork.server.workspace_roots import WorkspaceRoots
 from anycowork.store.sql.database import Database
 from anycowork.telemetry.server_metrics import CostOfUse, ServerMetrics
 from anycowork.telemetry.telemetry import ServerTelemetry, Traces
+from anycowork.tools.language.language_servers import LanguageServers
 from anycowork.tools.plugins.discovery import plain_name
 from anycowork.tools.plugins.manager import PluginManager
 from anycowork.tools.plugins.runtime import PluginRuntime
@@ -68,6 +69,7 @@ class SharedComponents:
     workspaces: Workspaces
     snapshots: Snapshots
     toolbox: ToolRegistry
+    language_servers: LanguageServers | None
     live_settings: LiveSettings
     trusted_files: TrustedFileStore
     prompts: PromptService
@@ -98,7 +100,9 @@ async def build_shared_components(
         return live_settings.command_timeout()
 
     remote_runs = RemoteRuns(settings.data_dir / "returned", travel_of=database.roots.travel_of)
-    toolbox = built_in_tools(None, command_timeout, sandbox_setup.sandbox, egress, remote_runs)
+    sandbox = sandbox_setup.sandbox
+    language_servers = LanguageServers(sandbox, tasks, lambda: live_settings.diagnostics_seconds()) if sandbox else None
+    toolbox = built_in_tools(None, command_timeout, sandbox, egress, remote_runs, language_servers)
     runtime = PluginRuntime(sandbox_setup.sandbox, egress, settings.data_dir) if sandbox_setup.sandbox else None
     plugins = PluginManager(settings.plugins_folder, toolbox, runtime, timeout=command_timeout)
     await plugins.enable(settings.plugins)
@@ -132,6 +136,7 @@ async def build_shared_components(
             unkept_folders=settings.unkept_folders,
         ),
         toolbox=toolbox,
+        language_servers=language_servers,
         live_settings=live_settings,
         trusted_files=trusted_files,
         prompts=PromptService(database.system_prompts, toolbox, trusted_files.instructions),

@@ -14,7 +14,7 @@ import asyncpg
 
 from anycowork.domain.errors import DatabaseUnreachable, StorageFault
 from anycowork.store.postgres.address import DatabaseAddress
-from anycowork.store.postgres.dialect import PostgresDialect
+from anycowork.store.postgres.dialect import PostgresDialect, is_away, is_lost
 from anycowork.store.postgres.pending_writes import MOST_TOGETHER, PendingWrites, numbered
 from anycowork.store.sql.connection import Dialect
 
@@ -25,16 +25,6 @@ OUTAGE_SECONDS = (
 )
 RETRY_SECONDS = 0.25
 MOST_STATEMENTS = 500  # prepared ones of a session
-
-# It is not running, starts or stops, or has no connection free. A wrong password or name of a database is none of these.
-_AWAY = (
-    OSError,
-    TimeoutError,
-    asyncpg.PostgresConnectionError,
-    asyncpg.CannotConnectNowError,
-    asyncpg.OperatorInterventionError,
-    asyncpg.TooManyConnectionsError,
-)
 
 T = TypeVar("T")
 log = logging.getLogger(__name__)
@@ -281,18 +271,7 @@ class PostgresConnection:
 
     def _is_lost(self, error: BaseException) -> bool:
         closed = self._session is None or self._session.is_closed()
-        return closed or isinstance(error, LOST)
-
-
-LOST = (
-    OSError,
-    asyncpg.PostgresConnectionError,
-    asyncpg.AdminShutdownError,
-    asyncpg.CrashShutdownError,
-    asyncpg.CannotConnectNowError,
-    asyncpg.TooManyConnectionsError,
-    asyncpg.InternalClientError,
-)
+        return closed or is_lost(error)
 
 
 # The database asks a silent client after two seconds, and lets go of its locks after four. Otherwise it would wait for hours for one that
@@ -322,7 +301,7 @@ async def open_session(address: DatabaseAddress) -> asyncpg.Connection:
 def unreachable(address: DatabaseAddress, error: BaseException) -> StorageFault:
     text = os.strerror(error.errno) if isinstance(error, OSError) and error.errno else str(error)
     reason = address.without_secrets(text) or type(error).__name__
-    fault = DatabaseUnreachable if isinstance(error, _AWAY) else StorageFault
+    fault = DatabaseUnreachable if is_away(error) else StorageFault
     return fault(
         f"The database {address.public_url} cannot be opened ({reason}). Check that PostgreSQL runs there, and the user, the password and"
         " the name of the database in ANYCOWORK_DATABASE_URL."

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 
 import asyncpg
 
-from anycowork.domain.errors import StorageFault
+from anycowork.domain.errors import DatabaseUnreachable, StorageFault
 from anycowork.domain.text_search import SearchTerm, index_words
 from anycowork.store.sql.connection import SqlConnection
 
@@ -30,6 +30,29 @@ SELECT DISTINCT CAST(objid AS BIGINT) FROM pg_locks WHERE locktype = 'advisory' 
 AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
 AND classid = CAST(CAST({POSITION_LOCKS} AS BIGINT) & 4294967295 AS OID)
 """
+
+_LOST = (
+    OSError,
+    asyncpg.PostgresConnectionError,
+    asyncpg.AdminShutdownError,
+    asyncpg.CrashShutdownError,
+    asyncpg.CannotConnectNowError,
+    asyncpg.TooManyConnectionsError,
+    asyncpg.InternalClientError,
+)
+
+
+def is_lost(error: BaseException) -> bool:
+    """Tells whether the session has ended, or cannot begin."""
+    if isinstance(error, asyncpg.InterfaceError):
+        return not isinstance(error, ValueError)  # used after its end; ValueError: wrong settings or values
+    return isinstance(error, _LOST)
+
+
+def is_away(error: BaseException) -> bool:
+    """Tells whether the database does not run, starts, stops or has no connection free. A wrong password or name of a database is none of
+    these."""
+    return is_lost(error) or isinstance(error, asyncpg.OperatorInterventionError)
 
 
 class PostgresDialect:
@@ -78,7 +101,8 @@ class PostgresDialect:
         return bool(connection.execute("SELECT to_regclass(?) IS NOT NULL", (name,)).fetchone()[0])
 
     def storage_fault(self, error: BaseException) -> StorageFault:
-        fault = StorageFault(
+        kind = DatabaseUnreachable if is_away(error) else StorageFault
+        fault = kind(
             f"The database could not be used ({error}); nothing of this request was kept."
             " Check that PostgreSQL runs and has free disk space, then try again."
         )

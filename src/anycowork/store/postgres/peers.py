@@ -16,7 +16,8 @@ import asyncpg
 from anycowork.domain.errors import StorageFault
 from anycowork.store.postgres.address import DatabaseAddress
 from anycowork.store.postgres.chat_fence import CLAIM, HELD_BY_OTHERS, KEPT, ChatFence
-from anycowork.store.postgres.connection import LOST, RETRY_SECONDS, open_session, unreachable
+from anycowork.store.postgres.connection import RETRY_SECONDS, open_session, unreachable
+from anycowork.store.postgres.dialect import is_lost
 from anycowork.store.postgres.forwarded_requests import ForwardedRequests
 from anycowork.store.postgres.layer_requests import LayerRequests
 from anycowork.store.postgres.peer_table import LIVING, PeerTable
@@ -31,11 +32,7 @@ OTHERS_JOIN_SECONDS = 5.0  # after the database was away, each process gets so l
 WORKER_PING_SECONDS = 0.5
 ANSWER_SECONDS = 5.0
 WORKER_ANSWER_SECONDS = 3.0  # a worker stops before the database lets go of its locks, after four seconds of silence
-_UNUSABLE = (
-    asyncpg.InterfaceError,
-    asyncpg.InternalClientError,
-)  # a session that was ended in the middle of a statement
-_ERRORS = (asyncpg.PostgresError, *_UNUSABLE, OSError)
+_ERRORS = (asyncpg.PostgresError, asyncpg.InterfaceError, asyncpg.InternalClientError, OSError)
 _LOCK = "SELECT pg_try_advisory_lock(hashtextextended($1 || ' ' || current_schema(), 0))"
 _UNLOCK = "SELECT pg_advisory_unlock(hashtextextended($1 || ' ' || current_schema(), 0))"
 _PRESENCE = "hashtextextended('anycowork servers ' || current_schema(), 0)"
@@ -292,7 +289,7 @@ class PostgresPeers:
                 return await self._connected().fetch(sql, *values, timeout=self._answer_seconds)  # type: ignore[no-any-return]  # asyncpg has no type hints
             except _ERRORS as error:
                 fault = unreachable(self._address, error)
-                if isinstance(error, (*LOST, *_UNUSABLE)):
+                if is_lost(error):
                     self._lost = fault
                     self._failed.set()
                 raise fault from None

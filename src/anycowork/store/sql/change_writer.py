@@ -25,6 +25,7 @@ from anycowork.domain.journal import (
     SetChat,
     SettleQuestion,
     Spend,
+    VouchForFile,
     Write,
 )
 from anycowork.domain.message_queue import QueuedMessage
@@ -317,6 +318,8 @@ def _apply(connection: SqlConnection, numbered: NumberedChanges, write: Write, o
             snapshots.add(connection, write)
         case AddFileOrigins():
             origins.add(connection, write)
+        case VouchForFile():
+            origins.vouch(connection, write.workspace, write.path)
         case CopyFileOrigins():
             origins.copy(connection, write.source, write.target)
         case AddChat():

@@ -13,7 +13,6 @@ from anycowork.domain.journal import AddFileOrigins
 from anycowork.domain.origins import NO_ORIGINS, PERSON, WORKSPACE, Origins, join
 from anycowork.store.sql.columns import to_json_text
 from anycowork.store.sql.connection import SqlConnection, SqlReader
-from anycowork.store.sql.writer import Writer
 
 MOST_ROWS = 200  # of one change; a larger one is recorded by its folders
 _ALL = ""
@@ -53,11 +52,6 @@ class StoredOrigins:
     async def of_job(self, job_id: str) -> Origins:
         """Returns the join of what the models of this job's turns were shown."""
         return await self._reader.read(_of_job, job_id)
-
-
-async def vouch(writer: Writer, workspace: str, path: str) -> None:
-    """Makes a file the person's own: they vouch for what it holds."""
-    await writer.run(lambda connection: _vouch(connection, workspace, path))
 
 
 def add(connection: SqlConnection, write: AddFileOrigins) -> None:
@@ -130,8 +124,8 @@ def _rows(connection: SqlConnection, workspace: str, keys: Sequence[str], *, loc
     return {path: _decode(origins) for path, origins in rows}
 
 
-def _vouch(connection: SqlConnection, workspace: str, path: str) -> None:
-    """A row of its own stays: it counts for more than the row of a folder."""
+def vouch(connection: SqlConnection, workspace: str, path: str) -> None:
+    """Makes a file the person's own. A row of its own stays: it counts for more than the row of a folder."""
     connection.execute(_PUT, (workspace, path.strip("/"), to_json_text(sorted(_VOUCHED))))
     rows = connection.execute(
         "SELECT DISTINCT origins FROM file_origins WHERE workspace = ? AND path <> ''", (workspace,)

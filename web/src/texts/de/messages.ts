@@ -45,6 +45,8 @@ export const messages: Texts = {
   copyMessage: "Nachricht kopieren",
   output: "Ausgabe",
   noOutput: "Keine Ausgabe.",
+  newErrors: (count: number, server: string) =>
+    count === 1 ? `${server} findet einen neuen Fehler:` : `${server} findet ${count} neue Fehler:`,
   unkept: (files: number, first: string) =>
     `„Rückgängig“ entfernt, was hier entstanden ist, bringt aber ${files === 1 ? "1 ältere Datei" : `${files.toLocaleString("de")} ältere Dateien`} in von Git ignorierten Ordnern nicht zurück (${first}). Führen Sie stattdessen die Installation oder den Build erneut aus.`,
   showAllKb: (count: string | number) => `Alles anzeigen (${count} kB)`,

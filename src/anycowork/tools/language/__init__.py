@@ -1,0 +1,1 @@
+"""Errors of the project's language server, which come with an edit's result."""

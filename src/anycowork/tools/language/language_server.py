@@ -1,0 +1,275 @@
+"""One language server of one workspace: a program in the sandbox that is shown edits one after another, and says what is wrong.
+
+It sees the workspace read-only and without key files, has no network, and its own folders in memory. Nothing waits for it longer than
+its caller wants to: what it says too late comes with the next edit.
+"""
+
+import asyncio
+from collections import Counter, OrderedDict
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from pydantic import JsonValue
+
+from anycowork.domain.key_files import is_key_file
+from anycowork.domain.ports import HiddenPathRules
+from anycowork.domain.values import value
+from anycowork.sandbox.limits import CommandLimits
+from anycowork.sandbox.sandbox import Sandbox
+from anycowork.sandbox.secrets.masks import cover
+from anycowork.sandbox.stdio_program import (
+    LineLog,
+    ProcessPipes,
+    first_line,
+    open_pipes,
+    start_words,
+    started_process,
+    starter_paths,
+)
+from anycowork.tools.language.diagnostics import (
+    Diagnostic,
+    DiagnosticKey,
+    NewErrors,
+    counted_keys,
+    new_errors,
+    read_errors,
+)
+from anycowork.tools.language.protocol import LanguageServerFailed, RpcConnection
+from anycowork.tools.language.server_programs import LanguageServerProgram, language_of
+from anycowork.workspace.jail import Jail
+
+_MIB = 1 << 20
+LIMITS = CommandLimits(
+    processes=128, memory=3072 * _MIB, file_size=256 * _MIB, scratch=256 * _MIB, processor_seconds=900
+)
+IDLE_SECONDS = 600.0
+HUNG_SECONDS = 30.0
+PUBLISH_SECONDS = 10.0  # after which nothing new is taken to be wrong: some publish changes alone
+SETTLE_SECONDS = 0.05  # for a second part; what comes later is told with the next edit
+_LONGEST_HEADER = 16_384
+_MOST_DOCUMENTS = 32
+_MOST_WAITING = 8  # edits
+_START_NICE = ("/usr/bin/nice", "-n", "5")
+_CAPABILITIES: JsonValue = {
+    "general": {"positionEncodings": ["utf-16"]},
+    "textDocument": {
+        "synchronization": {"didSave": False},
+        "publishDiagnostics": {"versionSupport": True},
+        "diagnostic": {"dynamicRegistration": False, "relatedDocumentSupport": False},
+    },
+    "workspace": {"configuration": True, "workspaceFolders": True, "diagnostics": {"refreshSupport": True}},
+    "window": {"workDoneProgress": False},
+    "experimental": {"serverStatusNotification": True},
+}
+
+
+@value
+class Edit:
+    """A file's text before and after; no text before if the edit created it. `checked` is set when the server is done with it."""
+
+    path: str
+    before: str | None
+    after: str
+    checked: asyncio.Event
+
+
+@dataclass(slots=True)
+class _Document:
+    """`known` are the errors that were there before, or were told; `errors` the newest ones."""
+
+    text: str
+    version: int = 1
+    known: Counter[DiagnosticKey] = field(default_factory=Counter)
+    errors: tuple[Diagnostic, ...] = ()
+    published: asyncio.Event = field(default_factory=asyncio.Event)
+
+
+class LanguageServer:
+    """`run` is the server's life; the other methods return at once or wait for it."""
+
+    def __init__(self, sandbox: Sandbox, jail: Jail, hidden: HiddenPathRules, program: LanguageServerProgram) -> None:
+        self.program = program
+        self.ended = asyncio.Event()
+        self.failed = False
+        self._sandbox = sandbox
+        self._jail = jail
+        self._hidden = replace(hidden, withholds=is_key_file, named=frozenset())
+        self._edits: asyncio.Queue[Edit] = asyncio.Queue(_MOST_WAITING)
+        self._documents: OrderedDict[str, _Document] = OrderedDict()
+        self._is_ready = asyncio.Event()
+        self._pulls = False
+        self._stop = asyncio.Event()
+        self.log = LineLog()
+
+    # --- for callers
+
+    def show(self, edit: Edit) -> bool:
+        """Takes the edit into the queue; False if too many wait already."""
+        try:
+            self._edits.put_nowait(edit)
+        except asyncio.QueueFull:
+            return False
+        return True
+
+    def take_new_errors(self) -> NewErrors | None:
+        """Returns the errors that were not told yet, and counts them as told."""
+        by_path: dict[str, list[Diagnostic]] = {}
+        for path, document in self._documents.items():
+            if fresh := new_errors(document.errors, document.known):
+                by_path[path] = fresh
+            document.known = counted_keys(document.errors)
+        return NewErrors(self.program.name, by_path) if by_path else None
+
+    def stop(self) -> None:
+        self._stop.set()
+
+    # --- its life
+
+    async def run(self) -> None:
+        """Runs the server until it is unused, stopped or broken. Raises nothing but cancellation."""
+        try:
+            async with self._started() as pipes, asyncio.TaskGroup() as tasks:
+                connection = RpcConnection(pipes, self._take_notice)
+                reading = tasks.create_task(connection.read())
+                working = tasks.create_task(self._work(connection))
+                stopping = tasks.create_task(self._stop.wait())
+                await asyncio.wait([reading, working, stopping], return_when=asyncio.FIRST_COMPLETED)
+                for task in (reading, working, stopping):
+                    task.cancel()
+        except Exception as error:  # noqa: BLE001  # whatever a hostile server causes, it costs nothing but its diagnostics
+            self.failed = True
+            self.log.add(f"AnyCowork: {error}".encode())
+        finally:
+            self.ended.set()
+            while not self._edits.empty():
+                self._edits.get_nowait().checked.set()
+
+    @asynccontextmanager
+    async def _started(self) -> AsyncIterator[ProcessPipes]:
+        jail, sandbox = self._jail, self._sandbox
+        async with AsyncExitStack() as things:
+            stage = await things.enter_async_context(sandbox.read_only(jail.root))
+            covered = await asyncio.to_thread(cover, jail, stage, self._hidden, sandbox.key_files, sandbox.hidden_paths)
+            things.callback(covered.close)
+            sight, environment = await asyncio.to_thread(sandbox.view_of_tools, jail.root, stage.runner)
+            launch = things.enter_context(
+                sandbox.launch(
+                    start_words(is_confined=True),
+                    jail.root,
+                    stage,
+                    cache_kept=False,
+                    environment=environment,
+                    sight=replace(sight, paths=(*dict.fromkeys((*starter_paths(), *sight.paths)),)),
+                    masks=covered.masks,
+                    limits=LIMITS,
+                )
+            )
+            launch.status.watch()
+            things.push_async_callback(launch.status.all_gone)
+            things.enter_context(covered.watched(self.stop))
+            process = things.enter_context(started_process(launch.argv, env={}, fds=launch.fds))
+            pipes = await things.enter_async_context(
+                open_pipes(process, self.log, longest_line=_LONGEST_HEADER, may_pass=covered.is_intact)
+            )
+            program = self.program
+            argv = [*_START_NICE, program.path, *program.arguments]
+            pipes.writer.write(first_line(argv, {}))
+            yield pipes
+
+    async def _work(self, connection: RpcConnection) -> None:
+        """Raises: LanguageServerFailed, TimeoutError."""
+        async with asyncio.timeout(HUNG_SECONDS):
+            await self._initialize(connection)
+        while True:
+            try:
+                async with asyncio.timeout(IDLE_SECONDS):
+                    edit = await self._edits.get()
+            except TimeoutError:
+                return
+            try:
+                connection.begin_edit()
+                async with asyncio.timeout(HUNG_SECONDS):
+                    await self._check(connection, edit)
+            finally:
+                edit.checked.set()
+
+    async def _initialize(self, connection: RpcConnection) -> None:
+        root = Path(self._jail.root).as_uri()
+        folders: JsonValue = [{"uri": root, "name": "workspace"}]
+        params: dict[str, JsonValue] = {
+            "processId": None,
+            "rootUri": root,
+            "workspaceFolders": folders,
+            "capabilities": _CAPABILITIES,
+            "initializationOptions": self.program.options,
+        }
+        result = await connection.request("initialize", params)
+        capabilities = result.get("capabilities") if isinstance(result, dict) else None
+        if not isinstance(capabilities, dict):
+            raise LanguageServerFailed("it did not say what it can do")
+        self._pulls = isinstance(capabilities.get("diagnosticProvider"), dict)
+        await connection.notify("initialized", {})
+        if self.program.announces_ready:
+            await self._is_ready.wait()
+
+    async def _check(self, connection: RpcConnection, edit: Edit) -> None:
+        document = self._documents.get(edit.path)
+        if edit.before is not None and (document is None or document.text != edit.before):
+            document = await self._send_text(connection, edit.path, edit.before)
+            await self._diagnose(connection, edit.path, document)
+            document.known = counted_keys(document.errors)
+        document = await self._send_text(connection, edit.path, edit.after)
+        await self._diagnose(connection, edit.path, document)
+
+    async def _send_text(self, connection: RpcConnection, path: str, text: str) -> _Document:
+        document = self._documents.get(path)
+        if document is None:
+            if len(self._documents) == _MOST_DOCUMENTS:
+                oldest, _ = self._documents.popitem(last=False)
+                await connection.notify("textDocument/didClose", {"textDocument": {"uri": self._uri(oldest)}})
+            document = self._documents[path] = _Document(text)
+            item: JsonValue = {
+                "uri": self._uri(path),
+                "languageId": language_of(path) or "",
+                "version": 1,
+                "text": text,
+            }
+            await connection.notify("textDocument/didOpen", {"textDocument": item})
+            return document
+        self._documents.move_to_end(path)
+        document.text, document.version = text, document.version + 1
+        document.published.clear()
+        target: JsonValue = {"uri": self._uri(path), "version": document.version}
+        await connection.notify("textDocument/didChange", {"textDocument": target, "contentChanges": [{"text": text}]})
+        return document
+
+    async def _diagnose(self, connection: RpcConnection, path: str, document: _Document) -> None:
+        """Asks for the diagnostics of the newest text, or waits until the server published them."""
+        if self._pulls:
+            report = await connection.request("textDocument/diagnostic", {"textDocument": {"uri": self._uri(path)}})
+            items = report.get("items") if isinstance(report, dict) else None
+            document.errors = read_errors(items, document.text)
+            return
+        seconds = PUBLISH_SECONDS
+        with suppress(TimeoutError):
+            while True:
+                async with asyncio.timeout(seconds):
+                    await document.published.wait()
+                document.published.clear()
+                seconds = SETTLE_SECONDS
+
+    def _take_notice(self, method: str, params: dict[str, JsonValue]) -> None:
+        if method == "experimental/serverStatus" and params.get("quiescent") is True:
+            self._is_ready.set()
+        if method != "textDocument/publishDiagnostics" or self._pulls:
+            return
+        uri, version = params.get("uri"), params.get("version")
+        for path, document in self._documents.items():
+            if self._uri(path) == uri and version in (None, document.version):
+                document.errors = read_errors(params.get("diagnostics"), document.text)
+                document.published.set()
+
+    def _uri(self, path: str) -> str:
+        return Path(self._jail.root, path.lstrip("/")).as_uri()

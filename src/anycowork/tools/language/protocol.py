@@ -1,0 +1,111 @@
+"""JSON-RPC with a language server over its pipes: bounded messages, answers to its requests, and its diagnostics.
+
+The client libraries take messages of any size and cost 0.7 s to import (ADR 0334); what is needed of the protocol is this.
+"""
+
+import asyncio
+import re
+from collections.abc import Callable
+
+import msgspec
+from pydantic import JsonValue
+
+from anycowork.domain.bounded_json import read_json
+from anycowork.domain.errors import ToolFault
+from anycowork.sandbox.stdio_program import ProcessPipes
+
+LARGEST_MESSAGE = 2 << 20
+MOST_BETWEEN_EDITS = 16 << 20  # bytes that a server may send for one edit
+MOST_UNREAD = 4 << 20  # bytes that it has not read yet
+_MOST_VALUES = 50_000
+_LENGTH = re.compile(rb"content-length: ?(\d{1,9})(?:\r\n|$)", re.IGNORECASE)
+_NOT_FOUND = -32601
+_ANSWERED_EMPTY = frozenset(
+    {
+        "client/registerCapability",
+        "client/unregisterCapability",
+        "window/workDoneProgress/create",
+        "workspace/diagnostic/refresh",
+    }
+)
+
+
+class LanguageServerFailed(ToolFault):
+    """The server broke the protocol, ended, or took too long. It harms no edit."""
+
+    code = "language_server_failed"
+
+
+class RpcConnection:
+    """One request at a time. `on_notice` gets the notifications that the server sends."""
+
+    def __init__(self, pipes: ProcessPipes, on_notice: Callable[[str, dict[str, JsonValue]], None]) -> None:
+        self._pipes = pipes
+        self._on_notice = on_notice
+        self._answers: dict[int, asyncio.Future[dict[str, JsonValue]]] = {}
+        self._number = 0
+        self._received = 0
+
+    async def request(self, method: str, params: JsonValue) -> JsonValue:
+        """Returns the result; None if the server answers with an error. Raises: LanguageServerFailed."""
+        self._number += 1
+        number = self._number
+        answer = self._answers[number] = asyncio.get_running_loop().create_future()
+        try:
+            await self._send({"id": number, "method": method, "params": params})
+            result: JsonValue = (await answer).get("result")
+            return result
+        finally:
+            self._answers.pop(number, None)
+
+    async def notify(self, method: str, params: JsonValue) -> None:
+        """Raises: LanguageServerFailed."""
+        await self._send({"method": method, "params": params})
+
+    def begin_edit(self) -> None:
+        self._received = 0
+
+    async def read(self) -> None:
+        """Reads until the server ends. Others have their turn after each message. Raises: LanguageServerFailed."""
+        output = self._pipes.output
+        try:
+            while True:
+                header = await output.readuntil(b"\r\n\r\n")
+                length = _LENGTH.search(header)
+                size = int(length[1]) if length else -1
+                self._received += size
+                if not 0 <= size <= LARGEST_MESSAGE or self._received > MOST_BETWEEN_EDITS:
+                    raise LanguageServerFailed("it sent too much, or a message that cannot be read")
+                message = read_json(await output.readexactly(size), strict=False, max_values=_MOST_VALUES)
+                if isinstance(message, dict):
+                    await self._take(message)
+                await asyncio.sleep(0)
+        except (asyncio.IncompleteReadError, asyncio.LimitOverrunError, ConnectionError, ValueError) as error:
+            raise LanguageServerFailed(f"its output ended or cannot be read ({type(error).__name__})") from None
+
+    async def _take(self, message: dict[str, JsonValue]) -> None:
+        method, number, params = message.get("method"), message.get("id"), message.get("params")
+        if isinstance(method, str):
+            if number is not None:
+                await self._answer(method, number, params)
+            self._on_notice(method, params if isinstance(params, dict) else {})
+        elif isinstance(number, int) and (answer := self._answers.get(number)) is not None and not answer.done():
+            answer.set_result(message)
+
+    async def _answer(self, method: str, number: JsonValue, params: JsonValue) -> None:
+        if method == "workspace/configuration":
+            items = params.get("items") if isinstance(params, dict) else None
+            empty: list[JsonValue] = [None] * len(items) if isinstance(items, list) else []
+            await self._send({"id": number, "result": empty})
+        elif method in _ANSWERED_EMPTY:
+            await self._send({"id": number, "result": None})
+        else:
+            await self._send({"id": number, "error": {"code": _NOT_FOUND, "message": "not offered here"}})
+
+    async def _send(self, message: dict[str, JsonValue]) -> None:
+        """Waits for nothing: a server that reads nothing must not hold what reads its output."""
+        body = msgspec.json.encode({"jsonrpc": "2.0", **message})
+        writer = self._pipes.writer
+        if writer.is_closing() or writer.transport.get_write_buffer_size() > MOST_UNREAD:
+            raise LanguageServerFailed("it does not read what it is sent")
+        writer.write(b"Content-Length: %d\r\n\r\n%s" % (len(body), body))

@@ -1,0 +1,3 @@
+from support.bench_fixtures import bench, layer
+
+__all__ = ["bench", "layer"]

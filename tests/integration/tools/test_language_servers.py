@@ -1,0 +1,149 @@
+"""Errors of language servers that come with an edit: real servers, and a scripted one that calls each line with `wrong` in it an error."""
+
+from pathlib import Path
+
+import pytest
+
+from anycowork.domain.journal import AddFileOrigins, Change
+from anycowork.domain.roles import Permission
+from anycowork.tools.language import language_server, language_servers
+from anycowork.tools.language.diagnostics import NewErrors, counted_keys, new_errors, read_errors
+from support.language_bench import PLAIN, diagnosing, install, messages, own_ruff, running
+from support.live_server import live_server
+from support.scripted_model import call
+from support.spec import proves
+from support.tool_workspace import EVERYTHING, ToolWorkspace
+
+SLOW = """
+start()
+while True:
+    message = receive()
+    if message["method"] in ("textDocument/didOpen", "textDocument/didChange"):
+        while not os.path.exists("go-on"):
+            time.sleep(0.01)
+        publish(message, [error(0, "It came late")])
+"""
+
+
+@proves("TOOL-7/1")
+async def test_an_edit_brings_the_errors_that_a_real_server_finds(bench: ToolWorkspace) -> None:
+    install(bench.root, "ruff", source=own_ruff())
+    bench.write("a.py", "print(old_error)\n")
+    async with diagnosing(bench) as servers:
+        made = await bench.call("create_file", path="new.py", content="import os\n\nprint(os, missing)\n")
+        assert "The language server ruff reports a new error" in made.content
+        assert "- line 3: Undefined name `missing` (F821)" in made.content
+        assert made.facts["diagnostics"]["errors"][0]["path"] == "new.py"  # type: ignore[index, call-overload]
+        changed = await bench.call(
+            "update_file", path="a.py", edits=[{"find": "print", "replace": "\nnothing()\nprint"}]
+        )
+        assert messages(changed) == ["Undefined name `nothing` (F821)"]  # what was wrong before is no news
+        fixed = await bench.call("update_file", path="a.py", edits=[{"find": "nothing()\n", "replace": ""}])
+        assert messages(fixed) == [] and "language server" not in fixed.content
+        assert len(running(servers)) == 1
+
+
+@proves("TOOL-7/1")
+async def test_errors_that_come_too_late_come_with_the_next_edit(bench: ToolWorkspace) -> None:
+    install(bench.root, "pylsp", SLOW)
+    seconds = 0.05
+    async with diagnosing(bench, lambda: seconds):
+        first = await bench.call("create_file", path="a.py", content="x = 1\n")
+        assert messages(first) == []
+        bench.write("go-on")
+        seconds = 60.0
+        second = await bench.call("create_file", path="b.py", content="y = 1\n")
+        assert messages(second) == ["It came late"] * 2
+        assert "- a.py, line 1: It came late" in second.content
+
+
+@proves("TOOL-7/1")
+async def test_other_files_and_a_switched_off_server_cost_nothing(bench: ToolWorkspace) -> None:
+    install(bench.root, "pylsp", PLAIN)
+    seconds = 60.0
+    async with diagnosing(bench, lambda: seconds) as servers:
+        await bench.call("create_file", path="a.md", content="wrong\n")
+        await bench.call("create_file", path="large.py", content="wrong = 1\n" * 60_000)
+        assert running(servers) == []
+        seconds = 0.0
+        made = await bench.call("create_file", path="a.py", content="wrong = 1\n")
+        assert messages(made) == [] and running(servers) == []
+
+
+@proves("TOOL-7/2")
+async def test_a_program_of_the_project_runs_only_for_roles_that_may_run_commands(bench: ToolWorkspace) -> None:
+    install(bench.root, "pylsp", PLAIN)
+    without = bench.tool_context(permissions=EVERYTHING - {Permission.EXECUTE_COMMANDS})
+    async with diagnosing(bench) as servers:
+        made = await bench.call("create_file", without, path="a.py", content="wrong = 1\n")
+        assert messages(made) == [] and not any(server.program.in_workspace for server in running(servers))
+        made = await bench.call("create_file", path="b.py", content="wrong = 1\n")
+        assert messages(made) == ["It says wrong = 1"]
+
+
+@proves("TOOL-7/3")
+async def test_an_unused_server_ends_and_starts_again(bench: ToolWorkspace, monkeypatch: pytest.MonkeyPatch) -> None:
+    install(bench.root, "pylsp", PLAIN)
+    monkeypatch.setattr(language_server, "IDLE_SECONDS", 0.05)
+    async with diagnosing(bench) as servers:
+        for name in ("a.py", "b.py"):
+            made = await bench.call("create_file", path=name, content="wrong = 1\n")
+            assert messages(made) == ["It says wrong = 1"]
+            (server,) = servers._servers.values()
+            await server.ended.wait()
+            assert not server.failed
+
+
+@proves("TOOL-7/3")
+async def test_only_few_servers_run_at_once(bench: ToolWorkspace, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(language_servers, "MOST_SERVERS", 1)
+    install(bench.root, "pylsp", PLAIN)
+    install(bench.root, "gopls", PLAIN)
+    async with diagnosing(bench) as servers:
+        await bench.call("create_file", path="a.py", content="wrong = 1\n")
+        (first,) = running(servers)
+        made = await bench.call("create_file", path="a.go", content="wrong = 1\n")
+        assert messages(made) == ["It says wrong = 1"]
+        await first.ended.wait()
+        assert [server.program.name for server in running(servers)] == ["gopls"]
+
+
+@proves("TOOL-7/1", "TOOL-7/2")
+async def test_the_model_reads_the_errors_and_they_count_as_words_of_every_file_there(tmp_path: Path) -> None:
+    """The server sees the whole workspace, so what it says may come from any file of it."""
+    edits = [
+        call("create_file", path=f"{name}.py", content=text) for name, text in (("good", "x = 1\n"), ("bad", "y\n"))
+    ]
+    async with live_server(tmp_path, replies=[*edits, "Done."], diagnostics_seconds=60.0) as client:
+        install(client.workspace, "ruff", source=own_ruff())
+        chat = await client.chat()
+        web = AddFileOrigins(str(client.workspace), ("notes.md",), frozenset({"web:docs.example"}))
+        await client.server.database.journal.write(Change(chat.id, (web,)))
+        assert (await chat.send("write it"))["state"] == "awaiting_approval"
+        await chat.decide()
+        assert (await chat.decide())["state"] == "idle"
+        good, bad = await chat.of_type("tool_result")
+        assert "web:docs.example" not in good["origins"] and "language server" not in good["content"]
+        assert "- line 1: Undefined name `y` (F821)" in bad["content"] and "web:docs.example" in bad["origins"]
+
+
+def test_errors_are_read_leniently_and_compared_by_their_line() -> None:
+    text = "a\nb\nc\n"
+    items = [
+        {"range": {"start": {"line": 1}}, "message": "bad"},
+        {"range": {"start": {"line": 2}}, "severity": 2, "message": "a warning"},
+        {"range": {"start": {"line": "x"}}, "message": 3, "code": {"odd": 1}},
+        "no diagnostic",
+        {"range": {"start": {"line": 10**9}}, "message": "far away", "code": 7},
+    ]
+    errors = read_errors(items, text)  # type: ignore[arg-type]
+    assert [(error.line, error.message, error.source_line) for error in errors] == [
+        (2, "bad", "b"),
+        (1, "an error without a message", "a"),
+        (1, "far away (7)", "a"),
+    ]
+    moved = read_errors([{"range": {"start": {"line": 3}}, "message": "bad"}] * 2, "\n\na\nb\n")  # type: ignore[list-item]
+    assert [error.line for error in new_errors(moved, counted_keys(errors))] == [4]
+    assert read_errors({"not": "a list"}, text) == ()
+    many = NewErrors("x", {"a.py": errors * 10, "b.py": errors})
+    assert many.as_text("a.py").endswith("- and 23 more") and len(many.as_text("a.py").splitlines()) == 12

@@ -1,0 +1,66 @@
+"""What a joined worker's machine or a workspace may lack: room, names that are told apart, files that stand still, a tree that is small."""
+
+import os
+import subprocess
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from anycowork.domain.errors import ToolFault
+from anycowork.sandbox.remote import tree_manifest
+from anycowork.sandbox.remote.tree_manifest import FILE, CannotTravel, ContentHashes, TreeEntry, read_tree
+from anycowork.server.content_cache import ContentCache
+from anycowork.workspace.jail import Jail
+from support.jobs import approved, by_task, plan, report, until
+from support.live_server import live_server
+from support.scripted_model import call
+from support.workers import joined_process, until_workers
+
+
+def small_disks_missing() -> str | None:
+    probe = ["unshare", "--mount", "sh", "-c", "mount -t tmpfs -o size=2m none /mnt"]
+    can = os.geteuid() == 0 and subprocess.run(probe, capture_output=True, timeout=60).returncode == 0
+    return None if can else "no mounts here"
+
+
+async def test_a_worker_with_a_full_disk_is_listed_as_refused_and_its_task_goes_on_elsewhere(tmp_path: Path) -> None:
+    if reason := small_disks_missing():
+        pytest.skip(reason)
+    (home := tmp_path / "home").mkdir()
+    async with live_server(home) as server:
+        (server.workspace / "large.bin").write_bytes(os.urandom(4 << 20))
+        invite = await server.ask("POST", "/workers/invites", {}, expect=201)
+        command = "wc -c < large.bin > size.txt"
+        answers: dict[str, Any] = {"t": [call("execute_command", command=command)] * 2 + [report("t")]}
+        server.model.mind = by_task(answers)
+        with joined_process(tmp_path / "small", server.url, invite["token"], hidden=home, disk="2m"):
+            await until_workers(server, bool)
+            chat = await server.chat()
+            step = {"id": "t", "action": "count", "commands": [command], "paths": ["size.txt"]}
+            job = await approved(server, chat, plan=plan(step))
+            done = await until(server, chat, job["id"], "completed", "failed")
+            results = [result for result in await chat.results() if result["tool"] == "execute_command"]
+            assert done["status"] == "completed", results
+            assert "No space left" in str(results[0]) and results[0]["error"]["code"] == "worker_gone"
+            assert (server.workspace / "size.txt").read_text().strip() == str(4 << 20)
+            [worker] = await until_workers(server, bool)
+            assert "No space left" in worker["refused"][0]["reason"]
+
+
+def test_a_tree_above_the_limit_is_refused_with_the_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tree_manifest, "MOST_ENTRIES", 5)
+    for number in range(6):
+        (tmp_path / f"{number}.txt").write_text("x")
+    with pytest.raises(CannotTravel, match="more than 5 paths"):
+        read_tree(Jail(str(tmp_path)), (), ContentHashes())
+
+
+def test_names_that_a_file_system_takes_for_the_same_are_named(tmp_path: Path) -> None:
+    (tree := tmp_path / "tree").mkdir()
+    (tree / "readme").write_text("as if it were README")  # what a case-insensitive file system answers
+    cache = ContentCache(tmp_path / "contents")
+    cache.add(name := sha256(b"x").hexdigest(), b"x")
+    with pytest.raises(ToolFault, match=r"'readme' and another path .* case"):
+        cache.lay([TreeEntry("readme", FILE, 0o644, name, 1)], tree)
