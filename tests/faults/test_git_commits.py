@@ -9,10 +9,13 @@ from pathlib import Path
 from anycowork.chats.files.git_service import GitService
 from anycowork.chats.files.person_changes import PersonChangeWriter
 from anycowork.chats.files.recorded_paths import RecordedPathsCache
-from anycowork.git import repositories
+from anycowork.domain.git import CommitContent
+from anycowork.git import configuration
 from anycowork.git.commit_intents import CommitIntentFiles
+from anycowork.git.hooks import AllowedHooks
 from anycowork.git.repositories import GitRepositories
 from anycowork.sandbox.workspaces import Workspaces
+from anycowork.tools.person_shell import PersonShell
 from faults.test_snapshots import in_a_child
 from support.checkpoints import ANN, CHAT, CLOCK, Recorded, recorded
 from support.spec import proves
@@ -35,6 +38,9 @@ def git_service(server: Recorded, folder: Path) -> GitService:
         clock=CLOCK,
         intents=CommitIntentFiles(folder / "data"),
         recorded=RecordedPathsCache(database.store),
+        hooks=AllowedHooks(folder / "data"),
+        shell=PersonShell(bubblewrap=None, data_dir=folder / "data", environ={}, seconds=60.0),
+        refused="no commands here",
     )
 
 
@@ -47,7 +53,7 @@ def before_the_branch_moves() -> None:
 
 
 def before_the_index_is_written() -> None:
-    repositories.os.ftruncate = die  # type: ignore[attr-defined,assignment]
+    configuration.os.ftruncate = die  # type: ignore[attr-defined,assignment]
 
 
 def before_the_result_is_recorded() -> None:
@@ -70,7 +76,7 @@ async def commit(folder: Path) -> None:
     async with recorded(folder) as server:
         service = git_service(server, folder)
         state = await service.state(ANN, CHAT)
-        await service.commit(ANN, CHAT, "Of Ann", ["a.txt"], head=state.state.head)
+        await service.commit(ANN, CHAT, CommitContent("Of Ann", ["a.txt"]), head=state.state.head)
 
 
 async def settled(folder: Path, *, is_made: bool) -> None:

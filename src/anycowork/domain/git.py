@@ -34,6 +34,7 @@ class GitState:
     """`reason` says why there is no repository that can be shown; `branch` is None for a detached HEAD, `head` before the first commit.
 
     `complete` is False if more files changed than are listed. `hooks_not_run` are the hooks that git itself would run at a commit.
+    `operation` is what the person is in the middle of: merge, rebase, cherry-pick or revert.
     """
 
     branch: str | None = None
@@ -43,6 +44,48 @@ class GitState:
     reason: str | None = None
     identity: GitIdentity = GitIdentity()
     hooks_not_run: Sequence[str] = ()
+    operation: str | None = None
+
+
+@value
+class GitDifference:
+    """`sha256` names the difference when some of its hunks are committed; None if it cannot be divided."""
+
+    text: str
+    sha256: str | None
+
+
+@value
+class ChosenHunks:
+    """Which hunks of a file's difference are committed, counted from 0. `sha256` is that of the difference that the person saw."""
+
+    path: str
+    sha256: str
+    numbers: Sequence[int]
+
+
+@value
+class CommitContent:
+    """What a person commits: files as they are now, and hunks of others. `amend`: in place of the last commit."""
+
+    message: str
+    paths: Sequence[str]
+    hunks: Sequence[ChosenHunks] = ()
+    amend: bool = False
+
+    @property
+    def all_paths(self) -> tuple[str, ...]:
+        return (*self.paths, *(chosen.path for chosen in self.hunks))
+
+
+@value
+class GitHook:
+    """A hook that the repository brings. `is_allowed`: a person allowed exactly this text."""
+
+    name: str
+    sha256: str
+    text: str
+    is_allowed: bool
 
 
 @value
@@ -51,6 +94,62 @@ class GitCommit:
     subject: str
     author: str
     created_at: str
+
+
+@value
+class GitLog:
+    """One page of commits. `tip` is the commit at which the log starts: the next page has the same one."""
+
+    tip: str | None
+    commits: Sequence[GitCommit]
+    is_last: bool
+
+
+@value
+class CommitDetails:
+    """A commit with the files that differ from its first parent. `complete` is False if there are more than are listed."""
+
+    line: GitCommit
+    body: str
+    email: str
+    parents: Sequence[str]
+    files: Sequence[GitFile]
+    complete: bool = True
+
+
+@value
+class GitBranch:
+    name: str
+    commit: str
+    committed_at: str
+    is_current: bool
+
+
+@value
+class GitStash:
+    """Changes that were put aside. `number` is its place in git's own list, 0 the newest; `commit` tells whether it is still that one."""
+
+    number: int
+    commit: str
+    message: str
+
+
+@value
+class MergeResult:
+    """`commit` is where the branch is now; None if `conflicts` stay in these files. `is_new` is False if there was nothing to merge."""
+
+    commit: str | None
+    conflicts: Sequence[str] = ()
+    is_new: bool = True
+
+
+@value
+class PullSource:
+    """A remote that a branch could be pulled from. `refused` says why nothing is pulled from there."""
+
+    remote: str
+    address: str
+    refused: str | None
 
 
 @value

@@ -1,19 +1,15 @@
-"""What is read and written of a repository's own configuration: remotes, who commits, and where its hooks lie. Blocking."""
+"""What is read and written of a repository's own configuration: remotes, and who commits. Blocking."""
 
 import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 
-from anycowork.domain.errors import OutsideWorkspace, ToolFault
-from anycowork.domain.files import shown_name
+from anycowork.domain.errors import ToolFault
 from anycowork.git.git_process import run_git
 from anycowork.git.repository_place import LARGEST_SMALL_FILE, RepositoryPlace
 from anycowork.sandbox.git_identity import gitconfig_of
-from anycowork.workspace.folder import Folder
 from anycowork.workspace.jail import Jail, give_to_owner_of
 from anycowork.workspace.paths import WorkspacePath
-
-_OF_A_COMMIT = ("pre-commit", "prepare-commit-msg", "commit-msg", "post-commit")
 
 
 def read_configuration(repository: RepositoryPlace, pattern: str) -> list[tuple[str, str]]:
@@ -39,24 +35,6 @@ def write_user(repository: RepositoryPlace, user: Mapping[str, str]) -> None:
             raise ToolFault("The repository's configuration cannot be read. Set the name with 'git config' there.")
         end = "" if not config or config.endswith("\n") else "\n"
         write((config + end + gitconfig_of(user)).encode(errors="surrogateescape"))
-
-
-def hooks_not_run(folder: Folder, repository: RepositoryPlace) -> tuple[str, ...]:
-    """Returns the names of the repository's hooks that git would run at a commit, and that are not run here."""
-    paths = [text for _, text in read_configuration(repository, r"^core\.hookspath$")]
-    try:
-        if not paths:
-            return _executables(repository.jail, WorkspacePath((*repository.common, "hooks")))
-        if paths[-1].startswith(("/", "~")):
-            return (f"those in {shown_name(paths[-1][:200])}",)
-        return _executables(folder.jail, folder.jail.place(paths[-1]))
-    except (ToolFault, OutsideWorkspace):
-        return ()
-
-
-def _executables(jail: Jail, hooks: WorkspacePath) -> tuple[str, ...]:
-    stats = ((name, jail.stat(hooks.child(name))) for name in _OF_A_COMMIT)
-    return tuple(name for name, status in stats if status is not None and status.st_mode & 0o111)
 
 
 _OUR_LOCK = b"anycowork\n"  # in the lock, as long as the file is not written

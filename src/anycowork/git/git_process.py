@@ -1,5 +1,6 @@
 """Runs git with an environment of our own, a time limit and a limit for what it prints. Blocking."""
 
+import itertools
 import os
 import subprocess
 import tempfile
@@ -63,6 +64,15 @@ def run_git(
         printed.seek(0)
         errors.seek(0)
         if done.returncode not in good:
-            last = errors.read(4000).decode(errors="replace").strip().splitlines()[-1:] or ["no message"]
-            raise CommandFailed(f"Git failed: {last[0][:300]}")
+            raise CommandFailed(f"Git failed: {_reason(errors.read(4000).decode(errors='replace'))}")
         return printed.read(MOST_PRINTED + 1)
+
+
+def _reason(text: str) -> str:
+    """The first error with the files that git lists below it, else the last line."""
+    lines = [line for line in text.splitlines() if line.strip()]
+    for number, line in enumerate(lines):
+        if line.startswith(("error: ", "fatal: ")):
+            listed = itertools.takewhile(lambda below: below.startswith("\t"), lines[number + 1 :])
+            return f"{line} {', '.join(path.strip() for path in listed)}".strip()[:300]
+    return lines[-1][:300] if lines else "no message"

@@ -60,6 +60,8 @@ def own_git_folder(
         (git_folder / "info" / "exclude").write_text(
             repository.read_common("info", "exclude") or "", errors="surrogateescape"
         )
+        if shallow := repository.read_common("shallow"):
+            (git_folder / "shallow").write_text(shallow)  # where the history of a shallow clone ends
         (git_folder / "HEAD").write_text(f"ref: {head.reference}\n" if head.reference else f"{head.commit}\n")
         if head.reference and head.commit:
             branch = git_folder / head.reference

@@ -10,11 +10,12 @@ import shlex
 import signal
 import subprocess
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from anycowork.domain.errors import CommandFailed, StateChanged, ToolFault, ToolTimedOut
 from anycowork.domain.git import GitCommit, PushOffer, PushTarget
 from anycowork.git.git_process import run_git
+from anycowork.git.history import COMMIT_LINE, commits_in
 from anycowork.git.own_git_folder import (
     GitHead,
     is_branch_reference,
@@ -48,7 +49,8 @@ _ENVIRONMENT = {
 }
 _SAFE = (
     "core.hooksPath=/dev/null", "core.fsmonitor=false", "core.pager=cat", "push.gpgSign=false", "push.followTags=false",
-    "push.recurseSubmodules=no", "gc.auto=0", "maintenance.auto=false", "protocol.ext.allow=never",
+    "push.recurseSubmodules=no", "fetch.recurseSubmodules=no",
+    "fetch.writeCommitGraph=false", "gc.auto=0", "maintenance.auto=false", "protocol.ext.allow=never",
 )  # fmt: skip
 # What a repository on this machine could run when it receives: each is overruled where it is read, in its own process.
 _SAFE_RECEIVE = (
@@ -86,13 +88,10 @@ def push(folder: Folder, remote_name: str, address: str, offered: GitHead, envir
         raise ToolFault("There is no branch with a commit that could be pushed.")
     arguments = ["push", "--porcelain", "--no-verify", "--no-recurse-submodules", "--no-signed"]
     if remote.is_local:
-        options = [word for setting in _SAFE_RECEIVE for word in ("-c", setting)]
-        arguments.append(f"--receive-pack={shlex.join(['git', *options, 'receive-pack'])}")
+        arguments.append(f"--receive-pack={safe_program('receive-pack')}")
     arguments += ["--", remote.address, f"{head.commit}:{head.reference}"]
     with own_git_folder(repository, head) as own_environment:
-        folders = {name: own_environment[name] for name in ("GIT_DIR", "GIT_OBJECT_DIRECTORY")}
-        person = {name: environ[name] for name in _OF_PERSON if name in environ}
-        _run_push(arguments, {**person, **_ENVIRONMENT, **folders}, remote)
+        run_as_person(arguments, own_environment, environ, remote, failed="Git could not push")
     _remember(repository, remote, head)
 
 
@@ -113,13 +112,7 @@ def _target(repository: RepositoryPlace, head: GitHead, remote: Remote, branch: 
 
 
 def _commits(repository: RepositoryPlace, head: GitHead, known_commit: str | None) -> list[GitCommit]:
-    arguments = [
-        "log",
-        "-z",
-        f"--max-count={MOST_COMMITS + 1}",
-        "--no-show-signature",
-        "--format=%H%x09%aI%x09%an%x09%s",
-    ]
+    arguments = ["log", "-z", f"--max-count={MOST_COMMITS + 1}", "--no-show-signature", COMMIT_LINE]
     with own_git_folder(repository, head) as environment:
         try:
             printed = run_git(
@@ -129,8 +122,7 @@ def _commits(repository: RepositoryPlace, head: GitHead, known_commit: str | Non
             )
         except CommandFailed:  # the known commit was pruned
             printed = run_git([*arguments, "HEAD"], folder="/", environment=environment)
-    lines = (line.split("\t", 3) for line in printed.decode(errors="replace").split("\0") if line)
-    return [GitCommit(line[0], line[3], line[2], line[1]) for line in lines if len(line) == 4]
+    return commits_in(printed)
 
 
 def _tracked(repository: RepositoryPlace, remote: Remote, branch: str) -> str | None:
@@ -150,7 +142,24 @@ def _remember(repository: RepositoryPlace, remote: Remote, head: GitHead) -> Non
         return
 
 
-def _run_push(arguments: list[str], environment: Mapping[str, str], remote: Remote) -> None:
+def safe_program(name: str) -> str:
+    """Returns the command line of the program that serves a repository on this machine, which runs nothing that the repository names."""
+    options = [word for setting in _SAFE_RECEIVE for word in ("-c", setting)]
+    return shlex.join(["git", *options, name])
+
+
+def run_as_person(
+    arguments: Sequence[str],
+    own_environment: Mapping[str, str],
+    environ: Mapping[str, str],
+    remote: Remote,
+    *,
+    failed: str,
+) -> None:
+    """Runs git with the person's credentials, in the git folder of our own. Raises: CommandFailed, ToolTimedOut, ToolFault."""
+    folders = {name: own_environment[name] for name in ("GIT_DIR", "GIT_OBJECT_DIRECTORY")}
+    person = {name: environ[name] for name in _OF_PERSON if name in environ}
+    environment = {**person, **_ENVIRONMENT, **folders}
     options = [word for setting in _SAFE for word in ("-c", setting)]
     with tempfile.TemporaryFile() as output:
         try:
@@ -176,7 +185,7 @@ def _run_push(arguments: list[str], environment: Mapping[str, str], remote: Remo
         output.seek(0)
         if code:
             reply = output.read(_MOST_REPLY).decode(errors="replace").replace(remote.address, remote.shown)
-            raise CommandFailed(f"Git could not push: {_reason(reply)}")
+            raise CommandFailed(f"{failed}: {_reason(reply)}")
 
 
 def _reason(reply: str) -> str:

@@ -26,15 +26,19 @@ class Remote:
         return self.address.startswith(("/", "file:"))
 
 
-def read_remotes(repository: RepositoryPlace) -> list[Remote]:
-    """Returns the remotes in the order of the configuration. Includes of other files are not followed. Raises: ToolFault."""
+def read_remotes(repository: RepositoryPlace, *, fetches: bool = False) -> list[Remote]:
+    """Returns the remotes in the order of the configuration, with the address to push to, or the one to fetch from.
+
+    Includes of other files are not followed. Raises: ToolFault.
+    """
     urls: dict[str, str] = {}
     push_urls: dict[str, str] = {}
     for key, address in read_configuration(repository, r"^remote\..*\.(url|pushurl)$"):
         name, _, kind = key.removeprefix("remote.").rpartition(".")
         if name:
             (push_urls if kind == "pushurl" else urls).setdefault(name, address)
-    remotes = [_remote(name, push_urls.get(name) or urls[name]) for name in {**urls, **push_urls} if name in urls]
+    used = urls if fetches else {**urls, **push_urls}
+    remotes = [_remote(name, used[name] or urls[name]) for name in used if name in urls]
     return remotes[:MOST_REMOTES]
 
 

@@ -12,6 +12,7 @@ from anycowork.chats.export.chat_export import ChatExport
 from anycowork.chats.files.file_edit_service import FileEditService
 from anycowork.chats.files.file_service import FileService
 from anycowork.chats.files.git_service import GitService
+from anycowork.chats.files.git_worktree_service import GitWorktreeService
 from anycowork.chats.files.memory_service import MemoryService
 from anycowork.chats.files.person_command_service import PersonCommandService
 from anycowork.chats.files.rollback_service import RollbackService
@@ -132,6 +133,7 @@ class Services:
     file_edits: FileEditService
     memory: MemoryService
     git: GitService
+    git_worktree: GitWorktreeService
     worktrees: WorktreeService
     person_commands: PersonCommandService
     symbols: SymbolService

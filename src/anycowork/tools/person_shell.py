@@ -56,9 +56,9 @@ class PersonShell:
         try:
             with workspace.jail.folder(WorkspacePath(())) as root:
                 child = await run_child(
-                    [*self._namespace(), _shell(), "-c", "--", command],
+                    [*self.namespace(), _shell(), "-c", "--", command],
                     cwd=working_folder(root, workspace.jail.root, WorkspacePath(())),
-                    env=self._environment(),
+                    env=self.environment(),
                     bounds=ChildLimits(seconds=self._seconds, output=MOST_OUTPUT),
                     on_output=lambda piece: on_output(decoder.decode(piece)),
                     must_stop=is_stopped,
@@ -69,7 +69,7 @@ class PersonShell:
         code = child.exit_code if how is CommandEnd.EXITED else None
         return CommandResult(how, code, child.output.decode(errors="replace"), child.seconds)
 
-    def _namespace(self) -> list[str]:
+    def namespace(self) -> list[str]:
         """Returns the words that give the command its own processes and an empty data folder; nothing else is changed for it."""
         if self._bubblewrap is None:
             return []
@@ -78,7 +78,8 @@ class PersonShell:
             *("--tmpfs", str(self._data_dir), "--"),
         ]
 
-    def _environment(self) -> dict[str, str]:
+    def environment(self) -> dict[str, str]:
+        """Returns the variables of a person's command: those of their session, and none of the server's."""
         session_variables = {
             name: value for name, value in self._environ.items() if name in _OF_PERSON or name.startswith("LC_")
         }

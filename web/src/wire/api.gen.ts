@@ -516,9 +516,34 @@ export interface paths {
         put?: never;
         /**
          * Commit
-         * @description Commits these files as they are now, as the person's own act. If somebody committed meanwhile: 409, and nothing is committed.
+         * @description Commits these files as they are now, and hunks of others, as the person's own act. If somebody committed meanwhile, or a hook
+         *     fails: 409, and nothing is committed.
          */
         post: operations["commit"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/context/{chat_id}/git/hooks": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Show Git Hooks
+         * @description The hooks that the repository brings for a commit, with their texts.
+         */
+        get: operations["show_git_hooks"];
+        /**
+         * Allow Git Hooks
+         * @description Says which hooks run at a commit, with the rights of the server's user. One whose text changes does not run until it is allowed again.
+         */
+        put: operations["allow_git_hooks"];
+        post?: never;
         delete?: never;
         options?: never;
         head?: never;
@@ -583,6 +608,218 @@ export interface paths {
          * @description Pushes as the person, with their own credentials and never by force. If the branch or the address is not what was shown: 409.
          */
         post: operations["push"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/context/{chat_id}/git/log": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Show Git Log
+         * @description Commits, newest first, by the page.
+         */
+        get: operations["show_git_log"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/context/{chat_id}/git/commits/{commit}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Show Git Commit
+         * @description A commit's message, and the files that differ from its first parent.
+         */
+        get: operations["show_git_commit"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/context/{chat_id}/git/commits/{commit}/diff": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Show Git Commit Difference
+         * @description How a commit changed one file.
+         */
+        get: operations["show_git_commit_difference"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/context/{chat_id}/git/branches": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Git Branches
+         * @description The branches, the one with the newest commit first.
+         */
+        get: operations["list_git_branches"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/context/{chat_id}/git/switch": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Switch Git Branch
+         * @description Checks a branch out. If changes would be overwritten: 409 that names the files, and nothing changes.
+         */
+        post: operations["switch_git_branch"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/context/{chat_id}/git/pull": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Show Git Pull
+         * @description Where the current branch could be pulled from. Asks no remote.
+         */
+        get: operations["show_git_pull"];
+        put?: never;
+        /**
+         * Pull Git Branch
+         * @description Fetches the branch as the person, with their own credentials, and merges it. Conflicts stay in the files that are listed.
+         */
+        post: operations["pull_git_branch"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/context/{chat_id}/git/merge": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Finish Git Merge
+         * @description Commits the merge in progress with the files as they are now. If conflicts are left in them: 409.
+         */
+        post: operations["finish_git_merge"];
+        /**
+         * Abort Git Merge
+         * @description Gives back the files that were there before the merge.
+         */
+        delete: operations["abort_git_merge"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/context/{chat_id}/git/stashes": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Git Stashes
+         * @description The stashes, newest first.
+         */
+        get: operations["list_git_stashes"];
+        put?: never;
+        /**
+         * Save Git Stash
+         * @description Puts the changes of tracked files aside.
+         */
+        post: operations["save_git_stash"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/context/{chat_id}/git/stashes/apply": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Apply Git Stash
+         * @description Brings the changes of a stash back; the stash stays. Conflicts stay in the files that are listed.
+         */
+        post: operations["apply_git_stash"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/context/{chat_id}/git/stashes/drop": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Drop Git Stash
+         * @description Removes a stash from the list.
+         */
+        post: operations["drop_git_stash"];
         delete?: never;
         options?: never;
         head?: never;
@@ -3109,6 +3346,11 @@ export interface components {
             description: string;
             limits: components["schemas"]["AgentLimitsResponse"];
         };
+        /** AllowedHooksResponse */
+        AllowedHooksResponse: {
+            /** Allowed */
+            allowed: string[];
+        };
         /** ApprovalList */
         ApprovalList: {
             /** Approvals */
@@ -3315,6 +3557,11 @@ export interface components {
         BranchResponse: {
             /** Branch */
             branch: string;
+        };
+        /** BranchesResponse */
+        BranchesResponse: {
+            /** Branches */
+            branches: components["schemas"]["GitBranchResponse"][];
         };
         /** BudgetResponse */
         BudgetResponse: {
@@ -3561,6 +3808,18 @@ export interface components {
         } & {
             [key: string]: unknown;
         };
+        /**
+         * ChosenHunksRequest
+         * @description Hunks of a file's difference, counted from 0. `sha256` is that of the difference as it was shown.
+         */
+        ChosenHunksRequest: {
+            /** Path */
+            path: string;
+            /** Sha256 */
+            sha256: string;
+            /** Hunks */
+            hunks: number[];
+        };
         /** CodeResponse */
         CodeResponse: {
             /**
@@ -3579,6 +3838,52 @@ export interface components {
              */
             expires_in: number;
         };
+        /** CommitDetailsResponse */
+        CommitDetailsResponse: {
+            /** Id */
+            id: string;
+            /** Subject */
+            subject: string;
+            /** Body */
+            body: string;
+            /** Author */
+            author: string;
+            /** Email */
+            email: string;
+            /** Created At */
+            created_at: string;
+            /** Parents */
+            parents: string[];
+            /** Files */
+            files: components["schemas"]["CommitFileResponse"][];
+            /**
+             * Complete
+             * @description False if the commit changed more files than are listed.
+             */
+            complete: boolean;
+        };
+        /** CommitDifferenceResponse */
+        CommitDifferenceResponse: {
+            /**
+             * Diff
+             * @description Null for a protected file without `reveal`.
+             */
+            diff: string | null;
+        };
+        /** CommitFileResponse */
+        CommitFileResponse: {
+            /** Path */
+            path: string;
+            /** Shown */
+            shown: string;
+            /**
+             * Status
+             * @enum {string}
+             */
+            status: "added" | "modified" | "deleted";
+            /** Protected */
+            protected: ("key_file" | "rule") | null;
+        };
         /**
          * CommitMode
          * @description When the changes of a job reach the workspace: after each task, or once, when a person has reviewed all of them.
@@ -3587,7 +3892,7 @@ export interface components {
         CommitMode: "task" | "job";
         /**
          * CommitRequest
-         * @description `head` is the last commit that the person saw; null before the first one.
+         * @description `head` is the last commit that the person saw; null before the first one. `amend` makes a new version of that commit.
          */
         CommitRequest: {
             /** Message */
@@ -3596,6 +3901,13 @@ export interface components {
             paths: string[];
             /** Head */
             head: string | null;
+            /** Hunks */
+            hunks?: components["schemas"]["ChosenHunksRequest"][];
+            /**
+             * Amend
+             * @default false
+             */
+            amend: boolean;
         };
         /** CommitResponse */
         CommitResponse: {
@@ -4229,6 +4541,19 @@ export interface components {
             /** Results */
             results: components["schemas"]["FoundSymbolResponse"][];
         };
+        /** GitBranchResponse */
+        GitBranchResponse: {
+            /** Name */
+            name: string;
+            /** Shown */
+            shown: string;
+            /** Commit */
+            commit: string;
+            /** Committed At */
+            committed_at: string;
+            /** Current */
+            current: boolean;
+        };
         /** GitCommitResponse */
         GitCommitResponse: {
             /** Id */
@@ -4247,6 +4572,11 @@ export interface components {
              * @description Null for a protected file without `reveal`.
              */
             diff: string | null;
+            /**
+             * Sha256
+             * @description Names the difference when hunks of it are committed; null if it cannot be divided.
+             */
+            sha256: string | null;
         };
         /** GitFileResponse */
         GitFileResponse: {
@@ -4283,6 +4613,25 @@ export interface components {
              */
             file_count_complete: boolean;
         };
+        /** GitHookResponse */
+        GitHookResponse: {
+            /** Name */
+            name: string;
+            /** Sha256 */
+            sha256: string;
+            /**
+             * Text
+             * @description Its beginning.
+             */
+            text: string;
+            /** Allowed */
+            allowed: boolean;
+        };
+        /** GitHooksResponse */
+        GitHooksResponse: {
+            /** Hooks */
+            hooks: components["schemas"]["GitHookResponse"][];
+        };
         /** GitIdentityRequest */
         GitIdentityRequest: {
             /** Name */
@@ -4303,6 +4652,18 @@ export interface components {
              */
             email: string;
         };
+        /** GitLogResponse */
+        GitLogResponse: {
+            /**
+             * Tip
+             * @description Where the log starts, for the next page; null before the first commit.
+             */
+            tip: string | null;
+            /** Commits */
+            commits: components["schemas"]["GitCommitResponse"][];
+            /** Last */
+            last: boolean;
+        };
         /**
          * GitPushRequest
          * @description Exactly what `GET …/git/push` showed: anything else is refused.
@@ -4316,6 +4677,18 @@ export interface components {
             branch: string;
             /** Head */
             head: string;
+        };
+        /** GitStashResponse */
+        GitStashResponse: {
+            /**
+             * Number
+             * @description Its place in git's own list, 0 the newest.
+             */
+            number: number;
+            /** Commit */
+            commit: string;
+            /** Message */
+            message: string;
         };
         /** GitStateResponse */
         GitStateResponse: {
@@ -4350,9 +4723,24 @@ export interface components {
             identity: components["schemas"]["GitIdentityResponse"];
             /**
              * Hooks Not Run
-             * @description Hooks that git itself would run at a commit; none is run here.
+             * @description Hooks that git itself would run at a commit, and that are not run here.
              */
             hooks_not_run: string[];
+            /**
+             * Hooks Run
+             * @description Hooks that somebody allowed: they run when this person commits.
+             */
+            hooks_run: string[];
+            /**
+             * Hooks Offered
+             * @description Whether this person may allow the hooks that are not run.
+             */
+            hooks_offered: boolean;
+            /**
+             * Operation
+             * @description What is in progress: merge, rebase, cherry-pick or revert; null if nothing is.
+             */
+            operation: string | null;
         };
         /** HTTPValidationError */
         HTTPValidationError: {
@@ -4366,6 +4754,21 @@ export interface components {
              * @enum {string}
              */
             status: "ok" | "ready";
+        };
+        /** HookRequest */
+        HookRequest: {
+            /** Name */
+            name: string;
+            /** Sha256 */
+            sha256: string;
+        };
+        /**
+         * HooksRequest
+         * @description The hooks that run from now on, as they were shown; the others do not.
+         */
+        HooksRequest: {
+            /** Hooks */
+            hooks: components["schemas"]["HookRequest"][];
         };
         /** InstructionsPage */
         InstructionsPage: {
@@ -5142,6 +5545,29 @@ export interface components {
             sha256: string | null;
             /** Diff */
             diff: string;
+        };
+        /** MergeEndResponse */
+        MergeEndResponse: {
+            /** Operation */
+            operation: null;
+        };
+        /** MergeResponse */
+        MergeResponse: {
+            /**
+             * Commit
+             * @description Where the branch is now; null with conflicts.
+             */
+            commit: string | null;
+            /**
+             * Conflicts
+             * @description The files that have conflicts now.
+             */
+            conflicts: string[];
+            /**
+             * New
+             * @description False if there was nothing to merge.
+             */
+            new: boolean;
         };
         /** MessageList */
         MessageList: {
@@ -6131,6 +6557,36 @@ export interface components {
              */
             detail: string | null;
         };
+        /** PullSourceResponse */
+        PullSourceResponse: {
+            /** Remote */
+            remote: string;
+            /**
+             * Address
+             * @description Without a password.
+             */
+            address: string;
+            /**
+             * Refused
+             * @description Why nothing is pulled from there; null if it can be.
+             */
+            refused: string | null;
+        };
+        /** PullSourcesResponse */
+        PullSourcesResponse: {
+            /**
+             * Branch
+             * @description Null for a detached HEAD.
+             */
+            branch: string | null;
+            /**
+             * Head
+             * @description The last commit; null before the first one.
+             */
+            head: string | null;
+            /** Remotes */
+            remotes: components["schemas"]["PullSourceResponse"][];
+        };
         /** PushOfferResponse */
         PushOfferResponse: {
             /**
@@ -6661,6 +7117,11 @@ export interface components {
             /** Sha256 */
             sha256: string | null;
         };
+        /** SaveStashRequest */
+        SaveStashRequest: {
+            /** Message */
+            message: string;
+        };
         /** SavedFileResponse */
         SavedFileResponse: {
             /** Path */
@@ -6952,6 +7413,26 @@ export interface components {
             id: string;
         };
         /**
+         * StashRequest
+         * @description A stash as it was listed: if another one has the number now, nothing is done.
+         */
+        StashRequest: {
+            /** Number */
+            number: number;
+            /** Commit */
+            commit: string;
+        };
+        /** StashResponse */
+        StashResponse: {
+            /** Commit */
+            commit: string;
+        };
+        /** StashesResponse */
+        StashesResponse: {
+            /** Stashes */
+            stashes: components["schemas"]["GitStashResponse"][];
+        };
+        /**
          * StepAuditResponse
          * @description `status`: open, running, done, claimed (only the model says so), failed or skipped.
          *     `untouched` are the files it names that no call touched.
@@ -7035,6 +7516,11 @@ export interface components {
             terminate: boolean;
             /** Context Id */
             context_id?: string | null;
+        };
+        /** SwitchRequest */
+        SwitchRequest: {
+            /** Branch */
+            branch: string;
         };
         /** SwitchedResponse */
         SwitchedResponse: {
@@ -9786,6 +10272,74 @@ export interface operations {
             507: components["responses"]["Error507"];
         };
     };
+    show_git_hooks: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                chat_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["GitHooksResponse"];
+                };
+            };
+            401: components["responses"]["Error401"];
+            403: components["responses"]["Error403"];
+            404: components["responses"]["Error404"];
+            409: components["responses"]["Error409"];
+            421: components["responses"]["Error421"];
+            422: components["responses"]["Error422"];
+            500: components["responses"]["Error500"];
+            503: components["responses"]["Error503"];
+        };
+    };
+    allow_git_hooks: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                chat_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["HooksRequest"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AllowedHooksResponse"];
+                };
+            };
+            400: components["responses"]["Error400"];
+            401: components["responses"]["Error401"];
+            403: components["responses"]["Error403"];
+            404: components["responses"]["Error404"];
+            408: components["responses"]["Error408"];
+            409: components["responses"]["Error409"];
+            413: components["responses"]["Error413"];
+            421: components["responses"]["Error421"];
+            422: components["responses"]["Error422"];
+            500: components["responses"]["Error500"];
+            503: components["responses"]["Error503"];
+            507: components["responses"]["Error507"];
+        };
+    };
     set_git_identity: {
         parameters: {
             query?: never;
@@ -9920,6 +10474,466 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["PushedResponse"];
+                };
+            };
+            400: components["responses"]["Error400"];
+            401: components["responses"]["Error401"];
+            403: components["responses"]["Error403"];
+            404: components["responses"]["Error404"];
+            408: components["responses"]["Error408"];
+            409: components["responses"]["Error409"];
+            413: components["responses"]["Error413"];
+            421: components["responses"]["Error421"];
+            422: components["responses"]["Error422"];
+            500: components["responses"]["Error500"];
+            503: components["responses"]["Error503"];
+            507: components["responses"]["Error507"];
+        };
+    };
+    show_git_log: {
+        parameters: {
+            query?: {
+                /** @description Where the log starts: `tip` of the first page. */
+                tip?: string | null;
+                /** @description Whose log; the current branch if omitted. */
+                branch?: string | null;
+                skip?: number;
+            };
+            header?: never;
+            path: {
+                chat_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["GitLogResponse"];
+                };
+            };
+            401: components["responses"]["Error401"];
+            403: components["responses"]["Error403"];
+            404: components["responses"]["Error404"];
+            409: components["responses"]["Error409"];
+            421: components["responses"]["Error421"];
+            422: components["responses"]["Error422"];
+            500: components["responses"]["Error500"];
+            503: components["responses"]["Error503"];
+        };
+    };
+    show_git_commit: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                chat_id: string;
+                commit: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["CommitDetailsResponse"];
+                };
+            };
+            401: components["responses"]["Error401"];
+            403: components["responses"]["Error403"];
+            404: components["responses"]["Error404"];
+            409: components["responses"]["Error409"];
+            421: components["responses"]["Error421"];
+            422: components["responses"]["Error422"];
+            500: components["responses"]["Error500"];
+            503: components["responses"]["Error503"];
+        };
+    };
+    show_git_commit_difference: {
+        parameters: {
+            query: {
+                path: string;
+                /** @description Show the difference although the file is protected. */
+                reveal?: boolean;
+            };
+            header?: never;
+            path: {
+                chat_id: string;
+                commit: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["CommitDifferenceResponse"];
+                };
+            };
+            401: components["responses"]["Error401"];
+            403: components["responses"]["Error403"];
+            404: components["responses"]["Error404"];
+            409: components["responses"]["Error409"];
+            421: components["responses"]["Error421"];
+            422: components["responses"]["Error422"];
+            500: components["responses"]["Error500"];
+            503: components["responses"]["Error503"];
+        };
+    };
+    list_git_branches: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                chat_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["BranchesResponse"];
+                };
+            };
+            401: components["responses"]["Error401"];
+            403: components["responses"]["Error403"];
+            404: components["responses"]["Error404"];
+            409: components["responses"]["Error409"];
+            421: components["responses"]["Error421"];
+            422: components["responses"]["Error422"];
+            500: components["responses"]["Error500"];
+            503: components["responses"]["Error503"];
+        };
+    };
+    switch_git_branch: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The same key with the same body gives the first answer again, and does nothing twice. */
+                "Idempotency-Key"?: string;
+            };
+            path: {
+                chat_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["SwitchRequest"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["BranchResponse"];
+                };
+            };
+            400: components["responses"]["Error400"];
+            401: components["responses"]["Error401"];
+            403: components["responses"]["Error403"];
+            404: components["responses"]["Error404"];
+            408: components["responses"]["Error408"];
+            409: components["responses"]["Error409"];
+            413: components["responses"]["Error413"];
+            421: components["responses"]["Error421"];
+            422: components["responses"]["Error422"];
+            500: components["responses"]["Error500"];
+            503: components["responses"]["Error503"];
+            507: components["responses"]["Error507"];
+        };
+    };
+    show_git_pull: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                chat_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PullSourcesResponse"];
+                };
+            };
+            401: components["responses"]["Error401"];
+            403: components["responses"]["Error403"];
+            404: components["responses"]["Error404"];
+            409: components["responses"]["Error409"];
+            421: components["responses"]["Error421"];
+            422: components["responses"]["Error422"];
+            500: components["responses"]["Error500"];
+            503: components["responses"]["Error503"];
+        };
+    };
+    pull_git_branch: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The same key with the same body gives the first answer again, and does nothing twice. */
+                "Idempotency-Key"?: string;
+            };
+            path: {
+                chat_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["GitPushRequest"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MergeResponse"];
+                };
+            };
+            400: components["responses"]["Error400"];
+            401: components["responses"]["Error401"];
+            403: components["responses"]["Error403"];
+            404: components["responses"]["Error404"];
+            408: components["responses"]["Error408"];
+            409: components["responses"]["Error409"];
+            413: components["responses"]["Error413"];
+            421: components["responses"]["Error421"];
+            422: components["responses"]["Error422"];
+            500: components["responses"]["Error500"];
+            503: components["responses"]["Error503"];
+            507: components["responses"]["Error507"];
+        };
+    };
+    finish_git_merge: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The same key with the same body gives the first answer again, and does nothing twice. */
+                "Idempotency-Key"?: string;
+            };
+            path: {
+                chat_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["CommitResponse"];
+                };
+            };
+            401: components["responses"]["Error401"];
+            403: components["responses"]["Error403"];
+            404: components["responses"]["Error404"];
+            409: components["responses"]["Error409"];
+            421: components["responses"]["Error421"];
+            422: components["responses"]["Error422"];
+            500: components["responses"]["Error500"];
+            503: components["responses"]["Error503"];
+        };
+    };
+    abort_git_merge: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                chat_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MergeEndResponse"];
+                };
+            };
+            401: components["responses"]["Error401"];
+            403: components["responses"]["Error403"];
+            404: components["responses"]["Error404"];
+            409: components["responses"]["Error409"];
+            421: components["responses"]["Error421"];
+            422: components["responses"]["Error422"];
+            500: components["responses"]["Error500"];
+            503: components["responses"]["Error503"];
+        };
+    };
+    list_git_stashes: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                chat_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["StashesResponse"];
+                };
+            };
+            401: components["responses"]["Error401"];
+            403: components["responses"]["Error403"];
+            404: components["responses"]["Error404"];
+            409: components["responses"]["Error409"];
+            421: components["responses"]["Error421"];
+            422: components["responses"]["Error422"];
+            500: components["responses"]["Error500"];
+            503: components["responses"]["Error503"];
+        };
+    };
+    save_git_stash: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The same key with the same body gives the first answer again, and does nothing twice. */
+                "Idempotency-Key"?: string;
+            };
+            path: {
+                chat_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["SaveStashRequest"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["StashResponse"];
+                };
+            };
+            400: components["responses"]["Error400"];
+            401: components["responses"]["Error401"];
+            403: components["responses"]["Error403"];
+            404: components["responses"]["Error404"];
+            408: components["responses"]["Error408"];
+            409: components["responses"]["Error409"];
+            413: components["responses"]["Error413"];
+            421: components["responses"]["Error421"];
+            422: components["responses"]["Error422"];
+            500: components["responses"]["Error500"];
+            503: components["responses"]["Error503"];
+            507: components["responses"]["Error507"];
+        };
+    };
+    apply_git_stash: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The same key with the same body gives the first answer again, and does nothing twice. */
+                "Idempotency-Key"?: string;
+            };
+            path: {
+                chat_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["StashRequest"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MergeResponse"];
+                };
+            };
+            400: components["responses"]["Error400"];
+            401: components["responses"]["Error401"];
+            403: components["responses"]["Error403"];
+            404: components["responses"]["Error404"];
+            408: components["responses"]["Error408"];
+            409: components["responses"]["Error409"];
+            413: components["responses"]["Error413"];
+            421: components["responses"]["Error421"];
+            422: components["responses"]["Error422"];
+            500: components["responses"]["Error500"];
+            503: components["responses"]["Error503"];
+            507: components["responses"]["Error507"];
+        };
+    };
+    drop_git_stash: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The same key with the same body gives the first answer again, and does nothing twice. */
+                "Idempotency-Key"?: string;
+            };
+            path: {
+                chat_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["StashRequest"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["StashResponse"];
                 };
             };
             400: components["responses"]["Error400"];

@@ -3,35 +3,65 @@
 from typing import Annotated
 
 from fastapi import Query, Response
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from anycowork.api.dependencies import ServicesDep
-from anycowork.api.middleware.auth import Decider
+from anycowork.api.middleware.auth import Decider, Manager
 from anycowork.api.responses import error_responses, json_response
 from anycowork.api.router import Router
 from anycowork.api.schemas.git import (
+    AllowedHooksResponse,
     BranchResponse,
     CommitResponse,
     GitDifferenceResponse,
+    GitHooksResponse,
     GitIdentityResponse,
     GitStateResponse,
     PushedResponse,
     PushOfferResponse,
 )
 from anycowork.domain.boundary import Boundary
-from anycowork.domain.git import GitIdentity, PushRequest
+from anycowork.domain.git import ChosenHunks, CommitContent, GitIdentity, PushRequest
 
 routes = Router(tags=["git"])
 
+LONGEST_HOOK = 20_000  # characters that are shown
 Path = Annotated[str, Field(min_length=1, max_length=4096)]
 
 
+class ChosenHunksRequest(Boundary):
+    """Hunks of a file's difference, counted from 0. `sha256` is that of the difference as it was shown."""
+
+    path: Path
+    sha256: Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
+    hunks: Annotated[list[Annotated[int, Field(ge=0, le=100_000)]], Field(min_length=1, max_length=10_000)]
+
+
 class CommitRequest(Boundary):
-    """`head` is the last commit that the person saw; null before the first one."""
+    """`head` is the last commit that the person saw; null before the first one. `amend` makes a new version of that commit."""
 
     message: Annotated[str, Field(min_length=1, max_length=20_000)]
-    paths: Annotated[list[Path], Field(min_length=1, max_length=2000)]
+    paths: Annotated[list[Path], Field(max_length=2000)]
     head: Annotated[str, Field(pattern=r"^[0-9a-f]{40,64}$")] | None
+    hunks: Annotated[list[ChosenHunksRequest], Field(max_length=2000)] = Field(default_factory=list)
+    amend: bool = False
+
+    @model_validator(mode="after")
+    def _commits_something(self) -> "CommitRequest":
+        if not (self.paths or self.hunks or self.amend):
+            raise ValueError("choose at least one file or hunk")
+        return self
+
+
+class HookRequest(Boundary):
+    name: Annotated[str, Field(max_length=100)]
+    sha256: Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
+
+
+class HooksRequest(Boundary):
+    """The hooks that run from now on, as they were shown; the others do not."""
+
+    hooks: Annotated[list[HookRequest], Field(max_length=20)]
 
 
 class GitIdentityRequest(Boundary):
@@ -72,14 +102,40 @@ async def show_git_difference(
     reveal: Annotated[bool, Query(description="Show the difference although the file is protected.")] = False,
 ) -> Response:
     """How one file differs from the last commit."""
-    return json_response(200, {"diff": await services.git.difference(principal, chat_id, path, reveal=reveal)})
+    difference = await services.git.difference(principal, chat_id, path, reveal=reveal)
+    if difference is None:
+        return json_response(200, {"diff": None, "sha256": None})
+    return json_response(200, {"diff": difference.text, "sha256": difference.sha256})
 
 
 @routes.post("/context/{chat_id}/git/commit", response_model=CommitResponse, responses=error_responses(404, body=True))
 async def commit(chat_id: str, body: CommitRequest, principal: Decider, services: ServicesDep) -> Response:
-    """Commits these files as they are now, as the person's own act. If somebody committed meanwhile: 409, and nothing is committed."""
-    commit_id = await services.git.commit(principal, chat_id, body.message, body.paths, head=body.head)
+    """Commits these files as they are now, and hunks of others, as the person's own act. If somebody committed meanwhile, or a hook
+    fails: 409, and nothing is committed."""
+    hunks = [ChosenHunks(chosen.path, chosen.sha256, chosen.hunks) for chosen in body.hunks]
+    content = CommitContent(body.message, body.paths, hunks, amend=body.amend)
+    commit_id = await services.git.commit(principal, chat_id, content, head=body.head)
     return json_response(200, {"commit": commit_id})
+
+
+@routes.get("/context/{chat_id}/git/hooks", response_model=GitHooksResponse, responses=error_responses(404, 409, 422))
+async def show_git_hooks(chat_id: str, principal: Manager, services: ServicesDep) -> Response:
+    """The hooks that the repository brings for a commit, with their texts."""
+    hooks = await services.git.hooks(principal, chat_id)
+    listed = [
+        {"name": hook.name, "sha256": hook.sha256, "text": hook.text[:LONGEST_HOOK], "allowed": hook.is_allowed}
+        for hook in hooks
+    ]
+    return json_response(200, {"hooks": listed})
+
+
+@routes.put(
+    "/context/{chat_id}/git/hooks", response_model=AllowedHooksResponse, responses=error_responses(404, body=True)
+)
+async def allow_git_hooks(chat_id: str, body: HooksRequest, principal: Manager, services: ServicesDep) -> Response:
+    """Says which hooks run at a commit, with the rights of the server's user. One whose text changes does not run until it is allowed again."""
+    hashes = {hook.name: hook.sha256 for hook in body.hooks}
+    return json_response(200, {"allowed": await services.git.allow_hooks(principal, chat_id, hashes)})
 
 
 @routes.put(

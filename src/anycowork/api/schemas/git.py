@@ -34,11 +34,36 @@ class GitStateResponse(DescribedSchema):
     identity: GitIdentityResponse = Field(
         description="Who commits: the repository's own name and address, else the person's."
     )
-    hooks_not_run: list[str] = Field(description="Hooks that git itself would run at a commit; none is run here.")
+    hooks_not_run: list[str] = Field(
+        description="Hooks that git itself would run at a commit, and that are not run here."
+    )
+    hooks_run: list[str] = Field(description="Hooks that somebody allowed: they run when this person commits.")
+    hooks_offered: bool = Field(description="Whether this person may allow the hooks that are not run.")
+    operation: str | None = Field(
+        description="What is in progress: merge, rebase, cherry-pick or revert; null if nothing is."
+    )
 
 
 class GitDifferenceResponse(DescribedSchema):
     diff: str | None = Field(description="Null for a protected file without `reveal`.")
+    sha256: str | None = Field(
+        description="Names the difference when hunks of it are committed; null if it cannot be divided."
+    )
+
+
+class GitHookResponse(DescribedSchema):
+    name: str
+    sha256: str
+    text: str = Field(description="Its beginning.")
+    allowed: bool
+
+
+class GitHooksResponse(DescribedSchema):
+    hooks: list[GitHookResponse]
+
+
+class AllowedHooksResponse(DescribedSchema):
+    allowed: list[str]
 
 
 class CommitResponse(DescribedSchema):
@@ -73,3 +98,80 @@ class PushOfferResponse(DescribedSchema):
 
 class PushedResponse(DescribedSchema):
     pushed: str = Field(description="The commit.")
+
+
+class GitLogResponse(DescribedSchema):
+    tip: str | None = Field(description="Where the log starts, for the next page; null before the first commit.")
+    commits: list[GitCommitResponse]
+    last: bool
+
+
+class CommitFileResponse(DescribedSchema):
+    path: str
+    shown: str
+    status: Literal["added", "modified", "deleted"]
+    protected: Literal["key_file", "rule"] | None
+
+
+class CommitDetailsResponse(DescribedSchema):
+    id: str
+    subject: str
+    body: str
+    author: str
+    email: str
+    created_at: str
+    parents: list[str]
+    files: list[CommitFileResponse]
+    complete: bool = Field(description="False if the commit changed more files than are listed.")
+
+
+class CommitDifferenceResponse(DescribedSchema):
+    diff: str | None = Field(description="Null for a protected file without `reveal`.")
+
+
+class GitBranchResponse(DescribedSchema):
+    name: str
+    shown: str
+    commit: str
+    committed_at: str
+    current: bool
+
+
+class BranchesResponse(DescribedSchema):
+    branches: list[GitBranchResponse]
+
+
+class PullSourceResponse(DescribedSchema):
+    remote: str
+    address: str = Field(description="Without a password.")
+    refused: str | None = Field(description="Why nothing is pulled from there; null if it can be.")
+
+
+class PullSourcesResponse(DescribedSchema):
+    branch: str | None = Field(description="Null for a detached HEAD.")
+    head: str | None = Field(description="The last commit; null before the first one.")
+    remotes: list[PullSourceResponse]
+
+
+class MergeResponse(DescribedSchema):
+    commit: str | None = Field(description="Where the branch is now; null with conflicts.")
+    conflicts: list[str] = Field(description="The files that have conflicts now.")
+    new: bool = Field(description="False if there was nothing to merge.")
+
+
+class MergeEndResponse(DescribedSchema):
+    operation: None
+
+
+class GitStashResponse(DescribedSchema):
+    number: int = Field(description="Its place in git's own list, 0 the newest.")
+    commit: str
+    message: str
+
+
+class StashesResponse(DescribedSchema):
+    stashes: list[GitStashResponse]
+
+
+class StashResponse(DescribedSchema):
+    commit: str

@@ -1,31 +1,48 @@
 """Shows a person the git repository of a chat's workspace, and commits, branches and pushes as the person's own act."""
 
+import asyncio
 import logging
 from collections.abc import Sequence
 
 from anycowork.chats.files.file_service import protection_of
 from anycowork.chats.files.person_changes import PersonChangeWriter
 from anycowork.chats.files.recorded_paths import RecordedPathsCache
+from anycowork.checkpoints.workspace_images import KeptWorkspace
+from anycowork.domain import event_factory
 from anycowork.domain.chats import Chat
-from anycowork.domain.errors import BadWorkspace, Conflict, StateChanged, ToolFault
+from anycowork.domain.errors import BadWorkspace, Conflict, NotAllowed, StateChanged, ToolFault
 from anycowork.domain.files import Protection, shown_name
-from anycowork.domain.git import CommitIntent, GitFile, GitIdentity, GitState, PreparedCommit, PushOffer, PushRequest
-from anycowork.domain.journal import Change, RequireLease
+from anycowork.domain.git import (
+    CommitContent,
+    CommitIntent,
+    GitDifference,
+    GitFile,
+    GitHook,
+    GitIdentity,
+    GitState,
+    PreparedCommit,
+    PushOffer,
+    PushRequest,
+)
+from anycowork.domain.journal import Change, RequireLease, Write
 from anycowork.domain.messages import Json, Message, Speaker
 from anycowork.domain.ports import Clock, HiddenPathRules
-from anycowork.domain.principals import Principal, Scope
+from anycowork.domain.principals import Principal, PrincipalKind, Scope
 from anycowork.domain.values import replace, value
 from anycowork.git.commit_intents import CommitIntentFiles
+from anycowork.git.hooks import AllowedHooks, HookRun
 from anycowork.git.repositories import GitRepositories
-from anycowork.permissions.direct_acts import admit_person
+from anycowork.permissions.direct_acts import admit_own_command, admit_person
 from anycowork.permissions.policy import PolicyEvaluator
 from anycowork.sandbox.workspaces import Workspaces
 from anycowork.store.sql.journal import Journal
 from anycowork.store.sql.rules import Rules
 from anycowork.store.sql.store import Store
+from anycowork.tools.person_shell import PersonShell
 from anycowork.turns.lookup import require_chat
 from anycowork.turns.record_factory import RecordFactory
 from anycowork.workspace.folder import Folder
+from anycowork.workspace.uncancellable import run_uncancellable
 
 LONGEST_SUBJECT = 65
 log = logging.getLogger(__name__)
@@ -39,6 +56,8 @@ class ShownRepository:
     protections: dict[str, Protection]
     preselected: frozenset[str]
     proposed_message: str
+    hooks_run: list[str]
+    hooks_offered: bool
 
     def to_json(self) -> Json:
         state = self.state
@@ -63,6 +82,9 @@ class ShownRepository:
             "proposed_message": self.proposed_message,
             "identity": {"name": state.identity.name, "email": state.identity.email},
             "hooks_not_run": list(state.hooks_not_run),
+            "hooks_run": [*self.hooks_run],
+            "hooks_offered": self.hooks_offered,
+            "operation": state.operation,
         }
 
 
@@ -79,7 +101,11 @@ class GitService:
         clock: Clock,
         intents: CommitIntentFiles,
         recorded: RecordedPathsCache,
+        hooks: AllowedHooks,
+        shell: PersonShell,
+        refused: str | None,
     ) -> None:
+        """`refused` says why people run no commands on this server, and so no hooks."""
         self._store = store
         self._policy = PolicyEvaluator(rules)
         self._journal = journal
@@ -89,6 +115,9 @@ class GitService:
         self._clock = clock
         self._intents = intents
         self._recorded = recorded
+        self._hooks = hooks
+        self._shell = shell
+        self._refused = refused
         self._draft = RecordFactory(clock)
 
     async def state(self, principal: Principal, chat_id: str) -> ShownRepository:
@@ -105,9 +134,14 @@ class GitService:
         tracked = [file for file in offered if file.status != "conflicted"]  # a person says when a conflict is resolved
         chosen = [file for file in tracked if file.status != "untracked" or file.path in recorded.paths]
         message = proposed_message(chat.title, chosen or offered)
-        return ShownRepository(state, protections, frozenset(file.path for file in chosen), message)
+        hooks = await self._hooks_for(principal, workspace) if state.hooks_not_run else None
+        allowed = sorted(hooks.names) if hooks is not None else []
+        state = replace(state, hooks_not_run=[name for name in state.hooks_not_run if name not in allowed])
+        preselected = frozenset(file.path for file in chosen)
+        offered_hooks = self._runs_hooks(principal) and bool(state.hooks_not_run)
+        return ShownRepository(state, protections, preselected, message, allowed, offered_hooks)
 
-    async def difference(self, principal: Principal, chat_id: str, path: str, *, reveal: bool) -> str | None:
+    async def difference(self, principal: Principal, chat_id: str, path: str, *, reveal: bool) -> GitDifference | None:
         """Return how a file differs from the last commit; None if it is protected and not to be revealed."""
         principal.require(Scope.DECIDE)
         chat = await require_chat(self._store, chat_id)
@@ -115,10 +149,8 @@ class GitService:
         protection = protection_of(path, await self._policy.hidden(chat_id, workspace.origin))
         return None if protection and not reveal else await self._repositories.difference(workspace, path)
 
-    async def commit(
-        self, principal: Principal, chat_id: str, message: str, paths: Sequence[str], *, head: str | None
-    ) -> str:
-        """Commit these paths as they are now, on top of the commit that the person saw; return the new commit's id.
+    async def commit(self, principal: Principal, chat_id: str, content: CommitContent, *, head: str | None) -> str:
+        """Commit what the person chose, on top of the commit that they saw or in its place; return the new commit's id.
 
         The intent is recorded before, the result after: an intent without a result was cut off, and the next start records how far it came.
         Raises: NotFound, Conflict (nothing was committed), ToolFault, OutsideWorkspace.
@@ -126,11 +158,14 @@ class GitService:
         by = admit_person(principal)
         chat = await require_chat(self._store, chat_id)
         async with self._writer.writing(chat.workspace) as (workspace, epoch):
+            hooks = await self._hooks_for(principal, workspace)
+            kept_workspace, _ = await self._writer.keep(workspace) if hooks is not None else (None, None)
+            paths = content.all_paths
             try:
-                prepared = await self._repositories.prepare_commit(workspace, message, paths, head=head)
-                commit, summary = prepared.commit, _what_is_committed(prepared, message)
+                prepared = await self._repositories.prepare_commit(workspace, content, head=head, hooks=hooks)
+                commit, summary = prepared.commit, _what_is_committed(prepared, content)
                 intended = {"intended_commit": commit, "parent": head}
-                intent = CommitIntent(self._clock.new_id(), chat.id, commit, head, tuple(paths), by, summary)
+                intent = CommitIntent(self._clock.new_id(), chat.id, commit, head, paths, by, summary)
                 await self._intents.put(intent)
                 await self._record(chat, workspace, epoch, by, f"You commit {summary}", intended)
                 try:
@@ -141,7 +176,62 @@ class GitService:
                 await self._record_result(chat, intent)
             except StateChanged as changed:
                 raise Conflict(changed.message) from None
+            finally:
+                await self._record_hooks(chat, workspace, epoch, by, kept_workspace)
+            if hooks is not None:
+                await self._run_after_commit(chat, workspace, by, hooks)
         return commit
+
+    async def hooks(self, principal: Principal, chat_id: str) -> list[GitHook]:
+        """Return the hooks of the repository with their texts. Raises: NotFound, NotAllowed, ToolFault."""
+        admit_own_command(principal)
+        chat = await require_chat(self._store, chat_id)
+        workspace = self._workspaces.open(chat.workspace)
+        return await asyncio.to_thread(self._hooks.of, workspace)
+
+    async def allow_hooks(self, principal: Principal, chat_id: str, hashes: dict[str, str]) -> list[str]:
+        """Let exactly these hooks run at commits from now on, as the person; return their names. Raises: NotAllowed, NotFound, ToolFault."""
+        by = admit_own_command(principal)
+        if self._refused is not None:
+            raise NotAllowed(self._refused)
+        chat = await require_chat(self._store, chat_id)
+        workspace = self._workspaces.open(chat.workspace)
+        names = await asyncio.to_thread(self._hooks.allow, workspace, hashes)
+        listed = ", ".join(f"{name} ({hashes[name][:10]})" for name in names) or "none"
+        await self._write(chat, by, f"You chose the hooks that run when you commit here: {listed}.", {"hooks": listed})
+        return names
+
+    def _runs_hooks(self, principal: Principal) -> bool:
+        """A hook is a program with the rights of the server's user: who may run no command, runs none."""
+        is_person = principal.kind is PrincipalKind.PERSON
+        return is_person and Scope.MANAGE in principal.scopes and self._refused is None
+
+    async def _hooks_for(self, principal: Principal, workspace: Folder) -> HookRun | None:
+        if not self._runs_hooks(principal):
+            return None
+        shell = self._shell
+        try:
+            return await asyncio.to_thread(self._hooks.run_of, workspace, shell.namespace(), shell.environment())
+        except ToolFault:
+            return None  # the commit says what is wrong with the repository
+
+    async def _run_after_commit(self, chat: Chat, workspace: Folder, by: str, hooks: HookRun) -> None:
+        try:
+            await run_uncancellable(lambda: hooks.after_commit(workspace))
+        except ToolFault as fault:
+            await self._write(chat, by, f"The commit stands. {fault.message}", {"hooks": None})
+
+    async def _record_hooks(
+        self, chat: Chat, workspace: Folder, epoch: int, by: str, kept_workspace: KeptWorkspace | None
+    ) -> None:
+        """Records what hooks changed of the files, so that it can be undone."""
+        snapshots, _ = await self._writer.changes_since(kept_workspace, self._clock.new_id(), chat, workspace)
+        if not snapshots:
+            return
+        events = tuple(event_factory.snapshot(snapshot) for snapshot in snapshots)
+        message = self._message(chat, by, "Hooks of the repository changed files.", {"snapshot": snapshots[0].id})
+        writes: tuple[Write, ...] = (RequireLease(workspace.root, epoch), *snapshots, message)
+        await self._journal.write(Change(chat.id, writes, events, principal=by))
 
     async def settle_after_crash(self) -> None:
         """Record the results of commits that a crash cut off, as the repository shows them. What cannot be looked at now is tried again
@@ -262,8 +352,9 @@ def _files_of(prepared: PreparedCommit) -> str:
     return f"{more}{prepared.files:,} {'file' if prepared.files == 1 else 'files'}"
 
 
-def _what_is_committed(prepared: PreparedCommit, message: str) -> str:
-    summary = f"{_files_of(prepared)} ({prepared.commit[:10]}): {_subject(message)}"
+def _what_is_committed(prepared: PreparedCommit, content: CommitContent) -> str:
+    amended = " in place of the last commit" if content.amend else ""
+    summary = f"{_files_of(prepared)}{amended} ({prepared.commit[:10]}): {_subject(content.message)}"
     if not prepared.hooks_not_run:
         return summary
     return f"{summary} (hooks of the repository that were not run: {', '.join(prepared.hooks_not_run)})"

@@ -5,9 +5,10 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 
 from anycowork.checkpoints.snapshots import Snapshots
+from anycowork.checkpoints.workspace_images import KeptWorkspace
 from anycowork.domain import event_factory
 from anycowork.domain.chats import Chat
-from anycowork.domain.errors import Conflict, StateChanged
+from anycowork.domain.errors import AnyCoworkError, Conflict, NotKept, StateChanged
 from anycowork.domain.files import shown_name
 from anycowork.domain.journal import AddFileOrigins, Change, RequireLease, VouchForFile
 from anycowork.domain.messages import Json, Speaker
@@ -58,6 +59,29 @@ class PersonChangeWriter:
                     "A command of the agent is writing in this workspace. Nothing was changed; try again when it has ended."
                 ) from None
             yield self._workspaces.open(root), epoch
+
+    async def keep(self, workspace: Folder) -> tuple[KeptWorkspace | None, str | None]:
+        """Keep everything before something that nobody can foresee; else return why it cannot be undone.
+
+        Raises: Conflict if the tasks of a job stand in the way.
+        """
+        try:
+            return await self._snapshots.keep_workspace(workspace), None
+        except NotKept as error:
+            return None, error.message
+
+    async def changes_since(
+        self, kept_workspace: KeptWorkspace | None, act_id: str, chat: Chat, workspace: Folder
+    ) -> tuple[tuple[Snapshot, ...], str | None]:
+        """Return the snapshots before and after what changed; none if nothing did, or why it cannot be undone."""
+        if kept_workspace is None:
+            return (), None
+        cause = PersonChange(f"{PERSON_CHANGE}{act_id}", chat.id)
+        try:
+            pair = await self._snapshots.change_since(kept_workspace, cause, workspace) or ()
+        except AnyCoworkError as error:
+            return (), error.message
+        return tuple(snapshot for snapshot in pair if snapshot is not None), None
 
     async def write(
         self,

@@ -8,18 +8,17 @@ import logging
 from dataclasses import dataclass, field
 
 from anycowork.chats.files.person_changes import PersonChangeWriter
-from anycowork.checkpoints.snapshots import Snapshots
 from anycowork.checkpoints.workspace_images import KeptWorkspace
 from anycowork.domain import event_factory
 from anycowork.domain.chats import Chat
-from anycowork.domain.errors import AnyCoworkError, Conflict, NotAllowed, NotFound, NotKept, ToolFault
+from anycowork.domain.errors import AnyCoworkError, Conflict, NotAllowed, NotFound, ToolFault
 from anycowork.domain.events import NewEvent
 from anycowork.domain.journal import Change, RequireLease, Write
 from anycowork.domain.messages import Json, Message, Speaker
 from anycowork.domain.person_commands import PERSON_COMMAND, CommandEnd, CommandResult
 from anycowork.domain.ports import Clock
 from anycowork.domain.principals import Principal
-from anycowork.domain.snapshots import PERSON_CHANGE, PersonChange, Snapshot
+from anycowork.domain.snapshots import Snapshot
 from anycowork.domain.values import replace, value
 from anycowork.permissions.direct_acts import admit_own_command
 from anycowork.store.sql.journal import Journal
@@ -76,7 +75,6 @@ class PersonCommandService:
         store: Store,
         journal: Journal,
         writer: PersonChangeWriter,
-        snapshots: Snapshots,
         shell: PersonShell,
         clock: Clock,
         tasks: asyncio.TaskGroup,
@@ -85,7 +83,6 @@ class PersonCommandService:
         self._store = store
         self._journal = journal
         self._writer = writer
-        self._snapshots = snapshots
         self._shell = shell
         self._clock = clock
         self._tasks = tasks
@@ -159,7 +156,7 @@ class PersonCommandService:
     async def _run_and_record(self, running: _RunningCommand, workspace: Folder, epoch: int) -> None:
         state_before, not_kept = None, None
         try:
-            state_before, not_kept = await self._keep(workspace)
+            state_before, not_kept = await self._writer.keep(workspace)
             result = await self._shell.run(
                 workspace,
                 running.command,
@@ -172,13 +169,6 @@ class PersonCommandService:
             if running.timer is not None:
                 running.timer.cancel()
         await self._record_end(running, result, state_before, not_kept, workspace, epoch)
-
-    async def _keep(self, workspace: Folder) -> tuple[KeptWorkspace | None, str | None]:
-        """Raises: Conflict if the tasks of a job stand in the way."""
-        try:
-            return await self._snapshots.keep_workspace(workspace), None
-        except NotKept as error:
-            return None, error.message
 
     def _show(self, running: _RunningCommand, text: str) -> None:
         piece = text[: MOST_SHOWN - running.length]
@@ -210,23 +200,11 @@ class PersonCommandService:
         workspace: Folder,
         epoch: int,
     ) -> None:
-        pair, fault = await self._change(running, state_before, workspace)
-        snapshots = tuple(snapshot for snapshot in pair if snapshot is not None)
+        snapshots, fault = await self._writer.changes_since(state_before, running.id, running.chat, workspace)
         message = self._ended(running, result, snapshots, not_kept or fault)
         events: tuple[NewEvent, ...] = tuple(event_factory.snapshot(snapshot) for snapshot in snapshots)
         writes: tuple[Write, ...] = (RequireLease(workspace.root, epoch), *snapshots, message)
         await self._journal.write(Change(running.chat.id, writes, events, principal=running.by))
-
-    async def _change(
-        self, running: _RunningCommand, state_before: KeptWorkspace | None, workspace: Folder
-    ) -> tuple[tuple[Snapshot | None, ...], str | None]:
-        if state_before is None:
-            return (), None
-        cause = PersonChange(f"{PERSON_CHANGE}{running.id}", running.chat.id)
-        try:
-            return await self._snapshots.change_since(state_before, cause, workspace) or (), None
-        except AnyCoworkError as error:
-            return (), error.message
 
     def _ended(
         self, running: _RunningCommand, result: CommandResult, snapshots: tuple[Snapshot, ...], not_kept: str | None

@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable
 from anycowork.chats.files.file_edit_service import FileEditService
 from anycowork.chats.files.file_service import FileService
 from anycowork.chats.files.git_service import GitService
+from anycowork.chats.files.git_worktree_service import GitWorktreeService
 from anycowork.chats.files.person_changes import PersonChangeWriter
 from anycowork.chats.files.person_command_service import PersonCommandService
 from anycowork.chats.files.recorded_paths import RecordedPathsCache
@@ -19,6 +20,7 @@ from anycowork.domain.values import value
 from anycowork.files.browser import FileBrowser
 from anycowork.files.pdf_text import LocalPdfTexts
 from anycowork.git.commit_intents import CommitIntentFiles
+from anycowork.git.hooks import AllowedHooks
 from anycowork.git.repositories import GitRepositories
 from anycowork.sandbox.git_identity import global_git_user
 from anycowork.sandbox.layers.workspace_copies import WorkspaceCopier
@@ -36,6 +38,7 @@ class FileServices:
     files: FileService
     edits: FileEditService
     git: GitService
+    git_worktree: GitWorktreeService
     worktrees: WorktreeService
     pdf_texts: LocalPdfTexts
 
@@ -72,6 +75,18 @@ def build_file_services(shared: SharedComponents) -> FileServices:
         clock=clock,
         intents=CommitIntentFiles(shared.settings.data_dir),
         recorded=recorded,
+        hooks=AllowedHooks(shared.settings.data_dir),
+        shell=_person_shell(shared.settings),
+        refused=_why_no_commands(shared.settings),
+    )
+    git_worktree = GitWorktreeService(
+        store=store,
+        rules=rules,
+        journal=database.journal,
+        workspaces=shared.workspaces,
+        repositories=repositories,
+        writer=writer,
+        clock=clock,
     )
     worktrees = WorktreeService(
         store=store,
@@ -83,27 +98,29 @@ def build_file_services(shared: SharedComponents) -> FileServices:
         find_workspace=shared.workspace_roots.find,
         register=_register(shared),
     )
-    return FileServices(files, edits, git, worktrees, LocalPdfTexts())
+    return FileServices(files, edits, git, git_worktree, worktrees, LocalPdfTexts())
 
 
 def build_person_commands(shared: SharedComponents) -> PersonCommandService:
     settings, database = shared.settings, shared.database
-    bubblewrap = find_bubblewrap()
-    shell = PersonShell(
-        bubblewrap=bubblewrap.path if bubblewrap is not None and bubblewrap.works else None,
-        data_dir=settings.data_dir,
-        environ=os.environ,
-        seconds=PERSON_COMMAND_SECONDS,
-    )
     return PersonCommandService(
         store=database.store,
         journal=database.journal,
         writer=_change_writer(shared),
-        snapshots=shared.snapshots,
-        shell=shell,
+        shell=_person_shell(settings),
         clock=shared.clock,
         tasks=shared.tasks,
         refused=_why_no_commands(settings),
+    )
+
+
+def _person_shell(settings: Settings) -> PersonShell:
+    bubblewrap = find_bubblewrap()
+    return PersonShell(
+        bubblewrap=bubblewrap.path if bubblewrap is not None and bubblewrap.works else None,
+        data_dir=settings.data_dir,
+        environ=os.environ,
+        seconds=PERSON_COMMAND_SECONDS,
     )
 
 

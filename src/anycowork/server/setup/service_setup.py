@@ -112,6 +112,7 @@ def build_services(
             store=store,
         ),
         git=files.git,
+        git_worktree=files.git_worktree,
         worktrees=files.worktrees,
         person_commands=build_person_commands(shared),
         pdf_texts=files.pdf_texts,
