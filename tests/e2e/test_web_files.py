@@ -187,3 +187,41 @@ async def test_a_person_commits_branches_pushes_and_opens_a_worktree_beside_the_
         lion = {"name": "lion.pdf", "mimeType": "application/pdf", "buffer": pdf()}
         await page.get_by_test_id("files").set_input_files([lion])
         await expect(page.get_by_role("list", name="Files to send")).to_contain_text("lion.pdf")
+
+
+@proves("UI-10")
+async def test_a_wide_page_has_coloured_differences_side_by_side_and_the_tree_beside_the_file(tmp_path: Path) -> None:
+    edit = call("update_file", path="src/app.py", edits=[{"find": "'hello'", "replace": "'good day'"}])
+    async with at_the_page(tmp_path, replies=[edit, "Done."], files=FILES) as (page, _client):
+        await page.set_viewport_size({"width": 1700, "height": 900})
+        await start_chat(page, "Change the greeting")
+        await expect(page.locator(".bg-removed .hljs-string")).to_have_text("'hello'")  # on the card that asks
+        toggle = page.get_by_role("button", name="Old and new side by side").first
+        await toggle.click()
+        await expect(toggle).to_have_attribute("aria-pressed", "true")
+        pair = page.locator(".grid-cols-2", has=page.locator(".bg-removed")).first
+        await expect(pair).to_contain_text("'hello'")
+        await expect(pair.locator(".bg-added .hljs-string")).to_have_text("'good day'")
+        for scheme in ("light", "dark"):
+            await page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]
+            assert await violations(page) == []
+        await open_files(page)
+        handle = page.get_by_role("separator", name="Width of the files")
+        await handle.focus()
+        await page.keyboard.press("ArrowLeft")
+        await expect(handle).to_have_attribute("aria-valuenow", "51")
+        tree = page.get_by_role("tree")
+        await tree.get_by_role("treeitem", name="README.md").click()
+        await expect(page.get_by_label("Content of README.md")).to_contain_text("A small project.")
+        await expect(tree).to_be_visible()
+        await tree.get_by_role("treeitem", name="src").click()
+        await tree.get_by_role("treeitem", name="app.py").click()
+        await expect(page.get_by_label("Content of src/app.py")).to_contain_text("return 'hello'")
+        assert await violations(page) == []
+        await page.reload()
+        await expect(page.locator(".grid-cols-2 .bg-removed").first).to_be_visible()
+        await page.set_viewport_size(PHONE)
+        await expect(page.locator(".bg-removed .hljs-string")).to_have_text("'hello'")
+        await expect(page.locator(".grid-cols-2 .bg-removed")).to_have_count(0)
+        await expect(page.get_by_role("button", name="Old and new side by side")).to_have_count(0)
+        assert await violations(page) == []

@@ -3,9 +3,10 @@
 import re
 from pathlib import Path
 
+import pytest
 from playwright.async_api import expect
 
-from e2e.browsing import PHONE, at_the_page, start_chat, violations
+from e2e.browsing import DESKTOP, DRAWN, PHONE, at_the_page, start_chat, violations
 from support.scripted_model import HttpError, call
 from support.spec import proves
 
@@ -54,6 +55,33 @@ async def test_a_newcomer_follows_the_readme_with_a_pasted_key(tmp_path):
         await page.get_by_role("button", name=back).click()
         await expect(page.get_by_text("The files were restored.")).to_be_visible()
         assert not (client.workspace / "hello.txt").exists()
+
+
+# Which corners of a control somebody who looks at the page cannot press.
+COVERED = """(it) => {
+  const { left, right, top, bottom } = it.getBoundingClientRect();
+  return [[left + 3, top + 3], [right - 3, top + 3], [left + 3, bottom - 3], [right - 3, bottom - 3]]
+    .filter(([x, y]) => !it.contains(document.elementFromPoint(x, y)));
+}"""
+
+
+@proves("LOOP-11")
+@pytest.mark.parametrize("rounds", [1, 4], ids=["short", "long"])
+@pytest.mark.parametrize("viewport", [PHONE, DESKTOP, {"width": 844, "height": 390}], ids=["phone", "desktop", "low"])
+async def test_the_button_that_continues_is_never_covered(tmp_path, viewport, rounds):
+    told = "\n\n".join(f"Line {number}." for number in range(40))
+    replies = [*[told] * (rounds - 1), call("list_directory", path="."), call("list_directory", path=".")]
+    async with at_the_page(tmp_path, replies=replies, max_steps=1, viewport=viewport) as (page, client):
+        chat = await client.chat()
+        for number in range(rounds):
+            await chat.send(f"Look around {number}")
+        await page.goto(f"{client.url}/#/chat/{chat.id}")
+        goes_on = page.get_by_role("button", name="Continue")
+        await expect(goes_on).to_be_in_viewport(ratio=1)
+        await page.wait_for_function(f"(it) => ({COVERED})(it).length === 0", arg=await goes_on.element_handle())
+        await page.get_by_label("Message", exact=True).fill("one\ntwo\nthree\nfour")
+        await page.evaluate(DRAWN)
+        await page.wait_for_function(f"(it) => ({COVERED})(it).length === 0", arg=await goes_on.element_handle())
 
 
 @proves("LOOP-11")

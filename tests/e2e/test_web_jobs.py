@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 
 from playwright.async_api import expect
 
@@ -75,6 +76,9 @@ async def test_a_failed_task_is_shown_with_its_reason_and_tried_again(tmp_path):
         await dock.get_by_role("link", name="write a.txt").click()
         details = page.get_by_role("region", name="write a.txt")
         await expect(details).to_contain_text("the disk is on fire")
+        await expect(details).not_to_contain_text(
+            re.compile(r'[{}]|"status"|\bjson\b')
+        )  # what was reported stands there in words
         assert await violations(page) == []
         await details.get_by_role("button", name="Try again").click()
         await expect(page.get_by_role("region", name="Answer")).to_contain_text("All.")
@@ -155,8 +159,11 @@ async def test_candidates_of_a_race_stand_side_by_side_and_one_is_kept(tmp_path)
         client.model.mind = answer
         rule = {"tool": "create_file", "resource": "*", "effect": "allow", "scope": "global"}
         await client.ask("POST", "/rules", rule, expect=201)
-        job = await approved(client, await client.chat(), request="Write out.txt", race=["fast", "thorough"])
-        await page.goto(page.url.split("#")[0] + f"#/jobs/{job['id']}")
+        await approved(client, await client.chat(), request="Write out.txt", race=["fast", "thorough"])
+        chats = page.get_by_role("navigation").first
+        await expect(chats.get_by_role("link", name="Jobs 1 waiting for you")).to_be_visible()
+        await expect(chats.get_by_role("listitem").first).to_have_text("Waiting for you")
+        await chats.get_by_role("listitem").nth(1).get_by_role("link", name="Write out.txt waiting for you").click()
         candidates = page.get_by_role("region", name="Candidates")
         await expect(candidates.get_by_text("thorough wrote it")).to_be_visible()
         await expect(candidates.get_by_role("button", name="Keep this one")).to_have_count(2)
@@ -164,6 +171,7 @@ async def test_candidates_of_a_race_stand_side_by_side_and_one_is_kept(tmp_path)
         await look(page, "race")
         await candidates.get_by_role("button", name="Keep this one: the work of thorough").click()
         await expect(page.get_by_role("region", name="Answer")).to_contain_text("Kept the work of thorough.")
+        await expect(chats.get_by_text("waiting for you")).to_have_count(0)
         assert (client.workspace / "out.txt").read_text() == "thorough\n"
 
 

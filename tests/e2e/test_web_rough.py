@@ -6,9 +6,21 @@ import re
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
+import pytest
 from playwright.async_api import Page, Route, expect
 
-from e2e.browsing import PHONE, Line, a_browser, a_page, allow_all, at_the_page, hold_toasts, start_chat, violations
+from e2e.browsing import (
+    DESKTOP,
+    PHONE,
+    Line,
+    a_browser,
+    a_page,
+    allow_all,
+    at_the_page,
+    hold_toasts,
+    start_chat,
+    violations,
+)
 from support.live_server import TOKEN, live_server
 from support.scripted_model import Script, call
 from support.spec import proves
@@ -18,12 +30,14 @@ WRITE = call("create_file", path="a.txt", content="first\n")
 
 
 @asynccontextmanager
-async def over_a_line(tmp_path, replies: list[Script]) -> AsyncIterator[tuple[Page, Line]]:
+async def over_a_line(
+    tmp_path, replies: list[Script], viewport: dict[str, int] = DESKTOP
+) -> AsyncIterator[tuple[Page, Line]]:
     async with (
         live_server(tmp_path, replies=replies) as client,
         Line("127.0.0.1", int(client.url.rsplit(":", 1)[1])) as line,
         a_browser() as browser,
-        a_page(browser, line.url) as page,
+        a_page(browser, line.url, viewport=viewport) as page,
     ):
         yield page, line
 
@@ -46,6 +60,28 @@ async def test_what_is_said_while_a_dialog_is_open_can_be_read_and_pressed(tmp_p
         await page.get_by_role("button", name="Dismiss").click()
         await expect(said).to_have_count(0)
         await expect(page.get_by_role("dialog")).to_be_visible()
+
+
+@proves("UI-6")
+@pytest.mark.parametrize("viewport", [PHONE, DESKTOP], ids=["phone", "desktop"])
+@pytest.mark.parametrize("language", ["en", "de"])
+async def test_no_toast_covers_that_the_server_does_not_answer(tmp_path, viewport, language):
+    async with over_a_line(tmp_path, ["Hello!"], viewport=viewport) as (page, line):
+        await start_chat(page, "hello")
+        await expect(page.get_by_text("Hello!", exact=True)).to_be_visible()
+        await page.evaluate(f"localStorage.setItem('anycowork.language', '{language}')")
+        await page.reload()
+        await expect(page.get_by_text("Hello!", exact=True)).to_be_visible()
+        await hold_toasts(page)
+        line.cut()
+        banner = page.locator("p[role=status]", has=page.locator(".lucide-wifi-off"))
+        await expect(banner).to_be_visible()
+        await page.locator("#composer").fill("are you there?")
+        await page.keyboard.press("Enter")
+        toast = page.locator(".rise", has=page.locator(".lucide-circle-alert")).first
+        await expect(toast).to_be_visible()
+        above, below = await banner.bounding_box(), await toast.bounding_box()
+        assert above and below and above["y"] + above["height"] <= below["y"], (above, below)
 
 
 async def test_a_double_click_executes_a_plan_once_and_complains_of_nothing(tmp_path):

@@ -4,8 +4,10 @@ import re
 
 from playwright.async_api import expect
 
+from anycowork.server.remote_worker import RemoteWorker, WorkerConnection
 from e2e.browsing import at_the_page, start_chat, violations
 from support.distributions import install
+from support.live_server import new_session
 from support.scripted_model import HttpError, ScriptedModel, call
 from support.spec import proves
 
@@ -23,7 +25,11 @@ async def test_a_person_asks_which_rule_decides_before_any_call_is_made(tmp_path
         await form.get_by_label("Tool of the call").fill("update_file")
         await form.get_by_label("File, command, or parameters as JSON").fill("notes/a.md")
         await form.get_by_role("button", name="Explain").click()
-        await expect(form.get_by_role("status")).to_contain_text("deny update_file on /notes/*")
+        raw = form.get_by_role("status").get_by_text("deny update_file on /notes/*")
+        await expect(form.get_by_role("status").get_by_text("The rule: ")).to_be_visible()
+        await expect(raw).to_be_hidden()
+        await form.get_by_text("As it is stored").click()
+        await expect(raw).to_be_visible()
         assert await violations(page) == []
         await form.get_by_label("Tool of the call").fill("execute_command")
         await form.get_by_label("File, command, or parameters as JSON").fill("ls -l")
@@ -196,3 +202,25 @@ async def test_what_a_model_can_do_is_set_in_the_page_for_each_model(tmp_path):
         await form.get_by_role("combobox", name="Model", exact=True).select_option("small")
         await expect(form.get_by_label("Context in tokens")).to_have_value("32000")
         await expect(form.get_by_label("Accepts images")).to_have_value("false")
+
+
+@proves("JOB-12/4")
+async def test_a_worker_is_invited_by_the_page_joins_with_that_command_and_is_removed(tmp_path):
+    async with at_the_page(tmp_path) as (page, client), new_session() as session:
+        await page.goto(page.url.split("#")[0] + "#/settings/workers")
+        await expect(page.get_by_text("No workers yet.")).to_be_visible()
+        await page.get_by_label("Labels that it may offer").fill("gpu")
+        await page.keyboard.press("Enter")
+        command = await page.get_by_label("The command for the new worker").inner_text()
+        name, verb, *words = command.split()
+        flags = dict(zip(words[::2], words[1::2], strict=True))
+        assert (name, verb, flags["--labels"]) == ("anycowork", "worker", "gpu") and client.url == flags["--join"]
+        link = WorkerConnection(flags["--join"], session)
+        worker = RemoteWorker(link, None, tmp_path / "worker", report=lambda line: None)
+        await worker.join(flags["--token"], ["gpu"])
+        await page.get_by_role("button", name="Done").click()
+        row = page.get_by_role("list", name="Workers").get_by_role("listitem")
+        await expect(row).to_contain_text("Gets no tasks: It has no sandbox")
+        assert await violations(page) == []
+        await row.get_by_role("button", name="Remove the worker").click()
+        await expect(page.get_by_text("No workers yet.")).to_be_visible()

@@ -5,13 +5,16 @@ import {
   Cpu,
   Folder,
   Gauge,
+  Globe,
   Hand,
+  Info,
   Keyboard,
   KeyRound,
   type LucideIcon,
   MessageSquare,
   Moon,
   Network,
+  Palette as PaletteIcon,
   PanelLeft,
   Plug,
   Plus,
@@ -43,8 +46,8 @@ import { openWorkflows } from "./workflows/opening";
 
 const SIZE = 16;
 
-/** The pages of the settings, with the signs that they have there. */
-const SETTINGS: readonly (readonly [id: string, words: string, Icon: LucideIcon])[] = [
+/** The pages of the settings as setup/pages.tsx lists them: the page's own list would load all of them. */
+export const SETTINGS: readonly (readonly [id: string, words: string, Icon: LucideIcon, forAll?: true])[] = [
   ["models", settings.pages.models, Cpu],
   ["workspaces", settings.pages.workspaces, Folder],
   ["permissions", settings.pages.permissions, ShieldCheck],
@@ -53,7 +56,10 @@ const SETTINGS: readonly (readonly [id: string, words: string, Icon: LucideIcon]
   ["plugins", settings.pages.plugins, Puzzle],
   ["api-keys", settings.pages.apiKeys, KeyRound],
   ["people", people.page, Users],
+  ["web", settings.pages.web, Globe],
   ["usage", usage.page, Gauge],
+  ["appearance", settings.pages.appearance, PaletteIcon, true],
+  ["about", settings.pages.about, Info],
 ];
 
 interface Props {
@@ -128,12 +134,12 @@ export function useCommands({ sought, onWaiting, onShortcuts, onSidebar }: Props
       { id: "settings", words: t.settings, icon: <Settings size={SIZE} aria-hidden />, run: go("#/settings") },
       { id: "jobs", words: jobs.jobs, icon: <Network size={SIZE} aria-hidden />, run: go("#/jobs") },
       ...SETTINGS.map(
-        ([id, words, Icon]): Command => ({
+        ([id, words, Icon, forAll]): Command => ({
           id: `settings-${id}`,
           words,
           icon: <Icon size={SIZE} aria-hidden />,
           note: t.settings,
-          needs: "PUT /settings",
+          ...(forAll ? {} : { needs: "PUT /settings" as const }),
           run: go(`#/settings/${id}`),
         }),
       ),

@@ -18,7 +18,7 @@ from anycowork.acp.markdown import fenced, one_line, shown_text
 from anycowork.acp.tool_calls import call_kind, call_locations, call_title, diff_content
 from anycowork.acp.updates import question_text
 from anycowork.client.chat_client import objects
-from anycowork.client.disclosures import ITEM_NAMES
+from anycowork.client.disclosures import ITEM_NAMES, endorsement_text
 from anycowork.domain.messages import Json
 from anycowork.domain.values import value
 
@@ -122,6 +122,8 @@ def _circumstances(approval: Json) -> list[str]:
         lines.append("The command has run. Its changes wait for your answer; denied, they are dropped.")
     if approval.get("outside_plan"):
         lines.append("This is not in the approved plan.")
+    if endorsement := endorsement_text(approval):
+        lines += [shown_text(line) for line in endorsement.lines()]
     reasons = approval.get("reasons")
     return [*lines, *(shown_text(reason) for reason in (reasons if isinstance(reasons, list) else []))]
 

@@ -12,7 +12,7 @@ from anycowork.domain.principals import Principal, Scope
 from anycowork.domain.roles import Role, RoleDefinition
 from anycowork.domain.rules import Effect, NewRule, Rule, RuleChange, RuleScope, changed_rule, new_rule
 from anycowork.domain.tool_ports import Toolbox, ToolContext
-from anycowork.domain.tools import Call, Parameters
+from anycowork.domain.tools import Call, Parameters, ToolSpec
 from anycowork.domain.values import value
 from anycowork.permissions.admission import CallContext
 from anycowork.permissions.endorsements import NOT_EXPOSED, Exposure
@@ -20,6 +20,7 @@ from anycowork.permissions.gate import Gate
 from anycowork.permissions.policy import PolicyEvaluator, default_decision
 from anycowork.permissions.resources import AccessedResources, resources_at_commit
 from anycowork.permissions.roles import RoleRegistry
+from anycowork.permissions.rule_proposals import DecidedRequest, ProposedRule, proposals
 from anycowork.permissions.rules import RuleDecision, RuleIndex, check_pattern, decide, matches
 from anycowork.sandbox.workspaces import Workspaces
 from anycowork.store.sql.rules import Rules
@@ -144,7 +145,20 @@ class RuleService:
         previewed = [seen for item in past if (seen := await self._preview_call(rule, item)) is not None]
         return RulePreview(previewed[:MOST_SHOWN], len(previewed), len(past), written.warnings)
 
+    async def proposals(self, principal: Principal) -> Sequence[ProposedRule]:
+        """Return the smallest rules that would have answered what people decided, tried on those decisions and on known attacks."""
+        principal.require(Scope.MANAGE)
+        decided = await self._rules.decided_approvals(limit=MOST_LOOKED_AT)
+        workspaces = {workspace for _, workspace in decided}
+        rules = {workspace: await self._rules.for_call("", workspace) for workspace in workspaces}
+        requests = [DecidedRequest(approval, workspace) for approval, workspace in decided]
+        return proposals(requests, rules, self._spec_of)
+
     # --- the parts
+
+    def _spec_of(self, name: str) -> ToolSpec | None:
+        tool = self._toolbox.find(name)
+        return tool.spec if tool is not None else None
 
     async def _exposure(self, chat: Chat) -> Exposure:
         """Return what the agent of this chat has read that nobody vouched for."""

@@ -11,6 +11,7 @@ from anycowork.cli.run_outcome import RunEnding, RunOutcome
 from anycowork.client.chat_client import chat_page
 from anycowork.client.connect import ServerAddress
 from anycowork.client.console import strip_controls
+from anycowork.client.disclosures import endorsement_text
 from anycowork.config.settings import Settings
 from anycowork.domain.errors import ContextFull
 from anycowork.domain.messages import Json
@@ -116,6 +117,8 @@ def _asked(waiting: Json) -> list[str]:
     disclosure = waiting.get("disclosure")
     items = disclosure.get("items") if isinstance(disclosure, dict) else None
     lines = _lines(f"Needs approval: {waiting.get('tool')} {waiting.get('resource')} (risk: {waiting.get('risk')})")
+    if endorsement := endorsement_text(waiting):
+        lines += [line for text in endorsement.lines() for line in _lines(f"  {text}")]
     reasons = waiting.get("reasons")
     for reason in reasons if isinstance(reasons, list) else []:
         lines += _lines(f"  {reason}")

@@ -9,7 +9,7 @@ from anycowork.domain.values import value
 
 MOST_TERMS = 16
 _BEFORE, _LENGTH = 60, 220  # characters of a snippet
-_LOOKED_THROUGH = 100_000  # characters
+_PIECE, _LOOKED_THROUGH = 100_000, 2_000_000  # characters
 
 
 @value
@@ -68,8 +68,8 @@ def read_query(query: str) -> tuple[SearchTerm, ...]:
 
 
 def snippet(text: str, terms: Sequence[SearchTerm]) -> tuple[SnippetPart, ...]:
-    """Return one line around the first match, with every match in it marked. A match far inside a very long text is not looked for."""
-    ranges = _matches(fold(text[:_LOOKED_THROUGH]), terms)
+    """Return one line around the first match, with every match in it marked. A match far inside a huge text is not looked for."""
+    ranges = _matches(text, terms)
     start = max(0, ranges[0][0] - _BEFORE) if ranges else 0
     end = min(len(text), start + _LENGTH)
     parts, position = [SnippetPart("…")] if start else [], start
@@ -106,18 +106,24 @@ def _words(text: str) -> Iterator[str]:
     return (word for word in spaced.split() if any(map(str.isalnum, word)))
 
 
-def _matches(folded: str, terms: Sequence[SearchTerm]) -> list[tuple[int, int]]:
+def _matches(text: str, terms: Sequence[SearchTerm]) -> list[tuple[int, int]]:
     """Return where words of the terms begin and end, ascending: the first of all, and those that fit beside it."""
     search_words = {(fold(word), term.prefix and word == term.words[-1]) for term in terms for word in term.words}
-    first = min(
-        (span[0] for word, prefix in search_words for span in _occurrences(folded, word, 0, prefix)), default=None
-    )
-    if first is None:
-        return []
-    near = folded[: first + _LENGTH]
-    return sorted(
-        {span for word, prefix in search_words for span in _occurrences(near, word, first, prefix, most=_LENGTH)}
-    )
+    for piece in range(0, min(len(text), _LOOKED_THROUGH), _PIECE):  # a text of many megabytes is not folded whole
+        start = max(0, piece - _LENGTH)  # a word may begin in the piece before
+        folded = fold(text[start : piece + _PIECE + _LENGTH])
+        spans = (span for word, prefix in search_words for span in _occurrences(folded, word, 0, prefix))
+        if (first := min((begin for begin, _ in spans), default=None)) is not None:
+            near = folded[: first + _LENGTH]
+            return sorted(
+                (start + begin, start + end)
+                for begin, end in {
+                    span
+                    for word, prefix in search_words
+                    for span in _occurrences(near, word, first, prefix, most=_LENGTH)
+                }
+            )
+    return []
 
 
 def _occurrences(folded: str, word: str, start: int, prefix: bool, *, most: int = 1) -> Iterator[tuple[int, int]]:

@@ -10,6 +10,7 @@ from rich.markdown import Markdown
 from rich.text import Text
 
 from anycowork.client.console import shortened, strip_controls
+from anycowork.client.disclosures import endorsement_text
 from anycowork.domain.messages import Json
 from anycowork.domain.person_commands import PERSON_COMMAND, CommandEnd
 from anycowork.domain.text_lines import bare_lines
@@ -217,6 +218,8 @@ def approval_text(approval: Json) -> RenderableType:
             Text("It has run; its changes wait for your approval. If denied, they are discarded.", style="yellow")
         )
     lines += [Text(f"It wants to reach {host}", style="yellow") for host in _words(approval, "network")]
+    if endorsement := endorsement_text(approval):
+        lines += [Text(strip_controls(line), style="yellow") for line in endorsement.lines()]
     if reasons := " ".join(_words(approval, "reasons")):
         lines.append(Text(reasons, style="dim"))
     disclosure = noun(approval, "disclosure")

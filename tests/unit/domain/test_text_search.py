@@ -1,5 +1,6 @@
 """What a query means, and what a snippet shows."""
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -32,6 +33,24 @@ def test_a_word_inside_another_is_not_marked() -> None:
         SnippetPart("concatenate the "),
         SnippetPart("cat", match=True),
     )
+
+
+@pytest.mark.parametrize("before", [0, 1, 99_990, 100_000, 100_003, 250_000, 1_999_000])
+@pytest.mark.parametrize("letter", ["x", "ß"])
+def test_the_word_that_was_found_is_in_the_snippet_however_far_it_stands(before: int, letter: str) -> None:
+    text = (letter * 9 + " ") * (before // 10) + " " * (before % 10) + "The zebra is striped." + " y" * 200
+    for query in ("zebra", "zeb", "striped zebra"):
+        parts = snippet(text, read_query(query))
+        assert any(part.match and part.text == "zebra" for part in parts), query
+        assert parts[-1].text.endswith("…")
+
+
+def test_a_long_word_around_the_end_of_a_piece_is_marked_as_a_whole_or_not_at_all() -> None:
+    word = "zebra" * 25
+    for start in range(99_870, 100_010, 7):
+        [mark] = [part.text for part in snippet(" " * start + word + " end", read_query(word)) if part.match]
+        assert mark == word
+        assert not any(part.match for part in snippet("x" * start + word, read_query("zebra ")))
 
 
 @given(st.text(), st.text(max_size=40))

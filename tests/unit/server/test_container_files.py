@@ -1,7 +1,11 @@
 """Dockerfile and compose.yaml fit the program: what they name exists there, nothing runs as root, no secret is in them."""
 
+import asyncio
 import json
+import os
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import yaml
@@ -10,10 +14,15 @@ from typer.main import get_command
 from anycowork.api.middleware.auth import _OPEN
 from anycowork.cli.main import app
 from anycowork.config.settings import Settings
+from support.live_server import TOKEN, live_server
 
 ROOT = Path(__file__).parents[3]
 LINES = re.sub(r"\\\n", " ", (ROOT / "Dockerfile").read_text()).splitlines()
 COMPOSE = yaml.safe_load((ROOT / "compose.yaml").read_text())
+
+
+JOINED = [*yaml.safe_load_all((ROOT / "examples/kubernetes/joined-workers.yaml").read_text())]
+JOIN_TOKEN = "ANYCOWORK_JOIN_TOKEN"
 
 
 def instructions(name: str) -> list[str]:
@@ -51,10 +60,11 @@ def test_what_is_copied_exists() -> None:
 
 def test_variables_are_settings_and_secrets_come_from_outside() -> None:
     ours = {name: service for name, service in COMPOSE["services"].items() if name != "postgres"}
-    assert set(ours) == {"server", "worker-1", "worker-2"}
+    assert set(ours) == {"server", "worker-1", "worker-2", "worker-joined"}
     variables = {name: value for service in ours.values() for name, value in service["environment"].items()}
     variables |= dict(line.split("=", 1) for line in instructions("ENV"))
-    assert {name.removeprefix("ANYCOWORK_").lower() for name in variables} <= set(Settings.model_fields)
+    settings = {f"ANYCOWORK_{name}".upper() for name in Settings.model_fields}
+    assert set(variables) <= settings | {JOIN_TOKEN}
     assert variables["ANYCOWORK_TOKEN"].startswith("${ANYCOWORK_TOKEN:?")
     for text in (
         variables["ANYCOWORK_DATABASE_URL"],
@@ -78,3 +88,45 @@ def test_workers_share_the_workspaces_open_no_port_and_give_no_secret_as_an_argu
         known = {option for parameter in get_command(app).commands[command].params for option in parameter.opts}  # type: ignore[attr-defined]  # a group
         assert {flag for flag in flags if flag.startswith("--")} <= known and "--db" not in flags
         assert "ports" not in worker and "ANYCOWORK_TOKEN" not in worker["environment"]
+
+
+def flags_of(command: str) -> set[str]:
+    parameters = get_command(app).commands[command].params  # type: ignore[attr-defined]  # a group
+    return {option for parameter in parameters for option in parameter.opts}
+
+
+def test_a_joined_worker_holds_an_invitation_and_nothing_else() -> None:
+    worker = COMPOSE["services"]["worker-joined"]
+    command, *flags = worker["command"]
+    assert {flag for flag in flags if flag.startswith("--")} <= flags_of(command)
+    assert worker["environment"] == {JOIN_TOKEN: "${ANYCOWORK_JOIN_TOKEN:-}"} and "ports" not in worker
+    assert worker["volumes"] == ["worker-joined:/data"], "no folder of the server"
+    token = next(each for each in get_command(app).commands["worker"].params if "--token" in each.opts)  # type: ignore[attr-defined]  # a group
+    assert token.envvar in (JOIN_TOKEN, [JOIN_TOKEN])
+
+
+async def test_the_kubernetes_example_fits_the_program(tmp_path: Path) -> None:
+    deployment, scaler = JOINED
+    pod = deployment["spec"]["template"]["spec"]
+    [invite], [worker] = pod["initContainers"], pod["containers"]
+    command, *flags = worker["args"]
+    assert {flag for flag in flags if flag.startswith("--")} <= flags_of(command) and JOIN_TOKEN in str(
+        worker["command"]
+    )
+    assert "env" not in worker, "the server's token stays with the init container"
+    assert pod["securityContext"]["runAsNonRoot"] and f"--uid {pod['securityContext']['runAsUser']}" in "\n".join(LINES)
+    assert scaler["spec"]["scaleTargetRef"]["name"] == deployment["metadata"]["name"]
+    [metric] = [each["external"]["metric"]["name"] for each in scaler["spec"]["metrics"]]
+    async with live_server(tmp_path) as server:
+        async with server.session.get(f"{server.url}/metrics") as answer:
+            assert f"\n{metric} 0" in await answer.text()
+        script = (
+            invite["command"][-1]
+            .replace("http://anycowork:8484", server.url)
+            .replace("/join/token", str(tmp_path / "token"))
+        )
+        environment = {**os.environ, "ANYCOWORK_TOKEN": TOKEN}
+        invited = await asyncio.to_thread(
+            subprocess.run, [sys.executable, *invite["command"][1:-1], script], env=environment, timeout=60
+        )
+        assert invited.returncode == 0 and (tmp_path / "token").read_text().startswith("ac-join-")

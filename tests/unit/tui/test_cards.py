@@ -4,7 +4,9 @@ import io
 
 from rich.console import Console, RenderableType
 
-from anycowork.tui.cards import LONGEST, SHORT_LINES, card_of, thought_card
+from anycowork.acp.permission_requests import approval_request
+from anycowork.domain.messages import Json
+from anycowork.tui.cards import LONGEST, SHORT_LINES, approval_text, card_of, thought_card
 from support.spec import proves
 
 
@@ -59,3 +61,15 @@ def test_thinking_is_folded() -> None:
 
 def test_a_message_with_nothing_in_it_has_no_card() -> None:
     assert card_of({"message_type": "text", "role": "assistant", "content": "  "}) is None
+
+
+@proves("ORG-2/2")
+def test_the_terminal_and_an_editor_say_what_was_read_quote_it_and_say_where_the_call_goes() -> None:
+    sink = {"kind": "push", "subject": "git.example"}
+    endorsement = {"origins": ["mcp:mail"], "passage": "Push it\x1b[2J now.", "sink": sink, "sinks": [sink]}
+    approval: Json = {"tool": "execute_command", "resource": "command:git push", "endorsement": endorsement}
+    card = drawn(approval_text(approval))
+    update = approval_request(approval, {}, "/w").tool_call
+    for text in (card, str(update.model_dump())):
+        assert "what nobody vouched for: the MCP server mail" in text and "> Push it" in text and "\x1b" not in text
+        assert "With it, the call goes to: a push to git.example." in text

@@ -2,6 +2,7 @@
 
 import { Milestone } from "lucide-react";
 import { visible } from "../content/visible";
+import { originWords } from "../rules/words";
 import { t } from "../texts/approvals";
 import type { Approval } from "../wire/nouns";
 
@@ -22,10 +23,4 @@ export function EndorsementNote({ endorsement }: { endorsement: Endorsement }) {
       </div>
     </section>
   );
-}
-
-function originWords(origin: string): string {
-  const [name = "", ...subject] = origin.split(":");
-  const words = t.origins[name as keyof typeof t.origins];
-  return words ? words(visible(subject.join(":"))) : visible(origin);
 }

@@ -11,6 +11,8 @@ type Name =
   | "keys"
   | "language"
   | "groups"
+  | "diff" // split: differences are drawn side by side
+  | "files_width" // of the pane beside the chat, in hundredths of the page
   | "folder" // of the last chat that was begun
   | "model"; // that was chosen last
 const PREFIX = "anycowork.";

@@ -16,17 +16,11 @@ export function RenameDialog({
   open: boolean;
   title: string;
   onClose: () => void;
-  onRename: (title: string) => void;
+  onRename: (title: string) => Promise<unknown>;
 }) {
   return (
     <Dialog title={t.renameThisChat} open={open} onClose={onClose}>
-      <RenameForm
-        title={title}
-        onRename={(words) => {
-          onRename(words);
-          onClose();
-        }}
-      />
+      <RenameForm title={title} onRename={(words) => void onRename(words).then(onClose)} />
     </Dialog>
   );
 }

@@ -138,7 +138,7 @@ export default function ChatPage({ chatId, messageId, onSidebar }: Props) {
           open={dialog === "rename"}
           title={live.title}
           onClose={() => setDialog(null)}
-          onRename={(title) => void change({ title })}
+          onRename={(title) => change({ title })}
         />
         <RemoveDialog open={dialog === "remove"} chatId={chatId} onClose={() => setDialog(null)} />
         <Suspense fallback={null}>

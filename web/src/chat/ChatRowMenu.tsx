@@ -52,7 +52,7 @@ export function ChatRowMenu({ chat }: { chat: Chat }) {
         open={dialog === "rename"}
         title={chat.title}
         onClose={() => setDialog(null)}
-        onRename={(title) => void change({ title })}
+        onRename={(title) => change({ title })}
       />
       <RemoveDialog open={dialog === "remove"} chatId={chat.id} onClose={() => setDialog(null)} />
     </May>

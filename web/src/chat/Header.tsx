@@ -19,7 +19,7 @@ import {
 } from "lucide-react";
 import { Suspense, useState } from "react";
 import { AutonomyChoice, AutonomySelector } from "../autonomy/AutonomySelector";
-import { defaultModel } from "../models/choices";
+import { defaultModel, shownModel } from "../models/choices";
 import { ModelButton, ModelPicker } from "../models/ModelButton";
 import { RoleBadge } from "../roles/RoleBadge";
 import { RoleSelector } from "../roles/RoleSelector";
@@ -170,7 +170,7 @@ export function Header(props: Props) {
           <>
             <MenuItem onSelect={() => setPicking(true)}>
               <Cpu size={15} aria-hidden className="shrink-0" />{" "}
-              <span className="min-w-0 break-all">{t.model(model)}</span>
+              <span className="min-w-0 break-all">{t.model(shownModel(model))}</span>
             </MenuItem>
             {props.autonomy && <AutonomyChoice autonomy={props.autonomy} onChoose={props.onAutonomy} />}
             <MenuLine />

@@ -171,10 +171,12 @@ function useSticking(initially: boolean, rows: readonly Row[], tail: ReactNode) 
   }, [rows]);
   useLayoutEffect(stick, [rows, tail, stick]);
   useEffect(() => {
-    const content = box.current?.firstElementChild?.firstElementChild;
+    const scroller = box.current?.firstElementChild;
+    const content = scroller?.firstElementChild;
     if (!content) return;
     const watch = new ResizeObserver(grown); // rows find their height after they are shown, and code its colours
     watch.observe(content);
+    watch.observe(scroller); // a composer that grows takes its room from here, and must not cover Continue
     return () => watch.disconnect();
   }, [grown]);
   const scrolled = (offset: number, end: boolean) => {

@@ -5,7 +5,8 @@ import clsx from "clsx";
 import { Check, ChevronRight } from "lucide-react";
 import { useEffect, useId, useRef, useState } from "react";
 import { Virtualizer, type VirtualizerHandle } from "virtua";
-import { DiffCount, Lines, Path } from "../content/DiffView";
+import { Lines, SplitToggle } from "../content/DiffLines";
+import { DiffCount, Path } from "../content/DiffView";
 import type { Diff, FileDiff } from "../content/diffs";
 import { t } from "../texts/chat";
 import { number } from "../texts/language";
@@ -79,6 +80,9 @@ export default function TurnReview({ diff, onClose }: { diff: Diff; onClose: () 
           <header className="flex min-h-9 items-center gap-3 border-b border-line px-3.5 text-xs">
             <Path path={file.path} className="text-ink" />
             <DiffCount added={file.added} removed={file.removed} />
+            <span className="ml-auto">
+              <SplitToggle />
+            </span>
           </header>
           <div
             ref={lines}
@@ -87,7 +91,7 @@ export default function TurnReview({ diff, onClose }: { diff: Diff; onClose: () 
             aria-label={t.changedLines}
             className="min-h-0 flex-1 overflow-auto py-1"
           >
-            <Lines key={at} lines={file.lines} />
+            <Lines key={at} lines={file.lines} path={file.path} />
           </div>
         </section>
       </div>

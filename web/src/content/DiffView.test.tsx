@@ -1,5 +1,5 @@
-import { fireEvent, screen } from "@testing-library/react";
-import { expect, it } from "vitest";
+import { fireEvent, screen, waitFor } from "@testing-library/react";
+import { expect, it, vi } from "vitest";
 import { expectAccessible, show } from "../testing/render";
 import { DiffView } from "./DiffView";
 
@@ -28,4 +28,57 @@ it("opens the first of many files, and the others on demand", () => {
   expect(screen.getByText("first of file_25.txt")).toBeTruthy();
   fireEvent.click(screen.getByText("Show all 200 files"));
   expect(screen.getByText("file_199.txt")).toBeTruthy();
+});
+
+const CODE = `--- a/a.py
++++ b/a.py
+@@ -1,3 +1,4 @@
+ import os
+-x = "old"
+-y = 1
++x = "new"
++y = 2
++z = 3
+`;
+
+it("colours code in a difference, and keeps its text", async () => {
+  const { container } = show(<DiffView text={CODE} />);
+  await waitFor(() => expect(container.querySelector(".bg-removed .hljs-string")?.textContent).toBe('"old"'));
+  expect(container.querySelector(".bg-added .hljs-string")?.textContent).toBe('"new"');
+  expect(container.querySelector(".hljs-keyword")?.textContent).toBe("import");
+  expect([...container.querySelectorAll(".bg-added")].map((line) => line.textContent)).toEqual([
+    '2+x = "new"',
+    "3+y = 2",
+    "4+z = 3",
+  ]);
+});
+
+it("draws old and new side by side where there is room, and remembers it", async () => {
+  const asked = vi.spyOn(window, "matchMedia").mockImplementation(
+    (query) =>
+      ({
+        matches: query.includes("min-width"),
+        addEventListener: () => {},
+        removeEventListener: () => {},
+      }) as unknown as MediaQueryList,
+  );
+  const { container, unmount } = show(<DiffView text={CODE} />);
+  fireEvent.click(screen.getByRole("button", { name: "Old and new side by side" }));
+  const rows = () =>
+    [...container.querySelectorAll(".grid-cols-2")].map(({ children }) =>
+      [...children].map((side) => side.textContent),
+    );
+  expect(rows()).toEqual([
+    ["1 import os", "1 import os"],
+    ['2−x = "old"', '2+x = "new"'],
+    ["3−y = 1", "3+y = 2"],
+    ["", "4+z = 3"],
+  ]);
+  await expectAccessible(container);
+  unmount();
+  expect(localStorage.getItem("anycowork.diff")).toBe("split");
+  asked.mockRestore();
+  localStorage.clear();
+  show(<DiffView text={CODE} />);
+  expect(screen.queryByRole("button", { name: "Old and new side by side" })).toBeNull(); // no room
 });

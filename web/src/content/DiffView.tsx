@@ -1,16 +1,16 @@
 // What changed, file by file. Signs stand beside the colours. Of many files the first are open, as far as one page goes.
 
 import clsx from "clsx";
-import { type ReactNode, useMemo, useState } from "react";
+import { useMemo, useState } from "react";
 import { number } from "../texts/language";
 import { t } from "../texts/messages";
 import { Copy } from "../ui/Copy";
 import { Fold } from "../ui/Fold";
-import { type DiffLine, type FileDiff, fileCount, isPartial, readDiff, withoutFolders } from "./diffs";
+import { Lines, More, SplitToggle } from "./DiffLines";
+import { type FileDiff, fileCount, isPartial, readDiff, withoutFolders } from "./diffs";
 import { PathButton, PathLink } from "./PathLink";
 import { visible } from "./visible";
 
-const SHOWN = 200; // lines of a file
 const MANY = 30; // files
 const OPEN = 60; // lines before a file that is still open by itself
 
@@ -37,13 +37,16 @@ export function DiffView({ text, label = t.changes, whole = false }: Props) {
           </PathLink>
         )}
         <DiffCount added={diff.added} removed={diff.removed} partial={isPartial(diff)} />
-        <Copy text={text} label={t.copyDiff} className="ml-auto !size-8 thumb:!size-10" />
+        <span className="ml-auto flex">
+          <SplitToggle />
+          <Copy text={text} label={t.copyDiff} className="!size-8 thumb:!size-10" />
+        </span>
       </header>
       {whole ? (
         diff.files.map((file, at) => (
           <div key={at} className="py-1">
             {others.length > 0 && <p className="px-3.5 font-mono text-xs break-all text-ink">{visible(file.path)}</p>}
-            <Lines lines={file.lines} whole />
+            <Lines lines={file.lines} path={file.path} whole />
           </div>
         ))
       ) : others.length > 0 ? (
@@ -53,7 +56,7 @@ export function DiffView({ text, label = t.changes, whole = false }: Props) {
         </div>
       ) : (
         <div tabIndex={0} role="group" aria-label={t.lines(label)} className="max-h-96 overflow-auto py-1">
-          {only && <Lines lines={only.lines} />}
+          {only && <Lines lines={only.lines} path={only.path} />}
         </div>
       )}
     </section>
@@ -109,63 +112,12 @@ function Files({ files }: { files: readonly FileDiff[] }) {
         >
           {() => (
             <div className="overflow-x-auto">
-              <Lines lines={file.lines} />
+              <Lines lines={file.lines} path={file.path} />
             </div>
           )}
         </Fold>
       ))}
       {!all && files.length > MANY && <More onClick={() => setAll(true)}>{t.showAllFiles(number(files.length))}</More>}
     </>
-  );
-}
-
-export function Lines({ lines, whole: wrapped = false }: { lines: readonly DiffLine[]; whole?: boolean }) {
-  const [whole, setWhole] = useState(false);
-  const shown = whole || wrapped ? lines : lines.slice(0, SHOWN);
-  return (
-    <>
-      <div className={clsx("font-mono text-[12.5px] leading-[1.6]", !wrapped && "w-max min-w-full")}>
-        {shown.map((line, at) => (
-          <Line key={at} line={line} wrapped={wrapped} />
-        ))}
-      </div>
-      {shown.length < lines.length && (
-        <More onClick={() => setWhole(true)}>{t.showAllLines(number(lines.length))}</More>
-      )}
-    </>
-  );
-}
-
-function More({ onClick, children }: { onClick: () => void; children: ReactNode }) {
-  return (
-    <button type="button" onClick={onClick} className="px-3.5 py-2 text-sm text-ink-2 underline underline-offset-2">
-      {children}
-    </button>
-  );
-}
-
-const SIGNS = { added: "+", removed: "−", same: " " } as const;
-
-function Line({ line, wrapped }: { line: DiffLine; wrapped: boolean }) {
-  if (line.kind === "note")
-    return (
-      <div className="px-3.5 py-1 font-sans text-sm break-all whitespace-pre-wrap text-ink-2">{visible(line.text)}</div>
-    );
-  if (line.kind === "hunk") return <div className="px-3.5 py-0.5 text-ink-3">{visible(line.text)}</div>;
-  return (
-    <div
-      className={clsx(
-        "flex",
-        wrapped ? "break-all whitespace-pre-wrap" : "whitespace-pre",
-        line.kind === "added" && "bg-added",
-        line.kind === "removed" && "bg-removed",
-      )}
-    >
-      <span aria-hidden className="w-10 shrink-0 pr-2 text-right text-ink-3 select-none">
-        {line.after ?? line.before}
-      </span>
-      <span className="w-4 shrink-0 text-ink-3 select-none">{SIGNS[line.kind]}</span>
-      <span className="min-w-0 pr-4">{visible(line.text) || " "}</span>
-    </div>
   );
 }

@@ -111,6 +111,29 @@ export function withoutPaths(diff: Diff, entries: readonly string[]): Diff {
   return { ...diff, files, added: sum(files, "added"), removed: sum(files, "removed") };
 }
 
+/** The lines side by side, by their index: old and new. What stands on both sides has the same index twice; what is on one side, null. */
+export function sideBySide(lines: readonly DiffLine[]): [number | null, number | null][] {
+  const rows: [number | null, number | null][] = [];
+  let [removed, added]: [number[], number[]] = [[], []];
+  const flush = () => {
+    for (let at = 0; at < Math.max(removed.length, added.length); at++)
+      rows.push([removed[at] ?? null, added[at] ?? null]);
+    [removed, added] = [[], []];
+  };
+  lines.forEach(({ kind }, at) => {
+    if (kind === "removed") {
+      if (added.length > 0) flush();
+      removed.push(at);
+    } else if (kind === "added") added.push(at);
+    else {
+      flush();
+      rows.push([at, at]);
+    }
+  });
+  flush();
+  return rows;
+}
+
 function isNote(line: DiffLine, beginning: string): boolean {
   return line.kind === "note" && line.text.startsWith(beginning);
 }

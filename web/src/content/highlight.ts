@@ -1,5 +1,6 @@
 // Syntax colours for twelve languages. Loaded when the first code is shown; gives elements, never HTML.
 
+import type { RootContent } from "hast";
 import { toJsxRuntime } from "hast-util-to-jsx-runtime";
 import bash from "highlight.js/lib/languages/bash";
 import css from "highlight.js/lib/languages/css";
@@ -48,4 +49,31 @@ known.registerAlias({
 export function highlighted(text: string, language: string): ReactNode {
   if (!known.registered(language)) return text;
   return toJsxRuntime(known.highlight(language, text), { Fragment, jsx, jsxs });
+}
+
+/** The same, line by line: what goes over several lines ends with each of them, and begins again. */
+export function highlightedLines(text: string, language: string): ReactNode[] | null {
+  if (!known.registered(language)) return null;
+  return linesOf(known.highlight(language, text).children).map((children) =>
+    toJsxRuntime({ type: "root", children }, { Fragment, jsx, jsxs }),
+  );
+}
+
+function linesOf(nodes: readonly RootContent[]): RootContent[][] {
+  const lines: RootContent[][] = [[]];
+  for (const node of nodes)
+    partsOf(node).forEach((part, at) => {
+      if (at > 0) lines.push([]);
+      lines.at(-1)!.push(...part);
+    });
+  return lines;
+}
+
+function partsOf(node: RootContent): RootContent[][] {
+  if (node.type === "text")
+    return node.value.split("\n").map((value) => (value ? [{ type: "text" as const, value }] : []));
+  if (node.type !== "element") return [[node]];
+  return linesOf(node.children).map((children) =>
+    children.length > 0 ? [{ ...node, children: children as typeof node.children }] : [],
+  );
 }

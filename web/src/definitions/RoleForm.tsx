@@ -2,7 +2,7 @@
 import { useId, useState } from "react";
 import { useRoles } from "../state/queries";
 import { t } from "../texts/definitions";
-import { Field, INPUT } from "../ui/Field";
+import { Field, INPUT, VERBATIM } from "../ui/Field";
 import { Form, FormButtons } from "../ui/Form";
 import { RefusalNote } from "../ui/refusal";
 import { say } from "../ui/toasts";
@@ -56,6 +56,7 @@ export function RoleForm({ initial, isNew, onDone, onCancel }: Props) {
           <input
             autoFocus={isNew}
             readOnly={!isNew}
+            {...VERBATIM}
             value={values.name}
             onChange={({ target }) => set({ name: target.value })}
             className={`${INPUT} font-mono read-only:bg-sunken`}

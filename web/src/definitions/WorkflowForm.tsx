@@ -2,7 +2,7 @@
 import { useId, useRef, useState } from "react";
 import { t } from "../texts/definitions";
 import { Button } from "../ui/Button";
-import { Field, INPUT } from "../ui/Field";
+import { Field, INPUT, VERBATIM } from "../ui/Field";
 import { Form, FormButtons, TextField } from "../ui/Form";
 import { useRefusal } from "../ui/refusal";
 import { say } from "../ui/toasts";
@@ -50,7 +50,7 @@ export function WorkflowForm({ initial, onDone, onCancel }: Props) {
           ref={area}
           autoFocus={!isNew}
           rows={20}
-          spellCheck={false}
+          {...VERBATIM}
           aria-invalid={faulty}
           aria-describedby={told}
           value={draft.content}

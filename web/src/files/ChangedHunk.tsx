@@ -2,7 +2,7 @@
 
 import { Check, MessageSquareText, Undo2 } from "lucide-react";
 import { useState } from "react";
-import { Lines } from "../content/DiffView";
+import { Lines } from "../content/DiffLines";
 import { t } from "../texts/files";
 import { Button } from "../ui/Button";
 import type { NetChange } from "./acts";
@@ -61,7 +61,7 @@ export function ChangedHunk({ chatId, change, hunk, onRevert }: Props) {
       </header>
       {!kept && (
         <div tabIndex={0} role="group" aria-label={t.linesOf(name)} className="max-h-96 overflow-auto py-1">
-          <Lines lines={hunk.lines} />
+          <Lines lines={hunk.lines} path={change.path} />
         </div>
       )}
     </section>

@@ -2,6 +2,7 @@
 
 import { KeyRound, MessageSquareText, PencilLine } from "lucide-react";
 import { lazy, type ReactNode, Suspense, useCallback, useEffect, useMemo, useRef, useState } from "react";
+import { languageOf } from "../content/languages";
 import { visible } from "../content/visible";
 import { t } from "../texts/files";
 import { bytesText, number } from "../texts/language";
@@ -12,7 +13,6 @@ import { type ShownFile, useFile } from "./acts";
 import { ChangedMark } from "./ChangedMark";
 import { commentWords, writeToComposer } from "./comment";
 import { draftOf } from "./drafts";
-import { languageOf } from "./languages";
 
 const FileEditor = lazy(() => import("./FileEditor"));
 const COLOURED = 200_000; // characters; beyond, colours cost more than they help

@@ -2,7 +2,8 @@
 
 import clsx from "clsx";
 import { ArrowLeft, X } from "lucide-react";
-import { type KeyboardEvent, useEffect, useRef } from "react";
+import { type KeyboardEvent, type PointerEvent, useEffect, useRef } from "react";
+import { setPreference, usePreference } from "../browser/preferences";
 import { Path } from "../content/DiffView";
 import { useLive } from "../state/live";
 import { closeFile, closeFiles, openFiles, type Part, useFilesPane } from "../state/openFiles";
@@ -21,6 +22,7 @@ const PARTS: readonly Part[] = ["files", "changes", "git"];
 export default function FilesPane({ chatId, moment }: { chatId: string; moment: number }) {
   const { part, path, line } = useFilesPane();
   const narrow = useNarrow();
+  const width = readWidth(usePreference("files_width"));
   const pane = useRef<HTMLElement>(null);
   useEffect(() => {
     const before = document.activeElement;
@@ -46,11 +48,14 @@ export default function FilesPane({ chatId, moment }: { chatId: string; moment: 
       tabIndex={-1}
       aria-label={t.files}
       onKeyDown={onKey}
+      style={narrow || width === null ? undefined : { width: `${width}%` }}
       className={clsx(
         "flex min-w-0 flex-col bg-surface outline-none",
-        narrow ? "fixed inset-0 z-20" : "h-full w-[min(46%,44rem)] shrink-0 border-l border-line",
+        narrow ? "fixed inset-0 z-20" : "relative h-full shrink-0 border-l border-line",
+        !narrow && width === null && "w-[min(46%,44rem)]",
       )}
     >
+      {!narrow && <WidthHandle width={width} />}
       <header className="flex h-14 shrink-0 items-center gap-1 border-b border-line px-2">
         <div role="tablist" aria-label={t.files} className="flex gap-1">
           {PARTS.map((one) => (
@@ -98,17 +103,64 @@ function Tab({ part, current }: { part: Part; current: boolean }) {
   );
 }
 
-/** The tree and the file share the pane: the file lies over the tree until it is closed, and the tree stays as it was left. */
+const [LEAST, MOST, STEP, USUAL] = [25, 75, 5, 46]; // hundredths of the page
+
+function readWidth(stored: string | null): number | null {
+  const width = Number(stored);
+  return stored && width >= LEAST && width <= MOST ? width : null;
+}
+
+function setWidth(width: number): void {
+  setPreference("files_width", String(Math.round(Math.min(MOST, Math.max(LEAST, width)))));
+}
+
+/** Between the chat and the pane: dragged, or moved with the arrow keys. */
+function WidthHandle({ width }: { width: number | null }) {
+  const onKey = (event: KeyboardEvent) => {
+    const step = { ArrowLeft: STEP, ArrowRight: -STEP }[event.key];
+    if (!step) return;
+    event.preventDefault();
+    setWidth((width ?? USUAL) + step);
+  };
+  const drag = (event: PointerEvent<HTMLDivElement>) => {
+    const around = event.currentTarget.closest("aside")?.parentElement?.getBoundingClientRect();
+    if (!around?.width || !event.currentTarget.hasPointerCapture(event.pointerId)) return;
+    setWidth(((around.right - event.clientX) / around.width) * 100);
+  };
+  return (
+    <div
+      role="separator"
+      aria-orientation="vertical"
+      aria-label={t.widthOfFiles}
+      aria-valuenow={width ?? USUAL}
+      aria-valuemin={LEAST}
+      aria-valuemax={MOST}
+      tabIndex={0}
+      onKeyDown={onKey}
+      onPointerDown={(event) => event.currentTarget.setPointerCapture(event.pointerId)}
+      onPointerMove={drag}
+      className="absolute inset-y-0 -left-1 z-10 w-2 cursor-col-resize touch-none hover:bg-line-strong/60"
+    />
+  );
+}
+
+/** The tree and the file share the pane: side by side in a wide one. Else the file lies over the tree until it is closed, and the tree stays
+ * as it was left. */
 function Browser({ chatId, path, line }: { chatId: string; path: string | null; line: number | null }) {
   const title = useLive(({ workspace }) => workspace.split("/").at(-1) ?? "");
   return (
-    <>
-      <div className={clsx("min-h-0 flex-1 flex-col", path ? "hidden" : "flex")}>
+    <div className="@container flex min-h-0 flex-1">
+      <div
+        className={clsx(
+          "min-h-0 flex-col",
+          path ? "hidden w-56 shrink-0 border-r border-line @2xl:flex" : "flex min-w-0 flex-1",
+        )}
+      >
         <p className="truncate px-3.5 pt-2 text-xs font-medium text-ink-3">{title}</p>
         <FileTree chatId={chatId} path={path} />
       </div>
       {path && (
-        <>
+        <div className="flex min-h-0 min-w-0 flex-1 flex-col">
           <div className="flex items-center gap-1 border-b border-line px-1.5 py-1">
             <IconButton label={t.backToTheTree} onClick={closeFile} className="!size-8 thumb:!size-11">
               <ArrowLeft size={16} aria-hidden />
@@ -118,8 +170,8 @@ function Browser({ chatId, path, line }: { chatId: string; path: string | null; 
             </h2>
           </div>
           <FileView key={path} chatId={chatId} path={path} line={line} />
-        </>
+        </div>
       )}
-    </>
+    </div>
   );
 }

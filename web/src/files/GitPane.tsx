@@ -11,6 +11,7 @@ import { t } from "../texts/git";
 import { number } from "../texts/language";
 import { Button } from "../ui/Button";
 import { Dialog } from "../ui/Dialog";
+import { VERBATIM } from "../ui/Field";
 import { Fold } from "../ui/Fold";
 import { useRefusal } from "../ui/refusal";
 import { say } from "../ui/toasts";
@@ -117,6 +118,7 @@ function Branch({ chatId, state }: { chatId: string; state: GitState }) {
           <input
             aria-label={t.branchName}
             placeholder={t.branchName}
+            {...VERBATIM}
             value={name}
             ref={(node) => node?.focus()}
             onChange={({ target }) => setName(target.value)}

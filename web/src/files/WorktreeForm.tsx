@@ -4,6 +4,7 @@ import { useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
 import { t } from "../texts/git";
 import { Button } from "../ui/Button";
+import { VERBATIM } from "../ui/Field";
 import { useRefusal } from "../ui/refusal";
 import { createWorktree } from "./gitActs";
 
@@ -40,6 +41,7 @@ export function WorktreeForm({ where, onMade }: Props) {
         <input
           aria-label={t.branchName}
           placeholder={t.branchName}
+          {...VERBATIM}
           value={branch}
           onChange={({ target }) => setBranch(target.value)}
           className="min-h-9 min-w-0 flex-1 rounded-lg border border-line-strong bg-surface px-3 text-sm thumb:min-h-11"

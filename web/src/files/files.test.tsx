@@ -1,6 +1,7 @@
 import { screen } from "@testing-library/react";
 import userEvent from "@testing-library/user-event";
 import { beforeEach, expect, it } from "vitest";
+import { languageOf } from "../content/languages";
 import { PathLink } from "../content/PathLink";
 import { useLive } from "../state/live";
 import { pathInWorkspace, useFilesPane } from "../state/openFiles";
@@ -9,7 +10,6 @@ import type { Entry, Folder, NetChange } from "./acts";
 import { commentWords, writeToComposer } from "./comment";
 import { hunksOf, quoteOf } from "./hunks";
 import { isKept, setKept } from "./kept";
-import { languageOf } from "./languages";
 import { foldersAbove, moveBy, ROOT, rowsOf } from "./tree";
 
 const entry = (path: string, kind: Entry["kind"] = "file") =>

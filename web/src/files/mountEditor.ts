@@ -17,7 +17,7 @@ import {
   lineNumbers,
 } from "@codemirror/view";
 import { tags } from "@lezer/highlight";
-import { languageOf } from "./languages";
+import { languageOf } from "../content/languages";
 
 export interface Mounted {
   text: () => string;

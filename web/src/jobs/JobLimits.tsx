@@ -12,7 +12,7 @@ const NAMES = ["seconds", "tokens", "cost"] as const;
 const OF = ["job", "task"] as const;
 type Fields = Record<(typeof OF)[number], Record<(typeof NAMES)[number], string>>;
 
-export function JobLimits({ job, act }: { job: Job; act: (done: Promise<void>) => void }) {
+export function JobLimits({ job, act }: { job: Job; act: (done: Promise<void>) => Promise<boolean> }) {
   const [isOpen, setOpen] = useState(false);
   return (
     <>
@@ -24,10 +24,7 @@ export function JobLimits({ job, act }: { job: Job; act: (done: Promise<void>) =
           <LimitsForm
             job={job}
             onCancel={() => setOpen(false)}
-            onSave={(changes) => {
-              setOpen(false);
-              act(setLimits(job.id, changes));
-            }}
+            onSave={(changes) => void act(setLimits(job.id, changes)).then((isDone) => isDone && setOpen(false))}
           />
         )}
       </Dialog>

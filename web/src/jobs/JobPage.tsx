@@ -84,8 +84,11 @@ function JobDetails({ job, taskId }: { job: Job; taskId: string | null }) {
   const live = useLive();
   const view = live.chatId === job.context_id ? live.view : null;
   const queries = useQueryClient();
-  const act = (done: Promise<void>) =>
-    void attempt(done).then(() => queries.invalidateQueries({ queryKey: [...JOBS, job.id] }));
+  const act = async (done: Promise<void>) => {
+    const isDone = await attempt(done);
+    await queries.invalidateQueries({ queryKey: [...JOBS, job.id] });
+    return isDone;
+  };
   const href = (id: string) => `#/jobs/${job.id}/${encodeURIComponent(id)}`;
   const task = job.tasks.find(({ id }) => id === taskId) ?? null;
   const arrives = task !== null && view === null && live.problem === null; // how long its details are is not known yet
@@ -192,7 +195,7 @@ function Checklist({ job, chosen, href }: { job: Job; chosen: string | null; hre
   );
 }
 
-function Controls({ job, act }: { job: Job; act: (done: Promise<void>) => void }) {
+function Controls({ job, act }: { job: Job; act: (done: Promise<void>) => Promise<boolean> }) {
   const approves = useMay("POST /context/{chat_id}/plans/{message_id}/approve");
   const [asking, setAsking] = useState(false);
   return (

@@ -3,7 +3,7 @@
 import { useState } from "react";
 import { t } from "../texts/mcp";
 import { Button } from "../ui/Button";
-import { Checkbox, Field, INPUT } from "../ui/Field";
+import { Checkbox, Field, INPUT, VERBATIM } from "../ui/Field";
 import { Form, FormButtons } from "../ui/Form";
 import { useRefusal } from "../ui/refusal";
 import { ACCESS, isAddress, type TypedServer, type WorkspaceAccess } from "./serverBody";
@@ -44,7 +44,7 @@ export function ServerForm({ label, submit, start, stored, onSubmit, onCancel }:
             value={typed.name}
             onChange={({ target }) => set({ name: target.value })}
             maxLength={32}
-            autoCapitalize="none"
+            {...VERBATIM}
             className={INPUT}
           />
         </Field>
@@ -54,7 +54,7 @@ export function ServerForm({ label, submit, start, stored, onSubmit, onCancel }:
           value={typed.target}
           onChange={({ target }) => set({ target: target.value })}
           maxLength={4000}
-          autoCapitalize="none"
+          {...VERBATIM}
           className={INPUT}
         />
       </Field>
@@ -65,7 +65,7 @@ export function ServerForm({ label, submit, start, stored, onSubmit, onCancel }:
               value={typed.network}
               onChange={({ target }) => set({ network: target.value })}
               maxLength={2000}
-              autoCapitalize="none"
+              {...VERBATIM}
               className={INPUT}
             />
           </Field>
@@ -117,9 +117,7 @@ export function ServerForm({ label, submit, start, stored, onSubmit, onCancel }:
           onChange={({ target }) => set({ variables: target.value })}
           rows={2}
           maxLength={100_000}
-          spellCheck={false}
-          autoCapitalize="none"
-          autoComplete="off"
+          {...VERBATIM}
           className={`${INPUT} py-1.5 font-mono`}
         />
       </Field>

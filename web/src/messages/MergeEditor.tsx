@@ -2,6 +2,7 @@
 import { useId, useState } from "react";
 import { t } from "../texts/messages";
 import { Button } from "../ui/Button";
+import { VERBATIM } from "../ui/Field";
 
 interface Props {
   path: string;
@@ -23,7 +24,7 @@ export function MergeEditor({ path, draft, sending, onMerge, onBack }: Props) {
         aria-label={t.mergedFile(path)}
         aria-describedby={hint}
         dir="auto"
-        spellCheck={false}
+        {...VERBATIM}
         rows={Math.min(24, Math.max(8, content.split("\n").length))}
         value={content}
         onChange={(event) => setContent(event.target.value)}

@@ -4,6 +4,7 @@ import { GrantedText } from "../approvals/DisclosedList";
 import { visible } from "../content/visible";
 import { t } from "../texts/messages";
 import { Button, IconButton } from "../ui/Button";
+import { VERBATIM } from "../ui/Field";
 import { SeenMark } from "../ui/SeenMark";
 import type { Budget, Plan, PlanEdits, PlanStep } from "../wire/nouns";
 import { BudgetFields } from "./BudgetFields";
@@ -177,6 +178,7 @@ function WordsField({ label, shown, words, separator = ",", onChange }: WordsPro
       <FieldName>{shown}</FieldName>
       <textarea
         rows={1}
+        {...VERBATIM}
         aria-label={label}
         value={text}
         onChange={({ target }) => {

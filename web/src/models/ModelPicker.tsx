@@ -7,7 +7,7 @@ import { type KeyboardEvent, useState } from "react";
 import { useProviders } from "../state/queries";
 import { t } from "../texts/models";
 import { Dialog, wantsFocus } from "../ui/Dialog";
-import { INPUT } from "../ui/Field";
+import { INPUT, VERBATIM } from "../ui/Field";
 import { May } from "../ui/May";
 import { api, given } from "../wire/client";
 import { choicesOf, factsText, foundBy } from "./choices";
@@ -54,6 +54,7 @@ export default function ModelPicker({ model, onChoose, onClose }: Props) {
         aria-activedescendant={found[at] ? `model-${at}` : undefined}
         aria-label={t.searchModels}
         placeholder={t.searchModels}
+        {...VERBATIM}
         value={words}
         onKeyDown={onKey}
         onChange={({ target }) => {

@@ -34,12 +34,12 @@ export function defaultModel(providers: readonly Provider[]): string {
   const standard = providers.find((one) => one.default);
   if (!standard) return "…";
   const model = standard.default_model ?? standard.models[0];
-  return model && model !== AUTO && standard.kind !== "guide" ? `${standard.name}/${model}` : standard.name;
+  return standard.kind === "guide" ? standard.name : `${standard.name}/${model ?? AUTO}`;
 }
 
 /** A model as people read it: `acme/auto` is whichever model the server `acme` offers first. */
 export function shownModel(model: string): string {
-  return model.endsWith(`/${AUTO}`) ? model.slice(0, -AUTO.length - 1) : model;
+  return model.endsWith(`/${AUTO}`) ? t.defaultOf(model.slice(0, -AUTO.length - 1)) : model;
 }
 
 const AUTO = "auto"; // a provider that names no models is asked what it has

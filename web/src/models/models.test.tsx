@@ -27,7 +27,8 @@ it("names the default where a chat names no model", () => {
   expect([defaultModel(providers), defaultModel([])]).toEqual(["office/small", "…"]);
   const [office] = providers;
   expect(defaultModel([{ ...office!, default_model: "large" }])).toBe("office/large");
-  expect(defaultModel([{ ...office!, models: [], default_model: "auto" }])).toBe("office");
+  expect(defaultModel([{ ...office!, models: [], default_model: "auto" }])).toBe("office/auto");
+  expect(defaultModel([{ ...office!, models: [], default_model: null }])).toBe("office/auto");
 });
 
 // proves MOD-3
@@ -58,6 +59,10 @@ it("keeps the marked model when a list that stands before it arrives", async () 
   expect(onChoose).toHaveBeenLastCalledWith("second/b");
 });
 
-it("shows a server that chooses its model by its own name", () => {
-  expect(["acme/auto", "acme/automatic", "auto"].map(shownModel)).toEqual(["acme", "acme/automatic", "auto"]);
+it("says of a server that chooses its model that it does, where a model's name is expected", () => {
+  expect(["acme/auto", "acme/automatic", "auto"].map(shownModel)).toEqual([
+    "acme (default model)",
+    "acme/automatic",
+    "auto",
+  ]);
 });

@@ -80,12 +80,24 @@ export function Explanation({ told }: { told: Explained }) {
     <div role="status" className="flex items-start gap-3 rounded-xl bg-sunken/70 px-3.5 py-2.5 text-sm">
       <EffectMark effect={told.effect} />
       <div className="min-w-0">
-        <p lang="en" className="break-words">
-          {told.why}
-        </p>
-        <p className="mt-0.5 text-xs break-words text-ink-3">
-          {told.rule ? t.theRule(ruleWords(told.rule, kind)) : t.noRuleOfYoursSpoke}
-        </p>
+        {told.rule ? (
+          <>
+            <p className="break-words">{t.theRule(ruleWords(told.rule, kind))}</p>
+            <details className="mt-0.5 text-xs text-ink-3">
+              <summary className="cursor-pointer thumb:py-2.5">{t.asItIsStored}</summary>
+              <p lang="en" className="break-words">
+                {told.why}
+              </p>
+            </details>
+          </>
+        ) : (
+          <>
+            <p lang="en" className="break-words">
+              {told.why}
+            </p>
+            <p className="mt-0.5 text-xs text-ink-3">{t.noRuleOfYoursSpoke}</p>
+          </>
+        )}
       </div>
     </div>
   );

@@ -3,6 +3,7 @@
 import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { Plus, Trash2 } from "lucide-react";
 import { useState } from "react";
+import { visible } from "../content/visible";
 import { useToolDisplay } from "../state/tools";
 import { dayAndTime } from "../texts/language";
 import { t } from "../texts/rules";
@@ -16,6 +17,7 @@ import { RuleForm } from "./RuleForm";
 import { ruleWords } from "./words";
 
 type Rule = components["schemas"]["RuleResponse"];
+type Proposal = components["schemas"]["RuleProposal"];
 
 export function Rules() {
   const queries = useQueryClient();
@@ -56,8 +58,66 @@ export function Rules() {
           {t.addARule}
         </Button>
       )}
+      <Proposals onAdded={again} />
       <Explain />
     </div>
+  );
+}
+
+/** Rules that would have answered past decisions, each with the calls it would have decided. */
+function Proposals({ onAdded }: { onAdded: () => Promise<void> }) {
+  const queries = useQueryClient();
+  const { data: proposals = [] } = useQuery({
+    queryKey: ["rules", "proposals"],
+    queryFn: async () => (await given(api.GET("/rules/proposals"))).proposals,
+  });
+  if (proposals.length === 0) return null;
+  const add = async (rule: Proposal["rule"]) => {
+    await attempt(given(api.POST("/rules", { body: rule })));
+    await queries.invalidateQueries({ queryKey: ["rules", "proposals"] });
+    await onAdded();
+  };
+  return (
+    <section aria-label={t.proposedRules} className="space-y-2">
+      <h3 className="text-sm font-medium">{t.proposedRules}</h3>
+      <p className="text-sm text-ink-2">{t.proposedFrom}</p>
+      <ul className="divide-y divide-line rounded-2xl border border-line bg-surface">
+        {proposals.map((proposal) => (
+          <ProposalLine
+            key={`${proposal.rule.workspace} ${proposal.rule.tool} ${proposal.rule.resource}`}
+            proposal={proposal}
+            onAdd={() => void add(proposal.rule)}
+          />
+        ))}
+      </ul>
+    </section>
+  );
+}
+
+export function ProposalLine({ proposal, onAdd }: { proposal: Proposal; onAdd: () => void }) {
+  const { rule, decided, calls } = proposal;
+  const words = ruleWords(rule, useToolDisplay(rule.tool).kind);
+  return (
+    <li className="flex items-start gap-3 px-4 py-2.5 text-sm">
+      <details className="min-w-0 flex-1">
+        <summary className="cursor-pointer">
+          <span className="break-words">{words}</span>
+          <span className="block truncate text-xs text-ink-3" title={rule.workspace}>
+            {t.wouldHaveAnswered(decided)} · {rule.workspace}
+          </span>
+        </summary>
+        <ul className="mt-1.5 space-y-0.5">
+          {calls.map((call) => (
+            <li key={call.id} className="font-mono text-[12.5px] break-all">
+              {visible(`${call.tool} ${call.resource.replace(/^command:/, "")}`)}
+            </li>
+          ))}
+        </ul>
+      </details>
+      <IconButton label={t.addThisRule(words)} onClick={onAdd}>
+        <Plus size={15} aria-hidden />
+      </IconButton>
+    </li>
   );
 }
 

@@ -1,8 +1,10 @@
 import { screen } from "@testing-library/react";
-import { expect, it } from "vitest";
+import userEvent from "@testing-library/user-event";
+import { expect, it, vi } from "vitest";
 import { expectAccessible, show, TOOLS } from "../testing/render";
 import { Explanation } from "./Explain";
 import { Foreseen } from "./Foreseen";
+import { ProposalLine } from "./Rules";
 import { supposedParameters } from "./supposed";
 import { keptWords, ruleWords } from "./words";
 
@@ -24,7 +26,9 @@ it("says who decided and why", async () => {
   const { container, rerender } = show(
     <Explanation told={{ effect: "deny", rule: rule as never, why: "A rule denies it." }} />,
   );
-  expect(screen.getByRole("status").textContent).toContain(ruleWords(rule, "change"));
+  const sentence = `The rule: ${ruleWords(rule, "change")}`;
+  expect(screen.getByText(sentence).compareDocumentPosition(screen.getByText("A rule denies it."))).toBe(4); // it follows
+  expect(screen.getByText("A rule denies it.").closest("details")?.open).toBe(false);
   await expectAccessible(container);
   rerender(<Explanation told={{ effect: "ask", rule: null, why: "Changing asks." }} />);
   expect(screen.getByRole("status").textContent).toContain("No rule matched.");
@@ -80,4 +84,25 @@ it.each([
   ],
 ])("says %s %s %s as a sentence", (effect, tool, resource, kind, words) => {
   expect(ruleWords({ effect, tool, resource }, kind)).toBe(words);
+});
+
+it("says of an endorsement what the agent may have read", () => {
+  const rule = { effect: "allow", tool: "network", resource: "example.org:443", origin: "web:docs.example" };
+  expect(ruleWords(rule)).toBe("The agent may connect to example.org:443, also after it read a page of docs.example");
+});
+
+it("shows a proposed rule with the calls that it would have decided, and adds it at a click", async () => {
+  const calls = [{ id: "1", tool: "execute_command", resource: "command:npm test", context_id: "c" }];
+  const rule = { tool: "execute_command", resource: "npm test", effect: "allow", scope: "workspace", workspace: "/w" };
+  const add = vi.fn();
+  const { container } = show(
+    <ul>
+      <ProposalLine proposal={{ rule, decided: 3, calls } as never} onAdd={add} />
+    </ul>,
+  );
+  expect(screen.getByText(/would have answered 3 of your decisions/)).toBeTruthy();
+  expect(screen.getByText("execute_command npm test")).toBeTruthy();
+  await expectAccessible(container);
+  await userEvent.click(screen.getByRole("button", { name: /^Add the rule/ }));
+  expect(add).toHaveBeenCalledOnce();
 });

@@ -1,4 +1,6 @@
 // A rule as a sentence. Pure.
+import { visible } from "../content/visible";
+import { t as approvalTexts } from "../texts/approvals";
 import { t } from "../texts/rules";
 import { loose, text } from "../wire/nouns";
 
@@ -12,7 +14,20 @@ export function keptWords(rules: readonly unknown[], kindOf: KindOf): string | n
   return `${kept}: ${rules.map((rule) => ruleWords(rule, kindOf(text(loose(rule)["tool"])))).join("; ")}.`;
 }
 
+/** Where a text came from, as on the card of an endorsement. */
+export function originWords(origin: string): string {
+  const [name = "", ...subject] = origin.split(":");
+  const words = approvalTexts.origins[name as keyof typeof approvalTexts.origins];
+  return words ? words(visible(subject.join(":"))) : visible(origin);
+}
+
 export function ruleWords(rule: unknown, kind = "other"): string {
+  const { origin } = loose(rule);
+  const sentence = callWords(rule, kind);
+  return origin ? t.alsoAfterReading(sentence, originWords(text(origin))) : sentence;
+}
+
+function callWords(rule: unknown, kind: string): string {
   const { tool, resource, effect } = loose(rule);
   const name = text(tool);
   const served = SERVED.exec(text(resource));

@@ -6,6 +6,7 @@ import * as acts from "../state/acts";
 import { t } from "../texts/chat";
 import { Button } from "../ui/Button";
 import { wantsFocus } from "../ui/Dialog";
+import { VERBATIM } from "../ui/Field";
 import { api, given, Refusal } from "../wire/client";
 
 interface Props {
@@ -44,8 +45,7 @@ export function FolderForm({ onAdded, explained = false }: Props) {
           aria-label={t.folder2}
           aria-invalid={problem !== null}
           placeholder="/home/me/project"
-          autoComplete="off"
-          spellCheck={false}
+          {...VERBATIM}
           value={path}
           onChange={({ target }) => setPath(target.value)}
           className="min-h-9 min-w-0 flex-1 rounded-lg border border-line-strong bg-paper px-3 font-mono text-sm"

@@ -36,6 +36,7 @@ export function Providers() {
   const connect = async (provider: NewProvider) => {
     setTesting(provider.name);
     await acts.connectProvider(provider).finally(() => setTesting(null));
+    await readAgain(); // the test of a slow server takes a while: until then it stands in the list, with Edit and Remove
     setAdding(false);
     await test(provider.name);
   };

@@ -4,7 +4,7 @@ import clsx from "clsx";
 import { KeyRound, Server, Signpost } from "lucide-react";
 import { lazy, type ReactNode, Suspense, useState } from "react";
 import { setPreference, usePreference } from "../browser/preferences";
-import { defaultModel } from "../models/choices";
+import { defaultModel, shownModel } from "../models/choices";
 import { t } from "../texts/start";
 import { Button } from "../ui/Button";
 import type { Provider } from "../wire/nouns";
@@ -30,7 +30,7 @@ function Answerer({ providers, onConnect }: { providers: readonly Provider[]; on
   const welcomed = usePreference("welcomed");
   const answering = providers.find((one) => one.default);
   if (!answering) return <Answering words="" />; // so that what is above it stays where it is
-  if (answering.kind !== "guide") return <Answering words={defaultModel(providers).replace("/", " · ")} />;
+  if (answering.kind !== "guide") return <Answering words={shownModel(defaultModel(providers)).replace("/", " · ")} />;
   if (welcomed) return <Answering words={t.theBuiltInGuideNo} />;
   return (
     <section aria-labelledby="welcome" className="mt-10 rounded-2xl border border-line bg-surface p-5 sm:p-6">

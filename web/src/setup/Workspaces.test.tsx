@@ -71,3 +71,21 @@ it("asks again when the file changed before it was trusted", async () => {
   expect(await screen.findByText("c".repeat(12))).toBeTruthy();
   expect(screen.getByText("not trusted: it is not used")).toBeTruthy();
 });
+
+it("takes a folder off the list, but not the one that the server was started with", async () => {
+  const folders = ["/p", "/q"].map((root) => ({ id: `w${root}`, root, supplies: [], trusts_contents: false }));
+  vi.spyOn(api, "GET").mockImplementation((async (path: string) => ({
+    data: path === "/settings" ? { workspace: "/p" } : { workspaces: [...folders] },
+    response: new Response(),
+  })) as never);
+  const removed = vi.spyOn(api, "DELETE").mockImplementation((async () => {
+    folders.pop();
+    return { response: new Response(null, { status: 204 }) };
+  }) as never);
+  show(<Workspaces />);
+  await userEvent.click(await screen.findByRole("button", { name: "Remove /q" }));
+  await vi.waitFor(() => expect(screen.queryByText("/q")).toBeNull());
+  expect(removed.mock.lastCall?.[1]).toMatchObject({ params: { path: { workspace_id: "w/q" } } });
+  expect(screen.getByText("/p")).toBeTruthy();
+  expect(screen.queryByRole("button", { name: "Remove /p" })).toBeNull();
+});

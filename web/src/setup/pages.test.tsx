@@ -1,5 +1,6 @@
 import { screen } from "@testing-library/react";
 import { expect, it } from "vitest";
+import { SETTINGS } from "../commands";
 import { expectAccessible, show } from "../testing/render";
 import { PAGES, pageAt } from "./pages";
 import SettingsPage from "./SettingsPage";
@@ -23,4 +24,9 @@ it("names the roles and what each may do", () => {
   show(<SettingsPage part="agents" onSidebar={() => {}} />);
   expect(screen.getByText("Planner")).toBeTruthy();
   expect(screen.getAllByText("custom role").length).toBeGreaterThan(0);
+});
+
+it("is found in the palette page by page, with the same name and sign and for the same people", () => {
+  const pages = PAGES.map(({ id, title, Icon, forAll }) => [id, title, Icon, forAll]);
+  expect(SETTINGS.map(([id, words, Icon, forAll]) => [id, words, Icon, forAll])).toEqual(pages);
 });

@@ -11,6 +11,7 @@ import {
   Palette as PaletteIcon,
   Plug,
   Puzzle,
+  Server,
   ShieldCheck,
   Users,
 } from "lucide-react";
@@ -23,6 +24,7 @@ import { t as mcp } from "../texts/mcp";
 import { t as people } from "../texts/people";
 import { t } from "../texts/settings";
 import { t as usage } from "../texts/usage";
+import { t as workers } from "../texts/workers";
 import { About, AuditCheck } from "./About";
 import { Agents } from "./Agents";
 import { Appearance } from "./Appearance";
@@ -36,6 +38,7 @@ import { Sandbox } from "./Sandbox";
 import { SearchEngine } from "./SearchEngine";
 import { Storage } from "./Storage";
 import { UsageReport } from "./UsageReport";
+import { Workers } from "./Workers";
 import { Workspaces } from "./Workspaces";
 
 interface Section {
@@ -115,6 +118,12 @@ export const PAGES: readonly SettingsSubpage[] = [
     title: people.page,
     Icon: Users,
     sections: [{ title: people.title, about: people.about, Content: People }],
+  },
+  {
+    id: "workers",
+    title: workers.page,
+    Icon: Server,
+    sections: [{ title: workers.title, about: workers.about, Content: Workers }],
   },
   { id: "web", title: t.pages.web, Icon: Globe, sections: [{ ...sections.web, Content: SearchEngine }] },
   {

@@ -66,6 +66,24 @@ describe("a chat's view", () => {
     ]);
   });
 
+  it("knows after a reload since when the agent works: since the turn's first message, or since it was continued", () => {
+    const running = { ...CHAT, state: "running" as const };
+    const at = (minute: number) => `2026-01-02T03:0${minute}:00.000000Z`;
+    const said = (id: string, minute: number, parts: object = {}) => message({ id, created_at: at(minute), ...parts });
+    const earlier = said("m0", 1, { turn_id: "t0" });
+    const asked = said("m1", 2, { role: "user" });
+    const steered = said("m2", 3, { role: "user" });
+    const worker = said("m3", 4, { turn_id: "t9", task_id: "1" });
+    const view = opened(running, [earlier, asked, steered, worker], [], 5);
+    expect(view.turn).toEqual({ id: "t1", startedAt: at(2) });
+    expect(opened(CHAT, [earlier, asked], [], 5).turn).toBeNull();
+    const note = said("m4", 5, { role: "system", payload: { continued: "limit" } });
+    expect(opened(running, [asked, note, said("m5", 6)], [], 5).turn?.startedAt).toBe(at(5));
+    const page = opened(running, [steered], [], 5); // the turn is longer than the page that was read
+    expect(prepend(page, [earlier, asked]).turn?.startedAt).toBe(at(2));
+    expect(prepend(view, [said("m-1", 0, { turn_id: "t-1" })]).turn).toEqual(view.turn);
+  });
+
   it("takes a new plan for the open one and the older for superseded", () => {
     const view = after(
       event("plan-update", 1, { plan: { message_id: "p1", state: "open" } }),

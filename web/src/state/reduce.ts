@@ -101,7 +101,7 @@ export function opened(
     plans: withProgress({}, plans),
     spent: lastSeq,
     stepsLeft: null,
-    turn: null,
+    turn: chat.state === "idle" ? null : turnIn(messages),
     ending: null,
     stopped: chat.continuable
       ? {
@@ -138,11 +138,23 @@ export function reduce(view: ChatView, event: WireEvent): ChatView {
 /** Older messages, as scrolling up brings them. */
 export function prepend(view: ChatView, older: readonly Message[], plans: readonly PlanProgress[] = []): ChatView {
   const known = new Set(view.messages.map(({ id }) => id));
+  const messages = [...older.filter(({ id }) => !known.has(id)), ...view.messages];
+  const begun = view.turn && turnIn(messages.filter(({ turn_id }) => turn_id === view.turn?.id));
   return {
     ...view,
-    messages: [...older.filter(({ id }) => !known.has(id)), ...view.messages],
+    messages,
+    turn: begun && view.turn && begun.startedAt < view.turn.startedAt ? begun : view.turn,
     plans: withProgress(view.plans, plans),
   };
+}
+
+/** The chat's newest turn and since when it works, as its messages tell who did not watch it begin; null if none does. Pure. */
+function turnIn(messages: readonly Message[]): ChatView["turn"] {
+  const id = messages.findLast(({ turn_id, task_id }) => turn_id && !task_id)?.turn_id;
+  if (!id) return null;
+  const own = messages.filter(({ turn_id }) => turn_id === id);
+  const begun = own.findLast(({ payload }) => "continued" in loose(payload)) ?? own[0]!;
+  return { id, startedAt: begun.created_at };
 }
 
 function changed(view: ChatView, event: WireEvent): ChatView {

@@ -2,6 +2,7 @@ import { Play, Square } from "lucide-react";
 import { type FormEvent, type KeyboardEvent, useRef, useState } from "react";
 import { t } from "../texts/terminal";
 import { Button } from "../ui/Button";
+import { VERBATIM } from "../ui/Field";
 import { useRefusal } from "../ui/refusal";
 import { runCommand } from "./acts";
 
@@ -62,10 +63,7 @@ export function CommandLine({ chatId, reason, running, earlier, onStop }: Props)
           aria-label={t.yourCommand}
           aria-describedby="terminal-about"
           placeholder={t.placeholder}
-          autoComplete="off"
-          autoCapitalize="off"
-          autoCorrect="off"
-          spellCheck={false}
+          {...VERBATIM}
           maxLength={20_000}
           className="min-h-9 min-w-0 flex-1 bg-transparent font-mono text-[13px] placeholder:text-ink-3 thumb:min-h-11 thumb:text-base"
         />

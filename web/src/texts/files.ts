@@ -4,6 +4,7 @@ import { translated } from "./language";
 export const en = {
   files: "Files",
   showFiles: "Files and changes",
+  widthOfFiles: "Width of the files",
   closeFiles: "Close files",
   parts: { files: "Files", changes: "Changes", git: "Git" },
   filesOfTheWorkspace: "Files of the workspace",

@@ -30,6 +30,7 @@ export const en = {
   linesAddedRemoved: (added: string | number, removed: string | number) =>
     `${added} ${String(added) === "1" ? "line" : "lines"} added, ${removed} removed`,
   showAllFiles: (count: string | number) => `Show all ${count} files`,
+  sideBySide: "Old and new side by side",
   showAllLines: (count: string | number) => `Show all ${count} lines`,
   checkTheKeyOfThis: "Check the key of this provider, then send the message again.",
   putThatRightInThe: "Correct that in the settings, then send the message again.",

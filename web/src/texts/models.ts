@@ -3,6 +3,7 @@ import { translated } from "./language";
 
 export const en = {
   model: (current: string | number) => `Model: ${current}`,
+  defaultOf: (server: string) => `${server} (default model)`,
   chooseAModel: "Choose a model",
   searchModels: "Search models",
   models: "Models",

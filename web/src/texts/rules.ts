@@ -10,6 +10,7 @@ export const en = {
   explain: "Explain",
   theRule: (rule: string | number) => `The rule: ${rule}`,
   noRuleOfYoursSpoke: "No rule matched.",
+  asItIsStored: "As it is stored",
   becomes: "becomes",
   effect: "Effect",
   where: "Where",
@@ -60,6 +61,11 @@ export const en = {
     `It would have decided ${matched} of the last ${of} calls, ${changed === 0 ? "none of them" : changed} differently.`,
   effects: { allow: "allow", ask: "ask", deny: "deny" },
   toolHint: "The name that a call shows",
+  alsoAfterReading: (sentence: string, origin: string) => `${sentence}, also after it read ${origin}`,
+  proposedRules: "Suggested rules",
+  proposedFrom: "From what you allowed. None of them would have allowed what you denied.",
+  wouldHaveAnswered: (count: number) => `would have answered ${count} of your decisions`,
+  addThisRule: (rule: string) => `Add the rule: ${rule}`,
 };
 
 export type Texts = typeof en;

@@ -3,6 +3,9 @@ import { cloneElement, isValidElement, type ReactElement, type ReactNode, useId 
 export const INPUT =
   "min-h-9 thumb:min-h-11 w-full min-w-0 rounded-lg border border-line-strong bg-paper px-3 text-sm placeholder:text-ink-3 aria-invalid:border-bad";
 
+/** For what a machine reads, as a path, an address, a command or a name: no keyboard capitalises, corrects or completes it. */
+export const VERBATIM = { autoCapitalize: "none", autoCorrect: "off", autoComplete: "off", spellCheck: false } as const;
+
 interface FieldProps {
   label: string;
   hint?: string | undefined;

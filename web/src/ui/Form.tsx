@@ -2,7 +2,7 @@
 import clsx from "clsx";
 import type { ComponentProps, ReactNode } from "react";
 import { Button } from "./Button";
-import { Field, INPUT } from "./Field";
+import { Field, INPUT, VERBATIM } from "./Field";
 
 interface FormProps {
   label?: string;
@@ -34,10 +34,12 @@ interface TextFieldProps extends Omit<ComponentProps<"input">, "onChange"> {
   onChange: (value: string) => void;
 }
 
+/** For what a machine reads. */
 export function TextField({ label, hint, fault, onChange, className, ...input }: TextFieldProps) {
   return (
     <Field label={label} hint={hint} fault={fault}>
       <input
+        {...VERBATIM}
         {...input}
         onChange={({ target }) => onChange(target.value)}
         className={clsx(INPUT, "font-mono", className)}

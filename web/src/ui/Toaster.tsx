@@ -20,7 +20,7 @@ export function Toaster({ below = false }: { below?: boolean }) {
         "flex flex-col items-center gap-2",
         below
           ? "shrink-0 border-line px-2 not-empty:border-t not-empty:py-2"
-          : "pointer-events-none fixed inset-x-0 top-24 z-50 px-4",
+          : "pointer-events-none fixed inset-x-0 top-32 z-50 px-4 sm:top-24",
       )}
     >
       {toasts.map(({ id, words, kind, action }) => (

@@ -2,6 +2,7 @@
 import { useSyncExternalStore } from "react";
 
 const NARROW = "(max-width: 767px)";
+const WIDE = "(min-width: 1200px)";
 
 export function isNarrow(): boolean {
   return matchMedia(NARROW).matches;
@@ -13,11 +14,25 @@ export function isThumb(): boolean {
 }
 
 export function useNarrow(): boolean {
-  return useSyncExternalStore(watchWidth, isNarrow);
+  return useSyncExternalStore(watchNarrow, isNarrow);
 }
 
-function watchWidth(changed: () => void): () => void {
-  const width = matchMedia(NARROW);
-  width.addEventListener("change", changed);
-  return () => width.removeEventListener("change", changed);
+/** Whether there is room for two columns of code. */
+export function useWide(): boolean {
+  return useSyncExternalStore(watchWide, isWide);
+}
+
+function isWide(): boolean {
+  return matchMedia(WIDE).matches;
+}
+
+const watchNarrow = watching(NARROW);
+const watchWide = watching(WIDE);
+
+function watching(query: string): (changed: () => void) => () => void {
+  return (changed) => {
+    const width = matchMedia(query);
+    width.addEventListener("change", changed);
+    return () => width.removeEventListener("change", changed);
+  };
 }

@@ -13,6 +13,7 @@ import { Copy } from "./Copy";
 import { Dialog } from "./Dialog";
 import { ErrorBoundary } from "./ErrorBoundary";
 import { Fold, Folds } from "./Fold";
+import { TextField } from "./Form";
 import { matches } from "./hotkeys";
 import { matching, Palette } from "./Palette";
 import { Shortcuts } from "./Shortcuts";
@@ -206,4 +207,45 @@ it("announces how many calls still wait when one of several is decided", () => {
   ]);
   const one = reduceAll(two, [event("permission-decided", 6, { approval: { id: "a1", state: "allowed" } })]);
   expect(boundary(two, one, OWN)).toBe("1 more is waiting.");
+});
+
+/** Where people write sentences, or look for something without regard to case. */
+const PROSE = [
+  "approvals/DenyForm",
+  "chat/ChatDialogs",
+  "chat/Composer",
+  "chat/FindBar",
+  "chat/Home",
+  "chat/QueuedMessages",
+  "chat/RememberDialog",
+  "chat/Sidebar",
+  "definitions/RoleForm", // what it is for
+  "definitions/RoleForm", // its instructions
+  "files/GitPane", // what is committed
+  "files/IdentityForm", // a person's name
+  "fork/ForkDialog",
+  "messages/PlanEditor", // what a step does
+  "messages/QuestionCard",
+  "setup/Agents",
+  "setup/Keys",
+  "setup/People",
+  "ui/Palette",
+  "workflows/List",
+];
+
+it("leaves paths, addresses, commands and names as they are typed: every field that is not for sentences says so", () => {
+  const sources = import.meta.glob<string>(["../**/*.tsx", "!../**/*.test.tsx"], {
+    query: "?raw",
+    import: "default",
+    eager: true,
+  });
+  const others = Object.entries(sources).flatMap(([path, source]) =>
+    [...source.matchAll(/<(?:input|textarea)\b(?:\{[^}]*\}|=>|[^>])*>/g)]
+      .map(([tag]) => tag)
+      .filter((tag) => !/VERBATIM|type="(?!search|text)\w+"|inputMode="(?:decimal|numeric)"/.test(tag))
+      .map(() => path.replace(/^\.\.?\//, "").replace(".tsx", "")),
+  );
+  expect(others.map((path) => (path.includes("/") ? path : `ui/${path}`)).sort()).toEqual(PROSE);
+  const { container } = show(<TextField label="Folder" value="" onChange={() => {}} />);
+  expect(container.querySelector("input")!.outerHTML).toContain('autocapitalize="none"');
 });

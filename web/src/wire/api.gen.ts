@@ -1055,6 +1055,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/rules/proposals": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Propose Rules
+         * @description The smallest rules that would have answered what people decided. None of them allows what was denied, or a known attack.
+         */
+        get: operations["propose_rules"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/rules/{rule_id}": {
         parameters: {
             query?: never;
@@ -6459,10 +6479,32 @@ export interface components {
              */
             content: string;
         };
+        /** ProposalCall */
+        ProposalCall: {
+            /** Id */
+            id: string;
+            /** Tool */
+            tool: string;
+            /** Resource */
+            resource: string;
+            /** Context Id */
+            context_id: string;
+        };
         /** ProposedPlan */
         ProposedPlan: {
             /** Message Id */
             message_id: string;
+        };
+        /** ProposedRuleFields */
+        ProposedRuleFields: {
+            /** Tool */
+            tool: string;
+            /** Resource */
+            resource: string;
+            effect: components["schemas"]["Effect"];
+            scope: components["schemas"]["RuleScope"];
+            /** Workspace */
+            workspace: string;
         };
         /**
          * ProviderChange
@@ -6982,6 +7024,26 @@ export interface components {
         RuleList: {
             /** Rules */
             rules: components["schemas"]["RuleResponse"][];
+        };
+        /** RuleProposal */
+        RuleProposal: {
+            /** @description As `POST /rules` takes it. */
+            rule: components["schemas"]["ProposedRuleFields"];
+            /**
+             * Decided
+             * @description How many decisions it would have answered.
+             */
+            decided: number;
+            /**
+             * Calls
+             * @description The newest of them, at most 20.
+             */
+            calls: components["schemas"]["ProposalCall"][];
+        };
+        /** RuleProposals */
+        RuleProposals: {
+            /** Proposals */
+            proposals: components["schemas"]["RuleProposal"][];
         };
         /** RuleResponse */
         RuleResponse: {
@@ -11526,6 +11588,31 @@ export interface operations {
             500: components["responses"]["Error500"];
             503: components["responses"]["Error503"];
             507: components["responses"]["Error507"];
+        };
+    };
+    propose_rules: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RuleProposals"];
+                };
+            };
+            401: components["responses"]["Error401"];
+            403: components["responses"]["Error403"];
+            421: components["responses"]["Error421"];
+            500: components["responses"]["Error500"];
+            503: components["responses"]["Error503"];
         };
     };
     remove_rule: {

@@ -3,7 +3,7 @@
 import { useId } from "react";
 import { t } from "../texts/workflows";
 import { wantsFocus } from "../ui/Dialog";
-import { INPUT } from "../ui/Field";
+import { INPUT, VERBATIM } from "../ui/Field";
 import type { Parameter } from "../wire/nouns";
 
 interface Props {
@@ -89,8 +89,7 @@ function input(
       {...parts}
       aria-required={required}
       inputMode={isNumber ? "decimal" : "text"}
-      autoComplete="off"
-      spellCheck={type === "string"}
+      {...(type === "string" ? { autoComplete: "off" } : VERBATIM)}
       placeholder={type === "path" ? t.aFileOrFolder : undefined}
       value={value}
       onChange={({ target }) => onChange(target.value)}

@@ -9,7 +9,7 @@ from anycowork.api.dependencies import ServicesDep
 from anycowork.api.middleware.auth import Manager
 from anycowork.api.responses import error_responses, json_response
 from anycowork.api.router import Router
-from anycowork.api.schemas.rules import ExplainedResponse, PreviewResponse, RuleList, WrittenRule
+from anycowork.api.schemas.rules import ExplainedResponse, PreviewResponse, RuleList, RuleProposals, WrittenRule
 from anycowork.chats.rule_service import StandingRule
 from anycowork.domain.boundary import Boundary
 from anycowork.domain.messages import Json
@@ -46,6 +46,13 @@ class PreviewRequest(Boundary):
 async def list_rules(principal: Manager, services: ServicesDep) -> Response:
     """Oldest first, the expired ones too."""
     return json_response(200, {"rules": [rule.to_json() for rule in await services.rules.all(principal)]})
+
+
+@routes.get("/rules/proposals", response_model=RuleProposals, responses=error_responses())
+async def propose_rules(principal: Manager, services: ServicesDep) -> Response:
+    """The smallest rules that would have answered what people decided. None of them allows what was denied, or a known attack."""
+    proposed = await services.rules.proposals(principal)
+    return json_response(200, {"proposals": [proposal.to_json() for proposal in proposed]})
 
 
 @routes.post("/rules", status_code=201, response_model=WrittenRule, responses=error_responses(body=True))

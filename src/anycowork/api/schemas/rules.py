@@ -107,6 +107,31 @@ class WrittenRule(RuleResponse):
     warnings: list[str] = Field(description="What to know about it: that it matches everything, say.")
 
 
+class ProposedRuleFields(DescribedSchema):
+    tool: str
+    resource: str
+    effect: Effect
+    scope: RuleScope
+    workspace: str
+
+
+class ProposalCall(DescribedSchema):
+    id: str
+    tool: str
+    resource: str
+    context_id: str
+
+
+class RuleProposal(DescribedSchema):
+    rule: ProposedRuleFields = Field(description="As `POST /rules` takes it.")
+    decided: int = Field(description="How many decisions it would have answered.")
+    calls: list[ProposalCall] = Field(description="The newest of them, at most 20.")
+
+
+class RuleProposals(DescribedSchema):
+    proposals: list[RuleProposal]
+
+
 class ExplainedResponse(DescribedSchema):
     effect: Effect
     rule: RuleResponse | None = Field(description="None where no rule spoke.")

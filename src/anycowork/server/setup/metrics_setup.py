@@ -13,6 +13,7 @@ from anycowork.domain.job_workers import JobWorker
 from anycowork.domain.ports import Clock
 from anycowork.domain.values import value
 from anycowork.events.hub import Hub
+from anycowork.sandbox.remote.remote_runs import RemoteRuns
 from anycowork.server.setup.shared_components import SharedComponents
 from anycowork.server.stall_watchdog import StallWatch
 from anycowork.store.sql.store_numbers import StoreNumbers
@@ -28,6 +29,7 @@ class MeasuredParts:
 
     numbers: Callable[[str], Awaitable[StoreNumbers]]
     workers: Callable[[], Awaitable[Sequence[JobWorker]]] | None
+    joined: RemoteRuns
     hub: Hub
     stalls: StallWatch
     clock: Clock
@@ -52,7 +54,12 @@ class ScrapedMetrics:
         numbers = await parts.numbers(parts.clock.now())
         workers = None if parts.workers is None else len(await parts.workers())
         disk = await asyncio.to_thread(lambda: list(_of_disk(parts.data_dir, parts.snapshots)))
-        gauges = [*_of_database(numbers, workers), *_of_server(parts.hub, parts.stalls), *disk]
+        gauges = [
+            *_of_database(numbers, workers),
+            *_of_joined(parts.joined, numbers.tasks_waiting),
+            *_of_server(parts.hub, parts.stalls),
+            *disk,
+        ]
         return self._metrics.render([*gauges, *_of_process()])
 
 
@@ -66,6 +73,7 @@ def build_metrics(shared: SharedComponents, metrics: ServerMetrics, hub: Hub, st
     parts = MeasuredParts(
         numbers=database.store.numbers,
         workers=database.peers.table.workers if database.peers is not None else None,
+        joined=shared.remote_runs,
         hub=hub,
         stalls=stalls,
         clock=shared.clock,
@@ -86,6 +94,13 @@ def _of_database(numbers: StoreNumbers, workers: int | None) -> Iterator[GaugeMe
     yield _gauge("anycowork_approval_oldest_wait_seconds", "How long the oldest of them has waited.", oldest)
     if workers is not None:
         yield _gauge("anycowork_workers", "Living workers on this database.", workers)
+
+
+def _of_joined(runs: RemoteRuns, tasks_waiting: int) -> Iterator[GaugeMetric]:
+    living = runs.living().values()
+    queue = sum(len(live.tasks) for live in living) + tasks_waiting
+    yield _gauge("anycowork_joined_workers", "Living workers that joined this server over HTTP.", len(living))
+    yield _gauge("anycowork_worker_queue", "Tasks that joined workers have, and tasks that wait for one.", queue)
 
 
 def _of_server(hub: Hub, stalls: StallWatch) -> Iterator[GaugeMetric]:

@@ -90,6 +90,16 @@ def decided_in_waiting_batches(connection: SqlConnection, chat_id: str) -> dict[
     return {call_id: DecidedCall(ApprovalState(state), by) for call_id, state, by in rows}
 
 
+def newest_decided(connection: SqlConnection, limit: int) -> list[tuple[Approval, str]]:
+    """Returns the approvals that people decided, newest first, each with its chat's workspace."""
+    rows = connection.execute(
+        f"SELECT {_ROWS.columns}, {_OF_JOB}, (SELECT workspace FROM chats WHERE chats.id = chat_id) AS of_workspace FROM approvals"
+        " WHERE state IN ('allowed', 'denied') ORDER BY created_at DESC, id DESC LIMIT ?",
+        (limit,),
+    )
+    return [(_approval(row[:-1]), row[-1]) for row in rows]
+
+
 class _Batch(msgspec.Struct):
     batch_id: str
 

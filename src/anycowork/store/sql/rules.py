@@ -3,10 +3,12 @@
 from collections.abc import Sequence
 from functools import partial
 
+from anycowork.domain.approvals import Approval
 from anycowork.domain.errors import NotFound
 from anycowork.domain.origins import Sink, read_sink
 from anycowork.domain.ports import Clock
 from anycowork.domain.rules import Effect, Rule, RuleScope
+from anycowork.store.sql.approvals import newest_decided
 from anycowork.store.sql.connection import SqlConnection, SqlReader
 from anycowork.store.sql.row_mapper import ColumnType, RowMapper, enum_of, nullable
 from anycowork.store.sql.writer import Work, Writer
@@ -56,6 +58,10 @@ class Rules:
     async def all(self) -> list[Rule]:
         """Returns all rules, oldest first, including expired ones."""
         return await self._reader.read(_all)
+
+    async def decided_approvals(self, *, limit: int) -> list[tuple[Approval, str]]:
+        """Returns what people decided, newest first, each with its workspace: rules could have answered it."""
+        return await self._reader.read(newest_decided, limit)
 
     async def for_call(self, chat_id: str, workspace: str) -> Sequence[Rule]:
         """Return the rules that apply there now. The same object is returned while they do not change."""

@@ -18,17 +18,22 @@ _TASKS = (
     "SELECT tasks.status, COUNT(*) FROM jobs JOIN tasks ON tasks.job_id = jobs.id"
     f" WHERE jobs.{_GOING_ON} GROUP BY tasks.status"
 )
+_WAITING = (
+    "SELECT COUNT(*) FROM jobs JOIN tasks ON tasks.job_id = jobs.id"
+    f" WHERE jobs.{_GOING_ON} AND tasks.status = 'pending' AND tasks.waiting_for IS NOT NULL"
+)
 
 
 @value
 class StoreNumbers:
-    """Counts for operators. `turns`, `jobs` and `tasks` are by state, without those that are over."""
+    """Counts for operators. `turns`, `jobs` and `tasks` are by state, without those that are over. `tasks_waiting` for a worker."""
 
     chats: int
     events: int
     turns: dict[str, int] = field(hash=False)
     jobs: dict[str, int] = field(hash=False)
     tasks: dict[str, int] = field(hash=False)
+    tasks_waiting: int = 0
     approvals_pending: int = 0
     oldest_approval_seconds: float = 0.0
 
@@ -42,6 +47,7 @@ def read_numbers(connection: SqlConnection, now: str) -> StoreNumbers:
         turns=_by_status(connection, _TURNS),
         jobs=_by_status(connection, _JOBS),
         tasks=_by_status(connection, _TASKS),
+        tasks_waiting=connection.execute(_WAITING).fetchone()[0],
         approvals_pending=pending,
         oldest_approval_seconds=seconds_between(oldest, now) if oldest else 0.0,
     )

@@ -4,6 +4,7 @@ import type { Texts } from "../files";
 export const files: Texts = {
   files: "Dateien",
   showFiles: "Dateien und Änderungen",
+  widthOfFiles: "Breite der Dateien",
   closeFiles: "Dateien schließen",
   parts: { files: "Dateien", changes: "Änderungen", git: "Git" },
   filesOfTheWorkspace: "Dateien des Arbeitsbereichs",

@@ -27,6 +27,7 @@ import { state } from "./state";
 import { terminal } from "./terminal";
 import { ui } from "./ui";
 import { usage } from "./usage";
+import { workers } from "./workers";
 import { workflows } from "./workflows";
 
 export const texts = {
@@ -58,5 +59,6 @@ export const texts = {
   terminal,
   ui,
   usage,
+  workers,
   workflows,
 };

@@ -31,6 +31,7 @@ export const messages: Texts = {
   linesAddedRemoved: (added: string | number, removed: string | number) =>
     `${added} Zeilen hinzugefügt, ${removed} entfernt`,
   showAllFiles: (count: string | number) => `Alle ${count} Dateien anzeigen`,
+  sideBySide: "Alt und neu nebeneinander",
   showAllLines: (count: string | number) => `Alle ${count} Zeilen anzeigen`,
   checkTheKeyOfThis: "Prüfen Sie den Schlüssel dieses Anbieters, und senden Sie die Nachricht erneut.",
   putThatRightInThe: "Korrigieren Sie das in den Einstellungen, und senden Sie die Nachricht erneut.",

@@ -3,6 +3,7 @@ import type { Texts } from "../models";
 
 export const models: Texts = {
   model: (current: string | number) => `Modell: ${current}`,
+  defaultOf: (server: string) => `${server} (Standardmodell)`,
   chooseAModel: "Modell wählen",
   searchModels: "Modelle suchen",
   models: "Modelle",

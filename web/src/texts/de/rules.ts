@@ -10,6 +10,7 @@ export const rules: Texts = {
   explain: "Erklären",
   theRule: (rule: string | number) => `Die Regel: ${rule}`,
   noRuleOfYoursSpoke: "Keine Regel passte.",
+  asItIsStored: "Wie sie gespeichert ist",
   becomes: "wird zu",
   effect: "Wirkung",
   where: "Wo",
@@ -60,4 +61,9 @@ export const rules: Texts = {
     `Sie hätte ${matched} der letzten ${of} Aufrufe entschieden, ${changed === 0 ? "keinen davon" : changed} anders.`,
   effects: { allow: "erlauben", ask: "fragen", deny: "ablehnen" },
   toolHint: "Der Name, den ein Aufruf zeigt",
+  alsoAfterReading: (sentence: string, origin: string) => `${sentence}, auch nachdem er ${origin} gelesen hat`,
+  proposedRules: "Vorgeschlagene Regeln",
+  proposedFrom: "Aus dem, was Sie erlaubt haben. Keine davon hätte erlaubt, was Sie abgelehnt haben.",
+  wouldHaveAnswered: (count: number) => `hätte ${count} Ihrer Entscheidungen beantwortet`,
+  addThisRule: (rule: string) => `Regel hinzufügen: ${rule}`,
 };
