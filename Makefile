@@ -2,7 +2,7 @@
 
 SHELL := /bin/sh
 .DEFAULT_GOAL := help
-.PHONY: help install run test quick test-web test-interop test-delegate test-mcp attacks fuzz fuzz-shell check browser bench bench-quick model test-model test-spec test-clone test-kills test-large web wire screens docs lock clean
+.PHONY: help install run test quick test-web test-interop test-delegate test-mcp attacks fuzz fuzz-shell check browser bench bench-quick model test-model test-spec test-injection test-clone test-kills test-large web wire screens docs lock clean
 
 PYTHON ?= python3
 WORKSPACE ?= $(HOME)/AnyCowork
@@ -59,6 +59,11 @@ test-mcp: install ## every MCP server of others over every transport and at its 
 
 test-spec: install ## break the code behind each clause of the requirements and show that its tests notice (slow; ARGS="LOOP-4" narrows)
 	@$(BIN)/python scripts/sabotage.py $(ARGS)
+
+test-injection: install ## play planted attacks with a model that obeys them: our own, and AgentDojo's (into .venv/injection; ARGS="--every 12 --tasks 2 --write")
+	@[ -x .venv/injection/bin/python ] || { $(BIN)/python -m venv .venv/injection && .venv/injection/bin/python -m pip install --disable-pip-version-check --progress-bar off -q --no-deps --require-hashes -r tests/injection/agentdojo.txt; }
+	@$(BIN)/python -m pytest -n 0 tests/attacks/test_injection.py
+	@$(BIN)/python tests/injection/run.py $(ARGS)
 
 test-clone: install ## clone into an empty folder and show that make run and make test set everything up there (slow, needs the network)
 	@$(BIN)/python scripts/clean_clone.py $(ARGS)

@@ -20,6 +20,7 @@ BENCHMARKS = (
     "jobs",
     "job_memory",
     "task_starts",
+    "joined_workers",
     "startup",
     "last_200",
     "sse_fanout",

@@ -78,3 +78,33 @@ async def test_the_terminal_works_at_phone_width_in_the_dark_and_says_where_comm
         assert await violations(page) == []
         await page.get_by_role("button", name="Close the terminal").click()
         await expect(pane).to_have_count(0)
+
+
+@proves("UI-13/1", "UI-13/2")
+async def test_a_shell_in_the_page_takes_keys_survives_a_reload_and_is_left_by_keyboard(tmp_path: Path) -> None:
+    async with at_the_page(tmp_path, replies=["Hello."], files={"a.txt": "one\n"}) as (page, client):
+        await start_chat(page, "Hello")
+        await page.get_by_role("button", name="Terminal", exact=True).click()
+        await page.get_by_role("button", name="Open a shell").click()
+        shell = page.locator(".xterm")
+        await expect(shell).to_be_visible()
+        await page.keyboard.type("echo more >> a.txt; echo do''ne; tty")
+        await page.keyboard.press("Enter")
+        await expect(shell).to_contain_text("done")
+        await expect(shell).to_contain_text("/dev/pts/")
+        assert await violations(page) == []
+        await page.reload()
+        await expect(page.get_by_role("button", name="Terminal", exact=True)).to_be_visible()
+        await page.keyboard.press("Alt+T")
+        await expect(shell).to_contain_text("done")
+        await page.set_viewport_size(PHONE)
+        await expect(shell).to_be_visible()
+        assert await violations(page) == []
+        await shell.click()
+        await page.keyboard.press("Control+Shift+Escape")
+        await expect(shell).to_have_count(0)
+        await page.set_viewport_size({"width": 1280, "height": 800})
+        await page.get_by_role("button", name="Terminal", exact=True).click()
+        await page.get_by_role("button", name="End the shell").click()
+        await expect(page.get_by_text("1 file changed")).to_be_visible()
+        assert (client.workspace / "a.txt").read_text() == "one\nmore\n"

@@ -26,6 +26,7 @@ def scope_of_routes() -> dict[tuple[str, str], Scope | None]:
     """What each documented route requires; None for those that are open."""
     found: dict[tuple[str, str], Scope | None] = {("GET", "/events"): Scope.READ}
     found["GET", "/context/{chat_id}/events"] = Scope.READ
+    found["GET", "/context/{chat_id}/terminals/{terminal_id}/output"] = Scope.MANAGE
     for route in (one for noun in NOUNS for one in noun.routes.routes if isinstance(one, Route)):
         hints: dict[str, Any] = get_type_hints(route.endpoint, include_extras=True)
         for method in route.methods:

@@ -128,6 +128,7 @@ class Relay:
         self._passes = asyncio.Event()
         self._passes.set()
         self.url = ""
+        self.carried = 0  # bytes
 
     def cut(self) -> None:
         self._passes.clear()
@@ -156,6 +157,7 @@ class Relay:
         with suppress(OSError):
             while piece := await reader.read(65536):
                 await self._passes.wait()
+                self.carried += len(piece)
                 writer.write(piece)
                 await writer.drain()
         writer.close()
@@ -175,12 +177,12 @@ async def relay(server: Caller) -> AsyncIterator[Relay]:
 
 @contextmanager
 def joined_process(
-    folder: Path, url: str, token: str, *, hidden: Path, disk: str | None = None
+    folder: Path, url: str, token: str, *, hidden: Path, disk: str | None = None, jobs: int = 3
 ) -> Iterator["subprocess.Popen[bytes]"]:
     """`anycowork worker --join` as people start it. Where it can, it does not even see the folder `hidden`, which is the server's. `disk` is the
     size of its own one, such as 2m."""
     (folder / "cache").mkdir(parents=True)
-    words = ["worker", "--join", url, "--cache", str(folder / "cache"), "--jobs", "3"]
+    words = ["worker", "--join", url, "--cache", str(folder / "cache"), "--jobs", str(jobs)]
     command = [sys.executable, "-m", "anycowork.cli.main", *words]
     apart = ["unshare", "--mount", "sh", "-c", 'mount -t tmpfs none "$0" && exec "$@"', str(hidden)]
     probe = [*apart[:5], str(hidden), "true"]

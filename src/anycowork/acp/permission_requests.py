@@ -117,7 +117,7 @@ def disclosed_lines(disclosure: Json) -> list[str]:
 
 
 def _circumstances(approval: Json) -> list[str]:
-    lines = [f"risk: {approval.get('risk')}"]
+    lines = ["High risk."] if approval.get("risk") == "high" else []
     if approval.get("held"):
         lines.append("The command has run. Its changes wait for your answer; denied, they are dropped.")
     if approval.get("outside_plan"):

@@ -64,12 +64,14 @@ from anycowork.api.routes import (
     storage,
     symbols,
     system_prompts,
+    terminals,
     usage,
     workers,
     workflows,
     workspaces,
 )
 from anycowork.api.sse import EventStreams
+from anycowork.api.terminal_stream import TerminalStreams
 from anycowork.server.services import AccessServices, Services
 
 NOUNS = (
@@ -86,6 +88,7 @@ NOUNS = (
     git,
     git_history,
     person_commands,
+    terminals,
     symbols,
     roles,
     approvals,
@@ -122,7 +125,7 @@ def create_api(services: Services, routes: FastAPI | None = None) -> ASGIApp:
     """The server's ASGI app. A request passes, from outside in: metrics, headers, errors, database, authentication, end of access,
     gateway, reader's view, body, idempotency, streams, routes."""
     metrics = services.server.metrics
-    app: ASGIApp = EventStreams(HeadAsGet(routes or build_routes(services)), services)
+    app: ASGIApp = TerminalStreams(EventStreams(HeadAsGet(routes or build_routes(services)), services), services)
     if services.server.forward is not None:
         app = HeldChatMiddleware(app, services.server.forward)
     app = IdempotencyMiddleware(app, services.access.receipts)

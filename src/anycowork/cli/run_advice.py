@@ -116,7 +116,8 @@ def _asked(waiting: Json) -> list[str]:
         return _lines(f"Asks: {waiting['question']}" + (f" ({choices})" if choices else ""))
     disclosure = waiting.get("disclosure")
     items = disclosure.get("items") if isinstance(disclosure, dict) else None
-    lines = _lines(f"Needs approval: {waiting.get('tool')} {waiting.get('resource')} (risk: {waiting.get('risk')})")
+    risk = " (high risk)" if waiting.get("risk") == "high" else ""
+    lines = _lines(f"Needs approval: {waiting.get('tool')} {waiting.get('resource')}{risk}")
     if endorsement := endorsement_text(waiting):
         lines += [line for text in endorsement.lines() for line in _lines(f"  {text}")]
     reasons = waiting.get("reasons")

@@ -1,4 +1,4 @@
-"""Runs a worker that limits itself (`pdf_worker`, `page_worker`) on one untrusted file. The server parses nothing of the file."""
+"""Runs a worker that limits itself (`pdf_worker`) on one untrusted file. The server parses nothing of the file."""
 
 import json
 import subprocess

@@ -4,8 +4,7 @@ sends back what the command changed. It holds no key of a model, no password of 
 import asyncio
 import base64
 import platform
-import secrets
-from collections.abc import AsyncIterator, Callable, Collection, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from functools import partial
 from hashlib import sha256
@@ -20,7 +19,6 @@ from anycowork.domain.bounded_json import read_json
 from anycowork.domain.errors import AnyCoworkError, ToolFault
 from anycowork.sandbox.commit.delta import FOLDER, LINK, Delta
 from anycowork.sandbox.layers.stage import Layer
-from anycowork.sandbox.layers.staging_folders import remove_tree
 from anycowork.sandbox.remote.remote_runs import MOST_HASHES
 from anycowork.sandbox.remote.tree_manifest import (
     FILE,
@@ -36,10 +34,12 @@ from anycowork.sandbox.remote.tree_manifest import (
 from anycowork.sandbox.sandbox import Sandbox
 from anycowork.server.content_cache import ContentCache
 from anycowork.server.setup_cache import SetupCache
+from anycowork.server.tree_pool import UNFINISHED, LaidTree, TreePool
 from anycowork.tools.child_process import ChildEnding, ChildLimits, ChildResult
 from anycowork.tools.sandboxed_program import SandboxedProgram, run_on_best_layer
 from anycowork.workspace.jail import Jail
 from anycowork.workspace.paths import WorkspacePath
+from anycowork.workspace.uncancellable import run_uncancellable
 
 ALIVE_SECONDS = 1.0
 REQUEST_SECONDS = 120.0
@@ -94,10 +94,8 @@ class RemoteWorker:
         self._sandbox = sandbox
         self._report = report
         self.secret = ""
-        self._trees = folder / "trees"
-        remove_tree(self._trees)  # what a killed worker left
-        self._trees.mkdir(mode=0o700, parents=True)
         self._cache = ContentCache(folder / "contents")
+        self._trees = TreePool(folder / "trees", self._cache)
         self._setups = SetupCache(folder / "setups")
         self._laying = asyncio.Lock()
         self._setting_up = asyncio.Lock()
@@ -139,8 +137,8 @@ class RemoteWorker:
     async def _run(self, run: dict[str, Any]) -> None:
         path = f"/worker-runs/{run['id']}"
         try:
-            async with self._tree(path) as (tree, entries):
-                child, changes = await self._contained(run, path, tree, entries)
+            async with self._tree(run, path) as tree:
+                child, changes = await self._contained(run, path, tree)
                 await self._link.ask("POST", f"{path}/result", _result(child, changes))
         except AnyCoworkError as fault:
             if isinstance(fault, NotJoined):
@@ -151,19 +149,18 @@ class RemoteWorker:
             await self._link.ask("POST", f"{path}/result", {"error": reason, "machine_fault": True})
 
     @asynccontextmanager
-    async def _tree(self, path: str) -> AsyncIterator[tuple[Path, list[TreeEntry]]]:
+    async def _tree(self, run: dict[str, Any], path: str) -> AsyncIterator[LaidTree]:
         rows = msgspec.json.decode(await self._link.ask("GET", f"{path}/manifest"))
         entries = await asyncio.to_thread(read_manifest, rows, kinds=(FILE, FOLDER, LINK), most=MOST_ENTRIES)
-        tree = self._trees / secrets.token_hex(8)
-        await asyncio.to_thread(tree.mkdir, 0o755)
+        setup_key = run["setup"]["key"] if run["setup"] is not None else ""
+        async with self._laying:
+            await asyncio.to_thread(self._cache.trim)
+            await self._fetch(path, entries)
+            tree = await run_uncancellable(partial(self._trees.take, str(run["root"]), setup_key, entries))
         try:
-            async with self._laying:
-                await asyncio.to_thread(self._cache.trim)
-                await self._fetch(path, entries)
-                await asyncio.to_thread(self._cache.lay, entries, tree)
-            yield tree, entries
+            yield tree
         finally:
-            await asyncio.shield(asyncio.get_running_loop().run_in_executor(None, remove_tree, tree))
+            await asyncio.shield(asyncio.get_running_loop().run_in_executor(None, self._trees.give_back, tree))
 
     async def _fetch(self, path: str, entries: Sequence[TreeEntry]) -> None:
         """Asks for what the cache lacks, batch by batch; after a broken connection only for the rest."""
@@ -175,24 +172,20 @@ class RemoteWorker:
             for hash_, content in zip(missing, contents, strict=False):
                 await asyncio.to_thread(self._cache.add, hash_, content)
 
-    async def _contained(
-        self, run: dict[str, Any], path: str, tree: Path, entries: Sequence[TreeEntry]
-    ) -> tuple[ChildResult, list[TreeEntry]]:
+    async def _contained(self, run: dict[str, Any], path: str, tree: LaidTree) -> tuple[ChildResult, list[TreeEntry]]:
         if self._sandbox is None:
             raise ToolFault("This worker has no sandbox.")
         sandbox, printed = self._sandbox, bytearray()
         limits = ChildLimits(seconds=float(run["seconds"]), output=min(int(run["output"]), MOST_OUTPUT))
         program = SandboxedProgram(sandbox, str(run["command"]), limits, printed.extend)
-        jail = Jail(str(tree), origin=str(run["root"]))
-        travelled = {entry.path for entry in entries}
-        stays: list[str] = []
+        jail = Jail(str(tree.path), origin=str(run["root"]))
 
         async def attempt(layer: Layer) -> tuple[ChildResult, list[TreeEntry]]:
             async with sandbox.begin(jail, layer) as transaction:
                 child, _ = await program.run(jail.origin, transaction.stage, source=jail.layers, cache_kept=True)
                 delta = await asyncio.to_thread(transaction.look)
                 upper = transaction.stage.upper
-                changes = await asyncio.to_thread(_changed, jail, delta, upper, run["leave_out"], stays)
+                changes = await asyncio.to_thread(_changed, jail, delta, upper, run["leave_out"], tree.stays)
                 await self._send(path, changes, upper)
                 return child, changes
 
@@ -200,22 +193,20 @@ class RemoteWorker:
             async with asyncio.TaskGroup() as tasks:
                 alive = tasks.create_task(self._say_alive(path, printed))
                 try:
-                    stays += await self._set_up(run["setup"], sandbox, jail, travelled)
-                    return await run_on_best_layer(sandbox, str(tree), attempt)
+                    await self._set_up(run["setup"], sandbox, jail, tree)
+                    return await run_on_best_layer(sandbox, str(tree.path), attempt)
                 finally:
                     alive.cancel()
         except BaseExceptionGroup as group:
             raise group.exceptions[0] from None
 
-    async def _set_up(
-        self, setup: dict[str, str] | None, sandbox: Sandbox, jail: Jail, travelled: Collection[str]
-    ) -> list[str]:
-        """Adds what the workspace's setup command makes to the tree, and returns its topmost paths. It runs once for each key.
+    async def _set_up(self, setup: dict[str, str] | None, sandbox: Sandbox, jail: Jail, tree: LaidTree) -> None:
+        """Adds what the workspace's setup command makes to the tree. It runs once for each key.
 
         Raises: ToolFault if the command fails.
         """
-        if setup is None:
-            return []
+        if setup is None or tree.setup_key == setup["key"]:
+            return
         key, limits = setup["key"], ChildLimits(seconds=SETUP_SECONDS, output=MOST_OUTPUT)
         program = SandboxedProgram(sandbox, setup["command"], limits)
 
@@ -227,13 +218,15 @@ class RemoteWorker:
                     raise ToolFault(f"The workspace's setup ended with {child.exit_code} ({child.how.name}): {printed}")
                 delta = await asyncio.to_thread(transaction.look)
                 await asyncio.to_thread(
-                    partial(self._setups.keep, key, delta, transaction.stage.upper, travelled=travelled)
+                    partial(self._setups.keep, key, delta, transaction.stage.upper, travelled=tree.entries)
                 )
 
         async with self._setting_up:
             if not await asyncio.to_thread(self._setups.has, key):
                 await run_on_best_layer(sandbox, jail.root, attempt)
-            return await asyncio.to_thread(partial(self._setups.lay, key, Path(jail.root), travelled=travelled))
+            tree.setup_key = UNFINISHED  # until all of it is there
+            tree.stays = await asyncio.to_thread(partial(self._setups.lay, key, tree.path, travelled=tree.entries))
+            tree.setup_key = key
 
     async def _say_alive(self, path: str, printed: bytearray) -> None:
         """Sends what the command prints. Raises: RunGone, which stops the command."""

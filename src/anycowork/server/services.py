@@ -17,6 +17,7 @@ from anycowork.chats.files.memory_service import MemoryService
 from anycowork.chats.files.person_command_service import PersonCommandService
 from anycowork.chats.files.rollback_service import RollbackService
 from anycowork.chats.files.symbol_service import SymbolService
+from anycowork.chats.files.terminal_service import TerminalService
 from anycowork.chats.files.worktree_service import WorktreeService
 from anycowork.chats.fork_service import ForkService
 from anycowork.chats.jobs.earlier_plans import EarlierPlans
@@ -136,6 +137,7 @@ class Services:
     git_worktree: GitWorktreeService
     worktrees: WorktreeService
     person_commands: PersonCommandService
+    terminals: TerminalService
     symbols: SymbolService
     pdf_texts: LocalPdfTexts
     decisions: DecisionService

@@ -63,7 +63,7 @@ async def run_child(
     """
     started = time.monotonic()
     with _Pipe(bounds.output, on_output) as output, _Pipe(bounds.output, None) as errors:
-        process = _Process(
+        process = ChildProcess(
             argv,
             stdin=stdin,
             stdout=output.write_end,
@@ -75,13 +75,13 @@ async def run_child(
         how = ChildEnding.TIMED_OUT
         try:
             for pipe in (output, errors):
-                pipe.start(when_full=lambda: _signal_group(process.pid, signal.SIGKILL))
+                pipe.start(when_full=lambda: signal_group(process.pid, signal.SIGKILL))
             how = await _first_of(process, bounds.seconds, must_stop)
             if how is not ChildEnding.ITSELF:
-                _signal_group(process.pid, signal.SIGTERM)
-                await _ends_within(process, _GRACE)
+                signal_group(process.pid, signal.SIGTERM)
+                await ends_within(process, _GRACE)
         finally:
-            _signal_group(process.pid, signal.SIGKILL)
+            signal_group(process.pid, signal.SIGKILL)
             await process.wait()
         output.drain()
         errors.drain()
@@ -90,18 +90,18 @@ async def run_child(
         return ChildResult(how, process.exit_code, bytes(output.data), bytes(errors.data), time.monotonic() - started)
 
 
-async def _first_of(process: "_Process", seconds: float, must_stop: Callable[[], bool] | None) -> ChildEnding:
+async def _first_of(process: "ChildProcess", seconds: float, must_stop: Callable[[], bool] | None) -> ChildEnding:
     """Returns what comes first: its end, its time limit, or a request to stop, which is polled."""
     ends = time.monotonic() + seconds
     while (remaining := ends - time.monotonic()) > 0:
-        if await _ends_within(process, remaining if must_stop is None else min(remaining, _POLL_SECONDS)):
+        if await ends_within(process, remaining if must_stop is None else min(remaining, _POLL_SECONDS)):
             return ChildEnding.ITSELF
         if must_stop is not None and must_stop():
             return ChildEnding.DISK_FULL
     return ChildEnding.TIMED_OUT
 
 
-async def _ends_within(process: "_Process", seconds: float) -> bool:
+async def ends_within(process: "ChildProcess", seconds: float) -> bool:
     try:
         async with asyncio.timeout(seconds):
             await process.wait()
@@ -110,14 +110,14 @@ async def _ends_within(process: "_Process", seconds: float) -> bool:
     return True
 
 
-def _signal_group(leader: int, number: int) -> None:
+def signal_group(leader: int, number: int) -> None:
     try:
         os.killpg(leader, number)
     except (ProcessLookupError, PermissionError):
         pass  # the group is empty (macOS reports it with EPERM)
 
 
-class _Process:
+class ChildProcess:
     """A child process that the loop waits for by descriptor.
 
     Not the loop's own: uvloop copies the whole server's page tables for each child, which costs several times the child itself.

@@ -28,6 +28,7 @@ _OF_PERSON = frozenset({
 })  # fmt: skip
 # Nobody can answer a prompt or page through text here.
 _OWN = {"TERM": "dumb", "NO_COLOR": "1", "PAGER": "cat", "GIT_PAGER": "cat", "GIT_TERMINAL_PROMPT": "0"}
+_ON_A_TERMINAL = {"TERM": "xterm-256color", "COLORTERM": "truecolor"}
 _ENDS = {
     ChildEnding.ITSELF: CommandEnd.EXITED,
     ChildEnding.TIMED_OUT: CommandEnd.TIMED_OUT,
@@ -56,7 +57,7 @@ class PersonShell:
         try:
             with workspace.jail.folder(WorkspacePath(())) as root:
                 child = await run_child(
-                    [*self.namespace(), _shell(), "-c", "--", command],
+                    [*self.namespace(), find_shell(), "-c", "--", command],
                     cwd=working_folder(root, workspace.jail.root, WorkspacePath(())),
                     env=self.environment(),
                     bounds=ChildLimits(seconds=self._seconds, output=MOST_OUTPUT),
@@ -78,15 +79,16 @@ class PersonShell:
             *("--tmpfs", str(self._data_dir), "--"),
         ]
 
-    def environment(self) -> dict[str, str]:
+    def environment(self, *, has_terminal: bool = False) -> dict[str, str]:
         """Returns the variables of a person's command: those of their session, and none of the server's."""
         session_variables = {
             name: value for name, value in self._environ.items() if name in _OF_PERSON or name.startswith("LC_")
         }
-        return {"PATH": os.defpath, **session_variables, **_OWN}
+        return {"PATH": os.defpath, **session_variables, **(_ON_A_TERMINAL if has_terminal else _OWN)}
 
 
-def _shell() -> str:
+def find_shell() -> str:
+    """Returns the path of the person's shell. Raises: ToolFault if there is none."""
     shell = shutil.which("bash") or shutil.which("sh")
     if shell is None:
         raise ToolFault("There is no shell on this machine, so no command can be run.")

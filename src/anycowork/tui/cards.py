@@ -205,11 +205,11 @@ def _described(option: Json) -> str:
 
 
 def approval_text(approval: Json) -> RenderableType:
-    """Shows one call that needs approval: what, its risk, why, network destinations, and its changes."""
-    risk = str(approval.get("risk"))
+    """Shows one call that needs approval: what, why, network destinations, and its changes; and its risk where that is high."""
     head = Text(f"{strip_controls(str(approval.get('tool')))}  ", style="bold")
     head.append(strip_controls(str(approval.get("resource") or "")))
-    head.append(f"  {risk} risk", style={"high": "bold red", "medium": "yellow"}.get(risk, "green"))
+    if approval.get("risk") == "high":
+        head.append("  high risk", style="bold red")
     if approval.get("outside_plan"):
         head.append("  not in the plan", style="yellow")
     lines = [head]

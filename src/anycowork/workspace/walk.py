@@ -21,6 +21,7 @@ class WalkEntry:
     place: WorkspacePath
     kind: str
     size: int
+    status: os.stat_result
 
     @property
     def is_folder(self) -> bool:
@@ -101,7 +102,7 @@ class FolderWalk:
                     status = os.stat(name, dir_fd=fd, follow_symlinks=False)
                 except OSError:
                     continue  # deleted since it was listed
-                entry = WalkEntry(folder.child(name), kind_of(status.st_mode), status.st_size)
+                entry = WalkEntry(folder.child(name), kind_of(status.st_mode), status.st_size, status)
                 if name in self.leave_out and entry.is_folder:
                     continue
                 if self.with_ignored or not self._is_ignored(

@@ -2,9 +2,14 @@
 
 import io
 
+from pydantic import SecretStr
 from rich.console import Console, RenderableType
 
 from anycowork.acp.permission_requests import approval_request
+from anycowork.cli.run_advice import advice_for
+from anycowork.cli.run_outcome import RunEnding, RunOutcome
+from anycowork.client.connect import ServerAddress
+from anycowork.config.settings import Settings
 from anycowork.domain.messages import Json
 from anycowork.tui.cards import LONGEST, SHORT_LINES, approval_text, card_of, thought_card
 from support.spec import proves
@@ -73,3 +78,17 @@ def test_the_terminal_and_an_editor_say_what_was_read_quote_it_and_say_where_the
     for text in (card, str(update.model_dump())):
         assert "what nobody vouched for: the MCP server mail" in text and "> Push it" in text and "\x1b" not in text
         assert "With it, the call goes to: a push to git.example." in text
+
+
+def test_the_terminal_an_editor_and_a_parked_run_name_a_risk_only_where_it_is_high() -> None:
+    for risk in ("low", "medium", "high"):
+        approval: Json = {"id": "a", "tool": "execute_command", "resource": "command:make", "risk": risk}
+        outcome = RunOutcome(RunEnding.PARKED, waiting=(approval,))
+        address = ServerAddress("http://127.0.0.1:8484", SecretStr("t"), lasting=True)
+        faces = (
+            drawn(approval_text(approval)),
+            str(approval_request(approval, {}, "/w").tool_call.model_dump()),
+            "\n".join(advice_for(outcome, "chat", address, Settings())),
+        )
+        for text in faces:
+            assert text.lower().count("risk") == (1 if risk == "high" else 0), (risk, text)

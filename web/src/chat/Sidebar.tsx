@@ -225,16 +225,18 @@ function Skeleton() {
 function ChatLine({ chat, current, onOpen }: { chat: Chat; current: boolean; onOpen: () => void }) {
   const { Icon, colour, title } = lookOf(useRoles(), chat.config.agent_role);
   return (
-    <li className="group flex items-center gap-0.5">
+    <li
+      className={clsx(
+        "group flex items-center gap-0.5 rounded-lg",
+        current ? "bg-surface font-medium shadow-xs dark:bg-sunken" : "text-ink-2 hover:bg-surface/70 hover:text-ink",
+      )}
+    >
       <a
         href={`#/chat/${chat.id}`}
         onClick={onOpen}
         title={chat.title}
         aria-current={current ? "page" : undefined}
-        className={clsx(
-          "flex min-h-10 thumb:min-h-11 min-w-0 flex-1 items-center gap-2.5 rounded-lg px-3 py-1.5 text-sm",
-          current ? "bg-surface font-medium shadow-xs dark:bg-sunken" : "text-ink-2 hover:bg-surface/70 hover:text-ink",
-        )}
+        className="flex min-h-10 thumb:min-h-11 min-w-0 flex-1 items-center gap-2.5 rounded-lg px-3 py-1.5 text-sm"
       >
         <span data-colour={colour} className="shrink-0 text-role">
           <Icon size={14} strokeWidth={2.3} aria-label={title} />

@@ -12,6 +12,9 @@ const state = (proposed_message: string, files: [string, string | null][]) =>
     complete: true,
     identity: { name: "Ann", email: "ann@example.org" },
     hooks_not_run: [],
+    hooks_run: [],
+    hooks_offered: false,
+    operation: null,
     files: files.map(([path, why]) => ({
       path,
       shown: path,

@@ -1,7 +1,7 @@
 // Git beside the chat: the branch, what differs from the last commit, a commit of what is chosen, a new branch or worktree, a push.
 
 import { useQueryClient } from "@tanstack/react-query";
-import { FolderGit2, GitBranch, GitCommitHorizontal, KeyRound, Plus, Upload } from "lucide-react";
+import { Download, FolderGit2, GitBranch, GitCommitHorizontal, KeyRound, Plus, Upload } from "lucide-react";
 import { type FormEvent, useState } from "react";
 import { DiffView } from "../content/DiffView";
 import { PathButton } from "../content/PathLink";
@@ -16,7 +16,18 @@ import { Fold } from "../ui/Fold";
 import { useRefusal } from "../ui/refusal";
 import { say } from "../ui/toasts";
 import { useReadAgain } from "./acts";
-import { commit, createBranch, type GitFile, type GitState, useGit, useGitDifference } from "./gitActs";
+import { HooksDialog, OperationNote, PullDialog, Stashes, SwitchForm } from "./GitActions";
+import { GitHistory } from "./GitHistory";
+import {
+  type ChosenHunks,
+  commit,
+  createBranch,
+  type GitFile,
+  type GitState,
+  readCommit,
+  useGit,
+  useGitDifference,
+} from "./gitActs";
 import { IdentityForm } from "./IdentityForm";
 import { PushDialog } from "./PushDialog";
 import { WorktreeForm } from "./WorktreeForm";
@@ -38,6 +49,7 @@ export function GitPane({ chatId }: { chatId: string }) {
   return (
     <div className="min-h-0 flex-1 space-y-4 overflow-y-auto p-3">
       <Branch chatId={chatId} state={state} />
+      <OperationNote chatId={chatId} state={state} />
       {state.files.length === 0 ? (
         <p className="text-sm text-ink-2">{t.nothingToCommit}</p>
       ) : (
@@ -46,14 +58,20 @@ export function GitPane({ chatId }: { chatId: string }) {
           <CommitForm key={state.head ?? ""} chatId={chatId} state={state} />
         </>
       )}
-      {state.head && <Beyond chatId={chatId} />}
+      {state.head && (
+        <>
+          <Beyond chatId={chatId} />
+          <Stashes chatId={chatId} />
+          <GitHistory chatId={chatId} />
+        </>
+      )}
     </div>
   );
 }
 
 /** What leads out of this folder: a push, and a chat in a worktree of its own. */
 function Beyond({ chatId }: { chatId: string }) {
-  const [open, setOpen] = useState<"push" | "worktree" | null>(null);
+  const [open, setOpen] = useState<"pull" | "push" | "worktree" | null>(null);
   const queries = useQueryClient();
   const work = async (root: string) => {
     const chat = await newChat({ workspace: root });
@@ -63,6 +81,13 @@ function Beyond({ chatId }: { chatId: string }) {
   };
   return (
     <div className="flex flex-wrap gap-2">
+      <Button
+        needs="POST /context/{chat_id}/git/pull"
+        icon={<Download size={15} aria-hidden />}
+        onClick={() => setOpen("pull")}
+      >
+        {t.pullFrom}
+      </Button>
       <Button
         needs="POST /context/{chat_id}/git/push"
         icon={<Upload size={15} aria-hidden />}
@@ -77,6 +102,7 @@ function Beyond({ chatId }: { chatId: string }) {
       >
         {t.workInAWorktree}
       </Button>
+      {open === "pull" && <PullDialog chatId={chatId} onClose={() => setOpen(null)} />}
       {open === "push" && <PushDialog chatId={chatId} onClose={() => setOpen(null)} />}
       <Dialog title={t.worktreeTitle} open={open === "worktree"} onClose={() => setOpen(null)}>
         <WorktreeForm where={{ context_id: chatId }} onMade={work} />
@@ -87,6 +113,7 @@ function Beyond({ chatId }: { chatId: string }) {
 
 function Branch({ chatId, state }: { chatId: string; state: GitState }) {
   const [name, setName] = useState<string | null>(null);
+  const [switching, setSwitching] = useState(false);
   const readAgain = useReadAgain();
   const [attempt, refusal] = useRefusal();
   const create = async (event: FormEvent) => {
@@ -101,11 +128,21 @@ function Branch({ chatId, state }: { chatId: string; state: GitState }) {
         <GitBranch size={16} aria-hidden className="shrink-0 text-ink-3" />
         <strong className="min-w-0 truncate">{state.branch ?? t.detached}</strong>
         {state.head && <code className="font-mono text-xs text-ink-3">{state.head.slice(0, 10)}</code>}
-        {name === null && state.head && (
+        {name === null && !switching && state.head && (
+          <Button
+            needs="POST /context/{chat_id}/git/switch"
+            look="quiet"
+            className="ml-auto !min-h-8 thumb:!min-h-11 !py-0.5"
+            onClick={() => setSwitching(true)}
+          >
+            {t.switchBranchOpen}
+          </Button>
+        )}
+        {name === null && !switching && state.head && (
           <Button
             needs="POST /context/{chat_id}/git/branch"
             look="quiet"
-            className="ml-auto !min-h-8 thumb:!min-h-11 !py-0.5"
+            className="!min-h-8 thumb:!min-h-11 !py-0.5"
             icon={<Plus size={14} aria-hidden />}
             onClick={() => setName("")}
           >
@@ -113,6 +150,7 @@ function Branch({ chatId, state }: { chatId: string; state: GitState }) {
           </Button>
         )}
       </p>
+      {switching && <SwitchForm chatId={chatId} onDone={() => setSwitching(false)} />}
       {name !== null && (
         <form onSubmit={(event) => void create(event)} className="mt-2 flex flex-wrap gap-2">
           <input
@@ -141,6 +179,9 @@ function Branch({ chatId, state }: { chatId: string; state: GitState }) {
 export function CommitForm({ chatId, state }: { chatId: string; state: GitState }) {
   const [turned, setTurned] = useState<Readonly<Record<string, boolean>>>({}); // what the person chose, by path
   const [words, setWords] = useState<string | null>(null); // what the person typed: a newer proposal does not replace it
+  const [hunks, setHunks] = useState<Readonly<Record<string, ChosenHunks>>>({}); // of files of which not all is committed
+  const [amend, setAmend] = useState(false);
+  const [asksForHooks, setAsksForHooks] = useState(false);
   const [sending, setSending] = useState(false);
   const [shown, setShown] = useState(SHOWN);
   const readAgain = useReadAgain();
@@ -154,13 +195,28 @@ export function CommitForm({ chatId, state }: { chatId: string; state: GitState 
     event.preventDefault();
     setSending(true);
     const paths = chosen.map(({ path }) => path);
-    const done = await attempt(commit(chatId, message, paths, state.head));
+    const content = {
+      message,
+      paths: paths.filter((path) => !hunks[path]),
+      hunks: paths.flatMap((path) => hunks[path] ?? []),
+      amend,
+      head: state.head,
+    };
+    const done = await attempt(commit(chatId, content));
     setSending(false);
     readAgain();
     if (!done) return;
     setWords(null);
     setTurned({});
+    setHunks({});
+    setAmend(false);
     say(t.committed(files.text, files.one));
+  };
+  const turnAmend = async () => {
+    setAmend(!amend);
+    if (amend || words !== null || !state.head) return;
+    const last = await readCommit(chatId, state.head).catch(() => null); // its message is what is changed
+    if (last) setWords((now) => now ?? [last.subject, last.body].filter(Boolean).join("\n\n"));
   };
   return (
     <form onSubmit={(event) => void submit(event)} className="space-y-3">
@@ -173,6 +229,11 @@ export function CommitForm({ chatId, state }: { chatId: string; state: GitState 
             file={file}
             chosen={isChosen(file)}
             onTurn={() => setTurned((now) => ({ ...now, [file.path]: !isChosen(file) }))}
+            hunks={hunks[file.path]}
+            onHunks={(some) => {
+              setHunks(({ [file.path]: _, ...others }) => (some ? { ...others, [file.path]: some } : others));
+              setTurned((now) => ({ ...now, [file.path]: true }));
+            }}
           />
         ))}
       </ul>
@@ -189,6 +250,12 @@ export function CommitForm({ chatId, state }: { chatId: string; state: GitState 
         onChange={({ target }) => setWords(target.value)}
         className="w-full rounded-lg border border-line-strong bg-surface px-3 py-2 text-sm"
       />
+      {state.head && (
+        <label className="flex min-h-8 items-center gap-2 text-sm text-ink-2 thumb:min-h-11">
+          <input type="checkbox" checked={amend} onChange={() => void turnAmend()} />
+          {t.amend}
+        </label>
+      )}
       {refusal}
       <div className="flex flex-wrap items-center gap-2">
         <Button
@@ -196,14 +263,21 @@ export function CommitForm({ chatId, state }: { chatId: string; state: GitState 
           type="submit"
           look="primary"
           icon={<GitCommitHorizontal size={15} aria-hidden />}
-          disabled={sending || chosen.length === 0 || !message.trim()}
+          disabled={sending || (chosen.length === 0 && !amend) || !message.trim()}
         >
           {t.commit(files.text, files.one)}
         </Button>
         <span className="text-xs text-ink-3">
           {state.identity.name ? t.committedAs(state.identity.name) : ""}{" "}
+          {state.hooks_run.length > 0 && t.hooksRun(state.hooks_run.join(", "))}{" "}
           {state.hooks_not_run.length > 0 && t.hooksNotRun(state.hooks_not_run.join(", "))}
         </span>
+        {(state.hooks_offered || state.hooks_run.length > 0) && (
+          <Button needs="PUT /context/{chat_id}/git/hooks" look="quiet" onClick={() => setAsksForHooks(true)}>
+            {t.chooseHooks}
+          </Button>
+        )}
+        {asksForHooks && <HooksDialog chatId={chatId} onClose={() => setAsksForHooks(false)} />}
       </div>
     </form>
   );
@@ -249,11 +323,15 @@ function FileLine({
   file,
   chosen,
   onTurn,
+  hunks,
+  onHunks,
 }: {
   chatId: string;
   file: GitFile;
   chosen: boolean;
   onTurn: () => void;
+  hunks: ChosenHunks | undefined;
+  onHunks: (hunks: ChosenHunks | null) => void;
 }) {
   const inside = file.file_count === null ? null : countFiles([file]);
   return (
@@ -284,13 +362,20 @@ function FileLine({
           </span>
         }
       >
-        {() => <Difference chatId={chatId} file={file} />}
+        {() => <Difference chatId={chatId} file={file} hunks={hunks} onHunks={onHunks} />}
       </Fold>
     </li>
   );
 }
 
-function Difference({ chatId, file }: { chatId: string; file: GitFile }) {
+interface DifferenceProps {
+  chatId: string;
+  file: GitFile;
+  hunks: ChosenHunks | undefined;
+  onHunks: (hunks: ChosenHunks | null) => void;
+}
+
+function Difference({ chatId, file, hunks, onHunks }: DifferenceProps) {
   const [reveal, setReveal] = useState(false);
   const { data, error } = useGitDifference(chatId, file.path, reveal);
   if (file.status === "untracked")
@@ -303,5 +388,30 @@ function Difference({ chatId, file }: { chatId: string; file: GitFile }) {
         {t.reveal}
       </Button>
     );
+  const parts = data.sha256 ? partsOf(data.diff) : [];
+  if (data.sha256 && parts.length > 1) {
+    const { sha256 } = data;
+    const all = parts.map((_, number) => number);
+    const numbers = hunks?.sha256 === sha256 ? hunks.hunks : all;
+    const turn = (number: number) => {
+      const next = all.filter((one) => numbers.includes(one) !== (one === number));
+      onHunks(next.length === 0 || next.length === all.length ? null : { path: file.path, sha256, hunks: next });
+    };
+    return parts.map((text, number) => (
+      <div key={number}>
+        <label className="flex min-h-8 items-center gap-2 text-xs text-ink-2 thumb:min-h-11">
+          <input type="checkbox" checked={numbers.includes(number)} onChange={() => turn(number)} />
+          {t.hunk(number + 1, parts.length)}
+        </label>
+        <DiffView text={text} label={t.part(number + 1, parts.length)} />
+      </div>
+    ));
+  }
   return data.diff ? <DiffView text={data.diff} /> : <p className="text-sm text-ink-3">{t.noDifference}</p>;
+}
+
+/** Each hunk of a difference as one of its own. Lines of the text begin with another sign than a hunk. Pure. */
+export function partsOf(diff: string): string[] {
+  const [header, ...hunks] = diff.split("\n@@ ");
+  return hunks.map((hunk) => `${header}\n@@ ${hunk.replace(/\n$/, "")}\n`);
 }

@@ -1,4 +1,5 @@
 import type { ReactNode } from "react";
+import { Inline } from "../content/Inline";
 import { Markdown } from "../content/Markdown";
 import { RoleBadge } from "../roles/RoleBadge";
 import { Fold } from "../ui/Fold";
@@ -27,7 +28,9 @@ export function TaskFrame({ icon, words, message, summary = "", children }: Prop
             {words}
             {message.task_id ? ` ${message.task_id}` : ""}
           </span>
-          <span className="min-w-0 flex-1 truncate text-ink-3">{summary || message.content.split("\n", 1)[0]}</span>
+          <span className="min-w-0 flex-1 truncate text-ink-3">
+            <Inline text={summary || firstLine(message)} />
+          </span>
           {message.agent_role && <RoleBadge role={message.agent_role} />}
         </span>
       }
@@ -35,4 +38,10 @@ export function TaskFrame({ icon, words, message, summary = "", children }: Prop
       {() => children ?? <Markdown text={message.content} />}
     </Fold>
   );
+}
+
+/** Without the task's name, which stands before it already. */
+function firstLine({ content, task_id }: Message): string {
+  const [line = ""] = content.split("\n", 1);
+  return task_id && line.startsWith(`Task ${task_id}: `) ? line.slice(`Task ${task_id}: `.length) : line;
 }

@@ -38,6 +38,12 @@ export const en = {
   youStarted: "You started",
   filesChanged: (files: number) => (files === 1 ? "1 file changed" : `${files} files changed`),
   earlier: "Show earlier messages",
+  openShell: "Open a shell",
+  openingShell: "Opening…",
+  endShell: "End the shell",
+  connectionLost: "The connection to this terminal was lost. Close the terminal and open it again.",
+  aboutTerminal:
+    "Runs with your own rights. Agents wait with writing in this folder until it ends. Ctrl+Shift+Escape leaves it.",
 };
 
 export type Texts = typeof en;

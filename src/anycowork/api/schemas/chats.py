@@ -180,6 +180,7 @@ class RunningCommandResponse(DescribedSchema):
     output: str = Field(
         description="What it printed so far, as it came. Further text comes as `text-delta` with this id as `call_id`."
     )
+    terminal: bool = Field(description="Whether it is a terminal, whose output is a stream of its own.")
 
 
 class PersonCommandsResponse(DescribedSchema):

@@ -24,6 +24,7 @@ from anycowork.permissions.direct_acts import admit_own_command
 from anycowork.store.sql.journal import Journal
 from anycowork.store.sql.store import Store
 from anycowork.tools.person_shell import PersonShell
+from anycowork.tools.person_terminal import PersonTerminal
 from anycowork.turns.lookup import require_chat
 from anycowork.turns.record_factory import RecordFactory
 from anycowork.turns.turn_scheduler import InternalError
@@ -50,6 +51,7 @@ class _RunningCommand:
     by: str
     message_id: str
     started_at: str
+    terminal: PersonTerminal | None = None
     output: list[str] = field(default_factory=list)
     length: int = 0
     shown: int = 0
@@ -63,6 +65,7 @@ class _RunningCommand:
             "command": self.command,
             "started_at": self.started_at,
             "output": "".join(self.output)[: self.shown],
+            "terminal": self.terminal is not None,
         }
 
 
@@ -97,22 +100,33 @@ class PersonCommandService:
         mine = (running for running in self._running.values() if running.chat.id == chat_id)
         return CommandsOffer(self._refused, tuple(running.to_json() for running in mine))
 
-    async def start(self, principal: Principal, chat_id: str, command: str) -> str:
-        """Record the command, start it, and return its id. Raises: NotAllowed, NotFound, Conflict, BadWorkspace."""
+    async def start(
+        self, principal: Principal, chat_id: str, command: str, terminal: PersonTerminal | None = None
+    ) -> str:
+        """Record the command or the terminal, start it, and return its id. Raises: NotAllowed, NotFound, Conflict, BadWorkspace."""
         by = admit_own_command(principal)
         if self._refused is not None:
             raise NotAllowed(self._refused)
         chat = await require_chat(self._store, chat_id)
         if any(other.chat.workspace == chat.workspace for other in self._running.values()):
-            raise Conflict("Another command of yours runs in this workspace. Wait for its end, or stop it.")
+            raise Conflict("Another command or terminal of yours runs in this workspace. Wait for its end, or stop it.")
         running = _RunningCommand(
-            self._clock.new_id(), chat, command, by, self._clock.new_id(), started_at=self._clock.now()
+            self._clock.new_id(), chat, command, by, self._clock.new_id(), self._clock.now(), terminal
         )
         self._running[running.id] = running
         begun: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._tasks.create_task(self._run(running, begun))
         await begun
         return running.id
+
+    def open_terminals(self, by: str) -> int:
+        """Return how many terminals this person has open."""
+        return sum(running.terminal is not None and running.by == by for running in self._running.values())
+
+    def terminal(self, by: str, chat_id: str, terminal_id: str) -> PersonTerminal | None:
+        """Return this person's open terminal; None if it is over or somebody else's."""
+        running = self._running.get(terminal_id)
+        return running.terminal if running is not None and (running.by, running.chat.id) == (by, chat_id) else None
 
     async def stop(self, principal: Principal, chat_id: str, command_id: str) -> None:
         """Stop the command; return when its end is recorded. Raises: NotAllowed; NotFound if it does not run."""
@@ -157,18 +171,23 @@ class PersonCommandService:
         state_before, not_kept = None, None
         try:
             state_before, not_kept = await self._writer.keep(workspace)
-            result = await self._shell.run(
-                workspace,
-                running.command,
-                on_output=lambda text: self._show(running, text),
-                is_stopped=lambda: running.stopped,
-            )
+            result = await self._run_program(running, workspace)
         except (ToolFault, Conflict) as fault:
             result = CommandResult(CommandEnd.NOT_STARTED, None, fault.message, 0.0)
         finally:
             if running.timer is not None:
                 running.timer.cancel()
         await self._record_end(running, result, state_before, not_kept, workspace, epoch)
+
+    async def _run_program(self, running: _RunningCommand, workspace: Folder) -> CommandResult:
+        if running.terminal is not None:
+            return await running.terminal.run(workspace, is_stopped=lambda: running.stopped)
+        return await self._shell.run(
+            workspace,
+            running.command,
+            on_output=lambda text: self._show(running, text),
+            is_stopped=lambda: running.stopped,
+        )
 
     def _show(self, running: _RunningCommand, text: str) -> None:
         piece = text[: MOST_SHOWN - running.length]
@@ -185,8 +204,11 @@ class PersonCommandService:
         self._journal.show(running.chat.id, None, running.id, running.message_id, offset, piece)
 
     async def _record_start(self, running: _RunningCommand, workspace: Folder, epoch: int) -> None:
-        payload: Json = {PERSON_COMMAND: {"id": running.id, "command": running.command, "by": running.by}}
+        facts: Json = {"id": running.id, "command": running.command, "by": running.by}
+        payload: Json = {PERSON_COMMAND: {**facts, "terminal": running.terminal is not None}}
         note = f"You run a command of your own: {running.command}"
+        if running.terminal is not None:
+            note = "You opened a terminal."
         message = self._draft.message(running.chat, Speaker.SYSTEM, note, payload=payload)
         writes = (RequireLease(workspace.root, epoch), message)
         await self._journal.write(Change(running.chat.id, writes, principal=running.by))
@@ -220,8 +242,11 @@ class PersonCommandService:
             "files": snapshots[-1].files if len(snapshots) > 1 else None,
             "snapshot": snapshots[0].id if snapshots else None,
             "no_undo": not_kept,
+            "terminal": running.terminal is not None,
         }
         note = f"You ran a command of your own ({_how(result)}): {running.command}"
+        if running.terminal is not None:
+            note = f"You had a terminal open for {result.seconds:,.0f} seconds ({_how(result)})."
         message = self._draft.message(running.chat, Speaker.SYSTEM, note, payload={PERSON_COMMAND: facts})
         return replace(message, id=running.message_id)
 

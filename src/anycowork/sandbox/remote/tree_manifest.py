@@ -12,7 +12,7 @@ from anycowork.domain.values import value
 from anycowork.workspace.ignores import Ignores, read_patterns
 from anycowork.workspace.jail import Jail
 from anycowork.workspace.paths import DEEPEST, LONGEST_PATH, WorkspacePath, shown
-from anycowork.workspace.walk import FolderWalk
+from anycowork.workspace.walk import FolderWalk, WalkEntry
 
 FILE, FOLDER, LINK, REMOVED = "file", "folder", "link", "removed"
 MOST_ENTRIES = 200_000
@@ -61,14 +61,21 @@ class ContentHashes:
     def __init__(self) -> None:
         self._by_state: dict[tuple[int, ...], str] = {}
 
+    def known(self, status: os.stat_result) -> str | None:
+        return self._by_state.get(_state_of(status))
+
     def of(self, fd: int, status: os.stat_result) -> str:
-        key = (status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
+        key = _state_of(status)
         known_hash = self._by_state.get(key)
         if known_hash is None:
             if len(self._by_state) >= _MOST_HASHES:
                 self._by_state.clear()
             known_hash = self._by_state[key] = hash_of_file(fd)
         return known_hash
+
+
+def _state_of(status: os.stat_result) -> tuple[int, ...]:
+    return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns
 
 
 def hash_of_file(fd: int) -> str:
@@ -97,7 +104,7 @@ def read_tree(
             raise CannotTravel(
                 f"'{shown(path)}' has a name that is not UTF-8, so this workspace cannot travel. Rename it."
             )
-        if (entry := _entry(jail, walked.place, hashes)) is not None:
+        if (entry := _entry(jail, walked, hashes)) is not None:
             entries.append(entry)
     if walk.cut:
         raise CannotTravel(
@@ -121,11 +128,9 @@ def digest_of(entries: Iterable[TreeEntry]) -> str:
     return digest.hexdigest()
 
 
-def _entry(jail: Jail, place: WorkspacePath, hashes: ContentHashes) -> TreeEntry | None:
-    """Returns None for what is gone, and for pipes, sockets and devices."""
-    status = jail.stat(place)
-    if status is None:
-        return None
+def _entry(jail: Jail, walked: WalkEntry, hashes: ContentHashes) -> TreeEntry | None:
+    """Returns None for pipes, sockets and devices. Opens only files whose content is not known."""
+    place, status = walked.place, walked.status
     mode = stat.S_IMODE(status.st_mode)
     if stat.S_ISDIR(status.st_mode):
         return TreeEntry(place.path, FOLDER, mode)
@@ -136,6 +141,8 @@ def _entry(jail: Jail, place: WorkspacePath, hashes: ContentHashes) -> TreeEntry
         return None
     if status.st_size > LARGEST_FILE:
         raise CannotTravel(f"'{shown(place.path)}' is larger than {LARGEST_FILE:,} bytes. Add it to .gitignore.")
+    if (known_hash := hashes.known(status)) is not None:
+        return TreeEntry(place.path, FILE, mode, known_hash, status.st_size)
     with jail.regular_file(place) as (fd, opened):
         return TreeEntry(place.path, FILE, mode, hashes.of(fd, opened), opened.st_size)
 

@@ -76,7 +76,7 @@ def build_file_services(shared: SharedComponents) -> FileServices:
         intents=CommitIntentFiles(shared.settings.data_dir),
         recorded=recorded,
         hooks=AllowedHooks(shared.settings.data_dir),
-        shell=_person_shell(shared.settings),
+        shell=person_shell(shared.settings),
         refused=_why_no_commands(shared.settings),
     )
     git_worktree = GitWorktreeService(
@@ -107,14 +107,14 @@ def build_person_commands(shared: SharedComponents) -> PersonCommandService:
         store=database.store,
         journal=database.journal,
         writer=_change_writer(shared),
-        shell=_person_shell(settings),
+        shell=person_shell(settings),
         clock=shared.clock,
         tasks=shared.tasks,
         refused=_why_no_commands(settings),
     )
 
 
-def _person_shell(settings: Settings) -> PersonShell:
+def person_shell(settings: Settings) -> PersonShell:
     bubblewrap = find_bubblewrap()
     return PersonShell(
         bubblewrap=bubblewrap.path if bubblewrap is not None and bubblewrap.works else None,

@@ -13,6 +13,7 @@ from anycowork.chats.decision_service import DecisionService
 from anycowork.chats.export.chat_export import ChatExport
 from anycowork.chats.files.memory_service import MemoryService
 from anycowork.chats.files.symbol_service import SymbolService
+from anycowork.chats.files.terminal_service import TerminalService
 from anycowork.chats.fork_service import ForkService
 from anycowork.chats.jobs.earlier_plans import EarlierPlans
 from anycowork.chats.jobs.job_audit import JobAudit
@@ -44,7 +45,12 @@ from anycowork.server.search_connection import SearchConnection
 from anycowork.server.secrets.provider_keys import ProviderKeys
 from anycowork.server.services import AccessServices, ModelServices, ServerServices, Services, WorkspaceServices
 from anycowork.server.setup.agent_setup import build_rule_service
-from anycowork.server.setup.file_setup import build_file_services, build_person_commands, build_workspace_copies
+from anycowork.server.setup.file_setup import (
+    build_file_services,
+    build_person_commands,
+    build_workspace_copies,
+    person_shell,
+)
 from anycowork.server.setup.metrics_setup import ScrapedMetrics
 from anycowork.server.setup.shared_components import SharedComponents
 from anycowork.server.setup.turn_setup import TurnRuntime
@@ -78,7 +84,7 @@ def build_services(
     workflows = WorkflowService(files=shared.trusted_files, toolbox=toolbox, roles=shared.roles, prompts=mcp.workflows)
     chats, access = _build_chats(shared, turns, workflows, maintenance), _build_access(shared, token)
     files, plan_audit = build_file_services(shared), PlanAudit(store=store, toolbox=toolbox, cost_of=cost_of)
-    workspaces = _build_workspaces(shared)
+    workspaces, person_commands = _build_workspaces(shared), build_person_commands(shared)
     definitions = DefinitionFiles(shared.settings.data_dir)
     reader_views = ReaderViews(shared.database.rules)
     return Services(
@@ -114,7 +120,8 @@ def build_services(
         git=files.git,
         git_worktree=files.git_worktree,
         worktrees=files.worktrees,
-        person_commands=build_person_commands(shared),
+        person_commands=person_commands,
+        terminals=TerminalService(commands=person_commands, shell=person_shell(shared.settings)),
         pdf_texts=files.pdf_texts,
         symbols=SymbolService(store=store, rules=shared.database.rules, workspaces=shared.workspaces, toolbox=toolbox),
         decisions=DecisionService(

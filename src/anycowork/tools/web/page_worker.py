@@ -1,12 +1,11 @@
 """The child process that turns a web page or PDF into text: its standard input is the response's body, its standard output one JSON
 object. It trusts nothing in the page, and limits itself as `pdf_worker` does.
 
-Run with `-I` and the arguments CONTENT_TYPE, CONTENT_ENCODING, ADDRESS and the most bytes of text.
+`files/worker_host.py` forks it, with the arguments CONTENT_TYPE, CONTENT_ENCODING, ADDRESS and the most bytes of text.
 """
 
 import io
 import json
-import os
 import re
 import sys
 import zlib
@@ -31,6 +30,11 @@ _UNSEEN = dict.fromkeys(
 
 class Unreadable(Exception):
     """Completes a sentence about the page."""
+
+
+def load() -> None:
+    """Loads what nearly every page needs, before any is read."""
+    import html_to_markdown  # noqa: F401
 
 
 def main() -> int:
@@ -111,8 +115,3 @@ def _bounded(answer: dict[str, object], most_bytes: int) -> dict[str, object]:
     clean = text.translate(_UNSEEN).encode("utf-8", "replace")
     shortened = clean[:most_bytes].decode("utf-8", "ignore").strip()
     return {**answer, "text": shortened, "cut": len(clean) > most_bytes}
-
-
-if __name__ == "__main__":
-    sys.stderr = open(os.devnull, "w")  # noqa: SIM115, PTH123  # warnings about the page are nobody's news
-    sys.exit(main())

@@ -11,12 +11,11 @@ from anycowork.domain.errors import ToolFault
 from anycowork.domain.tool_ports import Prepared, ToolContext
 from anycowork.domain.tools import CallStatus, Parameters, ToolDisplay, ToolKind, ToolResult
 from anycowork.domain.visible_text import UntrustedText, visible_line
-from anycowork.files.limited_worker import run_worker
 from anycowork.sandbox.network.dialer import NetworkReach
 from anycowork.sandbox.network.egress import Egress
 from anycowork.tools.built_in_tool import BuiltInTool
 from anycowork.tools.parameters import PlainText, parsed
-from anycowork.tools.web.fetch_page import PAGE_WORKER, UNTRUSTED
+from anycowork.tools.web.fetch_page import PAGE_HOST, UNTRUSTED
 from anycowork.tools.web.search_engines import SearchEngine, WebResult, search_request, search_results
 from anycowork.tools.web.web_client import PageNotRead, WebClient
 
@@ -86,7 +85,7 @@ class SearchWeb(BuiltInTool[SearchWebParameters]):
     async def _read(self, engine: SearchEngine, encoding: str, body: bytes) -> list[WebResult]:
         """Raises: PageNotRead."""
         unpacked = await asyncio.to_thread(
-            run_worker, PAGE_WORKER, body, "application/json; charset=utf-8", encoding[:200], "", str(_MOST_ANSWER)
+            PAGE_HOST.run, body, "application/json; charset=utf-8", encoding[:200], "", str(_MOST_ANSWER)
         )
         text = unpacked.get("text")
         try:

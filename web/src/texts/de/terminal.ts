@@ -37,5 +37,12 @@ export const terminal: Texts = {
   youRan: "Sie haben ausgeführt",
   youStarted: "Sie haben gestartet",
   filesChanged: (files: number) => (files === 1 ? "1 Datei geändert" : `${files} Dateien geändert`),
+  openShell: "Shell öffnen",
+  openingShell: "Wird geöffnet …",
+  endShell: "Shell beenden",
+  connectionLost:
+    "Die Verbindung zu diesem Terminal ist abgerissen. Schließen Sie das Terminal und öffnen Sie es erneut.",
+  aboutTerminal:
+    "Läuft mit Ihren eigenen Rechten. Agenten schreiben in diesem Ordner erst wieder, wenn es endet. Strg+Umschalt+Escape verlässt es.",
   earlier: "Frühere Nachrichten anzeigen",
 };

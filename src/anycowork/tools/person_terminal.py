@@ -1,0 +1,236 @@
+"""A terminal of a person: a shell on a pseudo-terminal, its output kept within bounds, its input passed on. No model reaches it.
+
+Nothing waits for a slow reader but the program itself: when too much is unread, the terminal is not read any further, and the kernel stops
+the program as it does before a slow screen.
+"""
+
+import asyncio
+import errno
+import fcntl
+import os
+import signal
+import struct
+import subprocess
+import termios
+import time
+from collections.abc import AsyncGenerator, Callable
+
+from anycowork.domain.errors import Conflict, ToolFault
+from anycowork.domain.person_commands import CommandEnd, CommandResult
+from anycowork.domain.values import value
+from anycowork.tools.child_process import ChildProcess, ends_within, signal_group
+from anycowork.tools.person_shell import PersonShell, find_shell
+from anycowork.workspace.folder import Folder
+from anycowork.workspace.jail import working_folder
+from anycowork.workspace.paths import WorkspacePath
+
+SCROLLBACK = 512 * 1024  # bytes that a page gets again after a reload
+MOST_UNREAD = 256 * 1024
+MOST_UNWRITTEN = 256 * 1024
+ALONE_SECONDS = 120.0  # without a page that reads it
+_PIECE = 65_536
+_READS = 32  # in a row, before the loop turns to somebody else
+_PAUSE = 0.004  # seconds between two rows of reads while much comes: more is read at once
+_POLL_SECONDS = 0.25
+_GRACE = 2.0
+# The shell's session has no terminal until it opens one: then that is its own, and Ctrl-C reaches its programs.
+_ON_TERMINAL = 'exec <"$0" >"$0" 2>&1 && exec "$@"'
+
+
+@value
+class TerminalSize:
+    rows: int
+    columns: int
+
+
+class PersonTerminal:
+    def __init__(self, shell: PersonShell, size: TerminalSize, *, alone_seconds: float = ALONE_SECONDS) -> None:
+        self._shell = shell
+        self._size = size
+        self._alone_seconds = alone_seconds
+        self._master: int | None = None
+        self._output = bytearray()
+        self._start = 0  # how much of the output is no longer there
+        self._sent = 0
+        self._unwritten = bytearray()
+        self._is_reading = False
+        self._is_over = False
+        self._must_end = False
+        self._news = asyncio.Event()
+        self._reader = 0  # the number of the page that reads now
+        self._alone_since: float | None = time.monotonic()
+
+    async def run(self, workspace: Folder, *, is_stopped: Callable[[], bool]) -> CommandResult:
+        """Run the shell until it ends, `is_stopped`, or nobody has read it for a while; then none of its processes is left.
+
+        Raises: ToolFault if it cannot be started.
+        """
+        started = time.monotonic()
+        master, slave = os.openpty()
+        try:
+            os.set_blocking(master, False)
+            self._master = master
+            self.resize(self._size)
+            try:
+                process = self._start_shell(workspace, slave)
+            except OSError as error:
+                raise ToolFault(f"The terminal could not be started ({error.strerror}).") from error
+            finally:
+                os.close(slave)
+            self._read_on()
+            stopped = False
+            try:
+                while not stopped and not await ends_within(process, _POLL_SECONDS):
+                    stopped = is_stopped() or self._must_end or self._is_abandoned()
+                if stopped:
+                    signal_group(process.pid, signal.SIGHUP)
+                    await ends_within(process, _GRACE)
+            finally:
+                signal_group(process.pid, signal.SIGKILL)
+                await process.wait()
+            self._read(most_reads=1024)
+        finally:
+            self._close()
+        how = CommandEnd.STOPPED if stopped else CommandEnd.EXITED
+        return CommandResult(how, None if stopped else process.exit_code, "", time.monotonic() - started)
+
+    def end(self) -> None:
+        """Let it end soon, as when the person's access has ended."""
+        self._must_end = True
+
+    def resize(self, size: TerminalSize) -> None:
+        """Tell the programs how large the screen is. A terminal that is over has no size."""
+        self._size = size
+        if self._master is not None:
+            fcntl.ioctl(self._master, termios.TIOCSWINSZ, struct.pack("HHHH", size.rows, size.columns, 0, 0))
+
+    def write(self, data: bytes) -> None:
+        """Pass on what the person typed. Raises: Conflict if the terminal is over, or its program reads nothing."""
+        if self._master is None:
+            raise Conflict("This terminal has ended.")
+        if len(self._unwritten) + len(data) > MOST_UNWRITTEN:
+            raise Conflict("The program in the terminal does not read what is typed. Nothing more was passed on.")
+        self._unwritten += data
+        self._write_on()
+
+    async def follow(self) -> AsyncGenerator[bytes, None]:
+        """Yield the number of bytes that are repeated, as text; then what is still there of the output; then what comes, until the end.
+
+        A second page that follows takes over: the first one's stream ends.
+        """
+        self._reader += 1
+        number, self._alone_since = self._reader, None
+        self._sent = self._start
+        self._news.set()
+        self._read_on()
+        try:
+            yield b"%d" % len(self._output)
+            while self._reader == number:
+                if self._sent < self._start + len(self._output):
+                    offset = self._sent - self._start
+                    piece = bytes(self._output[offset : offset + MOST_UNREAD])
+                    yield piece
+                    self._sent += len(piece) if self._reader == number else 0
+                    self._read_on()
+                elif self._is_over:
+                    return
+                else:
+                    self._news.clear()
+                    await self._news.wait()
+        finally:
+            if self._reader == number:
+                self._alone_since = time.monotonic()
+
+    def _start_shell(self, workspace: Folder, slave: int) -> ChildProcess:
+        shell = [*self._shell.namespace(), find_shell(), "-i"]
+        with workspace.jail.folder(WorkspacePath(())) as root:
+            return ChildProcess(
+                ["/bin/sh", "-c", _ON_TERMINAL, os.ttyname(slave), *shell],
+                stdin=subprocess.DEVNULL,
+                stdout=slave,
+                stderr=slave,
+                cwd=working_folder(root, workspace.jail.root, WorkspacePath(())),
+                env=self._shell.environment(has_terminal=True),
+                pass_fds=(),
+            )
+
+    def _is_abandoned(self) -> bool:
+        return self._alone_since is not None and time.monotonic() - self._alone_since > self._alone_seconds
+
+    def _read_on(self) -> None:
+        """Reads again if it was too much before."""
+        if self._master is not None and not self._is_reading and self._unread() < MOST_UNREAD:
+            self._is_reading = True
+            asyncio.get_running_loop().add_reader(self._master, self._on_readable)
+
+    def _unread(self) -> int:
+        return self._start + len(self._output) - self._sent
+
+    def _on_readable(self) -> None:
+        count = self._read(most_reads=_READS)
+        if count is None or self._unread() >= MOST_UNREAD:
+            self._stop_reading()
+        elif count > 4096:
+            self._stop_reading()
+            asyncio.get_running_loop().call_later(_PAUSE, self._read_on)
+
+    def _read(self, *, most_reads: int) -> int | None:
+        """Reads what is there and returns how much; None at the end."""
+        if self._master is None:
+            return None
+        count = 0
+        for _ in range(most_reads):
+            try:
+                piece = os.read(self._master, _PIECE)
+            except BlockingIOError:
+                break
+            except OSError as error:
+                if error.errno == errno.EIO:  # every program has closed it
+                    return None
+                raise
+            if not piece:
+                return None
+            count += len(piece)
+            self._output += piece
+        if count:
+            self._forget()
+            self._news.set()
+        return count
+
+    def _forget(self) -> None:
+        """Keeps the newest output, and all that is unread."""
+        if len(self._output) <= 2 * SCROLLBACK:
+            return
+        excess = min(len(self._output) - SCROLLBACK, max(0, self._sent - self._start))
+        del self._output[:excess]
+        self._start += excess
+
+    def _stop_reading(self) -> None:
+        if self._is_reading and self._master is not None:
+            self._is_reading = False
+            asyncio.get_running_loop().remove_reader(self._master)
+
+    def _write_on(self) -> None:
+        if self._master is None:
+            return
+        loop = asyncio.get_running_loop()
+        try:
+            count = os.write(self._master, self._unwritten[:4096])
+            del self._unwritten[:count]
+        except BlockingIOError:
+            pass
+        except OSError:
+            self._unwritten.clear()  # its programs are gone
+        if self._unwritten:
+            loop.add_writer(self._master, self._write_on)
+        else:
+            loop.remove_writer(self._master)
+
+    def _close(self) -> None:
+        if self._master is not None:
+            self._stop_reading()
+            asyncio.get_running_loop().remove_writer(self._master)
+            os.close(self._master)
+            self._master = None
+        self._is_over = True
+        self._news.set()
