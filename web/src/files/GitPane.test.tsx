@@ -40,12 +40,13 @@ it("keeps a typed message and what was chosen when the files change, and chooses
       state={state("Change 3", [
         ["a", null],
         ["b", null],
-        [".env", "may hold secrets"],
+        [".env", "key_file"],
       ])}
     />,
   );
   expect(message.value).toBe("My own words");
   expect(screen.getAllByRole<HTMLInputElement>("checkbox").map(({ checked }) => checked)).toEqual([false, true, false]);
+  expect(screen.getAllByRole("img", { name: "May hold keys or passwords" })).toHaveLength(1);
 });
 
 it("leaves an untracked folder out until it is chosen, and counts the files in it", async () => {
