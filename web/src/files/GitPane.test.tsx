@@ -33,7 +33,7 @@ it("keeps a typed message and what was chosen when the files change, and chooses
   expect(message.value).toBe("Change a");
   await user.clear(message);
   await user.type(message, "My own words");
-  await user.click(screen.getByRole("checkbox"));
+  await user.click(screen.getByRole("checkbox", { name: /^Include/ }));
   rerender(
     <CommitForm
       chatId="c"
@@ -45,7 +45,8 @@ it("keeps a typed message and what was chosen when the files change, and chooses
     />,
   );
   expect(message.value).toBe("My own words");
-  expect(screen.getAllByRole<HTMLInputElement>("checkbox").map(({ checked }) => checked)).toEqual([false, true, false]);
+  const boxes = screen.getAllByRole<HTMLInputElement>("checkbox", { name: /^Include/ });
+  expect(boxes.map(({ checked }) => checked)).toEqual([false, true, false]);
   expect(screen.getAllByRole("img", { name: "May hold keys or passwords" })).toHaveLength(1);
 });
 
