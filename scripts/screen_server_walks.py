@@ -68,6 +68,8 @@ async def about(page: Page, client: LiveServer) -> None:
 async def git_pane(page: Page, client: LiveServer) -> None:
     folder = client.workspace
     git(folder, "init", "-q", "-b", "main")
+    git(folder, "config", "user.name", "Ada")  # not the account's own
+    git(folder, "config", "user.email", "ada@station.example")
     git(folder, "add", ".")
     git(folder, "commit", "-qm", "First reports")
     (folder / "config.toml").write_text((folder / "config.toml").read_text().replace('"text"', '"json"'))

@@ -1,16 +1,22 @@
 """One function says who is told a content. A planted value in a path that may not be read is in no answer to anyone who may not."""
 
+import itertools
 import json
 import re
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import Any  # a test's own words
 
+import aiohttp
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from anycowork.domain.people import AccessLevel
 from anycowork.domain.ports import ContentReader, Telling
+from anycowork.domain.principals import EDITOR_HEADER, MCP_HOST_HEADER
+from anycowork.domain.roles import Role
 from anycowork.domain.rules import Effect, Rule, RuleScope
 from anycowork.domain.tools import ToolSpec
 from anycowork.permissions.rules import RuleIndex
@@ -71,12 +77,9 @@ def arguments(spec: ToolSpec, path: str, root: Path) -> list[dict[str, Any]]:
 
 
 @proves("PER-4", "APR-3", "SEC-4")
-@pytest.mark.parametrize(
-    ("path", "effect", "role"),
-    [*((path, effect, "actor") for path, effect in PATHS), *((".env", None, role) for role in ("planner", "reviewer"))],
-)
+@pytest.mark.parametrize(("path", "effect"), PATHS)
 async def test_no_tool_tells_a_content_that_nobody_allowed_to_read(
-    tmp_path: Path, path: str, effect: str | None, role: str
+    tmp_path: Path, path: str, effect: str | None
 ) -> None:
     """Every tool there is, those of a plugin and of an MCP server among them. Everything but reading the path is allowed."""
     install(tmp_path / "data/plugins", "quotes", PLUGIN)
@@ -95,13 +98,37 @@ async def test_no_tool_tells_a_content_that_nobody_allowed_to_read(
             await allow(client, spec.name, "allow")
         if effect is not None:
             await allow(client, "read_file", effect, "/private/**")
-        async with person(client, "Max", AccessLevel.VIEWER) as viewer:
-            for spec in specs:
-                for parameters in arguments(spec, path, client.workspace):
-                    text = call(spec.name, **parameters)
-                    assert PLANTED not in await told_by(client, viewer, role, text), (role, text)
-            told = await told_by(client, viewer, role, call("quote_all"))
+        async with people(client) as (readers, _):
+            in_turn = itertools.cycle(readers.values())
+            for role in list(Role) if effect is None else [Role.ACTOR]:
+                for spec in specs:
+                    for parameters in arguments(spec, path, client.workspace)[: None if role is Role.ACTOR else 1]:
+                        text = call(spec.name, **parameters)
+                        assert PLANTED not in await told_by(client, next(in_turn), role, text), (role, text)
+            told = await told_by(client, readers["viewer"], Role.ACTOR, call("quote_all"))
         assert "plain" in told, "a program of the agent reads what it may"
+
+
+@asynccontextmanager
+async def people(client: LiveServer) -> AsyncIterator[tuple[dict[str, Caller], dict[str, Caller]]]:
+    """Readers who decide nothing, and those who decide, each also with a program that reads with their token."""
+    async with (
+        person(client, "Vera", AccessLevel.VIEWER) as viewer,
+        person(client, "Max", AccessLevel.MEMBER) as member,
+        AsyncExitStack() as stack,
+    ):
+
+        async def program(of: PersonClient, header: str) -> Caller:
+            headers = {"Authorization": f"Bearer {of.token}", header: "program"}
+            return Caller(client.url, await stack.enter_async_context(aiohttp.ClientSession(headers=headers)))
+
+        readers = {
+            "viewer": viewer,
+            "a viewer's editor": await program(viewer, EDITOR_HEADER),
+            "a viewer's MCP host": await program(viewer, MCP_HOST_HEADER),
+            "a member's MCP host": await program(member, MCP_HOST_HEADER),
+        }
+        yield readers, {"member": member, "a member's editor": await program(member, EDITOR_HEADER), "owner": client}
 
 
 async def allow(client: LiveServer, tool: str, effect: str, resource: str = "") -> None:
@@ -111,14 +138,14 @@ async def allow(client: LiveServer, tool: str, effect: str, resource: str = "") 
             assert response.status in (201, 422), await response.text()
 
 
-async def told_by(client: LiveServer, viewer: PersonClient, role: str, text: str) -> str:
-    """What the model is told of this call, and everybody who reads the chat. The file is there again afterwards."""
+async def told_by(client: LiveServer, reader: Caller, role: Role, text: str) -> str:
+    """What the model is told of this call, and who reads the chat. The file is there again afterwards."""
     files = {path: path.read_bytes() for path in client.workspace.rglob("*") if path.is_file()}
     chat = await client.chat(role=role)
     client.model.replies[:] = [text, "Done.", "Done.", "Done."]
     if (await chat.send("Go."))["state"] == "awaiting_approval":
         await chat.decide("deny")
-    told = json.dumps([await LiveChat(viewer, {"id": chat.id}).messages(), client.model.requests])
+    told = json.dumps([await LiveChat(reader, {"id": chat.id}).messages(), client.model.requests])
     client.model.requests.clear()
     for path, content in files.items():
         path.parent.mkdir(exist_ok=True)
@@ -128,7 +155,7 @@ async def told_by(client: LiveServer, viewer: PersonClient, role: str, text: str
 
 @proves("PER-4", "SEC-4")
 @pytest.mark.parametrize(("path", "effect"), PATHS[:2])
-async def test_viewer_is_told_nothing_of_what_a_person_allowed_the_agent_to_read(
+async def test_who_decides_nothing_is_told_nothing_of_what_the_agent_was_allowed_to_read(
     tmp_path: Path, path: str, effect: str | None
 ) -> None:
     calls = [
@@ -146,11 +173,13 @@ async def test_viewer_is_told_nothing_of_what_a_person_allowed_the_agent_to_read
             state = await chat.send("Go.")
             while state["state"] == "awaiting_approval":
                 state = await chat.decide()
-        assert PLANTED in str(await chat.messages()), "who decides is shown it"
-        async with person(client, "Max", AccessLevel.VIEWER) as viewer:
-            for address, answer in await answers(viewer, chat.path):
-                assert PLANTED not in answer, (address, answer[:400])
-            assert PLANTED not in str(await LiveChat(viewer, {"id": chat.id}).events())
+        async with people(client) as (readers, deciders):
+            for name, decider in deciders.items():
+                assert PLANTED in str(await LiveChat(decider, {"id": chat.id}).messages()), f"{name} is shown it"
+            for name, reader in readers.items():
+                for address, answer in await answers(reader, chat.path):
+                    assert PLANTED not in answer, (name, address, answer[:400])
+                assert PLANTED not in str(await LiveChat(reader, {"id": chat.id}).events()), name
 
 
 async def answers(caller: Caller, chat: str) -> list[tuple[str, str]]:

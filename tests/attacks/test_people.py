@@ -3,6 +3,7 @@
 import asyncio
 import json
 import logging
+import re
 from pathlib import Path
 
 import aiohttp
@@ -10,7 +11,7 @@ import pytest
 
 from anycowork.api.middleware.auth import WORKER_RUNS
 from anycowork.domain.people import AccessLevel
-from anycowork.domain.principals import ACCESS_SCOPES
+from anycowork.domain.principals import ACCESS_SCOPES, Scope
 from support.live_server import TIMEOUT, Caller, LiveServer, live_server
 from support.people import METHODS, browser, person, scope_of_routes
 from support.scripted_model import call
@@ -101,6 +102,18 @@ async def test_a_program_with_a_persons_token_gains_nothing(tmp_path: Path, head
             assert await mia.status("GET", "/people", **headers) == 403
             for path in ("/session", "/session/codes"):
                 assert await mia.status("POST", path, {}, **headers) == 403, "a program must not become the person"
+
+
+@proves("OPS-3/2")
+@pytest.mark.parametrize("header", ["X-AnyCowork-Editor", "X-AnyCowork-MCP-Host"])
+async def test_a_program_with_the_owners_token_manages_nothing(tmp_path: Path, header: str) -> None:
+    managing = [route for route, scope in scope_of_routes().items() if scope is Scope.MANAGE]
+    assert len(managing) > 20
+    async with live_server(tmp_path) as owner:
+        for method, path in managing:
+            address = owner.url + re.sub(r"\{\w+\}", "x", path)
+            async with owner.session.request(method, address, json={}, headers={header: "zed"}) as response:
+                assert response.status == 403, (method, path, response.status)
 
 
 @proves("OPS-3/1")

@@ -173,6 +173,14 @@ async def test_jail_of_a_task_that_is_over_leads_nowhere(tmp_path: Path) -> None
     assert list(places.root.iterdir()) == []
 
 
+async def test_nothing_in_a_layer_is_started_or_has_a_device(tmp_path: Path) -> None:
+    """The server itself goes into a layer by its descriptor: what a task makes there must be no more than content."""
+    places = TaskPlaces(tmp_path, LAYERS)
+    flags = os.fstatvfs(places.folder(await places.create()).jail.fd).f_flag
+    for forbidden in (os.ST_NOSUID, os.ST_NODEV, os.ST_NOEXEC):
+        assert flags & forbidden
+
+
 PLANTED = {
     "a link instead of the folder": "rm -r sub; ln -s {outside} sub",
     "a link instead of the file": "ln -sf {outside}/secret.txt sub/b.txt",

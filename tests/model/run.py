@@ -14,6 +14,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from datetime import UTC, datetime
 from functools import partial
+from hashlib import sha256
 from pathlib import Path
 
 import aiohttp
@@ -51,7 +52,7 @@ def main() -> int:
 def _arguments() -> argparse.Namespace:
     words = argparse.ArgumentParser(description=__doc__)
     words.add_argument("--half", choices=["frozen", "tune", "report", "all"], default="all")
-    words.add_argument("--way", choices=["workplace", "bare", "constrained", "all"], default="all")
+    words.add_argument("--ways", default="bare,constrained,workplace", help="with commas between them")
     words.add_argument(
         "--only", default="", help="tasks whose name contains this, or one of these with commas between them"
     )
@@ -61,7 +62,9 @@ def _arguments() -> argparse.Namespace:
     )
     words.add_argument("--url", help="a running server with this model instead, as http://host:port/v1")
     words.add_argument("--threads", type=int)
-    words.add_argument("--seconds", type=float, default=300.0, help="for one task")
+    words.add_argument(
+        "--seconds", type=float, default=300.0, help="for one task: a slow machine needs more, or its load decides"
+    )
     words.add_argument("--results", type=Path, default=HERE.parents[1] / ".venv" / "model-results.jsonl")
     words.add_argument("--again", action="store_true", help="forget what was measured before")
     words.add_argument("--note", default="", help="a remark for the page: the engine, the load")
@@ -78,7 +81,8 @@ async def _run(wanted: argparse.Namespace) -> list[Result]:
         for task in (*FROZEN, *REPORT, *TUNE, *FORMER)
         if wanted.half in ("all", task.half) and any(part in task.name for part in wanted.only.split(","))
     ]
-    names = tuple(_WAYS) if wanted.way == "all" else (wanted.way,)
+    tasks.sort(key=lambda task: sha256(task.name.encode()).digest())  # so that a run that is stopped has seen all kinds
+    names = wanted.ways.split(",")
     with tempfile.TemporaryDirectory(prefix="anycowork-model-") as home:
         async with AsyncExitStack() as stack:
             ways = {name: await stack.enter_async_context(_WAYS[name](wanted, Path(home))) for name in names}

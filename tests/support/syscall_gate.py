@@ -30,6 +30,11 @@ class Gate:
         self._released.clear()
         self._wanted = wanted
 
+    @property
+    def is_held(self) -> bool:
+        """Whether the call has come and waits."""
+        return self._reached.is_set()
+
     def wait_until_held(self) -> None:
         assert self._reached.wait(TIMEOUT), "the call to be held never came"
 

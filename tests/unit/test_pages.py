@@ -7,10 +7,20 @@ from pathlib import Path
 import pytest
 import typer
 
+from anycowork.agent import injection_detector
+from anycowork.api.middleware import body
 from anycowork.cli.main import app
 from anycowork.config.settings import KNOBS, Settings
+from anycowork.delegates import process, sandbox_requests, transport
+from anycowork.domain import bounded_json
 from anycowork.domain.roles import OutputFormat, Permission
+from anycowork.mcp import answer_limits, message_size
 from anycowork.permissions.roles import read_role_file
+from anycowork.sandbox import package_caches
+from anycowork.sandbox.layers import mounts
+from anycowork.sandbox.secrets import secret_paths
+from anycowork.server import browser_sessions
+from anycowork.server.audit import audit_check
 from support.commands import every_command
 
 ROOT = Path(__file__).parents[2]
@@ -119,6 +129,30 @@ def test_every_test_that_the_security_page_names_exists() -> None:
         if not re.search(rf"^(async )?def {name}\(", (ROOT / file).read_text("utf-8"), re.MULTILINE)
     ]
     assert lacking == []
+
+
+def test_limits_that_the_security_page_names_are_those_of_the_code() -> None:
+    page = (ROOT / "docs" / "security.md").read_text("utf-8")
+    for sentence in (
+        f"{body.SIGN_IN_BYTES >> 10} KB for whoever has not signed in, {body.FORM_BYTES >> 20} MB where a route",
+        f"at most {_word(body.MOST_LARGE)} large ones of one sender",
+        f"({bounded_json.MAX_VALUES:,}, and {body.MAX_FIELDS} fields of one object)",
+        f"{browser_sessions.MAX_SESSIONS} sessions and {browser_sessions.MAX_CODES} codes of their own",
+        f"within {injection_detector._NEAR} characters",
+        f"Options above {mounts.LONGEST_OPTIONS:,} bytes",
+        f"up to {secret_paths.MOST_LOOKED:,} entries and {_word(secret_paths._DEEPEST)} levels",
+        f"its first {package_caches._LOOKED:,} entries and {_word(package_caches._DEEPEST)} folders deep",
+        f"{answer_limits.LARGEST_ANSWER // 1_000_000} MB and {message_size.MOST_VALUES:,} values, an event stream",
+        f"{process.LONGEST_LINE // 1_000_000} MB and {message_size.MOST_VALUES:,} values a message, {transport.MOST_REQUESTS} open requests",
+        f"open requests, {_word(sandbox_requests._MOST_AT_ONCE)} files at once",
+        f"reads every record up to {audit_check.READ_ANYWAY:,}",
+        f"every {audit_check.FULL_DAYS} days",
+    ):
+        assert sentence in page, sentence
+
+
+def _word(number: int) -> str:
+    return ("zero", "one", "two", "three", "four", "five", "six")[number]
 
 
 def test_every_enforced_sentence_of_the_security_page_has_a_test_beside_it() -> None:

@@ -19,6 +19,7 @@ import {
   Plug,
   Plus,
   Puzzle,
+  Server,
   Settings,
   ShieldCheck,
   Square,
@@ -40,6 +41,7 @@ import { t as mcp } from "./texts/mcp";
 import { t as people } from "./texts/people";
 import { t as settings } from "./texts/settings";
 import { t as usage } from "./texts/usage";
+import { t as workers } from "./texts/workers";
 import type { Command } from "./ui/Palette";
 import { attempt } from "./ui/toasts";
 import { openWorkflows } from "./workflows/opening";
@@ -56,6 +58,7 @@ export const SETTINGS: readonly (readonly [id: string, words: string, Icon: Luci
   ["plugins", settings.pages.plugins, Puzzle],
   ["api-keys", settings.pages.apiKeys, KeyRound],
   ["people", people.page, Users],
+  ["workers", workers.page, Server],
   ["web", settings.pages.web, Globe],
   ["usage", usage.page, Gauge],
   ["appearance", settings.pages.appearance, PaletteIcon, true],

@@ -4,52 +4,41 @@ It runs nothing: `evidence_checker.py` does.
 """
 
 import re
-import sys
-from collections.abc import Callable, Sequence
+import signal
+from collections.abc import Sequence
 
-from anycowork.agent.turn_changes import TurnChange, made_changes, path_changes
+from anycowork.agent.check_counts import TestCounts, counts_of
+from anycowork.agent.check_files import check_files
+from anycowork.agent.check_recipes import TextOf
+from anycowork.agent.turn_changes import made_changes, path_changes
 from anycowork.domain.errors import ToolTimedOut
 from anycowork.domain.evidence import MISSING_RUNNER, NOT_RUNNABLE, CheckOwner, CheckRun, ExpectationState
-from anycowork.domain.text_lines import bare_lines
 from anycowork.domain.tool_ports import CheckPrograms, CheckSetup
 from anycowork.domain.tools import Call, CallStatus
 from anycowork.domain.values import value
 
 COMMAND_TOOL = "execute_command"
 _RUNS_PYTEST = re.compile(r"\bpy\.?test\b")
+_STOPPED = (
+    -signal.SIGTERM,
+    -signal.SIGKILL,
+)  # by the server or the system: the disk or the memory is full, or it prints too much
 _NO_TESTS = 5  # pytest's exit code
 _LAST_OUTPUT = 4_000
 _MOST_FOLDERS = 200
-# What configures a check or stands in the way of what it would run.
-_CONFIGURES = frozenset({
-    "conftest.py", "pyproject.toml", "pytest.ini", ".pytest.ini", "pytest.toml", ".pytest.toml", "setup.cfg", "setup.py", "tox.ini",
-    "noxfile.py", "Makefile", "makefile", "GNUmakefile", "package.json", "package-lock.json", "Cargo.toml", "Cargo.lock", "build.rs", "go.mod",
-    "go.sum", "jest.config.js", "jest.config.cjs", "jest.config.ts", "jest.config.mjs", "vitest.config.ts", "vitest.config.js",
-    "vitest.config.mjs", "vite.config.ts", "vite.config.js", "tsconfig.json", ".mocharc.json", ".mocharc.yml", ".mocharc.js", "karma.conf.js",
-    ".coveragerc", "sitecustomize.py", "usercustomize.py", "justfile", "Justfile", "requirements.txt", "uv.lock", "poetry.lock", ".babelrc",
-    "babel.config.js", ".cargo", ".npmrc", ".envrc", ".env",
-})  # fmt: skip
-_RUNNERS = ("Makefile", "makefile", "GNUmakefile", "package.json", "justfile", "Justfile", "tox.ini", "noxfile.py")
-_SHADOWED = sys.stdlib_module_names | {"pytest", "_pytest", "pluggy", "iniconfig", "packaging", "py", "hypothesis"}
-_TEST_NAME = re.compile(
-    r"(?:^|/)(?:tests?|__tests__|specs?|testing)/|(?:^|/)(?:test_[^/]*|[^/]*_test\.[a-z]+|[^/]*\.(?:test|spec)\.[a-z]+|tests?\.[a-z]+)$"
-)
-_SCRIPT_OF_CHECK = re.compile(
-    r"\.(?:sh|bash|zsh|mk)$|(?:^|[/_.-])(?:ci|check|verify|lint|spec|tests?)(?:[/_.-]|s\b|$)", re.I
-)
-_ENVIRONMENT = re.compile(r"(?:^|/)(?:\.venv|venv|node_modules|\.cargo|vendor)/")
-TextOf = Callable[[str], str]
-"""Returns the text of a file of the workspace; empty if there is none."""
+_NOTHING_MADE = re.compile(r"^make: (?:'[^']+' is up to date|Nothing to be done for '[^']+')\.$", re.M)
 
 
 @value
 class Outcome:
-    """What one run of a check shows. `is_missing_program`: it could not begin, because a program is not there."""
+    """What one run of a check shows. `is_missing_program`: it could not begin, because a program is not there. `ran_nothing`: it ended well
+    without a test that passed."""
 
     state: ExpectationState
     remark: str
     is_missing_program: bool = False
     is_out_of_time: bool = False
+    ran_nothing: bool = False
 
 
 def runs_of(calls: Sequence[Call], command: str) -> list[tuple[int, Call]]:
@@ -82,7 +71,8 @@ def check_setup(calls: Sequence[Call]) -> CheckSetup:
     checks = (call for call in calls if call.provenance.check and call.result is not None)
     is_missing = any(outcome_of(call).is_missing_program for call in checks)
     programs = CheckPrograms.USUAL if is_missing else CheckPrograms.PROJECT
-    folders = {change.path.rpartition("/")[0] for change in path_changes(calls) if change.path.endswith(".py")}
+    paths = [change.path.replace("__pycache__/", "") for change in path_changes(calls)]
+    folders = {path.rpartition("/")[0] for path in paths if path.endswith((".py", ".pyc"))}
     stale = sorted(f"./{folder}/__pycache__" if folder else "./__pycache__" for folder in folders)
     return CheckSetup(programs, tuple(stale) if len(stale) <= _MOST_FOLDERS else None)
 
@@ -100,13 +90,16 @@ def check_run(calls: Sequence[Call], command: str, *, snapshot_id: str | None, t
     earlier = [outcome_of(call).state for position, call in runs if changing and position < changing[0]]
     before = next((state for state in reversed(earlier) if state is not ExpectationState.UNKNOWN), None)
     passed_before = before is ExpectationState.MET or (state is ExpectationState.MET and not changing)
-    files = changed_by_turn(calls, command, text_of)
+    files = check_files(calls, command, text_of)
+    left_out = _left_out(runs, changing, deciding) if state is ExpectationState.MET and not files.own else None
     if state is ExpectationState.MET and any(outcome_of(call).state is ExpectationState.UNMET for call in since):
         state, remark = ExpectationState.UNKNOWN, "Flaky: it failed, and passed when it ran again."
     elif state is ExpectationState.UNMET and before is ExpectationState.UNMET:
         remark = f"{remark} It failed before the work too."
-    elif state is ExpectationState.MET and files:
-        remark = f"It passed, but the turn changed what it runs: {', '.join(files[:5])}."
+    elif left_out is not None:
+        state, remark = ExpectationState.UNKNOWN, left_out
+    elif state is ExpectationState.MET and files.paths:
+        remark = files.remark
     elif state is ExpectationState.MET and passed_before:
         remark = "It passed before too, so it proves nothing about the work."
     exit_code = deciding.result.facts.get("exit_code") if deciding.result else None
@@ -114,11 +107,11 @@ def check_run(calls: Sequence[Call], command: str, *, snapshot_id: str | None, t
         command,
         exit_code if isinstance(exit_code, int) else None,
         bool(since),
-        CheckOwner.TURN if files else CheckOwner.PROJECT,
+        CheckOwner.TURN if files.paths else CheckOwner.PROJECT,
         snapshot_id=snapshot_id if since else None,
         state=state if since else ExpectationState.UNKNOWN,
         passed_before=passed_before,
-        changed_files=files,
+        changed_files=files.paths,
         remark=remark if since else "Files were changed after it ran.",
     )
 
@@ -130,10 +123,30 @@ def _changing(calls: Sequence[Call]) -> list[int]:
 def _deciding(since: Sequence[Call]) -> Call:
     """Return the newest run of the server. One of the model decides only where the server's says nothing, or may not run."""
     for runs in ([call for call in since if is_proof(call)], since):
-        telling = [call for call in runs if outcome_of(call).state is not ExpectationState.UNKNOWN]
+        telling = [call for call in runs if is_telling(outcome_of(call))]
         if telling:
             return telling[-1]
     return since[-1]
+
+
+def is_telling(outcome: Outcome) -> bool:
+    return outcome.state is not ExpectationState.UNKNOWN or outcome.ran_nothing
+
+
+def _left_out(runs: Sequence[tuple[int, Call]], changing: Sequence[int], deciding: Call) -> str | None:
+    """Return what a passed run left out that ran before the work; None if nothing, or it cannot be told."""
+    earlier = [counts for position, call in runs if changing and position < changing[0] if (counts := _counts(call))]
+    before, after = earlier[-1] if earlier else None, _counts(deciding)
+    if before is None or after is None:
+        return None
+    if after.ran < before.ran:
+        return f"Only {after.ran} of {before.ran} tests ran that ran before the work."
+    skipped = after.left_out - before.left_out
+    return f"It left out {skipped} more tests than before the work." if skipped > 0 and not before.errors else None
+
+
+def _counts(call: Call) -> TestCounts | None:
+    return counts_of(call.result.content[-_LAST_OUTPUT:]) if call.result else None
 
 
 def outcome_of(call: Call) -> Outcome:
@@ -144,51 +157,27 @@ def outcome_of(call: Call) -> Outcome:
     output, exit_code = result.content[-_LAST_OUTPUT:], result.facts.get("exit_code")
     if result.error is not None and result.error.code == ToolTimedOut.code:
         return Outcome(ExpectationState.UNKNOWN, "It did not end in time.", is_out_of_time=True)
+    if exit_code in _STOPPED:
+        return Outcome(ExpectationState.UNKNOWN, "It was stopped before it ended.")
     if result.facts.get("needs_network"):
         return Outcome(ExpectationState.UNKNOWN, "It needs the network.")
     if exit_code in NOT_RUNNABLE or "not_visible" in result.facts or (exit_code and MISSING_RUNNER.search(output)):
         return Outcome(ExpectationState.UNKNOWN, "A program that it needs is missing.", is_missing_program=True)
     is_pytest = _RUNS_PYTEST.search(str(call.parameters.get("command"))) is not None
     if is_pytest and exit_code == _NO_TESTS:
-        return Outcome(ExpectationState.UNKNOWN, "No test ran.")
+        return Outcome(ExpectationState.UNKNOWN, "No test ran.", ran_nothing=True)
     if exit_code != 0:
         return Outcome(ExpectationState.UNMET, f"It ended with exit code {exit_code}.")
-    if is_pytest:
-        return _pytest_outcome(output)
+    if _NOTHING_MADE.search(output):
+        return Outcome(ExpectationState.UNKNOWN, "Nothing ran.", ran_nothing=True)
+    return _outcome_of_tests(counts_of(output), must_run=is_pytest)
+
+
+def _outcome_of_tests(counts: TestCounts | None, *, must_run: bool) -> Outcome:
+    """Judge a run whose exit code is 0 by its tests: a pipe, a recipe or another command may have hidden theirs."""
+    if counts is not None and (counts.failed or counts.errors):
+        reported = f"{counts.failed} failed tests and {counts.errors} errors"
+        return Outcome(ExpectationState.UNMET, f"It reports {reported}, whatever its exit code says.")
+    if must_run if counts is None else not counts.passed:
+        return Outcome(ExpectationState.UNKNOWN, "No test passed.", ran_nothing=True)
     return Outcome(ExpectationState.MET, "It passed after the last change.")
-
-
-def _pytest_outcome(output: str) -> Outcome:
-    """Judge a run of pytest whose exit code is 0: a pipe or another command may have hidden its own."""
-    lines = (line.strip("= \t") for line in reversed(bare_lines(output)))
-    summary = next((line.partition(" in ")[0] for line in lines if line[:1].isdigit() and " in " in line), "")
-    counts = summary.replace(",", "").split()
-    if {"failed", "error", "errors"} & set(counts):
-        return Outcome(ExpectationState.UNMET, f"It reports {summary}, whatever its exit code says.")
-    if "passed" not in counts:
-        return Outcome(ExpectationState.UNKNOWN, "No test passed.")
-    return Outcome(ExpectationState.MET, "It passed after the last change.")
-
-
-def changed_by_turn(calls: Sequence[Call], command: str, text_of: TextOf) -> tuple[str, ...]:
-    """Return the files of a check that the turn changed: named by the command or by what it runs, configuring it, or tests."""
-    changes = [change for change in path_changes(calls) if change.is_net]
-    if not changes:
-        return ()
-    command_words = set(re.split(r"[\s'\"=]+", command))
-    scripts = [word.removeprefix("./") for word in command_words if "." in word and not word.startswith(("-", "/"))]
-    recipes = "\n".join(text_of(path) for path in (*_RUNNERS, *scripts[:5]))
-    return tuple(change.path for change in changes if _belongs_to_check(change, command_words, recipes))
-
-
-def _belongs_to_check(change: TurnChange, command_words: set[str], recipes: str) -> bool:
-    path = change.path
-    name = path.rpartition("/")[2]
-    if name in _CONFIGURES or _TEST_NAME.search(path) or _ENVIRONMENT.search(path):
-        return True
-    module = path.removesuffix(".py").removesuffix("/__main__").replace("/", ".")
-    if command_words & {path, f"./{path}", name, module}:
-        return True
-    if change.before is None and path.partition("/")[0].removesuffix(".py") in _SHADOWED:
-        return True  # a new module that the check imports instead of the usual one
-    return _SCRIPT_OF_CHECK.search(path) is not None and path in recipes

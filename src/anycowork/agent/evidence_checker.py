@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from anycowork.agent.check_runs import (
     COMMAND_TOOL,
     check_run,
+    is_telling,
     outcome_of,
     runs_of,
     server_runs_since_change,
@@ -66,8 +67,8 @@ class EvidenceChecker:
         )  # its steps tell what passed before
         if carries_out_plan or context.calls.has_changed or not self._may_change(context, calls):
             return None
-        issued = {call.parameters.get("command") for call in calls}
-        commands = [command for command in self._named(context) if command not in issued]
+        first = calls[0].parameters  # a run of the check by the model, before anything else, tells as much
+        commands = [command for command in self._named(context) if first != {"command": command}]
         for command in commands:
             if isinstance(await self._run_baseline(context, command), CallsParked):
                 return CallsParked()
@@ -86,7 +87,8 @@ class EvidenceChecker:
 
     async def _run_baseline(self, context: TurnContext, command: str) -> CallsParked | None:
         key = (context.workspace.origin, command)
-        if runs_of(context.calls, command) or key in self._slow:
+        told = (call.provenance.check or is_telling(outcome_of(call)) for _, call in runs_of(context.calls, command))
+        if any(told) or key in self._slow:
             return None
         parked = await self._run(context, command, BASELINE_SECONDS, Provenance(check=True, baseline=True))
         if any(outcome_of(call).is_out_of_time for _, call in runs_of(context.calls, command)):

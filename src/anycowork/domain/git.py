@@ -10,7 +10,7 @@ class GitFile:
     """One file that differs from the last commit. `status` is added, modified, deleted, untracked or conflicted.
 
     A path that ends with a slash is an untracked folder: `file_count` says how many files it holds, and is a lower limit if
-    `is_counted_to_the_end` is False. `is_generated`: it is untracked, and lies in a folder of generated files or is one.
+    `is_counted_to_the_end` is False; `inside` are their paths. `is_generated`: it is untracked, and lies in a folder of generated files or is one.
     """
 
     path: str
@@ -18,6 +18,7 @@ class GitFile:
     file_count: int | None = None
     is_counted_to_the_end: bool = True
     is_generated: bool = False
+    inside: tuple[str, ...] = ()
 
 
 @value

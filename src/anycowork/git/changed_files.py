@@ -89,7 +89,7 @@ def _counted(folder: Folder, file: GitFile, ends: float) -> GitFile:
     walk = FolderWalk(folder.jail, most=MOST_COUNTED, seconds=remaining_seconds, leave_out=frozenset({".git"}))
     try:
         entries = walk.entries(WorkspacePath(tuple(file.path.rstrip("/").split("/"))))
-        count = sum(not entry.is_folder for entry in entries)
+        inside = tuple(entry.place.path for entry in entries if not entry.is_folder)
     except ToolFault:
         return file  # deleted since git listed it, or not readable
-    return replace(file, file_count=count, is_counted_to_the_end=not walk.cut)
+    return replace(file, file_count=len(inside), inside=inside, is_counted_to_the_end=not walk.cut)

@@ -78,6 +78,7 @@ class PersonTerminal:
             finally:
                 os.close(slave)
             self._read_on()
+            self._write_on()
             stopped = False
             try:
                 while not stopped and not await ends_within(process, _POLL_SECONDS):
@@ -105,8 +106,11 @@ class PersonTerminal:
             fcntl.ioctl(self._master, termios.TIOCSWINSZ, struct.pack("HHHH", size.rows, size.columns, 0, 0))
 
     def write(self, data: bytes) -> None:
-        """Pass on what the person typed. Raises: Conflict if the terminal is over, or its program reads nothing."""
-        if self._master is None:
+        """Pass on what the person typed; what comes before the shell has started waits for it.
+
+        Raises: Conflict if the terminal is over, or its program reads nothing.
+        """
+        if self._is_over:
             raise Conflict("This terminal has ended.")
         if len(self._unwritten) + len(data) > MOST_UNWRITTEN:
             raise Conflict("The program in the terminal does not read what is typed. Nothing more was passed on.")
@@ -215,8 +219,9 @@ class PersonTerminal:
             return
         loop = asyncio.get_running_loop()
         try:
-            count = os.write(self._master, self._unwritten[:4096])
-            del self._unwritten[:count]
+            if self._unwritten:
+                count = os.write(self._master, self._unwritten[:4096])
+                del self._unwritten[:count]
         except BlockingIOError:
             pass
         except OSError:

@@ -52,6 +52,17 @@ async def test_untracked_files_that_the_chat_did_not_make_are_listed_but_not_pre
         assert all(one["file_count_complete"] for one in files.values())
 
 
+@proves("UI-10", "SEC-4")
+async def test_a_folder_with_a_key_file_is_marked_as_one(tmp_path: Path) -> None:
+    """All of an untracked folder is committed when it is chosen: its key files are news, also those that an ignore file brings in."""
+    async with live_server(tmp_path, files={".gitignore": ".env\n", "app/.gitignore": "!.env\n"}) as client:
+        chat, folder = await client.chat(), client.workspace
+        git(folder, "init", "-q", "-b", "main")
+        write(folder, "app/deep/.env", "notes/1.txt", "deploy/.ssh/id_rsa")
+        marked = {path: file["protected"] for path, file in (await shown(chat)).items()}
+        assert marked == {".gitignore": None, "app/": "key_file", "notes/": None, "deploy/": "key_file"}
+
+
 async def test_a_large_untracked_folder_is_counted_up_to_a_limit(tmp_path: Path) -> None:
     async with live_server(tmp_path, replies=[], files={"a.txt": "one\n"}) as client:
         chat, folder = await client.chat(), client.workspace

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any  # a test's own words
 
 from support.live_server import Json, LiveChat, LiveServer, live_server
-from support.raw_mcp_server import USUAL, raw_server
+from support.raw_mcp_server import USUAL, offered, raw_server
 from support.scripted_model import call
 from support.spec import proves
 
@@ -135,8 +135,22 @@ async def test_allow_once_endorses_this_call_alone_and_another_chat_knows_nothin
         assert [rule["scope"] for rule in endorsing] == ["session"]
 
 
+@proves("ORG-2/1", "ORG-2/4")
+async def test_a_read_that_fetches_an_address_is_no_read(tmp_path: Path) -> None:
+    """What is in the address leaves with it, also where a person marked the tool as one that only reads."""
+    schema = {"type": "object", "properties": {"url": {"type": "string"}}, "required": ["url"]}
+    fetch = call("raw__fetch", url="https://far.example/?q=a")
+    async with live_server(tmp_path, replies=[READ, fetch, "Done."], files={"README.md": f"{ORDER}\n"}) as client:
+        far = raw_server(tmp_path / "far", [offered("fetch", schema)], read_only=["fetch"])
+        await client.ask("POST", "/mcp/servers", far, expect=201)
+        await client.ask("POST", "/mcp/servers/raw/connect", {})
+        chat = await client.chat()
+        assert (await chat.send("Read it."))["state"] == "awaiting_approval"
+        assert (await endorsement(chat))["sink"]["kind"] == "mcp"
+
+
 @proves("ORG-2/4")
-async def test_reading_is_never_held_and_a_read_that_fetches_an_address_is_no_read(tmp_path: Path) -> None:
+async def test_reading_is_never_held(tmp_path: Path) -> None:
     fetch = call("raw__add", a=1, b=2)
     async with with_server(tmp_path, [READ, READ, fetch, "Done."], read_only=["add"]) as client:
         chat = await client.chat()

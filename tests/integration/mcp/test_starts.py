@@ -1,6 +1,7 @@
 """Starts of servers that fail or take long: each says the reason, while it lasts and afterwards."""
 
 import asyncio
+import gc
 import sys
 from pathlib import Path
 
@@ -103,3 +104,28 @@ async def test_lost_connection_says_its_reason(tmp_path: Path, tool: str, reason
         assert f"the connection to it was lost: {reason}" in result["content"]
         shown = await client.ask("GET", "/mcp/servers/raw")
         assert f"the connection to it was lost: {reason}" in str(shown["log"])
+
+
+@proves("MCP-1/1", "OPS-2")
+async def test_sessions_leave_no_task_behind_whichever_way_they_end(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """By a person, by themselves, while they begin, or with the server: a task that nobody waits for is a line in the server's log."""
+    silent = {"name": "silent", "command": sys.executable, "args": ["-c", "input()"], "timeout": 60}
+    replies = [call("stays__add", a=1, b=2), "Done.", call("dies__die"), "It died."]
+    async with live_server(tmp_path, replies=replies) as client:
+        for name in ("stays", "dies", "stopped", "removed"):
+            await client.ask("POST", "/mcp/servers", raw_server(tmp_path / name, name=name), expect=201)
+            shown = await client.ask("POST", f"/mcp/servers/{name}/connect", {})
+            assert shown["status"] == "ready", shown.get("error")
+        for _ in range(2):
+            chat = await client.chat()
+            await chat.send("go")
+            await chat.decide()
+        await client.ask("POST", "/mcp/servers/stopped/disconnect", {})
+        await client.ask("DELETE", "/mcp/servers/removed")
+        gc.collect()
+        await client.ask("POST", "/mcp/servers", silent, expect=201)
+    assert asyncio.all_tasks() == {asyncio.current_task()}
+    gc.collect()
+    assert [record.getMessage() for record in caplog.records if record.name == "asyncio"] == []

@@ -81,6 +81,15 @@ async def test_a_chat_opened_on_one_is_followed_decided_and_continued_on_the_oth
         ]
 
 
+async def test_a_key_that_was_revoked_on_one_is_refused_on_the_other_at_once(tmp_path: Path, database_url: str) -> None:
+    async with two_servers(tmp_path, database_url) as (one, two):
+        key = await one.ask("POST", "/keys", {"name": "program"}, expect=201)
+        bearer = {"Authorization": f"Bearer {key['key']}"}
+        await two.ask("GET", "/v1/models", expect=200, headers=bearer)
+        await one.ask("DELETE", f"/keys/{key['id']}", expect=204)
+        await two.ask("GET", "/v1/models", expect=401, headers=bearer)
+
+
 async def test_a_rule_made_on_one_decides_on_the_other_at_once(tmp_path: Path, database_url: str) -> None:
     async with two_servers(tmp_path, database_url) as (one, two):
         chat = await two.chat()

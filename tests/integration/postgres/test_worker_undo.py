@@ -1,11 +1,13 @@
 """What a worker changed is undone from the server, if the server can read the worker's data folder; else it is told where to undo it."""
 
 import platform
+import shutil
 from pathlib import Path
 
 import pytest
 
-from support.jobs import approved, plan, report, until, writing
+from anycowork.checkpoints.other_packs import ID_FILE
+from support.jobs import approved, bytes_of, plan, report, until, writing
 from support.live_server import RequestRefused, live_server
 from support.scripted_model import call
 from support.spec import proves
@@ -42,10 +44,31 @@ async def test_what_a_worker_changed_is_undone_on_the_server_or_the_server_says_
         assert f"the worker on {platform.node()} ({data / 'snapshots'})" in told
         assert f"anycowork serve --data-dir {data}" in told and "Nothing was changed" in told
         assert (server.workspace / "t0.txt").read_text() == "new\n"
+        for name, forge in {"another id": _another_id, "other contents": _other_contents}.items():
+            shutil.copytree(tmp_path / "elsewhere" / "snapshots", data / "snapshots")
+            forge(data / "snapshots")
+            with pytest.raises(RequestRefused, match=r"409|410"):
+                await server.ask("POST", path, {})
+            assert (server.workspace / "t0.txt").read_text() == "new\n", name
+            shutil.rmtree(data)
         (tmp_path / "elsewhere").rename(data)
+        before = bytes_of(data / "snapshots")
         undone = await server.ask("POST", path, {})
         assert sorted(undone["restored"]) == ["large.txt", "t0.txt"]
         assert (server.workspace / "t0.txt").read_text() == "old\n"
         assert (server.workspace / "large.txt").read_text() == LARGE
+        assert bytes_of(data / "snapshots") == before, "nothing is written there"
         again = await server.ask("POST", f"{chat.path}/snapshots/{undone['undo_snapshot']}/restore", {})
         assert again["restored"] == ["t0.txt"], "undoing the undo needs nothing of the worker"
+
+
+def _another_id(folder: Path) -> None:
+    (folder / ID_FILE).write_text("0" * 32 + "\n")
+
+
+def _other_contents(folder: Path) -> None:
+    for path in folder.iterdir():
+        if path.name != ID_FILE:
+            content = bytearray(path.read_bytes())
+            content[-3:] = b"???"
+            path.write_bytes(content)

@@ -2,9 +2,11 @@
 
 import asyncio
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from anycowork.config.settings import AgentEntry
 from anycowork.engine.runs import RunState
 from anycowork.server.cluster.job_runs import KIND
 from support.jobs import approved, plan, report, until, writing
@@ -141,7 +143,13 @@ async def test_a_worker_with_other_roles_or_another_folder_refuses_and_the_serve
 ) -> None:
     async with live_server(tmp_path, database_url=database_url) as server:
         chat = await server.chat()
-        for case, settings in enumerate(({"ask": "at_commit"}, {})):
+        others: list[dict[str, Any]] = [
+            {"ask": "at_commit"},
+            {"agents": {"scribe": AgentEntry(role="actor")}},
+            {"sandbox_paths": (str(tmp_path),)},
+            {},
+        ]
+        for case, settings in enumerate(others):
             folder = tmp_path / f"worker{case}"
             async with live_worker(folder, database_url, **settings) as worker:
                 server.model.replies[:] = [

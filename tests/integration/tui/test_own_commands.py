@@ -45,3 +45,19 @@ async def test_where_commands_are_off_the_reason_is_shown_and_the_words_stay(tmp
         await person.say("!echo mine")
         await person.sees("Commands of people are switched off on this server")
         assert person.screen.query_one(Composer).text == "!echo mine"
+
+
+@proves("UI-16/2")
+async def test_a_note_is_remembered_only_after_its_change_was_seen(tmp_path: Path) -> None:
+    async with at_a_terminal(tmp_path, files={"a.txt": "one\n"}) as person:
+        await person.sees("A new chat in")
+        await person.say("/remember Tests: make test")
+        await person.sees("Remember this in AGENTS.md?", "+- Tests: make test")
+        await person.pilot.press("enter")  # what is chosen at first leaves the file as it is
+        await person.until(lambda: "Remember this in" not in person.seen())
+        assert not (person.workspace / "AGENTS.md").exists()
+        await person.say("/remember Tests: make test")
+        await person.sees("Remember this in AGENTS.md?")
+        await person.pilot.press("up", "enter")
+        await person.sees("Saved in AGENTS.md")
+        assert "- Tests: make test" in (person.workspace / "AGENTS.md").read_text()

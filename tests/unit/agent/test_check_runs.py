@@ -72,6 +72,41 @@ def test_a_run_of_pytest_is_judged_by_the_tests_that_passed_whatever_hides_its_e
     assert outcome_of(run(0, output)).state is state
 
 
+def test_a_run_that_was_stopped_from_outside_says_nothing() -> None:
+    assert outcome_of(run(-15)).state is outcome_of(run(-9)).state is ExpectationState.UNKNOWN
+    assert outcome_of(run(-11)).state is ExpectationState.UNMET, "a crash is a failure"
+
+
+@proves("EVD-3/1")
+@pytest.mark.parametrize(
+    ("before", "after", "state"),
+    [
+        ("1 failed, 1 passed in 0.1s", "1 passed, 1 skipped in 0.1s", ExpectationState.UNKNOWN),
+        ("1 failed, 1 passed in 0.1s", "1 passed in 0.1s", ExpectationState.UNKNOWN),
+        ("1 failed, 1 passed, 1 skipped in 0.1s", "2 passed, 2 skipped in 0.1s", ExpectationState.UNKNOWN),
+        ("1 error in 0.1s", "2 passed, 1 skipped in 0.1s", ExpectationState.MET),
+        ("1 failed, 1 passed in 0.1s", "3 passed in 0.1s", ExpectationState.MET),
+    ],
+)
+@pytest.mark.parametrize("command", [CHECK, "make test"])
+def test_a_check_that_runs_less_than_before_the_work_proves_nothing(
+    command: str, before: str, after: str, state: ExpectationState
+) -> None:
+    earlier = run(1, before, baseline=True, command=command)
+    assert worth(earlier, change(), run(0, after, command=command), command=command)[0] is state
+
+
+@proves("EVD-3/1")
+@pytest.mark.parametrize(
+    "output", ["make: 'test' is up to date.\n", "Ran 1 test in 0.1s\n\nOK (skipped=1)\n", "1 skipped in 0.1s\n"]
+)
+def test_a_check_in_which_nothing_ran_proves_nothing_whatever_the_model_saw(output: str) -> None:
+    seen = run(0, "fine\n", by_server=False, command="make test")
+    assert (
+        worth(change(), seen, run(0, output, command="make test"), command="make test")[0] is ExpectationState.UNKNOWN
+    )
+
+
 def test_a_run_of_the_server_decides_over_a_later_one_of_the_model() -> None:
     by_model = run(0, "1 passed in 0.01s\n", by_server=False)
     assert worth(change(), FAILED, FAILED, by_model)[0] is not ExpectationState.MET

@@ -33,19 +33,21 @@ it("keeps a typed message and what was chosen when the files change, and chooses
   expect(message.value).toBe("Change a");
   await user.clear(message);
   await user.type(message, "My own words");
-  await user.click(screen.getByRole("checkbox"));
+  await user.click(screen.getByRole("checkbox", { name: /^Include/ }));
   rerender(
     <CommitForm
       chatId="c"
       state={state("Change 3", [
         ["a", null],
         ["b", null],
-        [".env", "may hold secrets"],
+        [".env", "key_file"],
       ])}
     />,
   );
   expect(message.value).toBe("My own words");
-  expect(screen.getAllByRole<HTMLInputElement>("checkbox").map(({ checked }) => checked)).toEqual([false, true, false]);
+  const boxes = screen.getAllByRole<HTMLInputElement>("checkbox", { name: /^Include/ });
+  expect(boxes.map(({ checked }) => checked)).toEqual([false, true, false]);
+  expect(screen.getAllByRole("img", { name: "May hold keys or passwords" })).toHaveLength(1);
 });
 
 it("leaves an untracked folder out until it is chosen, and counts the files in it", async () => {

@@ -1,7 +1,7 @@
 // Git beside the chat: the branch, what differs from the last commit, a commit of what is chosen, a new branch or worktree, a push.
 
 import { useQueryClient } from "@tanstack/react-query";
-import { Download, FolderGit2, GitBranch, GitCommitHorizontal, Plus, Upload } from "lucide-react";
+import { Download, FolderGit2, GitBranch, GitCommitHorizontal, KeyRound, Plus, Upload } from "lucide-react";
 import { type FormEvent, useState } from "react";
 import { DiffView } from "../content/DiffView";
 import { PathButton } from "../content/PathLink";
@@ -349,6 +349,14 @@ function FileLine({
         summary={
           <span className="flex min-w-0 flex-1 items-center gap-2 text-[13px]">
             <code className="min-w-0 truncate font-mono text-ink">{file.shown}</code>
+            {file.protected && (
+              <KeyRound
+                size={13}
+                role="img"
+                aria-label={file.path.endsWith("/") ? t.protectedFolder : t.protectedFile}
+                className="shrink-0 text-warn"
+              />
+            )}
             {inside && <span className="shrink-0 text-xs text-ink-3">{t.filesInFolder(inside.text, inside.one)}</span>}
             <span className="ml-auto shrink-0 text-xs text-ink-3">{t.statuses[file.status]}</span>
           </span>

@@ -6,7 +6,7 @@ import { useState } from "react";
 import { bytesText } from "../texts/language";
 import { t } from "../texts/workers";
 import { Button, IconButton } from "../ui/Button";
-import { INPUT } from "../ui/Field";
+import { INPUT, VERBATIM } from "../ui/Field";
 import { Form } from "../ui/Form";
 import { useRefusal } from "../ui/refusal";
 import { attempt, say } from "../ui/toasts";
@@ -106,6 +106,7 @@ function InviteForm({ onInvite }: { onInvite: (labels: string[]) => Promise<void
         <input
           aria-label={t.labels}
           placeholder={t.labelsExample}
+          {...VERBATIM}
           maxLength={400}
           value={typed}
           onChange={({ target }) => setTyped(target.value)}

@@ -52,6 +52,8 @@ export const en = {
     untracked: "not tracked",
     conflicted: "in conflict",
   },
+  protectedFile: "May hold keys or passwords",
+  protectedFolder: "Has a file that may hold keys or passwords",
   newFile: "A new file. Open it to read it.",
   newFolder: "A new folder. If you choose it, every file in it that git does not ignore is committed.",
   reveal: "Show it",

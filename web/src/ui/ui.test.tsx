@@ -221,6 +221,7 @@ const PROSE = [
   "chat/Sidebar",
   "definitions/RoleForm", // what it is for
   "definitions/RoleForm", // its instructions
+  "files/GitActions", // what is stashed
   "files/GitPane", // what is committed
   "files/IdentityForm", // a person's name
   "fork/ForkDialog",

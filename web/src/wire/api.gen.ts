@@ -4672,7 +4672,10 @@ export interface components {
              * @enum {string}
              */
             status: "added" | "modified" | "deleted" | "untracked" | "conflicted";
-            /** Protected */
+            /**
+             * Protected
+             * @description Of an untracked folder: that of a file in it.
+             */
             protected: ("key_file" | "rule") | null;
             /**
              * Preselected

@@ -11,7 +11,7 @@ class GitFileResponse(DescribedSchema):
     path: str
     shown: str = Field(description="The path for the screen: misleading characters are written out.")
     status: Literal["added", "modified", "deleted", "untracked", "conflicted"]
-    protected: Literal["key_file", "rule"] | None
+    protected: Literal["key_file", "rule"] | None = Field(description="Of an untracked folder: that of a file in it.")
     preselected: bool = Field(
         description="Tracked, or changed in this chat; neither protected nor in a folder of generated files."
     )

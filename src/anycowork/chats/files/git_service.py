@@ -26,7 +26,7 @@ from anycowork.domain.git import (
 )
 from anycowork.domain.journal import Change, RequireLease, Write
 from anycowork.domain.messages import Json, Message, Speaker
-from anycowork.domain.ports import Clock
+from anycowork.domain.ports import Clock, HiddenPathRules
 from anycowork.domain.principals import Principal, PrincipalKind, Scope
 from anycowork.domain.values import replace, value
 from anycowork.git.commit_intents import CommitIntentFiles
@@ -128,7 +128,7 @@ class GitService:
         recorded = await self._recorded.of(chat)
         state = await self._repositories.state(workspace, recorded.folders)
         hidden = await self._policy.hidden(chat_id, workspace.origin)
-        judged_paths = ((file.path, protection_of(file.path, hidden)) for file in state.files)
+        judged_paths = ((file.path, _protection(file, hidden)) for file in state.files)
         protections = {path: protection for path, protection in judged_paths if protection is not None}
         offered = [file for file in state.files if file.path not in protections and not file.is_generated]
         tracked = [file for file in offered if file.status != "conflicted"]  # a person says when a conflict is resolved
@@ -362,3 +362,8 @@ def _what_is_committed(prepared: PreparedCommit, content: CommitContent) -> str:
 
 def _subject(message: str) -> str:
     return shown_name(message.strip().split("\n", 1)[0][:LONGEST_SUBJECT])
+
+
+def _protection(file: GitFile, hidden: HiddenPathRules) -> Protection | None:
+    """Return why this line is not committed without a word of its own: its file is protected, or one in its untracked folder."""
+    return next(filter(None, (protection_of(path, hidden) for path in (file.path, *file.inside))), None)

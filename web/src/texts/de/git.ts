@@ -53,6 +53,8 @@ export const git: Texts = {
     untracked: "nicht verfolgt",
     conflicted: "im Konflikt",
   },
+  protectedFile: "Kann Schlüssel oder Passwörter enthalten",
+  protectedFolder: "Hat eine Datei, die Schlüssel oder Passwörter enthalten kann",
   newFile: "Eine neue Datei. Öffnen Sie sie, um sie zu lesen.",
   newFolder: "Ein neuer Ordner. Wählen Sie ihn, dann wird jede Datei darin committet, die Git nicht ignoriert.",
   reveal: "Anzeigen",

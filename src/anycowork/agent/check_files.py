@@ -1,0 +1,88 @@
+"""Finds the files of a check among those that a turn changed: what it runs, what configures it, its tests and what they compare with. Pure."""
+
+import re
+import sys
+from collections.abc import Sequence
+
+from anycowork.agent.check_evasion import evasion_in
+from anycowork.agent.check_recipes import CheckRecipe, TextOf
+from anycowork.agent.turn_changes import TurnChange, path_changes
+from anycowork.domain.tools import Call
+from anycowork.domain.values import value
+
+_MOST_SOURCES = 200
+# What configures a check or stands in the way of what it would run.
+_CONFIGURES = frozenset({
+    "conftest.py", "pyproject.toml", "pytest.ini", ".pytest.ini", "pytest.toml", ".pytest.toml", "setup.cfg", "setup.py", "tox.ini",
+    "noxfile.py", "Makefile", "makefile", "GNUmakefile", "package.json", "package-lock.json", "Cargo.toml", "Cargo.lock", "build.rs", "go.mod",
+    "go.sum", "go.work", "tsconfig.json", "karma.conf.js", ".coveragerc", "sitecustomize.py", "usercustomize.py", "justfile", "Justfile",
+    "requirements.txt", "uv.lock", "poetry.lock", "Pipfile", "Pipfile.lock", ".babelrc", ".cargo", ".npmrc", ".yarnrc.yml", ".pnpmfile.cjs",
+    "pnpm-workspace.yaml", "yarn.lock", "pnpm-lock.yaml", "bunfig.toml", "deno.json", ".envrc", ".env", ".python-version", ".node-version",
+    ".nvmrc", ".tool-versions", "mise.toml", ".mise.toml", "rust-toolchain", "rust-toolchain.toml", "pyvenv.cfg", "pom.xml", "build.gradle",
+    "build.gradle.kts", "CMakeLists.txt", "Rakefile", "Gemfile", "Gemfile.lock", ".rspec", "phpunit.xml", "mix.exs", "Taskfile.yml",
+})  # fmt: skip
+_CONFIGURES_JAVASCRIPT = re.compile(
+    r"(?:^|/)(?:jest|vitest|vite|babel|ava|playwright|cypress|webpack|rollup)\.(?:config|setup|workspace)\.\w+$"
+    r"|(?:^|/)\.(?:mocharc|nycrc|c8rc)(?:\.\w+)?$"
+)
+_SHADOWED = sys.stdlib_module_names | {
+    "pytest", "_pytest", "pluggy", "iniconfig", "packaging", "py", "hypothesis", "_hypothesis_pytestplugin", "anyio", "xdist", "coverage",
+    "pytest_asyncio", "pytest_cov", "pytest_mock", "pytest_timeout", "faker", "typeguard", "exceptiongroup", "tomli", "pygments", "colorama",
+}  # fmt: skip
+_TEST_NAME = re.compile(
+    r"(?:^|/)(?:tests?|__tests__|specs?|testing|fixtures?|testdata|goldens?|expected|__snapshots__)/"
+    r"|(?:^|/)(?:test_[^/]*|[^/]*_test\.[a-z]+|[^/]*\.(?:test|spec)\.[a-z]+|tests?\.[a-z]+)$"
+    r"|(?:^|[/_.-])(?:expected|goldens?|approved)[._-][^/]*$|\.(?:snap|golden|approved|expected)$"
+)
+_SCRIPT_OF_CHECK = re.compile(
+    r"\.(?:sh|bash|zsh|mk)$|(?:^|[/_.-])(?:ci|check|verify|lint|spec|tests?)(?:[/_.-]|s\b|$)", re.I
+)
+_ENVIRONMENT = re.compile(
+    r"(?:^|/)(?:\.venv|venv|node_modules|\.cargo|vendor)(?:/|$)|\.(?:egg|dist)-info/entry_points\.txt$|\.pth$"
+)
+
+
+@value
+class CheckFiles:
+    """What the turn changed of a check. `evasive`: other sources that could make it pass without the work, each with how."""
+
+    own: tuple[str, ...] = ()
+    evasive: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def paths(self) -> tuple[str, ...]:
+        return (*self.own, *(path for path, _ in self.evasive))
+
+    @property
+    def remark(self) -> str:
+        if self.own:
+            return f"It passed, but the turn changed what it runs: {', '.join(self.own[:5])}."
+        return f"It passed, but {'; '.join(f'{path} {how}' for path, how in self.evasive[:5])}."
+
+
+def check_files(calls: Sequence[Call], command: str, text_of: TextOf) -> CheckFiles:
+    """Return what the turn changed of this check."""
+    changes = [change for change in path_changes(calls) if change.is_net]
+    if not changes:
+        return CheckFiles()
+    recipe = CheckRecipe(command, text_of)
+    own = tuple(change.path for change in changes if _belongs_to(recipe, change))
+    written = [change.path for change in changes if change.after is not None and change.path not in own]
+    evasive = ((path, evasion_in(path, text_of)) for path in written[:_MOST_SOURCES])
+    return CheckFiles(own, tuple((path, how) for path, how in evasive if how))
+
+
+def _belongs_to(recipe: CheckRecipe, change: TurnChange) -> bool:
+    path, name = change.path, change.path.rpartition("/")[2]
+    if name in _CONFIGURES or any(p.search(path) for p in (_TEST_NAME, _ENVIRONMENT, _CONFIGURES_JAVASCRIPT)):
+        return True
+    module = path.removesuffix(".py").removesuffix("/__main__").replace("/", ".")
+    if recipe.words & {path, f"./{path}", name, module} or path in recipe.run or module in recipe.modules:
+        return True
+    if change.before is None and (path in recipe.targets or _shadows(path)):
+        return True  # make takes it for done, or the check imports it instead of the usual module
+    return _SCRIPT_OF_CHECK.search(path) is not None and path in recipe.texts
+
+
+def _shadows(path: str) -> bool:
+    return path.partition("/")[0].partition(".")[0] in _SHADOWED

@@ -1,0 +1,108 @@
+"""Finds what a check runs: the scripts that its command names, the recipes of make and npm behind it, and the scripts that these run. Pure."""
+
+import re
+from collections.abc import Callable, Iterable, Iterator
+from posixpath import normpath
+
+TextOf = Callable[[str], str]
+"""Returns the text of a file of the workspace; empty if there is none."""
+
+_MOST_FILES = 40
+_MAKEFILES = ("GNUmakefile", "makefile", "Makefile")
+_RUNNERS = (*_MAKEFILES, "package.json", "justfile", "Justfile", "tox.ini", "noxfile.py")
+_SHELL = ("sh", "bash", "zsh", "mk")
+_OTHER_FOLDER = re.compile(r"(?:\bcd|-C|--prefix|--directory)[\s=]+([\w./-]+)")
+_RUN_BY_PROGRAM = re.compile(
+    r"(?:^|[\s;&|('\"`@+-])(?:python[\d.]*|\$[({]\w+[)}]|sh|bash|zsh|dash|node|ruby|perl|php|source|\.|exec)\s+(?:-(?!m\b)\w+\s+)*([\w.][\w./-]*)",
+    re.M,
+)
+_RUN_ITSELF = re.compile(r"(?:^\s*[@+-]*|[;&|]\s*)((?:\./)?[\w-][\w./-]*/[\w.-]+|\./[\w.-]+)", re.M)
+_RUN_AS_MODULE = re.compile(r"\s-m\s+([\w.]+)")
+_RULE = re.compile(r"^([^\s:=#][^:=#]*)::?(?!=)([^=#;]*)(;.*)?$")
+_INCLUDE = re.compile(r"^[-s]?include\s+(.*)$", re.M)
+_SCRIPT = re.compile(r'"([\w:.-]+)"\s*:\s*"((?:[^"\\]|\\.)*)"')
+
+
+class CheckRecipe:
+    """`words` are those of the command, `texts` all that was read, `run` the files and `modules` that it runs, `targets` what make makes
+    for it."""
+
+    def __init__(self, command: str, text_of: TextOf) -> None:
+        self.words = frozenset(re.split(r"[\s'\"=;&|]+", command))
+        self.run: set[str] = set()
+        self.modules: set[str] = set()
+        self.targets: set[str] = set()
+        self._text_of = text_of
+        self._folders = ("", *(f"{normpath(folder)}/" for folder in _OTHER_FOLDER.findall(command)))
+        self.texts = self._read(command)
+
+    def _read(self, command: str) -> str:
+        names = [word.removeprefix("./") for word in self.words if "." in word and not word.startswith(("-", "/"))]
+        queue = [*self._runs(command), *(f"{folder}{name}" for folder in self._folders for name in (*_RUNNERS, *names))]
+        texts: dict[str, str] = {}
+        for path in queue:
+            if path not in texts and len(texts) < _MOST_FILES:
+                texts[path] = self._text_of(path)
+                run = self._runs(self._recipe_of(path, texts[path])) if texts[path] else []
+                self.run.update(run)
+                queue += run
+        return "\n".join(texts.values())
+
+    def _runs(self, recipe: str) -> list[str]:
+        self.modules.update(_RUN_AS_MODULE.findall(recipe))
+        paths = [*_RUN_BY_PROGRAM.findall(recipe), *_RUN_ITSELF.findall(recipe)]
+        return [normpath(f"{folder}{path}") for path in paths for folder in self._folders]
+
+    def _recipe_of(self, path: str, text: str) -> str:
+        """Return what of this file is run as commands."""
+        name = path.rpartition("/")[2]
+        if name in _MAKEFILES:
+            return self._made(text)
+        if name == "package.json":
+            return "\n".join(_scripts(text, self.words))
+        suffix = name.rpartition(".")[2] if "." in name else ""
+        is_other_program = not suffix and re.match(r"#!.*(?:python|node|ruby|perl)", text)
+        return text if suffix in _SHELL or (not suffix and not is_other_program) or name == "tox.ini" else ""
+
+    def _made(self, text: str) -> str:
+        for included in _INCLUDE.findall(text)[:_MOST_FILES]:
+            self.run.update(included.split())
+            text += "".join(f"\n{self._text_of(path)}" for path in included.split())
+        rules = _rules(text)
+        goals = [target for target in rules if target in self.words] or [t for t in rules if not t.startswith(".")][:1]
+        lines: list[str] = []
+        for target in goals:
+            if target in rules and target not in self.targets:
+                self.targets.add(target)
+                prerequisites, recipe = rules[target]
+                lines += recipe
+                goals += prerequisites
+        return "\n".join(lines)
+
+
+def _rules(text: str) -> dict[str, tuple[list[str], list[str]]]:
+    """Return each target of a makefile with its prerequisites and the lines of its recipe."""
+    rules: dict[str, tuple[list[str], list[str]]] = {}
+    current: list[str] = []
+    for line in text.replace("\\\n", " ").split("\n"):
+        if line.startswith("\t"):
+            for target in current:
+                rules[target][1].append(line)
+        elif rule := _RULE.match(line):
+            current = rule[1].split()
+            for target in current:
+                prerequisites, recipe = rules.setdefault(target, ([], []))
+                prerequisites += rule[2].replace("|", " ").split()
+                recipe += [rule[3][1:]] if rule[3] else []
+    return rules
+
+
+def _scripts(text: str, words: Iterable[str]) -> Iterator[str]:
+    """Return the scripts of a package.json that are named by these words, by `test`, or by a script that is."""
+    scripts = dict(_SCRIPT.findall(text))
+    names = ["test", *words]
+    for name in names:
+        for script in (scripts.pop(f"{when}{name}", None) for when in ("pre", "", "post")):
+            if script is not None:
+                names += script.split()
+                yield script
