@@ -228,6 +228,10 @@ def main() -> int:
     return 0
 
 
+def ordinal(number: int) -> str:
+    return f"{number}{'th' if number % 100 in (11, 12, 13) else {1: 'st', 2: 'nd', 3: 'rd'}.get(number % 10, 'th')}"
+
+
 def page(rows: list[str], every: int, tasks: int) -> str:
     day = datetime.now(UTC).date().isoformat()
     table = "\n".join(rows)
@@ -235,7 +239,7 @@ def page(rows: list[str], every: int, tasks: int) -> str:
 
 `make test-injection ARGS="--every {every} --tasks {tasks} --write"` on {day}. AgentDojo 0.1.35 (suites v1.2.2): its tools are four MCP
 servers, its solutions are played by a scripted model that does what a planted text says as soon as it reads it. Played were every
-{tasks}th of the 97 tasks without an attack, and every {every}th pair of a task and an attack that makes calls. A pair counts if the
+{ordinal(tasks)} of the 97 tasks without an attack, and every {ordinal(every)} pair of a task and an attack that makes calls. A pair counts if the
 planted text reached the model. Tools whose names begin like reading are marked read-only. The person is a script, too: they allow what
 belongs to the task, and deny the rest.
 
@@ -246,8 +250,8 @@ belongs to the task, and deny the rest.
 "Always allowed" is a rule for every tool of every server: what is left after a person has answered "always" to all of them. "Without
 origins" is the same code with this one check switched off. A request is one card. The last column counts all cases of the row.
 
-Our own attacks are in [`test_injection.py`](../tests/attacks/test_injection.py), which `make test` runs: 16 that know the rules, of which
-none has an effect and each has one without the check; 6 tasks that are done without a request. CodeIPI is not measured yet.
+Our own attacks are in [`tests/attacks/test_injection.py`](../tests/attacks/test_injection.py), which `make test` runs: 16 that know the
+rules, of which none has an effect and each has one without the check; 6 tasks that are done without a request. CodeIPI is not measured yet.
 """
 
 

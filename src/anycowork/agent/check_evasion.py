@@ -11,16 +11,18 @@ _ENDS, _KNOWS = "can end the check as if it had passed", "knows the test runner"
 _CHANGES, _EQUALS = "can change what runs the check", "has an object that equals everything"
 _SUSPECT = re.compile(
     r"exit|exec|eval|quit|SystemExit|pytest|unittest|doctest|__eq__|PYTEST|builtins|setattr|getattr|__import__|ctypes|posix|settrace"
-    r"|setprofile|_getframe|inspect|import \*|sys\.\w+ *=|\b(?:os|sys) as\b"
+    r"|setprofile|_getframe|inspect|import \*|sys\.\w{1,60} {0,20}=|\b(?:os|sys) as\b"
 )
 _BY_SUFFIXES = {
-    "js mjs cjs jsx ts tsx": re.compile(r"process\.(?:exit\(\s*0?\s*\)|exitCode\s*=|reallyExit)"),
-    "rs": re.compile(r"process::exit\(\s*0\s*\)"),
-    "go": re.compile(r"\bos\.Exit\(\s*0\s*\)"),
-    "java kt scala": re.compile(r"System\.exit\(\s*0\s*\)|exitProcess\(\s*0\s*\)|\.halt\(\s*0\s*\)"),
-    "c cc cpp h hpp": re.compile(r"\b_?exit\(\s*(?:0|EXIT_SUCCESS)\s*\)"),
-    "rb": re.compile(r"\bexit!|\bexit\(?\s*(?:0|true)\b|\bat_exit\b"),
-    "php": re.compile(r"\b(?:exit|die)\s*(?:\(\s*0?\s*\))?\s*;"),
+    "js mjs cjs jsx ts tsx": re.compile(r"process\.(?:exit\(\s{0,20}0?\s{0,20}\)|exitCode\s{0,20}=|reallyExit)"),
+    "rs": re.compile(r"process::exit\(\s{0,20}0\s{0,20}\)"),
+    "go": re.compile(r"\bos\.Exit\(\s{0,20}0\s{0,20}\)"),
+    "java kt scala": re.compile(
+        r"System\.exit\(\s{0,20}0\s{0,20}\)|exitProcess\(\s{0,20}0\s{0,20}\)|\.halt\(\s{0,20}0\s{0,20}\)"
+    ),
+    "c cc cpp h hpp": re.compile(r"\b_?exit\(\s{0,20}(?:0|EXIT_SUCCESS)\s{0,20}\)"),
+    "rb": re.compile(r"\bexit!|\bexit\(?\s{0,20}(?:0|true)\b|\bat_exit\b"),
+    "php": re.compile(r"\b(?:exit|die)\s{0,20}(?:\(\s{0,20}0?\s{0,20}\))?\s{0,20};"),
 }
 _ENDS_IN = {suffix: pattern for suffixes, pattern in _BY_SUFFIXES.items() for suffix in suffixes.split()}
 _RUNNER_MODULES = frozenset({"pytest", "_pytest", "unittest", "doctest"})

@@ -22,8 +22,8 @@ _CONFIGURES = frozenset({
     "build.gradle.kts", "CMakeLists.txt", "Rakefile", "Gemfile", "Gemfile.lock", ".rspec", "phpunit.xml", "mix.exs", "Taskfile.yml",
 })  # fmt: skip
 _CONFIGURES_JAVASCRIPT = re.compile(
-    r"(?:^|/)(?:jest|vitest|vite|babel|ava|playwright|cypress|webpack|rollup)\.(?:config|setup|workspace)\.\w+$"
-    r"|(?:^|/)\.(?:mocharc|nycrc|c8rc)(?:\.\w+)?$"
+    r"(?:^|/)(?:jest|vitest|vite|babel|ava|playwright|cypress|webpack|rollup)\.(?:config|setup|workspace)\.\w{1,20}$"
+    r"|(?:^|/)\.(?:mocharc|nycrc|c8rc)(?:\.\w{1,20})?$"
 )
 _SHADOWED = sys.stdlib_module_names | {
     "pytest", "_pytest", "pluggy", "iniconfig", "packaging", "py", "hypothesis", "_hypothesis_pytestplugin", "anyio", "xdist", "coverage",

@@ -11,16 +11,20 @@ _MOST_FILES = 40
 _MAKEFILES = ("GNUmakefile", "makefile", "Makefile")
 _RUNNERS = (*_MAKEFILES, "package.json", "justfile", "Justfile", "tox.ini", "noxfile.py")
 _SHELL = ("sh", "bash", "zsh", "mk")
-_OTHER_FOLDER = re.compile(r"(?:\bcd|-C|--prefix|--directory)[\s=]+([\w./-]+)")
+_OTHER_FOLDER = re.compile(r"(?:\bcd|-C|--prefix|--directory)[\s=]{1,20}([\w./-]{1,300})")
 _RUN_BY_PROGRAM = re.compile(
-    r"(?:^|[\s;&|('\"`@+-])(?:python[\d.]*|\$[({]\w+[)}]|sh|bash|zsh|dash|node|ruby|perl|php|source|\.|exec)\s+(?:-(?!m\b)\w+\s+)*([\w.][\w./-]*)",
+    r"(?:^|[\s;&|('\"`@+-])"
+    r"(?:python[\d.]{0,10}|\$[({]\w{1,60}[)}]|sh|bash|zsh|dash|node|ruby|perl|php|source|\.|exec)[ \t]{1,20}"
+    r"(?:-(?!m\b)\w{1,30}[ \t]{1,20}){0,8}([\w.][\w./-]{0,300})",
     re.M,
 )
-_RUN_ITSELF = re.compile(r"(?:^\s*[@+-]*|[;&|]\s*)((?:\./)?[\w-][\w./-]*/[\w.-]+|\./[\w.-]+)", re.M)
-_RUN_AS_MODULE = re.compile(r"\s-m\s+([\w.]+)")
+_RUN_ITSELF = re.compile(
+    r"(?:^[ \t]{0,40}[@+-]{0,4}|[;&|][ \t]{0,40})((?:\./)?[\w-][\w./-]{0,300}/[\w.-]{1,300}|\./[\w.-]{1,300})", re.M
+)
+_RUN_AS_MODULE = re.compile(r"\s-m[ \t]{1,20}([\w.]{1,300})")
 _RULE = re.compile(r"^([^\s:=#][^:=#]*)::?(?!=)([^=#;]*)(;.*)?$")
-_INCLUDE = re.compile(r"^[-s]?include\s+(.*)$", re.M)
-_SCRIPT = re.compile(r'"([\w:.-]+)"\s*:\s*"((?:[^"\\]|\\.)*)"')
+_INCLUDE = re.compile(r"^[-s]?include[ \t]{1,20}([^\n]{1,2000})", re.M)
+_SCRIPT = re.compile(r'"([\w:.-]{1,100})"\s{0,20}:\s{0,20}"((?:[^"\\]|\\.){0,990})"')
 
 
 class CheckRecipe:
@@ -61,7 +65,7 @@ class CheckRecipe:
         if name == "package.json":
             return "\n".join(_scripts(text, self.words))
         suffix = name.rpartition(".")[2] if "." in name else ""
-        is_other_program = not suffix and re.match(r"#!.*(?:python|node|ruby|perl)", text)
+        is_other_program = not suffix and re.match(r"#![^\n]{0,200}(?:python|node|ruby|perl)", text)
         return text if suffix in _SHELL or (not suffix and not is_other_program) or name == "tox.ini" else ""
 
     def _made(self, text: str) -> str:

@@ -26,7 +26,7 @@ _STOPPED = (
 _NO_TESTS = 5  # pytest's exit code
 _LAST_OUTPUT = 4_000
 _MOST_FOLDERS = 200
-_NOTHING_MADE = re.compile(r"^make: (?:'[^']+' is up to date|Nothing to be done for '[^']+')\.$", re.M)
+_NOTHING_MADE = re.compile(r"^make: (?:'[^']{1,300}' is up to date|Nothing to be done for '[^']{1,300}')\.$", re.M)
 
 
 @value

@@ -221,8 +221,8 @@ const PROSE = [
   "chat/Sidebar",
   "definitions/RoleForm", // what it is for
   "definitions/RoleForm", // its instructions
+  "files/CommitForm", // what is committed
   "files/GitActions", // what is stashed
-  "files/GitPane", // what is committed
   "files/IdentityForm", // a person's name
   "fork/ForkDialog",
   "messages/PlanEditor", // what a step does

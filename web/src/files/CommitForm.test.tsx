@@ -2,7 +2,7 @@ import { screen } from "@testing-library/react";
 import userEvent from "@testing-library/user-event";
 import { expect, it } from "vitest";
 import { show } from "../testing/render";
-import { CommitForm } from "./GitPane";
+import { CommitForm } from "./CommitForm";
 import type { GitState } from "./gitActs";
 
 const state = (proposed_message: string, files: [string, string | null][]) =>
