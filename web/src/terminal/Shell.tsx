@@ -41,7 +41,7 @@ export default function Shell({ chatId, id, onLeave }: Props) {
       if (event.type === "keydown") leave.current();
       return false;
     });
-    let replays = true;
+    let replays = false; // what is drawn was seen before: its questions were answered then
     const typed = queue((text) => typeInTerminal(chatId, id, text));
     term.onData((text) => !replays && typed(text));
     const sized = latest((rows: number, columns: number) => resizeTerminal(chatId, id, rows, columns));
@@ -64,8 +64,9 @@ export default function Shell({ chatId, id, onLeave }: Props) {
       ended.signal,
       (piece, isReplay) =>
         new Promise<void>((drawn) => {
+          replays = isReplay;
           term.write(piece, () => {
-            replays = isReplay;
+            replays = false;
             drawn();
           });
         }),

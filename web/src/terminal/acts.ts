@@ -66,12 +66,12 @@ export async function readTerminal(
   });
   if (!answer.ok || !answer.body) return false;
   let replayed = Number(answer.headers.get("x-anycowork-replay") ?? 0);
-  await draw(new Uint8Array(), replayed > 0);
   const reader = answer.body.getReader();
   for (;;) {
     const { done, value } = await reader.read();
     if (done) return true;
+    const isReplay = replayed > 0;
     replayed -= value.length;
-    await draw(value, replayed > 0);
+    await draw(value, isReplay);
   }
 }
