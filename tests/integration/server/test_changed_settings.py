@@ -14,6 +14,8 @@ from anycowork.providers import discovery
 from anycowork.providers.discovery import LocalServer
 from support.distributions import install
 from support.jobs import approved, by_task, plan, report
+from support.language_bench import PLAIN
+from support.language_bench import install as install_language_server
 from support.live_server import LiveServer, live_server
 from support.scripted_model import Hang, Reply, ScriptedModel, call
 
@@ -200,6 +202,19 @@ async def log_level(server: LiveServer, folder: Path) -> None:
     await change(server, log_level="auto")
 
 
+async def diagnostics_seconds(server: LiveServer, folder: Path) -> None:
+    install_language_server(server.workspace, "pylsp", PLAIN)
+
+    async def told(path: str) -> str:
+        await _ended(server, call("create_file", path=path, content="wrong = 1\n"), "Done.", autonomy="edits")
+        return "\n".join(str(message["content"]) for message in server.model.requests[-1]["messages"])
+
+    await change(server, diagnostics_seconds=0)
+    assert "language server" not in (await told("a.py")).partition("Result of create_file")[2]
+    await change(server, diagnostics_seconds=60)
+    assert "The language server pylsp reports" in await told("b.py")
+
+
 _PLUGIN = """
 @tool
 def count_words(text: str) -> str:
@@ -214,7 +229,7 @@ CHECKS: dict[str, Check] = {
     for check in (
         *(allowed_hosts, model, providers, probe_local_servers, provider_timeout, agents, parallel_tasks, max_steps),
         *(autonomy_max_steps, turn_seconds, autonomy_turn_seconds, max_faults, command_timeout, sandbox_paths, ask),
-        *(search_engine, plugins, log_level),
+        *(search_engine, plugins, log_level, diagnostics_seconds),
     )
 }
 
