@@ -70,7 +70,7 @@ NOT_ASKED = {
         *("evidence", "origins"),
         *("plans/{message_id}/disclosure", "plans/{message_id}/approve", "queue/{queued_id}"),
     ),
-    "programs of the server that is asked": ("person-commands", "mcp_servers"),
+    "programs of the server that is asked": ("person-commands", "terminals", "mcp_servers"),
 }
 
 
