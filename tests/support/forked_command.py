@@ -41,7 +41,7 @@ class ForkedCommand(subprocess.Popen[str]):
         request = {"words": args, "cwd": os.fspath(cwd), "env": dict(env), "ignored": ignored}
         files = [own if theirs == -1 else theirs for own, theirs in enumerate((p2cread, c2pwrite, errwrite))]
         self._parent = _parent()
-        self.pid = self._parent.ask(request, files)
+        self.pid = self._parent.fork(request, files)
         self._child_created = True
         self._close_pipe_fds(p2cread, p2cwrite, c2pread, c2pwrite, errread, errwrite)
 
@@ -81,6 +81,11 @@ class _Parent:
         with self._lock:
             socket.send_fds(self._line, [json.dumps(request).encode()], files or [])
             return int(json.loads(self._line.recv(_REQUEST_BYTES)))
+
+    def fork(self, request: Mapping[str, object], files: list[int]) -> int:
+        pid = self.ask(request, files)
+        self._codes.pop(pid, None)  # of an earlier process: the system gives numbers again
+        return pid
 
     def exit_code(self, pid: int) -> int | None:
         """None while it runs; negative for a signal."""
