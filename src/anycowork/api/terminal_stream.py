@@ -32,9 +32,9 @@ class TerminalStreams:
             await self._app(scope, receive, send)
             return
         name_route(scope, "/context/{chat_id}/terminals/{terminal_id}/output")
+        principal = principal_in(scope, principals.Scope.MANAGE)
         if scope["method"] != "GET":
             raise WrongMethod("Use GET to read a terminal.", allow="GET")
-        principal = principal_in(scope, principals.Scope.MANAGE)
         terminal = self._services.terminals.find(principal, match.group(1), match.group(2))
         try:
             await self._pass_on(terminal.follow(), receive, send)
