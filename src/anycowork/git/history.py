@@ -90,7 +90,7 @@ def list_branches(folder: Folder) -> list[GitBranch]:
     arguments = ("for-each-ref", f"--count={MOST_BRANCHES}", "--sort=-committerdate")
     form = "--format=%(objectname)%09%(committerdate:iso-strict)%09%(refname)"
     printed = run_git((*arguments, form, "refs/heads/"), folder="/", environment=real_git_folder(repository))
-    lines = (line.split("\t", 2) for line in printed.decode(errors="replace").splitlines())
+    lines = (line.split("\t", 2) for line in bare_lines(printed.decode(errors="replace")))
     branches = (line for line in lines if len(line) == 3 and is_branch_reference(line[2]))
     names = ((commit, date, reference.removeprefix("refs/heads/")) for commit, date, reference in branches)
     return [GitBranch(name, commit, date, is_current=name == current) for commit, date, name in names]

@@ -121,6 +121,15 @@ async def a_persons_own_command(scene: Scene) -> None:
     assert done["exit_code"] == 0, done
 
 
+async def a_switch_of_the_branch(scene: Scene) -> None:
+    """To the commit before the one that was made in the terminal."""
+    await scene.client.ask("POST", f"{scene.person.path}/git/switch", {"branch": "main"})
+
+
+async def a_switch_back(scene: Scene) -> None:
+    await scene.client.ask("POST", f"{scene.person.path}/git/switch", {"branch": "feature/x"})
+
+
 WRITERS: tuple[Writer, ...] = (
     an_agents_file_tools,
     an_agents_command,
@@ -130,6 +139,8 @@ WRITERS: tuple[Writer, ...] = (
     a_restore,
     a_git_commit_and_a_branch,
     a_persons_own_command,
+    a_switch_of_the_branch,
+    a_switch_back,
 )
 
 

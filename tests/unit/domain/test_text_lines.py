@@ -35,6 +35,7 @@ MAY_SPLIT_ANYWHERE = {
     "tui/cards.py",
     "tui/message_scroll.py",
     "workspace/opened_folders.py",
+    "client/disclosures.py",
 }
 
 

@@ -19,6 +19,7 @@ LEASE_HOLDERS = {
     "agent/tool_runner.py": "Snapshots.before and before_commit",
     "chats/files/file_edit_service.py": "PersonChangeWriter.write",
     "chats/files/git_service.py": "GitRepositories",
+    "chats/files/git_worktree_service.py": "Snapshots.keep_workspace",
     "chats/files/person_changes.py": "Snapshots.before",
     "chats/files/person_command_service.py": "Snapshots.keep_workspace",
     "chats/files/rollback_service.py": "Snapshots.before_restore; after a crash it was kept before",
