@@ -263,7 +263,9 @@ def polls(process: int) -> bool:
     """Whether it is the interpreter in the sandbox: it sees another root than we do, and has been started by its shell."""
     try:
         words = Path(f"/proc/{process}/cmdline").read_bytes().split(b"\0")
-        return b"python" in Path(f"/proc/{process}/exe").readlink().name.encode() and b"plugins.worker" in b" ".join(words)
+        return b"python" in Path(f"/proc/{process}/exe").readlink().name.encode() and b"plugins.worker" in b" ".join(
+            words
+        )
     except OSError:
         return False
 

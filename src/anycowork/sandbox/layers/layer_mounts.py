@@ -19,6 +19,7 @@ from anycowork.workspace.jail import O_PATH, Jail, MountedLayers
 _WORKER = Path(__file__).with_name("layer_mount_worker.py")
 _SECONDS = 15.0
 _LOCK = "lock"
+_NUMBERS = itertools.count(1)  # one row for the process: a server that joins its database again starts no new one
 
 
 class LayersNotMounted(ToolFault):
@@ -54,7 +55,6 @@ class LayerMounts:
 
     def __init__(self) -> None:
         self._held: dict[str, _HeldMount] = {}
-        self._numbers = itertools.count(1)
         self._lock = Lock()
 
     def jail(self, layer: TaskLayer) -> Jail:
@@ -88,7 +88,7 @@ class LayerMounts:
         except BaseException:
             os.close(lock)
             raise
-        mounted = MountedLayers(fd, (*layer.lower, layer.upper), next(self._numbers))
+        mounted = MountedLayers(fd, (*layer.lower, layer.upper), next(_NUMBERS))
         return _HeldMount(Jail(layer.root, origin=layer.origin, mounted=mounted), lock)
 
 

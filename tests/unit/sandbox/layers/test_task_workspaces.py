@@ -145,6 +145,17 @@ async def test_task_keeps_seeing_what_it_started_from_when_the_workspace_changes
     assert places.tree(later) == dict(tree(places.root)), "the next task sees the new versions"
 
 
+@proves("JOB-10")
+async def test_threads_limited_to_an_ended_mount_get_no_work_of_the_next_one(places: TaskPlaces) -> None:
+    """A server that joins its database again mounts anew in the same process, and the kernel gives the old mount's numbers to the new one."""
+    task = await places.create()
+    for name in "abc":
+        await places.call(task, "create_file", path=f"{name}.new", content=name)
+        places.workspaces.mounts.end_all()
+        places.start_server()
+    assert {f"{name}.new" for name in "abc"} <= set(places.tree(task))
+
+
 @proves("JOB-10", "JOB-6")
 async def test_task_goes_on_after_a_restart_and_what_is_not_needed_is_removed(places: TaskPlaces) -> None:
     first, second = await places.create(), await places.create()
