@@ -231,7 +231,7 @@ async def test_layer_is_mounted_once_and_by_one_server_only(tmp_path: Path) -> N
     with pytest.raises(BadWorkspace, match="another server"):
         other.folder(task)
     places.workspaces.mounts.end(task)
-    assert numbers == {1} and other.folder(task).jail.mount_number == 1
+    assert len(numbers) == 1 and other.folder(task).jail.mount_number not in numbers
 
 
 def test_copy_that_a_killed_server_left_half_removed_is_removed(tmp_path: Path) -> None:
