@@ -3,7 +3,7 @@
 The dialog shows all that the decision grants. An option that makes a standing rule shows the rule.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from acp.helpers import text_block
 from acp.schema import (
@@ -18,7 +18,7 @@ from anycowork.acp.markdown import fenced, one_line, shown_text
 from anycowork.acp.tool_calls import call_kind, call_locations, call_title, diff_content
 from anycowork.acp.updates import question_text
 from anycowork.client.chat_client import objects
-from anycowork.client.disclosures import ITEM_NAMES, endorsement_text
+from anycowork.client.disclosures import ITEM_NAMES, endorsement_text, rule_text
 from anycowork.domain.messages import Json
 from anycowork.domain.values import value
 
@@ -130,7 +130,7 @@ def _circumstances(approval: Json) -> list[str]:
 
 def _rule_text(approval: Json, name: str) -> str | None:
     rule = approval.get(name)
-    return f"{shown_text(rule.get('tool'))} {shown_text(rule.get('resource'))}" if isinstance(rule, Mapping) else None
+    return shown_text(rule_text(rule)) if isinstance(rule, dict) else None
 
 
 def _option(option_id: str, kind: PermissionOptionKind, name: str) -> PermissionOption:

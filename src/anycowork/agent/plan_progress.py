@@ -335,7 +335,7 @@ class PlanProgress:
         record = self._records[step.id]
         if step.check is None or record.under_way:
             return False
-        only_its_check = not (step.paths or step.commands or step.tools_needed)
+        only_its_check = not (step.paths or step.commands or step.tools_needed or step.calls)
         return record.is_unproved or (only_its_check and record.proof is None)
 
     def _at_the_end(self, now: StepStatuses, reason: EndReason | None) -> StepStatuses:

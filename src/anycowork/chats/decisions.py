@@ -109,6 +109,7 @@ class DecisionRecordBuilder:
             context_id=chat.id if scope is RuleScope.SESSION else None,
             workspace=chat.workspace if scope is RuleScope.WORKSPACE else None,
             expires_at=draft.expires_at,
+            arguments=draft.arguments,
         )
         try:
             rule = new_rule(new, rule_id=self._clock.new_id(), created_by=by, created_at=self._clock.now())

@@ -1,4 +1,8 @@
-"""The words that name the items of a disclosure on every screen that a person decides on: what a decision grants."""
+"""The words that name the items of a disclosure on every screen that a person decides on: what a decision grants, what a rule covers."""
+
+import json
+
+from pydantic import JsonValue
 
 from anycowork.domain.messages import Json
 from anycowork.domain.values import value
@@ -7,6 +11,7 @@ ITEM_NAMES = {
     "tool": "tool",
     "command": "$",
     "check": "checked by $",
+    "call": "calls",
     "path": "file",
     "host": "reaches",
     "parameter": "with",
@@ -57,6 +62,31 @@ def endorsement_text(approval: Json) -> EndorsementText | None:
         str(endorsement.get("passage") or ""),
         f"With it, the call goes to: {', '.join(sink_names)}.",
     )
+
+
+def rule_text(rule: Json) -> str:
+    """What a rule covers: the tool, where, and the arguments that it fixes. Untrusted text in part."""
+    return " ".join([str(rule.get("tool")), str(rule.get("resource")), *_argument_texts(rule.get("arguments"))])
+
+
+def planned_call_text(planned: Json) -> str:
+    """What a step of a plan says of a call of a server's tool."""
+    arguments: Json = {"fixed": planned.get("arguments") or {}, "text": planned.get("text") or []}
+    return " ".join([str(planned.get("tool")), *_argument_texts(arguments)])
+
+
+def _argument_texts(arguments: JsonValue) -> list[str]:
+    if not isinstance(arguments, dict):
+        return []
+    fixed, text, free = arguments.get("fixed"), arguments.get("text"), arguments.get("open")
+    values = (
+        [f"{name} = {json.dumps(it, ensure_ascii=False)}" for name, it in fixed.items()]
+        if isinstance(fixed, dict)
+        else []
+    )
+    texts = [f"any text in {name}" for name in text] if isinstance(text, list) else []
+    others = [f"any {name}" if name != "*" else "anything else" for name in free] if isinstance(free, list) else []
+    return [f"with {', '.join([*values, *texts, *others])}" if values or texts or others else "without arguments"]
 
 
 def _origin_name(origin: str) -> str:

@@ -81,13 +81,15 @@ class Approval:
 
     @property
     def proposed_deny_rule(self) -> Json | None:
-        """The rule that `deny_always` makes: the tool on exactly this file, or exactly these words. None where no rule can name the call."""
+        """The rule that `deny_always` makes: the tool on exactly this file, exactly these words, or a server's tool with whatever
+        arguments. None where no rule can name the call."""
         if self.proposed_rule is None:
             return None
         is_one_file = self.parameters.get("path") is not None and self.parameters.get("to") is None
         exact = is_one_file and self.resource.startswith("/") and not any(sign in self.resource for sign in "*?[\\")
         resource = self.resource if exact else self.proposed_rule.get("resource")
-        return {**self.proposed_rule, "resource": resource, "effect": "deny"}
+        other_fields = {name: field for name, field in self.proposed_rule.items() if name != "arguments"}
+        return {**other_fields, "resource": resource, "effect": "deny"}
 
     def to_json(self) -> Json:
         disclosure = self.disclosure

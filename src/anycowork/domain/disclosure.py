@@ -29,6 +29,7 @@ class ItemKind(StrEnum):
     TOOL = "tool"
     COMMAND = "command"
     CHECK = "check"
+    CALL = "call"
     PATH = "path"
     HOST = "host"
     PARAMETER = "parameter"
@@ -135,6 +136,10 @@ def _step_items(step: PlanStep) -> list[DisclosedItem]:
         ),
         *(DisclosedItem(ItemKind.COMMAND, _text(command), step=step_id) for command in step.commands),
         *([DisclosedItem(ItemKind.CHECK, _text(step.check), step=step_id)] if step.check else []),
+        *(
+            DisclosedItem(ItemKind.CALL, _line(f"{planned.tool} {planned.fixed.describe(whole=True)}"), step=step_id)
+            for planned in step.calls
+        ),
     ]
 
 

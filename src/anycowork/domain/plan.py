@@ -8,6 +8,8 @@ from typing import Annotated, Literal
 from pydantic import Field, JsonValue, ValidationError, model_validator
 
 from anycowork.domain.boundary import ModelDocument, Text, read_written, reason_of
+from anycowork.domain.errors import Invalid
+from anycowork.domain.fixed_arguments import ArgumentsBody, FixedArguments, read_arguments
 from anycowork.domain.messages import Json
 from anycowork.domain.tasks import BadGraph, TaskGraph
 
@@ -25,6 +27,26 @@ class Budget(ModelDocument):
     cost: Annotated[float, Field(gt=0, allow_inf_nan=False)] | None = None
 
 
+class PlannedCall(ModelDocument):
+    """A call of an MCP server's tool, by the tool's full name, with exactly these `arguments`; those in `text` may be any plain text."""
+
+    tool: Text
+    arguments: dict[str, JsonValue] = Field(default_factory=dict)
+    text: tuple[str, ...] = ()
+
+    @property
+    def fixed(self) -> FixedArguments:
+        return read_arguments(ArgumentsBody(fixed=self.arguments, text=[*self.text]))
+
+    @model_validator(mode="after")
+    def _arguments_are_readable(self) -> "PlannedCall":
+        try:
+            read_arguments(ArgumentsBody(fixed=self.arguments, text=[*self.text]))
+        except Invalid as fault:
+            raise ValueError(fault.message) from None
+        return self
+
+
 class PlanStep(ModelDocument):
     id: Text
     step_number: int
@@ -38,6 +60,7 @@ class PlanStep(ModelDocument):
     check: str | None = None
     agent: str | None = None
     role: str | None = None
+    calls: tuple[PlannedCall, ...] = Field(default=(), exclude_if=operator.not_)
     needs: tuple[str, ...] = Field(default=(), exclude_if=operator.not_)  # labels that a worker must offer
     builds_on: tuple[str, ...] | None = None  # tasks that a job had completed before this plan
 

@@ -11,12 +11,15 @@ from pydantic import Field
 
 from anycowork.domain.boundary import Boundary
 from anycowork.domain.errors import Invalid
+from anycowork.domain.fixed_arguments import ArgumentsBody, FixedArguments, read_arguments
 from anycowork.domain.messages import Json
 from anycowork.domain.origins import Sink
 from anycowork.domain.times import written_time
+from anycowork.domain.tools import Parameters
 from anycowork.domain.values import value
 
 EVERYTHING = "*"
+SERVER = "mcp:"  # begins the resource of a tool of an MCP server
 _TOOL = re.compile(r"[A-Za-z0-9_.:-]+\*?|\*")
 _HIDDEN = frozenset({"Cc", "Cf", "Cs", "Co", "Zl", "Zp"})
 
@@ -49,7 +52,8 @@ class Rule:
     """A standing rule. `tool` is a name, a prefix with `*`, or `*`; `resource` is a path pattern from the workspace root, a command
     pattern, or, for the tool `network`, a destination.
 
-    With an `origin` it is an endorsement as well: calls may reach this `sink` although the turn has read this origin."""
+    With an `origin` it is an endorsement as well: calls may reach this `sink` although the turn has read this origin.
+    With `arguments` it matches only calls of a server's tool that have these."""
 
     id: str
     tool: str
@@ -63,6 +67,7 @@ class Rule:
     created_at: str = ""
     origin: str | None = None
     sink: Sink | None = None
+    arguments: FixedArguments | None = None
 
     def holds_in(self, chat_id: str, workspace: str, *, now: str) -> bool:
         if self.expires_at is not None and self.expires_at <= now:
@@ -83,7 +88,14 @@ class Rule:
     def title(self) -> str:
         """The name of the rule in messages."""
         endorsed = f" after reading {self.origin}" if self.origin is not None else ""
-        return f"{self.effect.value} {self.tool} on {self.resource[:200]}{endorsed}"
+        arguments = f" {self.arguments.describe()}" if self.arguments is not None else ""
+        return f"{self.effect.value} {self.tool} on {self.resource[:200]}{arguments}{endorsed}"
+
+    def admits(self, arguments: Parameters) -> bool:
+        """Whether a call with these arguments is one that this rule is about. A rule that asks or denies holds whatever else is named."""
+        if self.arguments is None:
+            return True
+        return self.arguments.admit(arguments, others_count=self.effect is Effect.ALLOW)
 
     def to_json(self) -> Json:
         return {
@@ -99,6 +111,7 @@ class Rule:
             "created_at": self.created_at,
             "origin": self.origin,
             "sink": self.sink.to_json() if self.sink is not None else None,
+            "arguments": self.arguments.to_json() if self.arguments is not None else None,
         }
 
 
@@ -122,6 +135,7 @@ class NewRule(Boundary):
     context_id: Name | None = None
     workspace: Name | None = None
     expires_at: TimeText | None = None
+    arguments: ArgumentsBody | None = None
 
 
 class DecisionRule(Boundary):
@@ -134,15 +148,17 @@ class DecisionRule(Boundary):
     context_id: Name | None = None
     workspace: Name | None = None
     expires_at: TimeText | None = None
+    arguments: ArgumentsBody | None = None
 
 
 class RuleChange(Boundary):
-    """A change of a rule: absent fields stay unchanged; `expires_at: null` makes the rule permanent."""
+    """A change of a rule: absent fields stay unchanged; `expires_at: null` makes the rule permanent, `arguments: null` fixes none."""
 
     tool: ToolText | None = None
     resource: ResourceText | None = None
     effect: EffectWord | None = None
     expires_at: TimeText | None = None
+    arguments: ArgumentsBody | None = None
 
 
 def new_rule(new: NewRule, *, rule_id: str, created_by: str, created_at: str) -> Rule:
@@ -158,6 +174,7 @@ def new_rule(new: NewRule, *, rule_id: str, created_by: str, created_at: str) ->
         expires_at=_expiry(new.expires_at, after=created_at),
         created_by=created_by,
         created_at=created_at,
+        arguments=_arguments(new.arguments),
     )
     return _checked(rule)
 
@@ -172,8 +189,13 @@ def changed_rule(rule: Rule, change: RuleChange, *, now: str) -> Rule:
             resource=(change.resource or rule.resource).strip(),
             effect=change.effect or rule.effect,
             expires_at=_expiry(change.expires_at, after=now) if "expires_at" in sent else rule.expires_at,
+            arguments=_arguments(change.arguments) if "arguments" in sent else rule.arguments,
         )
     )
+
+
+def _arguments(body: ArgumentsBody | None) -> FixedArguments | None:
+    return read_arguments(body) if body is not None else None
 
 
 def _checked(rule: Rule) -> Rule:
@@ -183,6 +205,11 @@ def _checked(rule: Rule) -> Rule:
             param="tool",
         )
     _require_readable(rule.resource)
+    if rule.arguments is not None and not rule.resource.startswith(SERVER):
+        raise Invalid(
+            "Arguments are fixed for a tool of an MCP server: its resource is written 'mcp:<server>/<tool>#<version>', or ends with '*'.",
+            param="arguments",
+        )
     _require_scope(rule)
     return rule
 

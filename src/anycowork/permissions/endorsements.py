@@ -48,7 +48,7 @@ def required_endorsement(
     """Returns what a person must endorse before a call reaches these sinks; None if nothing."""
     if not exposure.origins or not sinks:
         return None
-    endorsing_rules = [rule for rule in rules if rule.sink is not None]
+    endorsing_rules = [rule for rule in rules if rule.sink is not None and rule.admits(parameters)]
     open_sinks = [sink for sink in sinks if not is_named(sink, parameters, exposure.words)]
     missing = {
         origin for sink in open_sinks for origin in exposure.origins if not _is_endorsed(endorsing_rules, origin, sink)

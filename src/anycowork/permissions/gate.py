@@ -8,6 +8,7 @@ from anycowork.domain.approvals import Approval, ApprovalState, AskWhen
 from anycowork.domain.chats import Autonomy
 from anycowork.domain.errors import BadParameters, DeniedByRule, RejectedByUser, UnknownTool
 from anycowork.domain.key_files import looks_secret
+from anycowork.domain.origins import SinkKind
 from anycowork.domain.ports import Clock, HiddenPathRules
 from anycowork.domain.roles import Permission
 from anycowork.domain.rules import ChangesDecision, Effect
@@ -27,7 +28,7 @@ from anycowork.permissions.autonomy import (
     protects_nothing,
 )
 from anycowork.permissions.endorsements import NOT_EXPOSED, Exposure, file_sinks, required_endorsement, sinks_of
-from anycowork.permissions.grants import granted_by, not_granted_reason
+from anycowork.permissions.grants import granted_by, names_literally, not_granted_reason
 from anycowork.permissions.policy import PolicyEvaluator
 from anycowork.permissions.proposals import proposed_rule
 from anycowork.permissions.risk import assess_risk, may_show_secrets
@@ -175,6 +176,8 @@ class Gate:
         endorsement = None
         if context.exposure.origins:
             sinks = sinks_of(tool.spec, call, prepared, intent.paths if intent else ())
+            if context.plan is not None and step is not None and names_literally(context.plan, step, call):
+                sinks = tuple(sink for sink in sinks if sink.kind is not SinkKind.MCP)
             rules = await self._policy.rules(call.chat_id, tool_context.workspace.origin)
             endorsement = required_endorsement(sinks, call.parameters, context.exposure, rules)
         return Admitted(

@@ -1,4 +1,4 @@
-"""Decides what an approved plan grants: exactly the tools, paths, commands and checks that its steps name. Pure."""
+"""Decides what an approved plan grants: exactly the tools, paths, commands, checks and calls that its steps name. Pure."""
 
 from collections.abc import Iterable
 
@@ -21,7 +21,9 @@ def not_granted_reason(plan: Plan, spec: ToolSpec, call: Call) -> str:
     step = plan.step(call.plan_step) if call.plan_step is not None else None
     if step is None:
         return "It is outside the approved plan."
-    if step.tools_needed and not (spec.foreign or spec.runs_commands or names_tool(step, spec)):
+    if spec.foreign:
+        return f"It is not granted by the approved plan: {_foreign_reason(step, spec, call)}"
+    if step.tools_needed and not (spec.runs_commands or names_tool(step, spec)):
         return (
             f"It is not granted by the approved plan: step {step.id[:80]} allows {', '.join(step.tools_needed)[:200]},"
             f" and this needs {_missing(step, spec)}."
@@ -29,6 +31,32 @@ def not_granted_reason(plan: Plan, spec: ToolSpec, call: Call) -> str:
     return (
         f"It is not granted by the approved plan: it belongs to step {step.id[:80]}, which does not name exactly this."
     )
+
+
+def _foreign_reason(step: PlanStep, spec: ToolSpec, call: Call) -> str:
+    """Return why a step does not grant this call of a third-party tool."""
+    planned_calls = [planned for planned in step.calls if planned.tool == spec.name]
+    if spec.server is None:
+        return f"no plan grants '{spec.name}', because what it does is known only after it has run."
+    if spec.layered:
+        return f"no plan grants '{spec.name}', because what it changes in the workspace is known only after it has run."
+    if not planned_calls:
+        return f"step {step.id[:80]} does not name a call of '{spec.name}' with its arguments."
+    allowed = "; or ".join(planned.fixed.describe() for planned in planned_calls)[:500]
+    others = ", ".join(planned_calls[0].fixed.differing(call.parameters))[:200]
+    return f"step {step.id[:80]} allows '{spec.name}' {allowed}. This call differs in {others}."
+
+
+def names_call(step: PlanStep, call: Call) -> bool:
+    """Whether the step names this call of a server's tool with its arguments."""
+    return any(planned.tool == call.tool and planned.fixed.admit(call.parameters) for planned in step.calls)
+
+
+def names_literally(plan: Plan, step_id: str, call: Call) -> bool:
+    """Whether the step names every argument of this call of a server's tool with its value."""
+    step = plan.step(step_id)
+    literal = [planned for planned in step.calls if not planned.text] if step is not None else []
+    return any(planned.tool == call.tool and planned.fixed.admit(call.parameters) for planned in literal)
 
 
 def _missing(step: PlanStep, spec: ToolSpec) -> str:
@@ -39,7 +67,9 @@ def _missing(step: PlanStep, spec: ToolSpec) -> str:
 
 def _names(step: PlanStep, spec: ToolSpec, call: Call, prepared: Prepared) -> bool:
     if spec.foreign:
-        return False  # its changes are known only after it has run, so approving the plan did not approve them
+        # What others change is known only after they have run, so approving the plan did not approve it. What a server's tool does
+        # elsewhere is in its arguments.
+        return spec.server is not None and not spec.layered and names_call(step, call)
     if spec.runs_commands:
         return not prepared.key_files and call.parameters.get("command") in (*step.commands, step.check)
     return names_tool(step, spec) and _all_paths_named(step, prepared)

@@ -9,7 +9,7 @@ from anycowork.domain.plan import Plan, PlanStep
 from anycowork.domain.roles import Permission
 from anycowork.domain.tools import Call, ToolSpec
 from anycowork.domain.values import value
-from anycowork.permissions.grants import names_tool, owns_tool, permissions_named
+from anycowork.permissions.grants import names_call, names_tool, owns_tool, permissions_named
 from anycowork.permissions.patterns import is_literal, may_lie_below, path_matches, plain
 from anycowork.permissions.resources import resources_at_commit
 
@@ -54,6 +54,7 @@ class StepMatcher:
         self._patterns: list[tuple[str, PlanStep]] = []
         self._commands: dict[str, list[PlanStep]] = {}
         self._by_tool: dict[str, list[PlanStep]] = {}
+        self._by_call: dict[str, list[PlanStep]] = {}
         self._by_delegate: dict[str, list[PlanStep]] = {
             spec.delegate: [] for spec in self._specs.values() if spec.delegate
         }
@@ -69,6 +70,8 @@ class StepMatcher:
         by_tool = self._by_tool.get(spec.name, ())
         if spec.delegate is not None:
             return StepCandidates(self._by_delegate[spec.delegate], by_tool)
+        if naming := self._by_call.get(spec.name):
+            return StepCandidates([step for step in naming if names_call(step, call)], [*naming, *by_tool])
         if spec.runs_commands:
             return StepCandidates(self._commands.get(str(call.parameters.get("command")), ()), by_tool)
         touched = resources_at_commit(call.tool, spec, call.parameters, None, self._root)
@@ -107,6 +110,9 @@ class StepMatcher:
             self._by_delegate[step.agent].append(step)
         if step.paths or step.commands or step.check or self._named[step.id] or step.agent in self._by_delegate:
             self._with_work.add(step.id)
+        for tool in dict.fromkeys(planned.tool for planned in step.calls):
+            self._with_work.add(step.id)
+            self._by_call.setdefault(tool, []).append(step)
         for path in dict.fromkeys(step.paths):
             if is_literal(path):
                 self._literal.setdefault(plain(path.strip()), []).append(step)

@@ -2,6 +2,7 @@
 
 from pathlib import PurePosixPath
 
+from anycowork.domain.fixed_arguments import arguments_of
 from anycowork.domain.key_files import is_key_file
 from anycowork.domain.messages import Json
 from anycowork.domain.network import NETWORK, Destination
@@ -19,7 +20,7 @@ def proposed_rule(touched: AccessedResources, workspace: str, key_file: str | No
     """Return a rule for the tool on the files' folder, or for exactly this command, in this workspace.
 
     If the call names neither, the rule is for the tool as a whole; for a tool of an MCP server, for the tool as
-    the server describes it now. If a rule allows the command already and only this `key_file` asks, the rule is for
+    the server describes it now, with these arguments. If a rule allows the command already and only this `key_file` asks, the rule is for
     reading that file. For a tool that reads the web, the rule is for its host. None if no rule could allow the call.
     """
     if key_file is not None and touched.command is not None:
@@ -30,17 +31,22 @@ def proposed_rule(touched: AccessedResources, workspace: str, key_file: str | No
     pattern = _pattern(touched)
     if pattern is None or len(pattern) > _LONGEST:
         return None
-    rule = Rule("", touched.tool, pattern, Effect.ALLOW, RuleScope.WORKSPACE, workspace=workspace)
+    fixed = arguments_of(touched.arguments) if touched.arguments is not None else None
+    if touched.arguments is not None and fixed is None:
+        return None
+    rule = Rule("", touched.tool, pattern, Effect.ALLOW, RuleScope.WORKSPACE, workspace=workspace, arguments=fixed)
     return _rule_json(rule, workspace) if matches(rule, touched) else None
 
 
 def _rule_json(rule: Rule, workspace: str) -> Json:
+    arguments: Json = {"arguments": rule.arguments.to_json()} if rule.arguments is not None else {}
     return {
         "tool": rule.tool,
         "resource": rule.resource,
         "effect": rule.effect.value,
         "scope": rule.scope.value,
         "workspace": workspace,
+        **arguments,
     }
 
 

@@ -4,6 +4,7 @@ from dataclasses import replace
 from pathlib import PurePosixPath
 
 from anycowork.domain.network import Destination, wanted_destinations
+from anycowork.domain.rules import SERVER
 from anycowork.domain.tool_ports import Prepared
 from anycowork.domain.tools import Intent, Parameters, ToolSpec
 from anycowork.domain.values import value
@@ -13,7 +14,6 @@ from anycowork.permissions.shell.parser import ParsedCommand, parse
 COMMAND_TOOL = "execute_command"
 PAGE_TOOL = "fetch_page"
 COMMAND = "command:"
-SERVER = "mcp:"
 WEB = "web:"
 
 
@@ -23,7 +23,7 @@ class AccessedResources:
     `elsewhere` are paths that cannot be resolved inside the workspace; `network` are destinations; `key_files` are
     those that a program asks for; `root` is the workspace that a command runs in. `reveals`: the call shows file contents.
     `changes_at_once`: its changes are not checked again before they are made.
-    `foreign`: third-party code, which may do anything with its arguments."""
+    `foreign`: third-party code, which may do anything with its `arguments`; they are given for a tool of an MCP server."""
 
     tool: str
     paths: tuple[str, ...] = ()
@@ -38,6 +38,7 @@ class AccessedResources:
     reveals: bool = False
     changes_at_once: bool = False
     foreign: bool = False
+    arguments: Parameters | None = None
 
     @property
     def unversioned(self) -> str | None:
@@ -55,7 +56,7 @@ def resources_of(prepared: Prepared, spec: ToolSpec, root: str) -> AccessedResou
     """Return the resources of a prepared call: paths as the tool resolved them, not as the model wrote them."""
     intended = tuple(f"/{item.path}" for item in prepared.intent.paths) if prepared.intent else ()
     others = (*prepared.others, *intended)
-    touched = _touched(prepared.tool, spec, prepared.resource, others, root)
+    touched = _touched(prepared.tool, spec, prepared.resource, others, root, prepared.parameters)
     if not prepared.network and not prepared.key_files:
         return touched
     return replace(touched, network=prepared.network, key_files=prepared.key_files)
@@ -82,7 +83,7 @@ def resources_at_commit(
         resource = _inside(path, root)
     if resource is None:
         return None
-    touched = _touched(tool, spec, resource, tuple(others), root)
+    touched = _touched(tool, spec, resource, tuple(others), root, parameters)
     network = _web_destinations(resource) or _destinations(parameters)
     return replace(touched, network=network, key_files=_key_files(parameters, root))
 
@@ -108,12 +109,16 @@ def _web_destinations(resource: str) -> tuple[Destination, ...]:
         return ()
 
 
-def _touched(tool: str, spec: ToolSpec | None, resource: str, others: tuple[str, ...], root: str) -> AccessedResources:
+def _touched(
+    tool: str, spec: ToolSpec | None, resource: str, others: tuple[str, ...], root: str, parameters: Parameters
+) -> AccessedResources:
     if resource.startswith(COMMAND):
         return _of_command(tool, parse(resource.removeprefix(COMMAND)), root)
     looks_below, foreign = spec is not None and spec.looks_below, spec is not None and spec.foreign
     if not resource.startswith("/"):
-        return AccessedResources(tool, other=resource, below=("/",) if looks_below else (), foreign=foreign)
+        arguments = parameters if resource.startswith(SERVER) else None
+        below = ("/",) if looks_below else ()
+        return AccessedResources(tool, other=resource, below=below, foreign=foreign, arguments=arguments)
     whole_folder = looks_below or any(other.startswith(f"{resource}/") for other in others)
     return AccessedResources(
         tool,

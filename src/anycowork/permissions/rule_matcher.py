@@ -5,8 +5,10 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 
+from anycowork.domain.fixed_arguments import as_json
 from anycowork.domain.network import NETWORK, Destination, read_destination
 from anycowork.domain.rules import EVERYTHING, Rule
+from anycowork.domain.tools import Parameters
 from anycowork.domain.values import value
 from anycowork.permissions.patterns import is_literal, loose_matcher, may_lie_below, names_something, path_regex, plain
 from anycowork.permissions.shell.parser import ParsedCommand, parse
@@ -42,11 +44,18 @@ class RuleMatcher:
     """Answers which rule matches a path, a destination or a command."""
 
     def __init__(self, rules: Iterable[Rule]) -> None:
-        self._rules = self.rules = tuple(rules)
+        given_rules = tuple(rules)
+        self._with_arguments = [rule for rule in given_rules if rule.arguments is not None]
+        self._rules = given_rules if not self._with_arguments else tuple(r for r in given_rules if r.arguments is None)
         self.everything = next((rule for rule in self._rules if rule.resource == EVERYTHING), None)
 
     def __bool__(self) -> bool:
-        return bool(self._rules)
+        return bool(self._rules or self._with_arguments)
+
+    @property
+    def rules(self) -> tuple[Rule, ...]:
+        """The rules that fix no arguments."""
+        return self._rules
 
     @property
     def patterns(self) -> tuple[str, ...]:
@@ -69,8 +78,12 @@ class RuleMatcher:
         """Return a rule that something in this folder may match."""
         return next((rule for rule in self._rules if may_lie_below(rule.resource, folder)), None)
 
-    def other(self, resource: str) -> Rule | None:
-        return self.everything or next((rule for rule in self._rules if _text_matches(rule.resource, resource)), None)
+    def other(self, resource: str, arguments: Parameters | None = None) -> Rule | None:
+        """Return a rule for a resource that is neither a path nor a command; `arguments` are those of a server's tool."""
+        rule = self.everything or next((rule for rule in self._rules if _text_matches(rule.resource, resource)), None)
+        if rule is not None or not self._with_arguments or arguments is None:
+            return rule
+        return self._arguments.match(resource, arguments)
 
     # --- destinations
 
@@ -189,6 +202,10 @@ class RuleMatcher:
         return _Paths(literal, {folder: _Globs(rules) for folder, rules in below.items()})
 
     @cached_property
+    def _arguments(self) -> "_ArgumentRules":
+        return _ArgumentRules(self._with_arguments)
+
+    @cached_property
     def _destinations(self) -> list[tuple[Rule, Destination]]:
         destinations = []
         for rule in self._rules:
@@ -221,6 +238,27 @@ class _Paths:
 
     literal: dict[str, Rule]
     globs: dict[str, "_Globs"]
+
+
+class _ArgumentRules:
+    """Rules that fix arguments, indexed by the names that they fix: one lookup for each set of names, however many values there are."""
+
+    def __init__(self, rules: Iterable[Rule]) -> None:
+        self._by_names: dict[Words, dict[Words, list[Rule]]] = {}
+        for rule in rules:
+            assert rule.arguments is not None
+            by_values = self._by_names.setdefault(rule.arguments.names, {})
+            by_values.setdefault(rule.arguments.values, []).append(rule)
+
+    def match(self, resource: str, arguments: Parameters) -> Rule | None:
+        texts = {name: as_json(argument) for name, argument in arguments.items()}
+        for names, by_values in self._by_names.items():
+            if not texts.keys() >= set(names):
+                continue
+            for rule in by_values.get(tuple(texts[name] for name in names), ()):
+                if rule.admits(arguments) and _text_matches(rule.resource, resource):
+                    return rule
+        return None
 
 
 class _Globs:

@@ -6,10 +6,11 @@ A rule is offered only if it allows nothing that a person denied, and none of th
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from anycowork.domain.approvals import Approval, ApprovalState
+from anycowork.domain.fixed_arguments import arguments_of
 from anycowork.domain.messages import Json
-from anycowork.domain.rules import Effect, Rule, RuleScope
+from anycowork.domain.rules import SERVER, Effect, Rule, RuleScope
 from anycowork.domain.tools import Parameters, ToolSpec
-from anycowork.domain.values import value
+from anycowork.domain.values import replace, value
 from anycowork.permissions.patterns import is_literal
 from anycowork.permissions.resources import AccessedResources, resources_at_commit
 from anycowork.permissions.rules import RuleDecision, RuleIndex, decide
@@ -60,7 +61,7 @@ class ProposedRule:
             {"id": call.tool_call_id, "tool": call.tool, "resource": call.resource, "context_id": call.chat_id}
             for call in self.calls[:MOST_CALLS]
         ]
-        fields = ("tool", "resource", "effect", "scope", "workspace")
+        fields = ("tool", "resource", "effect", "scope", "workspace", "arguments")
         stored = self.rule.to_json()
         return {"rule": {field: stored[field] for field in fields}, "decided": len(self.calls), "calls": [*calls]}
 
@@ -111,7 +112,10 @@ def _candidates(decided: Iterable[DecidedRequest]) -> Iterator[Rule]:
         tool, resource = str(approval.proposed_rule.get("tool")), str(approval.proposed_rule.get("resource"))
         if approval.resource.startswith("/") and is_literal(approval.resource):
             exact[_rule(approval.tool, approval.resource, item.workspace)] = None
-        general[_rule(tool, resource, item.workspace)] = None
+        if not resource.startswith(SERVER):
+            general[_rule(tool, resource, item.workspace)] = None
+        elif (fixed := arguments_of(approval.parameters)) is not None:
+            general[replace(_rule(tool, resource, item.workspace), arguments=fixed)] = None
     yield from exact
     yield from general
 

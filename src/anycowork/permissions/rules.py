@@ -10,12 +10,12 @@ from anycowork.domain.key_files import is_key_file
 from anycowork.domain.network import NETWORK, Destination, read_destination
 from anycowork.domain.path_class import is_control_file
 from anycowork.domain.ports import ANYTHING_INSIDE, NOTHING_HIDDEN, HiddenPathRules
-from anycowork.domain.rules import EVERYTHING, ChangesDecision, Effect, Rule
+from anycowork.domain.rules import EVERYTHING, SERVER, ChangesDecision, Effect, Rule
 from anycowork.domain.tools import PathIntent, ToolSpec
 from anycowork.domain.values import value
 from anycowork.permissions.command_risk import words_of
 from anycowork.permissions.patterns import is_literal, require_path_pattern, require_quick
-from anycowork.permissions.resources import COMMAND_TOOL, SERVER, AccessedResources, from_root
+from anycowork.permissions.resources import COMMAND_TOOL, AccessedResources, from_root
 from anycowork.permissions.rule_matcher import RuleMatcher
 from anycowork.permissions.shell.parser import ParsedCommand
 from anycowork.permissions.shell.warnings import check_command_pattern
@@ -74,6 +74,7 @@ class RuleIndex:
         """Return the patterns of the rules with this effect, and what they match. A rule that asks about everything asks before the call:
         it covers nothing, or no command could run after a person allowed it."""
         rules = [rule for name in tools for rule in self.rules if rule.effect is effect and rule.names_tool(name)]
+        rules = [rule for rule in rules if rule.arguments is None]
         matching = [rule for rule in rules if effect is Effect.DENY or not _is_everything(rule.resource)]
         patterns = tuple(dict.fromkeys(rule.resource for rule in matching))
         return HiddenPathRules(patterns, partial(_any_hides, [RuleMatcher(matching)])) if patterns else NOTHING_HIDDEN
@@ -275,7 +276,8 @@ def _matching_rule(touched: AccessedResources, index: RuleIndex, effect: Effect)
     matcher = index.matcher(touched.tool, effect)
     rule = _first(matcher.path(path) for path in (*touched.paths, *touched.reads)) if matcher else None
     if rule is None and touched.other is not None and matcher:
-        rule = matcher.other(touched.other) or (matcher.other(touched.unversioned) if touched.unversioned else None)
+        names = (touched.other, touched.unversioned)
+        rule = _first(matcher.other(name, touched.arguments) for name in names if name)
     if rule is None and touched.reveals:
         rule = _first(map(index.matcher(_READ, effect).path, touched.paths))
     if rule is None and touched.key_files:
@@ -341,7 +343,7 @@ def _covering_rule(touched: AccessedResources, matcher: RuleMatcher) -> Rule | N
     if touched.command is not None:
         covering_rules += [matcher.covers(part) for part in touched.command.parts]
     if touched.other is not None:
-        covering_rules.append(matcher.other(touched.other))
+        covering_rules.append(matcher.other(touched.other, touched.arguments))
     return covering_rules[0] if covering_rules and all(covering_rules) else None
 
 

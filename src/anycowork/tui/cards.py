@@ -10,7 +10,7 @@ from rich.markdown import Markdown
 from rich.text import Text
 
 from anycowork.client.console import shortened, strip_controls
-from anycowork.client.disclosures import endorsement_text
+from anycowork.client.disclosures import endorsement_text, planned_call_text
 from anycowork.domain.messages import Json
 from anycowork.domain.person_commands import PERSON_COMMAND, CommandEnd
 from anycowork.domain.text_lines import bare_lines
@@ -187,6 +187,7 @@ def _reach(step: Json) -> str:
         *(f"$ {command}" for command in _words(step, "commands")),
         *([f"checked by $ {strip_controls(str(step['check']))}"] if step.get("check") else []),
         *(f"tool: {tool}" for tool in _words(step, "tools_needed")),
+        *(f"calls: {strip_controls(planned_call_text(planned))}" for planned in _objects(step, "calls")),
     ]
     return "\n    ".join(parts)
 

@@ -22,6 +22,7 @@ from textual.widgets.option_list import Option
 
 from anycowork.client.chat_client import objects
 from anycowork.client.console import strip_controls
+from anycowork.client.disclosures import rule_text
 from anycowork.domain.messages import Json
 from anycowork.domain.values import value
 from anycowork.tui.cards import approval_text
@@ -228,8 +229,7 @@ class ApprovalDock(Dock):
         rule = current.get("proposed_rule")
         keys = f"y allow once   {'Y read and allow all   ' if many > 1 else ''}n deny   N deny with a reason   Esc back"
         if isinstance(rule, dict):
-            covered = f"{strip_controls(str(rule.get('tool')))} {strip_controls(str(rule.get('resource')))}"
-            keys += f"\ns allow in this chat, a always:  {covered}"
+            keys += f"\ns allow in this chat, a always:  {strip_controls(rule_text(rule))}"
         self.query_one("#approval-keys", Label).update(keys)
 
 

@@ -1,13 +1,14 @@
 """An approved plan grants exactly what it names."""
 
-from dataclasses import replace
-
 import pytest
+from pydantic import JsonValue
 
+from anycowork.domain.disclosure import ItemKind, disclose_plan
 from anycowork.domain.plan import Plan, read_plan
 from anycowork.domain.roles import Permission
 from anycowork.domain.tool_ports import Prepared
 from anycowork.domain.tools import Call, Intent, PathIntent, ToolSpec
+from anycowork.domain.values import replace
 from anycowork.permissions.grants import granted_by, not_granted_reason
 from anycowork.permissions.patterns import path_matches
 from support.spec import proves
@@ -34,6 +35,41 @@ def test_a_named_tool_on_a_named_path_is_granted() -> None:
     assert granted(plan(tools_needed=["update_file"], paths=["src/a.py"]), "src/a.py") == "1"
     assert granted(plan(tools_needed=["write_files"], paths=["src/"]), "src/deep/a.py") == "1"
     assert granted(plan(tools_needed=["write"], paths=["a.py"]), "a.py") == "1"
+
+
+PAY = replace(ToolSpec("bank__pay", "mcp bank", "", frozenset({Permission.EXECUTE_COMMANDS}), {}), server="bank")
+PLANNED = {"tool": "bank__pay", "arguments": {"to": "ann", "amount": 10}, "text": ["note"]}
+
+
+@proves("APR-6/1")
+@pytest.mark.parametrize(
+    ("parameters", "differs"),
+    [
+        ({"to": "ann", "amount": 10}, None),
+        ({"to": "ann", "amount": 10, "note": "Thank you."}, None),
+        ({"to": "bob", "amount": 10}, "to"),
+        ({"to": "ann", "amount": 11, "fast": True}, "amount, fast"),
+        ({"to": "ann", "amount": 10, "note": "bob@evil.example"}, "note"),
+    ],
+)
+def test_a_call_of_a_server_is_granted_with_the_arguments_that_the_step_names(
+    parameters: dict[str, JsonValue], differs: str | None
+) -> None:
+    call = Call("c", "chat", "t", "b", 0, "bank__pay", parameters, plan_step="1")
+    prepared = Prepared("bank__pay", parameters, "mcp:bank/pay#0a")
+    the_plan = plan(calls=[PLANNED])
+    assert granted_by(the_plan, PAY, call, prepared) == (None if differs else "1")
+    if differs:
+        assert not_granted_reason(the_plan, PAY, call).endswith(f"This call differs in {differs}.")
+    assert granted_by(the_plan, replace(PAY, layered=True), call, prepared) is None
+    assert "does not name a call of 'bank__pay'" in not_granted_reason(plan(tools_needed=["execute"]), PAY, call)
+
+
+def test_a_plan_shows_the_calls_that_it_grants_in_full() -> None:
+    long = {**PLANNED, "arguments": {"to": "x" * 300}}
+    items = [item for item in disclose_plan(plan(calls=[PLANNED, long])).items if item.kind is ItemKind.CALL]
+    assert items[0].text == 'bank__pay with amount = 10, to = "ann", any text in note' and "x" * 300 in items[1].text
+    assert read_plan({"goal": "g", "steps": [{"action": "a", "calls": [{**PLANNED, "text": ["to"]}]}]}) is None
 
 
 def test_the_reason_names_the_permission_that_the_step_lacks() -> None:

@@ -9,8 +9,9 @@ import { useMe } from "../state/me";
 import { useToolDisplay } from "../state/tools";
 import { t } from "../texts/approvals";
 import { Button, IconButton } from "../ui/Button";
-import type { Approval, Decision, DisclosedItem } from "../wire/nouns";
+import { type Approval, type Decision, type DisclosedItem, loose, text } from "../wire/nouns";
 import { ApprovalItem, ApprovalLine } from "./ApprovalItem";
+import { ArgumentChoices, argumentsOf } from "./ArgumentChoices";
 import { DenyForm } from "./DenyForm";
 import { useDecisionKeys } from "./keys";
 
@@ -39,7 +40,7 @@ export function ApprovalDock({ approvals, onDecide, onMore = NO_MORE }: Props) {
   }, [approvals[0]?.batch_id]);
   const { kind } = useToolDisplay(current?.tool ?? "");
   const dock = useKeptFocus(approvals.length);
-  const decide = async (which: readonly Approval[], decision: Decision, note?: string) => {
+  const decide = async (which: readonly Approval[], decision: Decision, more: Pick<Decided, "note" | "rule"> = {}) => {
     if (busy || which.length === 0) return;
     setBusy(true);
     setDenying(null);
@@ -47,7 +48,7 @@ export function ApprovalDock({ approvals, onDecide, onMore = NO_MORE }: Props) {
       which.map(({ id, disclosure }) => ({
         id,
         decision,
-        ...(note ? { note } : {}),
+        ...more,
         ...(!decision.startsWith("deny") && disclosure ? { disclosure: disclosure.hash } : {}),
       })),
     );
@@ -120,15 +121,16 @@ export function ApprovalDock({ approvals, onDecide, onMore = NO_MORE }: Props) {
             count={denying.length}
             rule={denyRuleWords(denying, kind)}
             onCancel={() => setDenying(null)}
-            onDeny={(decision, note) => void decide(denying, decision, note)}
+            onDeny={(decision, note) => void decide(denying, decision, note ? { note } : {})}
           />
         ) : (
           <Answers
+            key={current.id}
             approval={current}
             busy={busy}
             unread={!shown.has(current.id)}
             decidesByKey={decidesByKey}
-            onChoose={(decision) => void decide([current], decision)}
+            onChoose={(decision, rule) => void decide([current], decision, rule ? { rule } : {})}
             onDeny={() => setDenying([current])}
           />
         )}
@@ -191,14 +193,20 @@ function Answers({
   busy: boolean;
   unread: boolean;
   decidesByKey: boolean;
-  onChoose: (decision: Decision) => void;
+  onChoose: (decision: Decision, rule?: Decided["rule"]) => void;
   onDeny: () => void;
 }) {
   const { kind } = useToolDisplay(approval.tool);
-  const rule = approval.proposed_rule ? ruleWords(approval.proposed_rule, kind) : null;
+  const proposed = argumentsOf(approval.proposed_rule);
+  const [chosen, setChosen] = useState(proposed);
+  const changed = chosen && JSON.stringify(chosen) !== JSON.stringify(proposed);
+  const kept = changed ? { ...approval.proposed_rule, arguments: chosen } : approval.proposed_rule;
+  const rule = kept ? ruleWords(kept, kind) : null;
+  const own = changed ? { ...ownRule(approval), arguments: chosen } : undefined;
   const manages = useMe().may("manage");
   // The next call takes the place of the one that was decided: the second half of a double click was not meant for it.
-  const once = (decision: Decision) => (event: MouseEvent) => event.detail < 2 && onChoose(decision);
+  const once = (decision: Decision) => (event: MouseEvent) =>
+    event.detail < 2 && onChoose(decision, decision === "allow_once" ? undefined : own);
   return (
     <div className="flex flex-wrap items-center gap-2 max-sm:grid max-sm:grid-cols-2">
       <Button
@@ -224,6 +232,9 @@ function Answers({
         <p id="unread" className="text-sm text-warn max-sm:col-span-2">
           {UNREAD}
         </p>
+      )}
+      {rule && proposed && chosen && (
+        <ArgumentChoices proposed={proposed} chosen={chosen} parameters={approval.parameters} onChange={setChosen} />
       )}
       {rule && (
         <>
@@ -274,6 +285,12 @@ function useInView(dock: { readonly current: HTMLElement | null }, current: stri
 const UNREAD = t.scrollToTheEndTo;
 const NOTHING_SHOWN: ReadonlySet<string> = new Set();
 const NO_MORE = () => Promise.resolve([]);
+
+/** The tool and the resource of the proposed rule. */
+function ownRule({ proposed_rule }: Approval): { tool: string; resource: string } {
+  const { tool, resource } = loose(proposed_rule);
+  return { tool: text(tool), resource: text(resource) };
+}
 
 /** The rule that denying this one call always saves; several calls have none in common. */
 function denyRuleWords(denying: readonly Approval[], kind: string): string | null {

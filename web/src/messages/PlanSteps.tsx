@@ -7,6 +7,7 @@ import { Inline } from "../content/Inline";
 import { PathLink } from "../content/PathLink";
 import { type VisibleText, visible } from "../content/visible";
 import { StepMark } from "../plans/StepMark";
+import { plannedCallWords } from "../rules/words";
 import { useToolDisplays } from "../state/tools";
 import { t } from "../texts/messages";
 import { SeenMark } from "../ui/SeenMark";
@@ -109,6 +110,7 @@ const NAMES: Partial<Record<DisclosedItem["kind"], string>> = {
   path: t.mayChange,
   command: t.mayRun,
   check: t.provedBy,
+  call: t.mayCall,
 };
 
 const READING: ReadonlySet<string> = new Set(["read", "list", "search", "find", "inspect", "fetch", "search_web"]);
@@ -127,7 +129,7 @@ function useOnlyReads(grants: readonly DisclosedItem[]): boolean {
 
 function Grants({ grants }: { grants: readonly DisclosedItem[] }) {
   const onlyReads = useOnlyReads(grants);
-  const kinds = ["path", "command", "check", "tool"] as const;
+  const kinds = ["path", "command", "check", "call", "tool"] as const;
   const lines = kinds
     .map((kind) => ({ kind, items: grants.filter((item) => item.kind === kind) }))
     .filter(({ items }) => items.length > 0);
@@ -172,13 +174,14 @@ function grantsByStep(disclosure: Disclosure | null): DisclosedItem[][] | null {
 }
 
 /** The same, from the plan itself: of one that waits no more, and until the list is there. */
-function grantsOf({ paths, commands, check, tools_needed }: PlanStep): DisclosedItem[] {
+function grantsOf({ paths, commands, check, tools_needed, calls = [] }: PlanStep): DisclosedItem[] {
   const named = (kind: DisclosedItem["kind"], words: readonly string[]) =>
     words.map((word) => ({ kind, text: visible(word), detail: "", step: "", control: false }));
   return [
     ...named("path", paths),
     ...named("command", commands),
     ...named("check", check ? [check] : []),
+    ...named("call", calls.map(plannedCallWords)),
     ...named("tool", tools_needed),
   ];
 }

@@ -80,10 +80,21 @@ it.each([
     "raw__add",
     `mcp:raw/add#${"0a".repeat(20)}`,
     "other",
-    "The agent may use add of the server raw, as long as it stays as it is",
+    "The agent may use add of the server raw with whatever arguments, as long as the tool stays as it is",
   ],
 ])("says %s %s %s as a sentence", (effect, tool, resource, kind, words) => {
   expect(ruleWords({ effect, tool, resource }, kind)).toBe(words);
+});
+
+it.each([
+  [
+    { fixed: { to: "ann", amount: 10 }, text: ["note"], open: ["fast", "*"] },
+    'with to = "ann", amount = 10, any plain text in note, any fast, anything else',
+  ],
+  [{ fixed: {}, text: [], open: [] }, "without arguments"],
+])("says which arguments a rule fixes", (given, words) => {
+  const rule = { effect: "allow", tool: "raw__pay", resource: `mcp:raw/pay#${"0a".repeat(20)}`, arguments: given };
+  expect(ruleWords(rule)).toBe(`The agent may use pay of the server raw ${words}, as long as the tool stays as it is`);
 });
 
 it("says of an endorsement what the agent may have read", () => {

@@ -3,6 +3,7 @@
 import { setPreference } from "../browser/preferences";
 import type { ProviderChange } from "../setup/ProviderEdit";
 import type { NewProvider } from "../setup/ProviderForm";
+import type { components } from "../wire/api.gen";
 import { api, given } from "../wire/client";
 import type { Answer, Budget, Chat, Decision, DisclosedItem, PlanEdits, PlanStep } from "../wire/nouns";
 import type { Autonomy } from "./reduce";
@@ -15,6 +16,8 @@ export interface Decided {
   note?: string;
   /** The hash of what was shown. */
   disclosure?: string;
+  /** The rule of a standing answer, where the person changed the proposed one. */
+  rule?: components["schemas"]["DecisionRule"];
 }
 
 export async function newChat(wish: { workspace?: string; agent_role?: string; model?: string }): Promise<Chat> {

@@ -20,6 +20,7 @@ export const en = {
     `These two save a rule: ${rule}. You can remove it in Settings → Permissions.`,
   theseTwoKeepARuleForAll: (rule: string) =>
     `These two save a rule for everybody, in this chat or in this folder: ${rule}. An admin can remove it.`,
+  whatTheRuleFixes: "What the rule fixes (untick what may differ next time)",
   scrollToTheEndTo: "Scroll to the end before you allow it.",
   itHasRun: "It has run",
   whatItChanged: "What it changed",

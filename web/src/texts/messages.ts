@@ -88,6 +88,7 @@ export const en = {
   after: (after: string | number) => `after ${after}`,
   mayChange: "may change",
   looksAt: "looks at",
+  mayCall: "may call",
   mayRun: "may run",
   withTool: "with",
   provedBy: "proved by",

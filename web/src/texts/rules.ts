@@ -51,8 +51,14 @@ export const en = {
   anyFile: "any file",
   anyCommand: "any command",
   anything: "anything",
-  applyServedTool: (tool: string, server: string) =>
-    `use ${tool} of the server ${server}, as long as it stays as it is`,
+  applyServedTool: (tool: string, server: string, given: string) =>
+    `use ${tool} of the server ${server} ${given}, as long as the tool stays as it is`,
+  withAnyArguments: "with whatever arguments",
+  withoutArguments: "without arguments",
+  withArguments: (given: string) => `with ${given}`,
+  anyTextIn: (name: string) => `any plain text in ${name}`,
+  anyValueOf: (name: string) => `any ${name}`,
+  anythingElse: "anything else",
   anyFileIn: (folder: string) => `any file in ${folder}`,
   whatMatches: (pattern: string) => `what matches ${pattern}`,
   commandsThatBeginWith: (start: string) => `commands that begin with “${start}”`,

@@ -3499,6 +3499,59 @@ export interface components {
             [key: string]: unknown;
         };
         /**
+         * ArgumentsBody
+         * @description The arguments that a rule fixes. A call matches if each of `fixed` has exactly this value, each of `text` is plain text without
+         *     addresses, links or code, and it has no other argument but those in `open`; `*` there stands for all others.
+         *
+         *     A rule that asks or denies matches whatever else the call names.
+         */
+        ArgumentsBody: {
+            /**
+             * Fixed
+             * @example {
+             *       "amount": 10,
+             *       "to": "ann"
+             *     }
+             */
+            fixed?: {
+                [key: string]: components["schemas"]["JsonValue"];
+            };
+            /**
+             * Text
+             * @example [
+             *       "note"
+             *     ]
+             */
+            text?: string[];
+            /**
+             * Open
+             * @example [
+             *       "fast"
+             *     ]
+             */
+            open?: string[];
+        };
+        /** ArgumentsResponse */
+        ArgumentsResponse: {
+            /**
+             * Fixed
+             * @description The arguments that have exactly these values.
+             */
+            fixed: {
+                [key: string]: components["schemas"]["JsonValue"];
+            };
+            /**
+             * Text
+             * @description Those that may be any plain text, without addresses, links and code.
+             */
+            text: string[];
+            /**
+             * Open
+             * @description Those that may have any value; `*` stands for all that are not named.
+             */
+            open: string[];
+        };
+        /**
          * AuditCheckProgress
          * @description `chats` of `all_chats` were checked so far, with `records` records.
          */
@@ -4173,6 +4226,7 @@ export interface components {
             workspace?: string | null;
             /** Expires At */
             expires_at?: string | null;
+            arguments?: components["schemas"]["ArgumentsBody"] | null;
         };
         /** DecisionsRequest */
         DecisionsRequest: {
@@ -4899,7 +4953,7 @@ export interface components {
          * ItemKind
          * @enum {string}
          */
-        ItemKind: "tool" | "command" | "check" | "path" | "host" | "parameter" | "step" | "budget";
+        ItemKind: "tool" | "command" | "check" | "call" | "path" | "host" | "parameter" | "step" | "budget";
         /**
          * JobApproval
          * @description `steps` is the plan's list as the person edited it; without it the plan is approved as it stands.
@@ -6213,6 +6267,7 @@ export interface components {
             workspace?: string | null;
             /** Expires At */
             expires_at?: string | null;
+            arguments?: components["schemas"]["ArgumentsBody"] | null;
         };
         /** NewWorkflow */
         NewWorkflow: {
@@ -6565,6 +6620,7 @@ export interface components {
             scope: components["schemas"]["RuleScope"];
             /** Workspace */
             workspace: string;
+            arguments?: components["schemas"]["ArgumentsResponse"] | null;
         };
         /**
          * ProviderChange
@@ -7069,7 +7125,7 @@ export interface components {
         };
         /**
          * RuleChange
-         * @description A change of a rule: absent fields stay unchanged; `expires_at: null` makes the rule permanent.
+         * @description A change of a rule: absent fields stay unchanged; `expires_at: null` makes the rule permanent, `arguments: null` fixes none.
          */
         RuleChange: {
             /** Tool */
@@ -7079,6 +7135,7 @@ export interface components {
             effect?: components["schemas"]["Effect"] | null;
             /** Expires At */
             expires_at?: string | null;
+            arguments?: components["schemas"]["ArgumentsBody"] | null;
         };
         /** RuleList */
         RuleList: {
@@ -7132,6 +7189,8 @@ export interface components {
             origin?: string | null;
             /** @description Of an endorsement: what its calls may then reach. */
             sink?: components["schemas"]["SinkResponse"] | null;
+            /** @description Of a server's tool: the arguments that its calls have. None: whatever they are. */
+            arguments?: components["schemas"]["ArgumentsResponse"] | null;
         };
         /**
          * RuleScope
@@ -8332,6 +8391,8 @@ export interface components {
             origin?: string | null;
             /** @description Of an endorsement: what its calls may then reach. */
             sink?: components["schemas"]["SinkResponse"] | null;
+            /** @description Of a server's tool: the arguments that its calls have. None: whatever they are. */
+            arguments?: components["schemas"]["ArgumentsResponse"] | null;
             /**
              * Warnings
              * @description What to know about it: that it matches everything, say.

@@ -71,6 +71,8 @@ export interface PlanStep {
   paths: string[];
   commands: string[];
   check: string | null;
+  /** Calls of servers' tools that it grants, as the plan writes them. */
+  calls?: readonly unknown[];
 }
 
 /** How much a plan's run may use before it asks; null: as much as it needs. */
@@ -200,6 +202,7 @@ function readStep(value: unknown, number: number): PlanStep {
     paths: texts(step["paths"]),
     commands: texts(step["commands"]),
     check: text(step["check"]) || null,
+    ...(list(step["calls"]).length > 0 ? { calls: list(step["calls"]) } : {}),
   };
 }
 
@@ -368,7 +371,7 @@ function texts(value: unknown): string[] {
   return list(value).map(text).filter(Boolean);
 }
 
-function list(value: unknown): unknown[] {
+export function list(value: unknown): unknown[] {
   return Array.isArray(value) ? value : [];
 }
 

@@ -40,6 +40,12 @@ class EndorsementResponse(DescribedSchema):
     sinks: list[SinkResponse] = Field(description="All of them.")
 
 
+class ArgumentsResponse(DescribedSchema):
+    fixed: Json = Field(description="The arguments that have exactly these values.")
+    text: list[str] = Field(description="Those that may be any plain text, without addresses, links and code.")
+    open: list[str] = Field(description="Those that may have any value; `*` stands for all that are not named.")
+
+
 class ApprovalResponse(Schema):
     id: str
     batch_id: str
@@ -97,6 +103,9 @@ class RuleResponse(DescribedSchema):
     created_at: str
     origin: str | None = Field(None, description="Of an endorsement: what the agent may have read.")
     sink: SinkResponse | None = Field(None, description="Of an endorsement: what its calls may then reach.")
+    arguments: ArgumentsResponse | None = Field(
+        None, description="Of a server's tool: the arguments that its calls have. None: whatever they are."
+    )
 
 
 class RuleList(DescribedSchema):
@@ -113,6 +122,7 @@ class ProposedRuleFields(DescribedSchema):
     effect: Effect
     scope: RuleScope
     workspace: str
+    arguments: ArgumentsResponse | None = None
 
 
 class ProposalCall(DescribedSchema):

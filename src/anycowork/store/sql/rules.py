@@ -5,6 +5,7 @@ from functools import partial
 
 from anycowork.domain.approvals import Approval
 from anycowork.domain.errors import NotFound
+from anycowork.domain.fixed_arguments import stored_arguments, stored_text
 from anycowork.domain.origins import Sink, read_sink
 from anycowork.domain.ports import Clock
 from anycowork.domain.rules import Effect, Rule, RuleScope
@@ -13,13 +14,15 @@ from anycowork.store.sql.connection import SqlConnection, SqlReader
 from anycowork.store.sql.row_mapper import ColumnType, RowMapper, enum_of, nullable
 from anycowork.store.sql.writer import Work, Writer
 
+_ARGUMENTS = ColumnType(stored_text, stored_arguments)
 _ROWS = RowMapper(
     Rule,
-    "id, tool, resource, effect, scope, chat_id, workspace, expires_at, created_by, created_at, origin, sink",
+    "id, tool, resource, effect, scope, chat_id, workspace, expires_at, created_by, created_at, origin, sink, arguments",
     types={
         "effect": enum_of(Effect),
         "scope": enum_of(RuleScope),
         "sink": nullable(ColumnType(Sink.to_text, read_sink)),
+        "arguments": nullable(_ARGUMENTS),
     },
 )
 _ADD = _ROWS.insert("rules")
@@ -112,8 +115,15 @@ def add(connection: SqlConnection, rule: Rule) -> None:
 
 def _change(connection: SqlConnection, rule: Rule) -> None:
     done = connection.execute(
-        "UPDATE rules SET tool = ?, resource = ?, effect = ?, expires_at = ? WHERE id = ?",
-        (rule.tool, rule.resource, rule.effect.value, rule.expires_at, rule.id),
+        "UPDATE rules SET tool = ?, resource = ?, effect = ?, expires_at = ?, arguments = ? WHERE id = ?",
+        (
+            rule.tool,
+            rule.resource,
+            rule.effect.value,
+            rule.expires_at,
+            stored_text(rule.arguments) if rule.arguments is not None else None,
+            rule.id,
+        ),
     )
     if done.rowcount != 1:
         raise NotFound("rule", rule.id)

@@ -20,6 +20,7 @@ export const approvals: Texts = {
     `Diese beiden speichern eine Regel: ${rule}. Entfernen Sie sie unter Einstellungen → Berechtigungen.`,
   theseTwoKeepARuleForAll: (rule: string) =>
     `Diese beiden speichern eine Regel für alle, in diesem Chat oder in diesem Ordner: ${rule}. Ein Admin kann sie entfernen.`,
+  whatTheRuleFixes: "Was die Regel festlegt (abwählen, was sich ändern darf)",
   scrollToTheEndTo: "Bis zum Ende scrollen, um zu erlauben.",
   itHasRun: "Schon ausgeführt",
   whatItChanged: "Was es geändert hat",

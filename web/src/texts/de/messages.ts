@@ -90,6 +90,7 @@ export const messages: Texts = {
   after: (after: string | number) => `nach ${after}`,
   mayChange: "darf ändern",
   looksAt: "sieht an",
+  mayCall: "darf aufrufen",
   mayRun: "darf ausführen",
   withTool: "mit",
   provedBy: "belegt durch",

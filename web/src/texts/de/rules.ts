@@ -51,8 +51,14 @@ export const rules: Texts = {
   anyFile: "jede Datei",
   anyCommand: "jeden Befehl",
   anything: "alles",
-  applyServedTool: (tool: string, server: string) =>
-    `${tool} des Servers ${server} verwenden, solange es bleibt, wie es ist`,
+  applyServedTool: (tool: string, server: string, given: string) =>
+    `${tool} des Servers ${server} ${given} verwenden, solange das Werkzeug bleibt, wie es ist`,
+  withAnyArguments: "mit beliebigen Argumenten",
+  withoutArguments: "ohne Argumente",
+  withArguments: (given: string) => `mit ${given}`,
+  anyTextIn: (name: string) => `beliebigem einfachen Text in ${name}`,
+  anyValueOf: (name: string) => `beliebigem ${name}`,
+  anythingElse: "allem Übrigen",
   anyFileIn: (folder: string) => `jede Datei in ${folder}`,
   whatMatches: (pattern: string) => `alles, was auf ${pattern} passt,`,
   commandsThatBeginWith: (start: string) => `Befehle, die mit „${start}“ beginnen,`,
