@@ -113,6 +113,17 @@ def read_stated(text: str) -> StatedExpectation:
     return StatedExpectation(ExpectationKind(name), subject.strip()[:LONGEST_SUBJECT] or THE_WORKSPACE)
 
 
+def read_step_expectation(line: str) -> StatedExpectation:
+    """Read a line of a step's `expect`, such as `output notes.md`. Raises: ValueError."""
+    try:
+        stated = read_stated(line)
+    except Invalid as error:
+        raise ValueError(error.message) from None
+    if stated.kind is ExpectationKind.CHECK:
+        raise ValueError(f"'{line.strip()[:200]}' belongs into the step's 'check', without the first word")
+    return stated
+
+
 def stated_payload(stated: Sequence[StatedExpectation], *, may_check: bool) -> Json:
     """Return the part of a message's payload that holds them; empty without any."""
     if not stated:

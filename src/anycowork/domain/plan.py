@@ -5,9 +5,10 @@ from collections import Counter
 from collections.abc import Collection
 from typing import Annotated, Literal
 
-from pydantic import Field, JsonValue, ValidationError, model_validator
+from pydantic import Field, JsonValue, ValidationError, field_validator, model_validator
 
 from anycowork.domain.boundary import ModelDocument, Text, read_written, reason_of
+from anycowork.domain.evidence import read_step_expectation
 from anycowork.domain.messages import Json
 from anycowork.domain.tasks import BadGraph, TaskGraph
 
@@ -36,10 +37,18 @@ class PlanStep(ModelDocument):
     paths: tuple[str, ...] = ()
     commands: tuple[str, ...] = ()
     check: str | None = None
+    expect: tuple[str, ...] = Field(default=(), max_length=20, exclude_if=operator.not_)
     agent: str | None = None
     role: str | None = None
     needs: tuple[str, ...] = Field(default=(), exclude_if=operator.not_)  # labels that a worker must offer
     builds_on: tuple[str, ...] | None = None  # tasks that a job had completed before this plan
+
+    @field_validator("expect")
+    @classmethod
+    def _states_expectations(cls, lines: tuple[str, ...]) -> tuple[str, ...]:
+        for line in lines:
+            read_step_expectation(line)
+        return lines
 
 
 class Plan(ModelDocument):
