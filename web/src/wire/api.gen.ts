@@ -2843,7 +2843,7 @@ export interface paths {
         put?: never;
         /**
          * Invite Worker
-         * @description A token with which one worker joins, once.
+         * @description A token with which one worker joins, once, and while who made it has access.
          */
         post: operations["invite_worker"];
         delete?: never;

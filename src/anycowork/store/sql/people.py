@@ -14,9 +14,11 @@ from anycowork.domain.people_changes import (
     read_people_change,
 )
 from anycowork.domain.ports import Clock
+from anycowork.domain.principals import ends_access
 from anycowork.domain.values import replace
 from anycowork.store.sql.change_signal import ChangeSignal
 from anycowork.store.sql.connection import SqlConnection, SqlReader
+from anycowork.store.sql.joined_workers import withdraw_invites
 from anycowork.store.sql.row_mapper import RowMapper, enum_of
 from anycowork.store.sql.writer import Work, Writer
 
@@ -98,6 +100,12 @@ class People:
         await self._signal.until(is_another)
         return newest
 
+    async def lost_access(self, person: Person) -> None:
+        """Return when what this person was let in with no longer holds."""
+        latest: Person | None = person
+        while latest is not None and not ends_access(person, latest):
+            latest = await self.changed(latest)
+
     async def _write(self, work: Work[tuple[Person | None, Person]], by: str) -> Person:
         """Writes the change and its record in one transaction. A change that changes nothing is not recorded."""
         now = self._clock.now()
@@ -152,6 +160,8 @@ def _change(
     )
     if person.removed_at is not None or person.access is AccessLevel.VIEWER:
         _withdraw_steering(connection, person.id)
+    if ends_access(before, person):
+        withdraw_invites(connection, person.id)
     return before, person
 
 
