@@ -73,6 +73,8 @@ export interface PlanStep {
   check: string | null;
   /** Calls of servers' tools that it grants, as the plan writes them. */
   calls?: readonly unknown[];
+  /** What the server checks when the step is done: `output notes.md`, `protected src/**`, `read a.md`, `no_change`. */
+  expect: string[];
 }
 
 /** How much a plan's run may use before it asks; null: as much as it needs. */
@@ -203,6 +205,7 @@ function readStep(value: unknown, number: number): PlanStep {
     commands: texts(step["commands"]),
     check: text(step["check"]) || null,
     ...(list(step["calls"]).length > 0 ? { calls: list(step["calls"]) } : {}),
+    expect: texts(step["expect"]),
   };
 }
 
