@@ -10,8 +10,8 @@ from pydantic import Field, JsonValue, ValidationError, field_validator, model_v
 
 from anycowork.domain.boundary import ModelDocument, Text, read_written, reason_of
 from anycowork.domain.errors import Invalid
-from anycowork.domain.fixed_arguments import ArgumentsBody, FixedArguments, read_arguments
 from anycowork.domain.evidence import read_step_expectation
+from anycowork.domain.fixed_arguments import ArgumentsBody, FixedArguments, read_arguments
 from anycowork.domain.messages import Json
 from anycowork.domain.tasks import BadGraph, TaskGraph
 
