@@ -85,6 +85,7 @@ async def test_task_is_completed_after_the_person_answered_its_question(tmp_path
         assert job["status"] == "completed" and job["tasks"][0]["claimed"] is True
 
 
+@proves("JOB-4/1")
 async def test_brief_shows_the_worker_its_step_whole(tmp_path: Path) -> None:
     step = writing("a", check="test -e a.txt", commands=["true"], reason="It is missing.")
     replies = [call("create_file", path="a.txt", content="a"), report("done"), "Done."]
