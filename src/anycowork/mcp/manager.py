@@ -213,12 +213,14 @@ class McpManager:
         task = self._tasks.create_task(self._sign_in(server, sign_in))
         self._sign_ins[name] = sign_in, task
         address = asyncio.ensure_future(sign_in.address())
-        await asyncio.wait([task, address], return_when=asyncio.FIRST_COMPLETED)
-        if address.done() and address.exception() is None:
-            return {"address": address.result()}
+        try:
+            await asyncio.wait([task, address], return_when=asyncio.FIRST_COMPLETED)
+            if address.done() and address.exception() is None:
+                return {"address": address.result()}
+        finally:  # also if the person left
+            address.cancel()
+            await asyncio.wait([address])
         task.cancel()
-        address.cancel()
-        await asyncio.wait([address])
         raise Conflict(f"Signing in to '{name}' failed: {server.shown().get('error') or 'it did not answer in time'}.")
 
     def finish_sign_in(self, answer: dict[str, str]) -> bool:

@@ -7,8 +7,7 @@ import time
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from anycowork.api.asgi import SendWatch
-from anycowork.api.route_template import UNMATCHED, expect_route
+from anycowork.api.asgi import UNMATCHED, SendWatch, expect_route
 from anycowork.domain.log_context import with_log_fields
 from anycowork.server.setup.metrics_setup import ScrapedMetrics
 

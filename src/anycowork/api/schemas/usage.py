@@ -3,7 +3,7 @@
 from pydantic import Field
 
 from anycowork.api.schemas.base import DescribedSchema
-from anycowork.domain.usage import UsageGroup
+from anycowork.domain.metering import UsageGroup
 
 
 class UsageCountsResponse(DescribedSchema):

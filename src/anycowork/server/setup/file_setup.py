@@ -105,6 +105,7 @@ def build_person_commands(shared: SharedComponents) -> PersonCommandService:
     settings, database = shared.settings, shared.database
     return PersonCommandService(
         store=database.store,
+        people=database.people,
         journal=database.journal,
         writer=_change_writer(shared),
         shell=person_shell(settings),
