@@ -14,7 +14,7 @@ from anycowork.agent.check_runs import (
 )
 from anycowork.agent.reply_parser import FoundCall
 from anycowork.agent.tool_runner import CallsParked, ToolRunner
-from anycowork.agent.turn_changes import path_changes
+from anycowork.agent.turn_calls import path_changes
 from anycowork.agent.turn_context import TurnContext
 from anycowork.agent.turn_evidence import expected_of, settle_expectation, unparsable
 from anycowork.agent.turn_recorder import TurnRecorder

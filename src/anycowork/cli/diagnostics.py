@@ -78,7 +78,7 @@ def _database(settings: Settings) -> Diagnosis:
 
 
 def _postgres(url: str) -> Diagnosis:
-    from anycowork.store.postgres.schema import describe
+    from anycowork.store.postgres.database import describe
 
     try:
         return Diagnosis("PostgreSQL", True, True, describe(url))

@@ -8,7 +8,7 @@ import asyncio
 from collections.abc import Iterable
 from contextlib import suppress
 
-from anycowork.agent.turn_changes import made_changes
+from anycowork.agent.turn_calls import made_changes
 from anycowork.agent.turn_context import TurnContext
 from anycowork.domain import event_factory
 from anycowork.domain.agents import AGENT_PROVIDER, AgentSpec, AgentTask

@@ -11,6 +11,7 @@ from anycowork.api.responses import error_responses, json_response
 from anycowork.api.router import Router
 from anycowork.api.routes.workflows import unfitting
 from anycowork.api.schemas.jobs import AgentList, JobList, JobResponse, JobTemplateList, TaskPageResponse, TaskResponse
+from anycowork.chats.jobs.earlier_plans import LONGEST_REQUEST
 from anycowork.chats.jobs.job_drafts import NewJob
 from anycowork.chats.plans import PlanEdits
 from anycowork.domain.boundary import Boundary
@@ -19,7 +20,6 @@ from anycowork.domain.jobs import CommitMode, JobLimits, OnFailure
 from anycowork.domain.messages import Json
 from anycowork.domain.plan import Budget
 from anycowork.domain.workflow_errors import UnfittingParameters
-from anycowork.jobs.similar_requests import LONGEST_REQUEST
 
 routes = Router(tags=["jobs"])
 Positive = Annotated[float, Field(gt=0, le=1e12, allow_inf_nan=False)]

@@ -11,7 +11,7 @@ from anycowork.api.dependencies import ServicesDep
 from anycowork.api.middleware.auth import Reader
 from anycowork.api.responses import error_responses, json_response
 from anycowork.api.router import Router
-from anycowork.api.schemas.usage import ChatUsageResponse, UsageReportResponse
+from anycowork.api.schemas.models import ChatUsageResponse, UsageReportResponse
 from anycowork.domain.chats import Chat
 from anycowork.domain.messages import Json
 from anycowork.domain.metering import GroupedUsage, ModelUsage, UsageGroup

@@ -16,9 +16,9 @@ from anycowork.domain.people_changes import (
 from anycowork.domain.ports import Clock
 from anycowork.domain.principals import ends_access
 from anycowork.domain.values import replace
-from anycowork.store.sql.change_signal import ChangeSignal
 from anycowork.store.sql.connection import SqlConnection, SqlReader
 from anycowork.store.sql.joined_workers import withdraw_invites
+from anycowork.store.sql.principals import ChangeSignal
 from anycowork.store.sql.row_mapper import RowMapper, enum_of
 from anycowork.store.sql.writer import Work, Writer
 
