@@ -48,6 +48,7 @@ ARMS = (
     Arm("always allowed, without origins", always=True, origins=False),
     Arm("always allowed, with origins", always=True, origins=True),
     Arm("the same, endorsed for the chat", always=True, origins=True, decision="allow_session"),
+    Arm("no rule at first, each card answered always", always=False, origins=True, decision="allow_always"),
 )
 
 

@@ -9,9 +9,10 @@ from anycowork.acp.permission_requests import approval_request
 from anycowork.cli.run_advice import advice_for
 from anycowork.cli.run_outcome import RunEnding, RunOutcome
 from anycowork.client.connect import ServerAddress
+from anycowork.client.disclosures import rule_text
 from anycowork.config.settings import Settings
 from anycowork.domain.messages import Json
-from anycowork.tui.cards import LONGEST, SHORT_LINES, approval_text, card_of, thought_card
+from anycowork.tui.cards import LONGEST, SHORT_LINES, approval_text, card_of, plan_text, thought_card
 from support.spec import proves
 
 
@@ -92,3 +93,22 @@ def test_the_terminal_an_editor_and_a_parked_run_name_a_risk_only_where_it_is_hi
         )
         for text in faces:
             assert text.lower().count("risk") == (1 if risk == "high" else 0), (risk, text)
+
+
+@proves("APR-2")
+def test_the_terminal_and_an_editor_say_which_arguments_a_rule_or_a_plan_fixes() -> None:
+    arguments: Json = {"fixed": {"to": "ann", "amount": 10}, "text": ["note"], "open": ["fast", "*"]}
+    rule: Json = {"tool": "bank__pay", "resource": "mcp:bank/pay#0a", "arguments": arguments}
+    said = 'bank__pay mcp:bank/pay#0a with to = "ann", amount = 10, any text in note, any fast, anything else'
+    assert rule_text(rule) == said
+    asked: Json = {"tool": "bank__pay", "parameters": {"to": "ann"}, "proposed_rule": rule}
+    options = [option.name for option in approval_request(asked, {}, "/w").options]
+    assert f"Always allow here: {said}" in options
+    assert rule_text({"tool": "t", "resource": "r", "arguments": {}}) == "t r without arguments"
+    assert rule_text({"tool": "t", "resource": "r"}) == "t r"
+    step: Json = {
+        "id": "1",
+        "action": "Pay",
+        "calls": [{"tool": "bank__pay", "arguments": {"to": "ann"}, "text": ["note"]}],
+    }
+    assert 'calls: bank__pay with to = "ann", any text in note' in drawn(plan_text({"goal": "Pay", "steps": [step]}))
