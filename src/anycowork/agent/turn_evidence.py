@@ -16,7 +16,7 @@ from anycowork.agent.expectations import (
     of_steps,
     reason_for_protection,
 )
-from anycowork.agent.turn_changes import TurnChange, made_changes, path_changes
+from anycowork.agent.turn_calls import TurnChange, made_changes, path_changes
 from anycowork.agent.turn_context import TurnContext
 from anycowork.domain.errors import AnyCoworkError, Invalid
 from anycowork.domain.evidence import (

@@ -12,7 +12,7 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
 from anycowork.domain.errors import ToolFault
-from anycowork.mcp.message_size import has_too_many_values
+from anycowork.mcp.answer_limits import has_too_many_values
 from anycowork.sandbox.stdio_program import LineLog, open_pipes
 
 if TYPE_CHECKING:

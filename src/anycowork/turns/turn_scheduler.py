@@ -12,7 +12,6 @@ from anycowork.domain.chats import EndReason, Turn, TurnState
 from anycowork.domain.errors import AnyCoworkError, LimitReached, StorageFault, TooManyFaults
 from anycowork.domain.events import EventType
 from anycowork.domain.journal import Change
-from anycowork.domain.log_context import with_log_fields
 from anycowork.domain.messages import Message
 from anycowork.domain.ports import RecentMessages
 from anycowork.domain.principals import SERVER_PRINCIPAL
@@ -23,6 +22,7 @@ from anycowork.prompts.tool_selection import LOOKED_AT, opening_request
 from anycowork.sandbox.workspaces import Workspaces
 from anycowork.store.sql.journal import Journal
 from anycowork.store.sql.store import Store
+from anycowork.telemetry.server_log import with_log_fields
 from anycowork.turns.approved_plans import ApprovedPlans
 from anycowork.turns.chat_coordinator import TurnEngine
 from anycowork.turns.distributed_chat_locks import ChatClaims

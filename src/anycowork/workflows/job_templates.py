@@ -10,12 +10,11 @@ from pydantic import Field, JsonValue
 
 from anycowork.domain.boundary import Boundary, Text
 from anycowork.domain.evidence import read_step_expectation
-from anycowork.domain.job_templates import JobTemplate
 from anycowork.domain.messages import Json
 from anycowork.domain.plan import MOST_BYTES
 from anycowork.domain.tasks import BadGraph, TaskGraph
 from anycowork.domain.workflow_errors import UnfittingParameters
-from anycowork.domain.workflows import ParameterType, Value
+from anycowork.domain.workflows import JobTemplate, ParameterType, Value
 from anycowork.workflows.front_matter import (
     FrontMatter,
     ParameterHead,

@@ -27,7 +27,7 @@ from anycowork.store.sql.journal import Journal
 from anycowork.store.sql.people import People
 from anycowork.store.sql.store import Store
 from anycowork.tools.person_shell import PersonShell
-from anycowork.tools.person_terminal import PersonTerminal
+from anycowork.tools.person_terminal import PersonTerminal, TerminalSize
 from anycowork.turns.lookup import require_chat
 from anycowork.turns.record_factory import RecordFactory
 from anycowork.turns.turn_scheduler import InternalError
@@ -298,3 +298,28 @@ def _how(result: CommandResult) -> str:
             return "ended because it printed too much"
         case CommandEnd.NOT_STARTED:
             return "not started"
+
+
+MOST_OPEN = 4  # of one person
+TERMINAL = "terminal"  # what stands for its command in the record
+
+
+class TerminalService:
+    def __init__(self, *, commands: PersonCommandService, shell: PersonShell) -> None:
+        self._commands = commands
+        self._shell = shell
+
+    async def open(self, principal: Principal, chat_id: str, size: TerminalSize) -> str:
+        """Record and start a terminal, and return its id. Raises: NotAllowed, NotFound, Conflict, BadWorkspace."""
+        by = admit_own_command(principal)
+        if self._commands.open_terminals(by) >= MOST_OPEN:
+            raise Conflict(f"You have {MOST_OPEN} terminals open already. Close one of them first.")
+        return await self._commands.start(principal, chat_id, TERMINAL, PersonTerminal(self._shell, size))
+
+    def find(self, principal: Principal, chat_id: str, terminal_id: str) -> PersonTerminal:
+        """Return an open terminal of this person. Raises: NotAllowed, NotFound."""
+        by = admit_own_command(principal)
+        terminal = self._commands.terminal(by, chat_id, terminal_id)
+        if terminal is None:
+            raise NotFound("terminal", terminal_id)
+        return terminal

@@ -19,7 +19,7 @@ from anycowork.domain.jobs import (
 )
 from anycowork.domain.journal import ApprovePlan, SetChat
 from anycowork.domain.messages import Json
-from anycowork.domain.plan_status import PlanStatus
+from anycowork.domain.plan import PlanStatus
 from anycowork.domain.ports import Clock
 from anycowork.domain.principals import Principal, Scope
 from anycowork.domain.roles import Role
@@ -28,7 +28,7 @@ from anycowork.domain.values import replace
 from anycowork.jobs.agents import AgentRegistry
 from anycowork.jobs.coordinator import JobCoordinator
 from anycowork.jobs.isolated_tasks import IsolatedTasks
-from anycowork.jobs.job_usage import usage_json
+from anycowork.jobs.job_budgets import usage_json
 from anycowork.permissions.budgets import CostOf
 from anycowork.store.sql.store import Store
 from anycowork.turns.chat_coordinator import ChatCoordinator

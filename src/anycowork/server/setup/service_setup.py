@@ -12,8 +12,8 @@ from anycowork.chats.compaction_service import CompactionService
 from anycowork.chats.decision_service import DecisionService
 from anycowork.chats.export.chat_export import ChatExport
 from anycowork.chats.files.memory_service import MemoryService
+from anycowork.chats.files.person_command_service import TerminalService
 from anycowork.chats.files.symbol_service import SymbolService
-from anycowork.chats.files.terminal_service import TerminalService
 from anycowork.chats.fork_service import ForkService
 from anycowork.chats.jobs.earlier_plans import EarlierPlans
 from anycowork.chats.jobs.job_audit import JobAudit
@@ -35,7 +35,7 @@ from anycowork.mcp.manager import McpManager
 from anycowork.providers.local.models import LocalModels
 from anycowork.providers.openai.completion_stream import Timeouts
 from anycowork.providers.openai.passthrough import Passthrough
-from anycowork.server.audit.audit_service import AuditService
+from anycowork.server.audit.audit_check import AuditService
 from anycowork.server.browser_sessions import BrowserSessions
 from anycowork.server.disk_usage import disk_usage
 from anycowork.server.joined_workers import JoinedWorkers
