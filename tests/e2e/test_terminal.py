@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from support.cli_process import WHOLE_PROCESS, CommandLine
-from support.processes import readable
+from support.processes import ready_to_read
 from support.spec import proves
 
 
@@ -37,7 +37,7 @@ class Terminal:
         for _ in range(60):
             for keys, pause in ((b"\x1bOQ", 1.2), (key, 0.8)):
                 self.type(keys)
-                while readable(self._side, seconds=pause):
+                while ready_to_read(self._side, seconds=pause):
                     self.written += self._read()
                     if words.encode() in self.written:
                         return
@@ -47,12 +47,12 @@ class Terminal:
         until = time.monotonic() + WHOLE_PROCESS
         while words.encode() not in self.written:
             left = until - time.monotonic()
-            if left <= 0 or not readable(self._side, seconds=left):
+            if left <= 0 or not ready_to_read(self._side, seconds=left):
                 raise AssertionError(f"{words!r} never came: {self.written[-2000:]!r}")
             self.written += self._read()
 
     def read_to_the_end(self) -> None:
-        while readable(self._side, seconds=WHOLE_PROCESS):
+        while ready_to_read(self._side, seconds=WHOLE_PROCESS):
             piece = self._read()
             if not piece:
                 return

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NoReturn
 
-from support.processes import readable
+from support.processes import ready_to_read
 
 LOADING = 100.0
 SOON = 60.0
@@ -58,7 +58,7 @@ class ForkServer:
         assert self._process.stdin is not None and self._process.stdout is not None
         self._process.stdin.write(json.dumps(request).encode() + b"\n")
         self._process.stdin.flush()
-        if not readable(self._process.stdout, seconds=seconds):
+        if not ready_to_read(self._process.stdout, seconds=seconds):
             raise AssertionError(f"no answer after {seconds:g} s to {sorted(request)}")
         return int(self._process.stdout.readline())
 

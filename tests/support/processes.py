@@ -1,11 +1,20 @@
 """The processes below this test's own process. Those of another test, worker or run are never among them."""
 
 import os
-import select
+import selectors
 from contextlib import suppress
 from pathlib import Path
-from socket import socket
-from typing import IO
+from typing import IO, Any
+
+Handle = int | IO[Any]
+
+
+def ready_to_read(*handles: Handle, seconds: float) -> list[Handle]:
+    """Those with something to read, or at their end; none if nothing came in time. Unlike `select.select` for handles above 1,023 too."""
+    with selectors.PollSelector() as waiting:
+        for handle in handles:
+            waiting.register(handle, selectors.EVENT_READ)
+        return [key.fileobj for key, _ in waiting.select(seconds)]  # type: ignore[misc]  # what was registered
 
 
 def descendants() -> list[int]:
@@ -46,13 +55,3 @@ def _stat(process: int) -> list[str]:
     with suppress(OSError):
         return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
     return []
-
-
-def readable(*files: IO[str] | IO[bytes] | socket | int, seconds: float) -> list[object]:
-    """Those of the files that have something to read, or have ended, as soon as one has. Not by `select`, which knows no descriptor above 1,023:
-    a process that runs thousands of tests opens more."""
-    by_number = {file if isinstance(file, int) else file.fileno(): file for file in files}
-    poll = select.poll()
-    for number in by_number:
-        poll.register(number, select.POLLIN)
-    return [by_number[number] for number, _ in poll.poll(1000 * seconds)]
