@@ -111,8 +111,15 @@ it("says where a command goes over the network", async () => {
       tool: "execute_command",
       parameters: { command: "curl x" },
       network: ["example.org:443", "example.org:80"],
+      reasons: [
+        "It runs a command, in the sandbox.",
+        "It can send data to example.org:443, example.org:80, and receive instructions from there.",
+      ],
     }),
   );
+  expect(screen.getAllByText(/example.org:443/)).toHaveLength(1);
+  expect(screen.getByText("It can send data there, and receive instructions from there.")).toBeTruthy();
+  expect(screen.getByText("It runs a command, in the sandbox.")).toBeTruthy();
   const hosts = within(screen.getByRole("list", { name: "It wants to connect to:" })).getAllByRole("listitem");
   expect(hosts.map(({ textContent }) => textContent)).toEqual(["example.org:443", "example.org:80"]);
   await expectAccessible(container);

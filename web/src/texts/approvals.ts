@@ -26,6 +26,8 @@ export const en = {
   whatWouldChange: "What would change",
   itHasRunItsChanges: "It has run. Its changes wait for your decision; if you deny them, they are discarded.",
   itWantsToReach: "It wants to connect to:",
+  itCanSendDataTo: "It can send data to",
+  sendsAndReceivesThere: "It can send data there, and receive instructions from there.",
   everyPathThatItChanged: "Every path that it changed",
   allThatWasGiven: (tool: string | number) => `All that ${tool} was given`,
   showMore: (missing: string | number) => `Show ${missing} more`,

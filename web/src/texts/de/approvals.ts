@@ -26,6 +26,8 @@ export const approvals: Texts = {
   whatWouldChange: "Was sich ändern würde",
   itHasRunItsChanges: "Schon ausgeführt. Die Änderungen warten auf Ihre Entscheidung; abgelehnt werden sie verworfen.",
   itWantsToReach: "Verbindung gewünscht mit:",
+  itCanSendDataTo: "Kann Daten senden an",
+  sendsAndReceivesThere: "Kann dorthin Daten senden und von dort Anweisungen erhalten.",
   everyPathThatItChanged: "Jeder geänderte Pfad",
   allThatWasGiven: (tool: string | number) => `Alles, was ${tool} übergeben wurde`,
   showMore: (missing: string | number) => `${missing} weitere anzeigen`,
