@@ -36,7 +36,11 @@ export function ApprovalItem({ approval, alone, current = true, onMore, onShown 
     if (whole) onShown();
   }, [whole]);
   const { Icon, does, subjectOf } = useToolLook(approval.tool);
-  const said = [...(approval.held ? [en.itHasRun] : []), ...(approval.network.length > 0 ? [en.itCanSendDataTo] : [])];
+  const said = [
+    ...(approval.held ? [en.itHasRun] : []),
+    ...(approval.network.length > 0 ? [en.itCanSendDataTo] : []),
+    ...(approval.endorsement ? [en.itHasReadUnvouched] : []),
+  ]; // each of them has a line of its own
   const reasons = approval.reasons.filter((reason) => !said.some((start) => reason.startsWith(start)));
   const subject = subjectOf(approval.parameters) || approval.resource;
   const which = current ? "" : ` (${visible(subject)})`; // each region of the page has its own name

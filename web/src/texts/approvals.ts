@@ -27,6 +27,7 @@ export const en = {
   itHasRunItsChanges: "It has run. Its changes wait for your decision; if you deny them, they are discarded.",
   itWantsToReach: "It wants to connect to:",
   itCanSendDataTo: "It can send data to",
+  itHasReadUnvouched: "The agent has read what nobody vouched for",
   sendsAndReceivesThere: "It can send data there, and receive instructions from there.",
   everyPathThatItChanged: "Every path that it changed",
   allThatWasGiven: (tool: string | number) => `All that ${tool} was given`,

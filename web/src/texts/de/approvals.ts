@@ -27,6 +27,7 @@ export const approvals: Texts = {
   itHasRunItsChanges: "Schon ausgeführt. Die Änderungen warten auf Ihre Entscheidung; abgelehnt werden sie verworfen.",
   itWantsToReach: "Verbindung gewünscht mit:",
   itCanSendDataTo: "Kann Daten senden an",
+  itHasReadUnvouched: "Der Agent hat gelesen, wofür niemand bürgt",
   sendsAndReceivesThere: "Kann dorthin Daten senden und von dort Anweisungen erhalten.",
   everyPathThatItChanged: "Jeder geänderte Pfad",
   allThatWasGiven: (tool: string | number) => `Alles, was ${tool} übergeben wurde`,
