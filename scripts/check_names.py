@@ -19,7 +19,6 @@ SOURCE = ROOT / "src" / "anycowork"
 GERUNDS = {
     "api/gateway/metering.py": "metering is the noun for counting paid use",
     "domain/metering.py": "metering is the noun for counting paid use",
-    "api/gateway/content_encoding.py": "an encoding is a noun of HTTP",
     "config/loading.py": "loading settings is what a reader looks for",
 }
 

@@ -13,7 +13,7 @@ MOST_LINES = 400
 # Longer files, each with the reason why it is not split.
 EXCEPTIONS = {
     "src/anycowork/checkpoints/snapshots.py": "one class: what is saved before a change, and the way back",
-    "src/anycowork/sandbox/commit/delta.py": "one walk over a layer, which each kind of entry is a case of",
+    "src/anycowork/sandbox/commit/delta_scan.py": "one walk over a layer, which each kind of entry is a case of",
     "src/anycowork/tui/screen.py": "the one screen of the terminal; each handler is a few lines",
     "tests/attacks/test_commands.py": "attacks on one tool; most lines are the commands",
     "tests/attacks/test_mechanisms.py": "one attack for each mechanism of the sandbox, on one sandbox",

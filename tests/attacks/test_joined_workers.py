@@ -14,6 +14,7 @@ import pytest
 from anycowork import __version__
 from support.jobs import approved, by_task, plan, report
 from support.live_server import Caller, LiveServer, RequestRefused, live_server
+from support.people import person
 from support.scripted_model import call
 from support.spec import proves
 
@@ -215,6 +216,26 @@ async def test_a_join_token_is_good_once_for_its_labels_and_this_release(tmp_pat
             with pytest.raises(RequestRefused, match=r"403|422"):
                 await worker.offer(token)
         await asyncio.to_thread(_require_no_secret, tmp_path / "data", bound["token"])
+
+
+@pytest.mark.parametrize("end", ["removed", "demoted", "a new token"])
+async def test_an_invitation_ends_with_the_access_of_who_made_it(tmp_path: Path, end: str) -> None:
+    async with live_server(tmp_path) as server, aiohttp.ClientSession() as session:
+        worker = HostileWorker(server.url, session)
+        async with person(server, "Ada", "admin") as admin, person(server, "Bo", "admin") as other:
+            invite = await admin.ask("POST", "/workers/invites", {}, expect=201)
+            of_the_other = await other.ask("POST", "/workers/invites", {}, expect=201)
+            match end:
+                case "removed":
+                    async with server.session.delete(f"{server.url}/people/{admin.id}") as answer:
+                        assert answer.status == 204
+                case "demoted":
+                    await server.ask("PATCH", f"/people/{admin.id}", {"access": "member"})
+                case _:
+                    await server.ask("POST", f"/people/{admin.id}/token", {})
+            with pytest.raises(RequestRefused, match="403"):
+                await worker.offer(invite["token"])
+            await worker.offer(of_the_other["token"])
 
 
 def _require_no_secret(folder: Path, token: str) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from anycowork.api.routes import pdf_text
+from anycowork.api.routes import messages
 from anycowork.domain.errors import Invalid
 from anycowork.files.pdf_text import LocalPdfTexts
 from support.live_server import live_server
@@ -29,7 +29,7 @@ async def test_the_text_of_a_pdf_is_attached_and_shown_to_the_model(
         await client.ask("POST", f"{chat.path}/messages", body, expect=202)
         await chat.rest()
         assert "The lion sleeps" in str(client.model.requests[-1]["messages"])
-        monkeypatch.setattr(pdf_text, "MAX_PDF_BYTES", len(pdf()))
+        monkeypatch.setattr(messages, "MAX_PDF_BYTES", len(pdf()))
         for name, data, status in (
             ("a.pdf", "%%%", 422),
             ("a.pdf", base64.b64encode(b"MZ").decode(), 422),

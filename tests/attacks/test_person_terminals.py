@@ -2,7 +2,6 @@
 
 import asyncio
 import os
-import select
 from pathlib import Path
 
 import aiohttp
@@ -15,8 +14,9 @@ from anycowork.workspace.folder import Folder
 from support.attempts import Attempts
 from support.live_server import TOKEN, LiveChat, live_server
 from support.people import person
-from support.person_commands import end_of
+from support.person_commands import end_of, start
 from support.person_terminals import open_terminal, read_terminal
+from support.processes import ready_to_read
 from support.spec import proves
 
 SECRET = "sk-of-the-server-alone"
@@ -103,6 +103,51 @@ async def test_the_terminal_of_a_person_who_is_removed_ends_at_once(tmp_path: Pa
                 assert (await end_of(chat, terminal_id))["ended"] == "stopped"
 
 
+@pytest.mark.parametrize("end", ["removed", "demoted", "a new token"])
+@pytest.mark.parametrize("kind", ["a terminal that no page reads", "a command"])
+async def test_what_a_person_runs_ends_with_their_access(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str, end: str
+) -> None:
+    monkeypatch.setitem(PersonTerminal.__init__.__kwdefaults__, "alone_seconds", 3600.0)  # not why it ends
+    async with live_server(tmp_path) as client:
+        chat = await client.chat()
+        async with person(client, "Ada", "admin") as admin:
+            theirs = LiveChat(admin, {"id": chat.id})
+            started = await (open_terminal(theirs) if kind.startswith("a terminal") else start(theirs, "sleep 600"))
+            match end:
+                case "removed":
+                    async with client.session.delete(f"{client.url}/people/{admin.id}") as answer:
+                        assert answer.status == 204
+                case "demoted":
+                    await client.ask("PATCH", f"/people/{admin.id}", {"access": "member"})
+                case _:
+                    await client.ask("POST", f"/people/{admin.id}/token", {})
+            assert (await end_of(chat, started))["ended"] == "stopped"
+
+
+async def test_a_change_that_takes_no_right_away_ends_no_command(tmp_path: Path) -> None:
+    async with live_server(tmp_path) as client:
+        chat = await client.chat()
+        async with person(client, "Ada", "admin") as admin:
+            theirs = LiveChat(admin, {"id": chat.id})
+            started = await start(theirs, "until [ -e go ]; do sleep 0.05; done")
+            await client.ask("PATCH", f"/people/{admin.id}", {"name": "Ada Lovelace"})
+            (client.workspace / "go").touch()
+            assert (await end_of(chat, started))["ended"] == "exited"
+
+
+async def test_no_chat_is_deleted_while_what_a_person_runs_there_has_no_recorded_end(tmp_path: Path) -> None:
+    async with live_server(tmp_path) as client:
+        chat = await client.chat()
+        started = await open_terminal(chat)
+        async with person(client, "Mia", "member") as member:
+            refused = await member.ask("DELETE", chat.path, expect=409)
+            assert "stop it" in refused["error"]["message"].lower()
+            await client.ask("POST", f"{chat.path}/person-commands/{started}/stop")
+            assert (await end_of(chat, started))["ended"] == "stopped"
+            assert await member.status("DELETE", chat.path) == 204
+
+
 async def test_a_flood_is_bounded_in_memory_and_so_is_what_is_typed(tmp_path: Path, attempts: Attempts) -> None:
     (tmp_path / "work").mkdir()
     shell = PersonShell(bubblewrap=None, data_dir=tmp_path / "data", environ=os.environ, seconds=60.0)
@@ -176,7 +221,7 @@ def _ends(pid: int) -> bool:
     except ProcessLookupError:
         return True
     try:
-        return bool(select.select([process], [], [], 30)[0])
+        return bool(ready_to_read(process, seconds=60))
     finally:
         os.close(process)
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 import pytest
 
+from anycowork import __version__
 from anycowork.server.browser_sessions import MAX_CODES, MAX_SESSIONS, MAX_WRONG_CONFIRMATIONS
 from support.asgi import Answer, Client
 from support.spec import proves
@@ -16,7 +17,9 @@ MANAGED = (
     ("PUT", "/settings", {"max_steps": 60}),
     ("POST", "/rules", {"effect": "allow", "tool": "*"}),
     ("POST", "/session/codes", {}),
+    ("POST", "/workers/invites", {}),
 )
+WORKER = {"host": "elsewhere", "level": "full", "version": __version__}
 
 
 def page(client: Client, answer: Answer) -> Client:
@@ -155,23 +158,30 @@ class Made:
 
     @property
     def acts(self) -> bool:
-        return self.kind != "key"
+        return self.kind not in ("key", "invite", "worker")
 
     def all(self) -> list["Made"]:
         return [self, *(inner for each in self.made for inner in each.all())]
 
     async def is_there(self) -> bool:
+        if self.kind == "invite":  # a worker with other labels is told so, and does not use it up
+            answer = await self.client.post("/workers/join", {**WORKER, "token": self.code, "labels": ["gpu"]})
+            assert answer.status == 403
+            return "for the labels cpu" in answer.error["message"]
+        if self.kind == "worker":
+            answer = await self.client.post("/workers/join", {**WORKER, "token": self.code, "labels": ["cpu"]})
+            return answer.status == 201
         path = "/v1/models" if self.kind == "key" else "/session"
         return (await self.client.get(path)).status not in (401, 403)
 
 
 async def grow(owner: Client, chance: random.Random, size: int) -> list[Made]:
-    """Sessions, people and keys, each made by the owner or by one of those that were made before."""
+    """Sessions, people, keys, invitations and workers, each made by the owner or by one of those that were made before."""
     nodes: list[Made] = []
     for number in range(size):
         maker = chance.choice([None, *(each for each in nodes if each.acts)]) if nodes else None
         by = maker.client if maker else owner
-        match chance.choice(["session", "session", "person", "key", "sign-in"]):
+        match chance.choice(["session", "session", "person", "key", "sign-in", "invite", "worker"]):
             case "session":
                 browser, code = await signed_in(owner, by)
                 made = Made("session", browser, maker, code)
@@ -180,6 +190,13 @@ async def grow(owner: Client, chance: random.Random, size: int) -> list[Made]:
             case "key":
                 key = (await by.post("/keys", {"name": f"key {number}"})).json()["key"]
                 made = Made("key", Client(owner.app, token=key), maker)
+            case "invite" | "worker" as kind:
+                anonymous = Client(owner.app)
+                secret = (await by.post("/workers/invites", {"labels": ["cpu"]})).json()["token"]
+                if kind == "worker":
+                    joined = await anonymous.post("/workers/join", {**WORKER, "token": secret, "labels": ["cpu"]})
+                    secret = joined.json()["secret"]
+                made = Made(kind, anonymous, maker, secret)
             case _:
                 name = f"P{'abcdefghij'[number // 10]}{'abcdefghij'[number % 10]}"
                 person = (await by.post("/people", {"name": name, "access": "admin"})).json()
@@ -195,14 +212,16 @@ async def grow(owner: Client, chance: random.Random, size: int) -> list[Made]:
 async def test_ending_a_session_ends_exactly_what_it_made(client, anonymous, seed):
     chance = random.Random(seed)
     nodes = await grow(client, chance, 24)
-    revoked = chance.choice([each for each in nodes if each.code])
+    revoked = chance.choice([each for each in nodes if each.kind == "session"])
     await anonymous.post("/session", {"code": revoked.code})
     gone = {id(each) for each in revoked.all()}
     for each in nodes:
         assert await each.is_there() == (id(each) not in gone), each.kind
-    rest = [each for each in nodes if each.code and id(each) not in gone]
+    rest = [each for each in nodes if each.kind == "session" and id(each) not in gone]
     if rest:
-        left = chance.choice(rest)  # signing out ends the browsers that it let in, and takes no key and no person back
+        left = chance.choice(
+            rest
+        )  # signing out ends the browsers that it let in, and takes no key, person or worker back
         assert (await left.client.delete("/session")).status == 204
         for each in (one for one in left.all() if id(one) not in gone):
             chain, above = [each], each

@@ -34,9 +34,9 @@ from anycowork.domain.journal import (
     Spend,
 )
 from anycowork.domain.messages import Message, MessageType, Speaker
+from anycowork.domain.metering import ModelUsage, UsageGroup
 from anycowork.domain.roles import Permission
 from anycowork.domain.tools import Call, CallState, CallStatus, Intent, PathIntent, Provenance, ToolResult
-from anycowork.domain.usage import ModelUsage, UsageGroup
 from support.spec import proves
 from support.store_factories import OpenStore
 from support.stored import SOON, add_chat, body, message, new_chat, note, said

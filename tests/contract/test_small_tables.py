@@ -8,7 +8,7 @@ import pytest
 from anycowork.domain.errors import NotFound
 from anycowork.domain.jobs import JobTask
 from anycowork.domain.journal import Change, RemoveChat, RemoveQueued
-from anycowork.domain.message_queue import QueuedMessage
+from anycowork.domain.messages import QueuedMessage
 from anycowork.domain.snapshots import PathImage, PathKind, Snapshot, SnapshotMoment
 from anycowork.domain.task_progress import TaskStatus
 from anycowork.domain.values import replace

@@ -6,9 +6,9 @@ import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
+from anycowork.chats.files.chat_changes import RecordedPathsCache
 from anycowork.chats.files.git_service import GitService
 from anycowork.chats.files.person_changes import PersonChangeWriter
-from anycowork.chats.files.recorded_paths import RecordedPathsCache
 from anycowork.domain.git import CommitContent
 from anycowork.git import configuration
 from anycowork.git.commit_intents import CommitIntentFiles

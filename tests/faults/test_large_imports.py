@@ -17,9 +17,8 @@ from hypothesis import strategies as st
 from anycowork.cli.import_chats import import_files
 from anycowork.cli.options import Invocation
 from anycowork.store.sql import chat_file
-from anycowork.store.sql.chat_file import chats_in
+from anycowork.store.sql.chat_file import MOST_LISTED, ImportReport, chats_in
 from anycowork.store.sql.database import Database
-from anycowork.store.sql.import_report import MOST_LISTED, ImportReport
 from anycowork.store.sql.importer import Importer
 from faults.test_record_memory import MOST_BYTES, peak_below
 from support.spec import proves

@@ -23,7 +23,7 @@ from anycowork.app import start_services
 from anycowork.config.settings import ProviderEntry, Settings
 from anycowork.domain.rules import ChangesDecision
 from anycowork.domain.tools import PathIntent
-from anycowork.mcp.message_size import has_too_many_values
+from anycowork.mcp.answer_limits import has_too_many_values
 from support.asgi import Client
 from support.scripted_model import Answer, Reply, ScriptedModel, call, serve_in_thread
 from support.stored import put_fresh_database

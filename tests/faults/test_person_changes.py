@@ -4,9 +4,9 @@ import asyncio
 from hashlib import sha256
 from pathlib import Path
 
+from anycowork.chats.files.chat_changes import RecordedPathsCache
 from anycowork.chats.files.file_edit_service import FileEditService
 from anycowork.chats.files.person_changes import PersonChangeWriter
-from anycowork.chats.files.recorded_paths import RecordedPathsCache
 from anycowork.files.browser import FileBrowser
 from anycowork.sandbox.workspaces import Workspaces
 from anycowork.workspace import landlock_threads

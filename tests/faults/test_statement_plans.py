@@ -16,8 +16,8 @@ import pytest
 
 from anycowork.store.postgres.address import read_address
 from anycowork.store.postgres.connection import PostgresConnection, _numbered
+from anycowork.store.postgres.database import migrate
 from anycowork.store.postgres.dialect import PostgresDialect
-from anycowork.store.postgres.schema import migrate
 from anycowork.store.sqlite.connection import SqliteDialect, connect_to_write
 from support.postgres import PostgresCluster
 from support.spec import proves

@@ -16,7 +16,7 @@ import pytest
 
 from anycowork.store.postgres.address import read_address
 from anycowork.store.postgres.connection import PostgresConnection
-from anycowork.store.postgres.schema import migrate
+from anycowork.store.postgres.database import migrate
 
 # Durability across a power loss is PostgreSQL's own; the tests kill servers, not the machine.
 _QUICK = ("fsync = off", "synchronous_commit = off", "full_page_writes = off", "max_connections = 200")

@@ -9,8 +9,7 @@ from anycowork.domain.chats import ChatState, EndReason, Turn, TurnState
 from anycowork.domain.jobs import Job, JobStatus
 from anycowork.domain.journal import ApprovePlan, Change, SetChat
 from anycowork.domain.people import AccessLevel
-from anycowork.domain.plan import Plan, PlanStep
-from anycowork.domain.plan_status import PlanStatus
+from anycowork.domain.plan import Plan, PlanStatus, PlanStep
 from anycowork.domain.ports import Clock
 from anycowork.domain.principals import Principal, PrincipalKind
 from anycowork.domain.task_progress import TaskStatus

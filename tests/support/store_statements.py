@@ -9,7 +9,7 @@ from itertools import product
 from types import ModuleType
 from typing import NamedTuple
 
-from anycowork.domain.usage import UsageGroup
+from anycowork.domain.metering import UsageGroup
 from anycowork.store import postgres
 from anycowork.store import sql as package
 from anycowork.store.sql import jobs

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from anycowork.agent.check_evasion import evasion_in
 from anycowork.agent.check_recipes import CheckRecipe, TextOf
-from anycowork.agent.turn_changes import TurnChange, path_changes
+from anycowork.agent.turn_calls import TurnChange, path_changes
 from anycowork.domain.tools import Call
 from anycowork.domain.values import value
 

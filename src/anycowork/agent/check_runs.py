@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from anycowork.agent.check_counts import TestCounts, counts_of
 from anycowork.agent.check_files import check_files
 from anycowork.agent.check_recipes import TextOf
-from anycowork.agent.turn_changes import made_changes, path_changes
+from anycowork.agent.turn_calls import made_changes, path_changes
 from anycowork.domain.errors import ToolTimedOut
 from anycowork.domain.evidence import MISSING_RUNNER, NOT_RUNNABLE, CheckOwner, CheckRun, ExpectationState
 from anycowork.domain.tool_ports import CheckPrograms, CheckSetup

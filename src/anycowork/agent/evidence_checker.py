@@ -14,11 +14,11 @@ from anycowork.agent.check_runs import (
 )
 from anycowork.agent.reply_parser import FoundCall
 from anycowork.agent.tool_runner import CallsParked, ToolRunner
-from anycowork.agent.turn_changes import path_changes
+from anycowork.agent.turn_calls import path_changes
 from anycowork.agent.turn_context import TurnContext
 from anycowork.agent.turn_evidence import expected_of, settle_expectation, unparsable
 from anycowork.agent.turn_recorder import TurnRecorder
-from anycowork.domain.delegates import AGENT_PROVIDER
+from anycowork.domain.agents import AGENT_PROVIDER
 from anycowork.domain.errors import AnyCoworkError, NotVerified
 from anycowork.domain.evidence import (
     CheckRun,
@@ -27,11 +27,11 @@ from anycowork.domain.evidence import (
     Expectation,
     ExpectationKind,
     ExpectationState,
+    receipt_of,
     weigh,
 )
 from anycowork.domain.messages import is_continuation
 from anycowork.domain.ports import ContentReader, HiddenPathRules, Telling
-from anycowork.domain.receipts import receipt_of
 from anycowork.domain.roles import Permission
 from anycowork.domain.tools import Call, Parameters, Provenance
 from anycowork.domain.values import replace

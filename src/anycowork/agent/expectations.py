@@ -10,7 +10,14 @@ from pydantic import JsonValue
 
 from anycowork.agent.request_classifier import OTHER_PATH, PathUse, SentenceKind, path_use, sentence_kind
 from anycowork.agent.request_paths import Sentence, commands_in, is_path, sentences_of
-from anycowork.domain.evidence import EXPECT, MAY_CHECK, Expectation, ExpectationKind, ExpectationSource
+from anycowork.domain.evidence import (
+    EXPECT,
+    MAY_CHECK,
+    Expectation,
+    ExpectationKind,
+    ExpectationSource,
+    read_step_expectation,
+)
 from anycowork.domain.messages import Json
 from anycowork.domain.plan import PlanStep
 from anycowork.domain.values import value
@@ -183,15 +190,30 @@ def _about_files(kind: Mapping[SentenceKind, float]) -> float:
 def of_steps(
     steps: Iterable[PlanStep], source: ExpectationSource, existed: Callable[[str], bool]
 ) -> tuple[Expectation, ...]:
-    """Derive the expectations of approved steps: their checks, and files that they name and that did not exist."""
+    """Derive the expectations of approved steps: their checks, what they state, and files that they name
+    and that did not exist."""
     expectations: list[Expectation] = []
-    for step in steps:
+    plan_steps = list(steps)
+    for step in plan_steps:
         reason = f"Step {step.id[:80]} names it."
         if step.check:
             expectations.append(Expectation(ExpectationKind.CHECK, step.check, source, why=reason))
+        expectations += _stated_by_step(step, plan_steps, source)
         new_paths = [path for path in step.paths if is_literal(path) and is_path(path) and not existed(plain(path))]
         expectations += [Expectation(ExpectationKind.OUTPUT, plain(path), source, why=reason) for path in new_paths]
     return _each_once(expectations)
+
+
+def _stated_by_step(step: PlanStep, steps: list[PlanStep], source: ExpectationSource) -> Iterable[Expectation]:
+    """Yield what the step states. What other steps of the same turn may change is not held by it."""
+    others = [other for other in steps if other is not step]
+    changed_by_others = {plain(path) for other in others for path in other.paths}
+    for stated in map(read_step_expectation, step.expect):
+        if stated.kind is ExpectationKind.PROTECTED and plain(stated.subject) in changed_by_others:
+            continue
+        if stated.kind is ExpectationKind.NO_CHANGE and any(stated.kind not in other.expect for other in others):
+            continue
+        yield Expectation(stated.kind, stated.subject, source, why=f"Step {step.id[:80]} states it.")
 
 
 def of_person(payload: Json | None) -> tuple[Expectation, ...]:

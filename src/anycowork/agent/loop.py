@@ -27,7 +27,7 @@ from anycowork.agent.small_models import unfinished_request
 from anycowork.agent.steering_messages import Steering
 from anycowork.agent.step_explanations import open_steps
 from anycowork.agent.tool_runner import CallsParked, ToolRunner
-from anycowork.agent.turn_changes import path_changes
+from anycowork.agent.turn_calls import path_changes
 from anycowork.agent.turn_context import TurnContext
 from anycowork.agent.turn_recorder import TurnRecorder
 from anycowork.domain.chats import Autonomy, EndReason, Limits, Turn

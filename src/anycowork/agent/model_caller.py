@@ -4,9 +4,9 @@ import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import assert_never
 
-from anycowork.agent.repeated_calls import repeated_tools
 from anycowork.agent.reply_stream import Reply, ReplyStream
 from anycowork.agent.small_models import excluded_forms, required_tools
+from anycowork.agent.turn_calls import repeated_tools
 from anycowork.agent.turn_context import TurnContext
 from anycowork.domain import event_factory
 from anycowork.domain.chats import Turn

@@ -18,8 +18,7 @@ from anycowork.domain import event_factory
 from anycowork.domain.chats import EndReason, Turn
 from anycowork.domain.errors import StepNotReady
 from anycowork.domain.events import NewEvent
-from anycowork.domain.plan import Plan, PlanStep
-from anycowork.domain.plan_status import StepStatus, StepStatuses, plan_status
+from anycowork.domain.plan import Plan, PlanStep, StepStatus, StepStatuses, plan_status
 from anycowork.domain.tools import Call, CallStatus, ToolSpec
 from anycowork.domain.values import replace
 from anycowork.permissions.patterns import path_matches

@@ -10,8 +10,8 @@ from hashlib import sha256
 from typing import assert_never
 
 from anycowork.agent.expectations import clause_kinds
-from anycowork.agent.repeated_calls import succeeded
 from anycowork.agent.request_classifier import SentenceKind
+from anycowork.agent.turn_calls import succeeded
 from anycowork.agent.turn_context import TurnContext
 from anycowork.agent.turn_evidence import expected_of
 from anycowork.domain.errors import AnyCoworkError

@@ -5,8 +5,7 @@ A step is done by a successful call that belongs to it or, if it has a check, by
 
 from collections.abc import Iterable, Sequence
 
-from anycowork.domain.plan import PlanStep
-from anycowork.domain.plan_status import StepStatus
+from anycowork.domain.plan import PlanStep, StepStatus
 from anycowork.domain.tools import Call, CallStatus
 from anycowork.domain.values import value
 from anycowork.permissions.patterns import path_matches, plain

@@ -5,11 +5,11 @@ from types import MappingProxyType
 from typing import overload
 
 from anycowork.agent.plan_progress import was_deferred
-from anycowork.agent.repeated_calls import was_a_repeat
-from anycowork.agent.turn_changes import made_changes
+from anycowork.domain.errors import RepeatedCall
 from anycowork.domain.job_workers import WorkerGone, WorkspaceChanged
 from anycowork.domain.messages import Json
-from anycowork.domain.tools import Call, CallState, CallStatus
+from anycowork.domain.tools import Call, CallState, CallStatus, PathIntent
+from anycowork.domain.values import replace, value
 
 
 class TurnCalls(Sequence[Call]):
@@ -125,3 +125,75 @@ class TurnCalls(Sequence[Call]):
 def _did_not_run(call: Call) -> bool:
     error = call.result.error if call.result is not None else None
     return error is not None and error.code in (WorkerGone.code, WorkspaceChanged.code)
+
+
+_CIRCLE = 12  # calls: a model that repeats one of the last so many is going in circles
+
+
+def repeated_tools(calls: Sequence[Call]) -> frozenset[str]:
+    """Return the tools called since the last change, if the newest call is a repetition; empty if the turn makes progress."""
+    since: list[Call] = []
+    for call in reversed(calls[-_CIRCLE:]):
+        if call.intent is not None and succeeded(call):
+            break
+        if call.result is not None:
+            since.append(call)
+    if not since or not (was_a_repeat(since[0]) or _is_repeated(since)):
+        return frozenset()
+    return frozenset(call.tool for call in since)
+
+
+def was_a_repeat(call: Call) -> bool:
+    """Whether the call was refused because it repeats an earlier one."""
+    return call.result is not None and call.result.error is not None and call.result.error.code == RepeatedCall.code
+
+
+def succeeded(call: Call) -> bool:
+    return call.result is not None and call.result.status is CallStatus.OK
+
+
+def _is_repeated(calls: list[Call]) -> bool:
+    """Whether the first of these calls also occurs among the others."""
+    first = calls[0]
+    if [call.parameters for call in calls].count(first.parameters) == 1:
+        return False  # the usual case
+    return any(call.tool == first.tool and call.parameters == first.parameters for call in calls[1:])
+
+
+@value
+class TurnChange:
+    """What a turn did to one path: the hash before its first change and after its last one, and whether a person allowed each change."""
+
+    path: str
+    before: str | None
+    after: str | None
+    allowed_by_person: bool
+
+    @property
+    def is_net(self) -> bool:
+        return self.before != self.after
+
+
+def made_changes(call: Call) -> bool:
+    """Whether the call changed files. A command that failed may have changed some."""
+    if call.state is not CallState.SETTLED or call.result is None or call.intent is None or not call.intent.paths:
+        return False
+    return call.result.status is CallStatus.OK or bool(call.result.facts.get("changed"))
+
+
+def path_changes(calls: Sequence[Call]) -> list[TurnChange]:
+    """Return what the calls did to each path, in the order of the first change."""
+    changes: dict[str, TurnChange] = {}
+    for call in calls:
+        if not made_changes(call) or call.intent is None:
+            continue
+        by_person = str(call.result.facts.get("allowed_by", "")).startswith("approval:") if call.result else False
+        for item in call.intent.paths:
+            changes[item.path] = _joined(changes.get(item.path), item, by_person=by_person)
+    return list(changes.values())
+
+
+def _joined(earlier: TurnChange | None, item: PathIntent, *, by_person: bool) -> TurnChange:
+    if earlier is None:
+        return TurnChange(item.path, item.before, item.after, by_person)
+    return replace(earlier, after=item.after, allowed_by_person=earlier.allowed_by_person and by_person)

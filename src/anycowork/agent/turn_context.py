@@ -17,18 +17,16 @@ from anycowork.agent.reply_stream import ReplyStream
 from anycowork.agent.turn_calls import TurnCalls
 from anycowork.agent.turn_origins import TurnOrigins
 from anycowork.agent.turn_policy import CHAT_POLICY, TurnPolicy
-from anycowork.agent.write_buffer import WriteBuffer
 from anycowork.domain.agents import AgentSpec, AgentTask
 from anycowork.domain.chats import Chat, Limits, Turn
 from anycowork.domain.errors import AnyCoworkError
 from anycowork.domain.events import NewEvent
-from anycowork.domain.evidence import Evidence
-from anycowork.domain.journal import Reserve
+from anycowork.domain.evidence import Evidence, Receipt
+from anycowork.domain.journal import Change, Reserve, Write
 from anycowork.domain.messages import Message, Speaker
 from anycowork.domain.origins import NO_ORIGINS, Origins
 from anycowork.domain.plan import Plan
 from anycowork.domain.ports import NOTHING_HIDDEN, HiddenPathRules
-from anycowork.domain.receipts import Receipt
 from anycowork.domain.roles import Permission, RoleDefinition
 from anycowork.domain.tool_ports import NO_COMMIT, CommitSession, Toolbox, ToolContext
 from anycowork.domain.tools import Call, ToolResult
@@ -36,6 +34,7 @@ from anycowork.domain.values import value
 from anycowork.prompts.conversation import results_before_summary
 from anycowork.prompts.tool_selection import opening_request
 from anycowork.prompts.window import Window
+from anycowork.store.sql.journal import Journal
 from anycowork.workspace.folder import Folder
 
 _NOTHING_HELD: AbstractAsyncContextManager[None] = nullcontext()
@@ -277,3 +276,45 @@ class TurnContext:
             return self.workspace.file_hash(path) is not None
         except AnyCoworkError:
             return False
+
+
+FLUSH_SECONDS = 0.05  # seconds at most, so that readers see a slow read while it runs
+
+
+class WriteBuffer:
+    """Changes of one turn, in order. None of them was published, and none has an effect. `pending` and `announcements` go into the next
+    change, whatever it is."""
+
+    def __init__(self) -> None:
+        self.pending: list[Write] = []
+        self.announcements: list[NewEvent] = []
+        self._changes: list[Change] = []
+        self._submitted: Awaitable[None] | None = None
+        self._timer: asyncio.TimerHandle | None = None
+
+    def take_pending(self) -> tuple[tuple[Write, ...], tuple[NewEvent, ...]]:
+        """Return and clear the writes and events for the next change: the usage of an answer, or the result of a read."""
+        writes, drafts = tuple(self.pending), tuple(self.announcements)
+        self.pending, self.announcements = [], []
+        return writes, drafts
+
+    def keep(self, journal: Journal, change: Change) -> None:
+        """Buffer a change; it is written with the next one, or alone after a short time."""
+        self._changes.append(change)
+        if self._timer is None:  # a running timer covers this change too
+            self._timer = asyncio.get_running_loop().call_later(FLUSH_SECONDS, self._submit, journal)
+
+    async def write(self, journal: Journal, *changes: Change) -> None:
+        """Write all buffered changes and then these, in one transaction. Raises: as `Journal.write`, also for submitted changes."""
+        if self._submitted is not None:
+            submitted, self._submitted = self._submitted, None
+            await submitted  # if it failed, later changes must not be written either
+        waited, self._changes = self._changes, []
+        if waited or changes:
+            await journal.write(*waited, *changes)
+
+    def _submit(self, journal: Journal) -> None:
+        self._timer = None
+        if self._changes:
+            waited, self._changes = self._changes, []
+            self._submitted = journal.submit_change(*waited)

@@ -16,9 +16,9 @@ from anycowork.agent.expectations import (
     of_steps,
     reason_for_protection,
 )
-from anycowork.agent.turn_changes import TurnChange, made_changes, path_changes
+from anycowork.agent.turn_calls import TurnChange, made_changes, path_changes
 from anycowork.agent.turn_context import TurnContext
-from anycowork.domain.errors import AnyCoworkError
+from anycowork.domain.errors import AnyCoworkError, Invalid
 from anycowork.domain.evidence import (
     CheckRun,
     Evidence,
@@ -26,6 +26,8 @@ from anycowork.domain.evidence import (
     ExpectationKind,
     ExpectationSource,
     ExpectationState,
+    split_stated,
+    stated_payload,
     weigh,
     without_stated,
 )
@@ -85,21 +87,29 @@ def _protected_by_request(context: TurnContext) -> tuple[Expectation, ...]:
     messages = (
         m for m in reversed(context.conversation.history) if m.role is Speaker.USER and not is_workflow(m.payload)
     )
-    requests = (
-        [context.assignment.job_request]
-        if context.assignment.job_request
-        else [m.content for m in islice(messages, _MOST_REQUESTS)]
-    )
+    of_job = context.assignment.job_request
+    newest = [] if of_job else list(islice(messages, _MOST_REQUESTS))
+    stated = [_stated_in(of_job)] if of_job else [of_person(message.payload) for message in newest]
+    requests = [of_job] if of_job else [message.content for message in newest]
     derived = [of_request(without_stated(request), lambda path: existed(context, path)) for request in requests]
     planned = tuple(plain(path) for step in (context.plan.steps if context.plan else ()) for path in step.paths)
     protected = [
         expectation
-        for request in derived
-        for expectation in request.expectations
+        for expectations in (*stated, *(request.expectations for request in derived))
+        for expectation in expectations
         if expectation.kind is ExpectationKind.PROTECTED and plain(expectation.subject) not in planned
     ]
     # What the person approved with the plan may change.
     return tuple(replace(one, only=(*one.only, *planned)) if one.only else one for one in protected)
+
+
+def _stated_in(request: str) -> tuple[Expectation, ...]:
+    """Return what lines `/expect …` in the request of a job state."""
+    try:
+        _, stated = split_stated(request)
+    except Invalid:
+        return ()  # it was stored before such a line was refused
+    return of_person(stated_payload(stated, may_check=False))
 
 
 def checks_allowed_by_person(context: TurnContext) -> frozenset[str]:

@@ -16,8 +16,7 @@ from anycowork.domain.events import NewEvent
 from anycowork.domain.journal import Change, Compact, SetChat, Write
 from anycowork.domain.messages import Json, Message, MessageType, Speaker
 from anycowork.domain.origins import MODEL, NO_ORIGINS, Origins, written_by_model
-from anycowork.domain.plan import Plan
-from anycowork.domain.plan_status import PlanStatus
+from anycowork.domain.plan import Plan, PlanStatus
 from anycowork.domain.ports import Clock
 from anycowork.domain.question import Question
 from anycowork.domain.review import Review

@@ -1,4 +1,4 @@
-"""Small ASGI helpers: read a header, send a complete response, watch one being sent."""
+"""Small ASGI helpers: read a header, send a complete response, watch one being sent, name the route that answered."""
 
 from collections.abc import Iterable
 
@@ -51,3 +51,20 @@ async def send_bytes(send: Send, status: int, body: bytes, *, content_type: byte
     head = [(b"content-type", content_type), (b"content-length", length), *headers]
     await send({"type": "http.response.start", "status": status, "headers": head})
     await send({"type": "http.response.body", "body": body})
+
+
+UNMATCHED = "unmatched"
+_KEY = "anycowork.route"
+
+
+def expect_route(scope: Scope) -> list[str]:
+    """Returns a list that will hold the template. Middleware may copy the scope; the list stays the same."""
+    templates: list[str] = []
+    scope[_KEY] = templates
+    return templates
+
+
+def name_route(scope: Scope, template: str) -> None:
+    templates = scope.get(_KEY)
+    if templates is not None:
+        templates[:] = [template]

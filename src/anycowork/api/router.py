@@ -15,8 +15,8 @@ from starlette.routing import BaseRoute
 from starlette.routing import Route as PathRoute
 from starlette.types import Receive, Scope, Send
 
+from anycowork.api.asgi import name_route
 from anycowork.api.responses import Responses
-from anycowork.api.route_template import name_route
 
 
 class Route(PathRoute):

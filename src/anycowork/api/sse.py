@@ -10,10 +10,9 @@ from urllib.parse import parse_qs
 
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from anycowork.api.asgi import header
+from anycowork.api.asgi import header, name_route
 from anycowork.api.errors import WrongMethod
 from anycowork.api.middleware.auth import principal_in
-from anycowork.api.route_template import name_route
 from anycowork.domain import principals
 from anycowork.domain.errors import Invalid
 from anycowork.domain.events import Record, StreamItem, StreamSignal

@@ -8,9 +8,9 @@ from contextlib import aclosing
 
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from anycowork.api.asgi import name_route
 from anycowork.api.errors import WrongMethod
 from anycowork.api.middleware.auth import principal_in
-from anycowork.api.route_template import name_route
 from anycowork.domain import principals
 from anycowork.server.services import Services
 

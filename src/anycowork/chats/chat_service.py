@@ -17,8 +17,7 @@ from anycowork.domain.events import NewEvent
 from anycowork.domain.evidence import StatedExpectation, split_stated, stated_payload
 from anycowork.domain.images import GivenImage, Image, recognise
 from anycowork.domain.journal import AddChat, RemoveChat, RemoveQueued, RequireState, SetChat, Write
-from anycowork.domain.message_queue import QueuedMessage
-from anycowork.domain.messages import Json, Speaker
+from anycowork.domain.messages import Json, QueuedMessage, Speaker
 from anycowork.domain.origins import PERSON, Origins, join, origin_of
 from anycowork.domain.people import authorship
 from anycowork.domain.ports import Clock

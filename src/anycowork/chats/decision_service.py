@@ -16,7 +16,7 @@ from anycowork.domain.errors import AlreadyAnswered, AlreadyDecided, Invalid, No
 from anycowork.domain.journal import ApprovePlan, SetChat, SettleQuestion, Write
 from anycowork.domain.messages import ASKED_BY, Json, Message, MessageType, Speaker
 from anycowork.domain.people import authorship
-from anycowork.domain.plan_status import PlanStatus
+from anycowork.domain.plan import PlanStatus
 from anycowork.domain.ports import Clock
 from anycowork.domain.principals import Principal, Scope
 from anycowork.domain.question import read_question

@@ -11,8 +11,7 @@ from anycowork.domain.approvals import PlanRow
 from anycowork.domain.chats import Chat, Turn, TurnState
 from anycowork.domain.messages import Json, Message, MessageType
 from anycowork.domain.people import DECIDED_BY
-from anycowork.domain.plan import Budget, PlanStep
-from anycowork.domain.plan_status import StepStatus, plan_status
+from anycowork.domain.plan import Budget, PlanStep, StepStatus, plan_status
 from anycowork.domain.tool_ports import Toolbox
 from anycowork.domain.tools import Call, CallStatus
 from anycowork.domain.values import value

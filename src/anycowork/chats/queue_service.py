@@ -9,7 +9,7 @@ from anycowork.domain import event_factory
 from anycowork.domain.chats import ChatState, EndReason
 from anycowork.domain.errors import AnyCoworkError, Conflict, Invalid, NotAllowed, NotFound
 from anycowork.domain.journal import RemoveQueued
-from anycowork.domain.message_queue import QueuedMessage
+from anycowork.domain.messages import QueuedMessage
 from anycowork.domain.ports import Clock
 from anycowork.domain.principals import OWNER, Principal, PrincipalKind, Scope, person_principal, read_label
 from anycowork.store.sql.people import People

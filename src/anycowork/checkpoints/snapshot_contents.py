@@ -1,24 +1,26 @@
 """Reads and writes the contents of snapshots: images of paths, kept in the pack. All of it blocks: `Snapshots` calls it in threads."""
 
 import asyncio
+import os
 from collections.abc import Mapping, Sequence
 
 from anycowork.checkpoints.capture import ImageReader, PackTarget, Seen, bytes_in, path_of, refuse_special, touched
 from anycowork.checkpoints.capture import image as image_at
 from anycowork.checkpoints.commit_images import CommitImages, hashed_images, split_unkept
-from anycowork.checkpoints.compare import Comparison, compare
-from anycowork.checkpoints.contents import kept_content as content_in
-from anycowork.checkpoints.contents import live_content
-from anycowork.checkpoints.pack import Pack
+from anycowork.checkpoints.compare import Comparison, comparable, compare
+from anycowork.checkpoints.pack import Damaged, Pack
 from anycowork.checkpoints.seen_entries import is_as_seen
 from anycowork.checkpoints.unkept_folders import UnkeptFolders
 from anycowork.checkpoints.workspace_images import KeptWorkspace
 from anycowork.checkpoints.workspace_images import keep as keep_images
+from anycowork.domain.errors import OutsideWorkspace, ToolFault
 from anycowork.domain.snapshots import PathImage, PathKind, ReplacedFile, Snapshot, Undo
 from anycowork.domain.tools import PathIntent
 from anycowork.domain.values import replace
 from anycowork.store.sql.snapshots import Retention
+from anycowork.workspace.diffs import LARGEST_DIFFED
 from anycowork.workspace.folder import Folder
+from anycowork.workspace.jail import translate_os_errors
 from anycowork.workspace.merges import merge_texts
 
 # Pruning frees more than needed, so that not every call prunes.
@@ -185,4 +187,42 @@ class SnapshotContents:
         return replace(mine, hash=digest, size=len(merged), mode=mode)
 
     def kept_content(self, image: PathImage) -> bytes | None:
-        return content_in(self._pack, image)
+        return kept_content(self._pack, image)
+
+
+def kept_content(pack: Pack, image: PathImage) -> bytes | None:
+    """Returns the kept content; None if it is gone, too large to be compared, or cannot be read now."""
+    if image.hash is None or not comparable(image):
+        return None
+    try:
+        if pack.find(image.hash).size > LARGEST_DIFFED:  # an image after a commit does not know its size
+            return None
+        return pack.read(image.hash)
+    except (Damaged, OSError):
+        return None
+
+
+def live_content(folder: Folder, now: PathImage) -> bytes | None:
+    """Returns the content in the workspace; None if it is gone or too large to be compared."""
+    if not comparable(now):
+        return None
+    path = path_of(now.path)
+    try:
+        if now.kind is PathKind.SYMLINK:
+            with folder.jail.folder(path.parent) as parent, translate_os_errors(now.path):
+                return os.fsencode(os.readlink(path.name, dir_fd=parent))
+        return folder.read(path, most=max(now.size, 1)).data
+    except (ToolFault, OutsideWorkspace):
+        return None
+
+
+def content_as_left(folder: Folder | None, image: PathImage) -> bytes | None:
+    """Returns the content that a change left, if it is still in the workspace."""
+    if folder is None:
+        return None
+    try:
+        with ImageReader(folder) as reader:
+            now = reader.image(path_of(image.path))
+    except (ToolFault, OutsideWorkspace):
+        return None
+    return live_content(folder, now) if now.same_as(image) else None

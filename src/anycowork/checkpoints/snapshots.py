@@ -8,11 +8,16 @@ from anycowork.checkpoints.capture import image as image_at
 from anycowork.checkpoints.capture import path_of
 from anycowork.checkpoints.commit_images import images_afterwards, images_of_restore
 from anycowork.checkpoints.compare import Comparison, compare
-from anycowork.checkpoints.contents import content_as_left, live_content
 from anycowork.checkpoints.pack import Damaged, Pack
 from anycowork.checkpoints.restore import bring_back, clear_leftovers
 from anycowork.checkpoints.restore_preview import MOST_REMEMBERED, preview_restore, unwritable_paths
-from anycowork.checkpoints.snapshot_contents import PackQuota, QuotaExceeded, SnapshotContents
+from anycowork.checkpoints.snapshot_contents import (
+    PackQuota,
+    QuotaExceeded,
+    SnapshotContents,
+    content_as_left,
+    live_content,
+)
 from anycowork.checkpoints.workspace_images import KeptWorkspace, changed_images, images_now, measure
 from anycowork.domain.errors import NotKept, OutsideWorkspace, ToolFault
 from anycowork.domain.ports import Clock

@@ -78,7 +78,7 @@ def _database(settings: Settings) -> Diagnosis:
 
 
 def _postgres(url: str) -> Diagnosis:
-    from anycowork.store.postgres.schema import describe
+    from anycowork.store.postgres.database import describe
 
     try:
         return Diagnosis("PostgreSQL", True, True, describe(url))
@@ -91,7 +91,7 @@ def _workers(settings: Settings) -> list[Diagnosis]:
     """Nothing for SQLite, or for a database that cannot be asked: that is told already."""
     if settings.database_url is None:
         return []
-    from anycowork.store.postgres.worker_report import living_workers
+    from anycowork.store.postgres.peer_table import living_workers
 
     try:
         workers = living_workers(settings.database_url.get_secret_value())

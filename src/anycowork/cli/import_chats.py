@@ -22,7 +22,7 @@ from anycowork.sandbox.workspaces import check_root, home_folder, under_a_root
 from anycowork.server.clock import SystemClock
 from anycowork.server.data_folder import lock_data_folder
 from anycowork.server.setup.database_setup import open_database
-from anycowork.store.sql.import_report import ImportReport
+from anycowork.store.sql.chat_file import ImportReport
 from anycowork.store.sql.importer import Importer
 from anycowork.store.sql.json_spans import JsonText
 

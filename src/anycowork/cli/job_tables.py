@@ -26,6 +26,8 @@ def template_lines(answer: Json) -> Iterator[str]:
             default = f" [{parameter['default']}]" if "default" in parameter else ""
             optional = "" if parameter.get("required") or default else " [optional]"
             yield f"  {parameter.get('name')}: {parameter.get('description')}{default}{optional}"
+        for step in _objects(template.get("steps")):
+            yield from (f"  expected of {step.get('id')}: {line}" for line in _list(step.get("expect")))
     for fault in _objects(answer.get("faults")):
         line = f":{fault['line']}" if fault.get("line") else ""
         yield f"left out: {fault.get('path')}{line}: {fault.get('reason')}"

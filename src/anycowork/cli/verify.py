@@ -13,9 +13,8 @@ from anycowork.client.console import stderr, stdout, strip_controls
 from anycowork.client.http import ServerClient, ServerRefused
 from anycowork.domain.bounded_json import read_json
 from anycowork.domain.errors import AnyCoworkError, Invalid, ToolTimedOut
-from anycowork.domain.evidence import MISSING_RUNNER, NOT_RUNNABLE
+from anycowork.domain.evidence import MISSING_RUNNER, NOT_RUNNABLE, receipt_id
 from anycowork.domain.messages import Json
-from anycowork.domain.receipts import receipt_id
 from anycowork.domain.roles import Permission
 from anycowork.domain.tool_ports import CheckPrograms, CheckSetup, ToolContext
 from anycowork.domain.tools import ToolResult

@@ -5,7 +5,7 @@ from typing import Annotated
 
 from pydantic import BaseModel, Field, StringConstraints, field_validator, model_validator
 
-from anycowork.domain.delegates import DelegateConfig
+from anycowork.domain.agents import DelegateConfig
 from anycowork.domain.network import wanted_destinations
 
 Word = Annotated[str, StringConstraints(min_length=1, max_length=4_096, pattern=r"^[^\x00]*$")]

@@ -7,7 +7,7 @@ from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 
 from pydantic import SecretStr
 
-from anycowork.domain.delegates import DelegateConfig
+from anycowork.domain.agents import DelegateConfig
 from anycowork.domain.mcp_servers import McpServerConfig
 from anycowork.domain.network import wanted_destinations
 from anycowork.domain.values import value

@@ -2,14 +2,14 @@
 
 import asyncio
 import importlib
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Sequence
 from contextlib import AsyncExitStack, suppress
 from typing import Any
 
 from anycowork.delegates.process import delegate_process
 from anycowork.delegates.sandbox_requests import SandboxRequests
 from anycowork.delegates.transport import DelegateTransport
-from anycowork.domain.delegates import DelegateConfig
+from anycowork.domain.agents import DelegateConfig
 from anycowork.domain.errors import BadParameters, ToolFault, ToolTimedOut
 from anycowork.domain.messages import Json
 from anycowork.domain.network import wanted_destinations
@@ -235,3 +235,18 @@ def _result(name: str, reason: str, client: Any) -> ToolResult:
         return result
     error = DelegateFailed(f"The agent '{name}' stopped before it was done: {plain_text(reason, 80)}.")
     return replace(result, status=CallStatus.ERROR, error=CallError.of(error))
+
+
+class DelegateSource:
+    """Implements the toolbox's `ToolSource`."""
+
+    source_name = "agents"
+
+    def __init__(self, configs: Sequence[DelegateConfig], launcher: ServerLauncher) -> None:
+        self._configs, self._launcher = configs, launcher
+
+    def tools(self) -> list[DelegateTool]:
+        sandbox = self._launcher.sandbox
+        if sandbox is None:
+            return []
+        return [DelegateTool(config, self._launcher, sandbox) for config in self._configs]

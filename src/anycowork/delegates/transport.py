@@ -8,7 +8,7 @@ import asyncio
 import json
 from typing import Any  # the SDK's own type for a decoded message
 
-from anycowork.mcp.message_size import has_too_many_values
+from anycowork.mcp.answer_limits import has_too_many_values
 from anycowork.sandbox.stdio_program import LineLog
 
 MOST_REQUESTS = 32  # of the delegate that are open at once; 16 of them may wait for terminals

@@ -1,4 +1,4 @@
-"""Agents: a name, a role, a model and a prompt, as the configuration has them."""
+"""Agents as the configuration has them: our own (a role, a model, a prompt), and delegates, which are agents of other vendors."""
 
 from collections.abc import Iterable
 
@@ -54,3 +54,28 @@ def agent_names(agents: Iterable[AgentSpec]) -> str:
 
 
 PLANNER_AGENT, WORKER_AGENT, PRIMARY_AGENT = "planner", "worker", "primary"
+
+
+AGENT_PROVIDER = "agent"
+"""A chat whose model is `agent/NAME` is answered by the delegate of this name."""
+
+
+@value
+class DelegateConfig:
+    """`environment` are names of variables whose values it gets. `network` are the hosts it may reach. `seconds` is how long it may work."""
+
+    name: str
+    command: str
+    args: tuple[str, ...] = ()
+    environment: tuple[str, ...] = ()
+    network: tuple[str, ...] = ()
+    seconds: float = 600.0
+
+    @property
+    def tool(self) -> str:
+        return delegate_tool(self.name)
+
+
+def delegate_tool(name: str) -> str:
+    """The name of the tool that gives a task to this delegate."""
+    return f"agent__{name}"

@@ -10,12 +10,10 @@ from anycowork.domain.chats import ChatState, Turn
 from anycowork.domain.errors import AnyCoworkError, LimitReached
 from anycowork.domain.events import EventType, NewEvent
 from anycowork.domain.jobs import Job, JobTask, step_statuses
-from anycowork.domain.message_queue import QueuedMessage
-from anycowork.domain.messages import Json, Message
+from anycowork.domain.messages import Json, Message, QueuedMessage
 from anycowork.domain.model import RetryChunk
 from anycowork.domain.people import DECIDED_BY
-from anycowork.domain.plan import Plan
-from anycowork.domain.plan_status import PlanStatus, StepStatuses, with_open_steps
+from anycowork.domain.plan import Plan, PlanStatus, StepStatuses, with_open_steps
 from anycowork.domain.principals import person_name_in
 from anycowork.domain.rules import Rule
 from anycowork.domain.snapshots import Snapshot

@@ -1,9 +1,12 @@
 """What a turn was expected to do, what proves it, and the word that this is worth: checked, self_checked, claimed or failed. Pure."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import field
 from enum import StrEnum
+from hashlib import sha256
 
+import msgspec
 from pydantic import JsonValue
 
 from anycowork.domain.errors import Invalid
@@ -111,6 +114,17 @@ def read_stated(text: str) -> StatedExpectation:
             param="content",
         )
     return StatedExpectation(ExpectationKind(name), subject.strip()[:LONGEST_SUBJECT] or THE_WORKSPACE)
+
+
+def read_step_expectation(line: str) -> StatedExpectation:
+    """Read a line of a step's `expect`, such as `output notes.md`. Raises: ValueError."""
+    try:
+        stated = read_stated(line)
+    except Invalid as error:
+        raise ValueError(error.message) from None
+    if stated.kind is ExpectationKind.CHECK:
+        raise ValueError(f"'{line.strip()[:200]}' belongs into the step's 'check', without the first word")
+    return stated
 
 
 def stated_payload(stated: Sequence[StatedExpectation], *, may_check: bool) -> Json:
@@ -253,3 +267,44 @@ def evidence_line(evidence: Json) -> str:
 
 def _objects(listed: JsonValue) -> list[Json]:
     return [item for item in listed if isinstance(item, dict)] if isinstance(listed, list) else []
+
+
+FORMAT = 1
+
+
+@value
+class Receipt:
+    id: str
+    body: Json = field(hash=False)
+
+
+def receipt_of(
+    *,
+    chat_id: str,
+    turn_id: str,
+    snapshot_id: str | None,
+    command: str,
+    exit_code: int,
+    files: Mapping[str, str],
+    sandbox: str,
+    checked_at: str,
+) -> Receipt:
+    """Return the receipt of a check that ended with this exit code on these files (path → sha256)."""
+    body: Json = {
+        "format": FORMAT,
+        "context_id": chat_id,
+        "turn_id": turn_id,
+        "snapshot_id": snapshot_id,
+        "command": command,
+        "exit_code": exit_code,
+        "files": dict(sorted(files.items())),
+        "sandbox": sandbox,
+        "at": checked_at,
+    }
+    return Receipt(receipt_id(body), body)
+
+
+def receipt_id(body: Json) -> str:
+    """Return the hash of the content, without an id that stands in it."""
+    content = {name: part for name, part in body.items() if name != "id"}
+    return sha256(msgspec.json.encode(content, order="sorted")).hexdigest()

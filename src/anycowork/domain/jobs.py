@@ -8,8 +8,7 @@ from itertools import count
 from pydantic import JsonValue
 
 from anycowork.domain.messages import Json
-from anycowork.domain.plan import Budget, Plan, PlanStep, read_plan
-from anycowork.domain.plan_status import StepStatus
+from anycowork.domain.plan import Budget, Plan, PlanStep, StepStatus, read_plan
 from anycowork.domain.task_progress import TaskStatus
 from anycowork.domain.values import value
 

@@ -6,11 +6,10 @@ from anycowork.domain.approvals import Approval, ApprovalState, PlanRow, Questio
 from anycowork.domain.chats import Chat, ChatConfig, ChatState, Turn
 from anycowork.domain.errors import RequestFault
 from anycowork.domain.events import SERVER_LABEL, NewEvent
+from anycowork.domain.evidence import Receipt
 from anycowork.domain.jobs import Job, JobTask
-from anycowork.domain.message_queue import QueuedMessage
-from anycowork.domain.messages import Json, Message
+from anycowork.domain.messages import Json, Message, QueuedMessage
 from anycowork.domain.origins import Origins
-from anycowork.domain.receipts import Receipt
 from anycowork.domain.rules import Rule
 from anycowork.domain.snapshots import Snapshot
 from anycowork.domain.tools import Call

@@ -1,4 +1,4 @@
-"""Messages of a chat. Read leniently from the store, written strictly."""
+"""Messages of a chat, sent or queued. Read leniently from the store, written strictly."""
 
 import re
 from dataclasses import field
@@ -9,7 +9,7 @@ from pydantic import JsonValue
 
 from anycowork.domain.origins import IMPORT, MODEL, NO_ORIGINS, PERSON, Origins, read_origins
 from anycowork.domain.times import stored_time
-from anycowork.domain.values import leaf_value
+from anycowork.domain.values import leaf_value, value
 
 Json = dict[str, JsonValue]
 
@@ -179,3 +179,18 @@ def _message_type(stored: JsonValue) -> MessageType:
         return MessageType(_BETWEEN_WORDS.sub("_", str(stored)).lower())
     except ValueError:
         return MessageType.TEXT
+
+
+@value
+class QueuedMessage:
+    """`steer`: the running turn takes it between two steps. `id` becomes the id of the message that is sent."""
+
+    id: str
+    chat_id: str
+    content: str
+    principal: str
+    steer: bool = False
+    created_at: str = ""
+
+    def to_json(self) -> Json:
+        return {"id": self.id, "content": self.content, "steer": self.steer, "created_at": self.created_at}

@@ -1,4 +1,4 @@
-"""Meters client keys: limits, prices, and the account of each key. Pure; the time is a parameter.
+"""Meters models: limits, prices and the account of each client key, and the records of what was used. Pure; the time is a parameter.
 
 Money is in whole billionths of a dollar, so that sums stay exact; the boundaries use dollars.
 """
@@ -255,3 +255,52 @@ def _over(limit: KeyLimit, allowed: int, needed: int, spent: int, reserved: int)
         return None
     soon = SOON if reserved > 0 and needed <= allowed - spent else None
     return ExceededLimit(limit, allowed, needed=needed, left=max(0, remaining), seconds=soon)
+
+
+@value
+class ModelUsage:
+    """`model` with its provider as prefix. `reserved` belongs to requests that never reported their use: it counts as spent."""
+
+    model: str
+    requests: int
+    reserved: int
+    prompt: int
+    completion: int
+    cached: int
+    reasoning: int
+    estimated: bool
+
+
+@value
+class TurnUsage:
+    """What turns of a job have used, and the task that they worked on."""
+
+    task_id: str | None
+    seconds: float
+    models: tuple[ModelUsage, ...] = ()
+
+
+@value
+class ChatUsage:
+    """`window` is how much of the model's context the newest settled request filled: prompt and answer."""
+
+    models: tuple[ModelUsage, ...] = ()
+    window: int = 0
+
+
+class UsageGroup(StrEnum):
+    """What a report of use is summed up by."""
+
+    CHAT = "chat"
+    JOB = "job"
+    ROLE = "role"
+    MODEL = "model"
+    DAY = "day"
+
+
+@value
+class GroupedUsage:
+    """What one chat, job, role, model or day used of one model."""
+
+    key: str
+    used: ModelUsage

@@ -2,12 +2,14 @@
 
 import operator
 from collections import Counter
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
+from enum import StrEnum
 from typing import Annotated, Literal
 
-from pydantic import Field, JsonValue, ValidationError, model_validator
+from pydantic import Field, JsonValue, ValidationError, field_validator, model_validator
 
 from anycowork.domain.boundary import ModelDocument, Text, read_written, reason_of
+from anycowork.domain.evidence import read_step_expectation
 from anycowork.domain.messages import Json
 from anycowork.domain.tasks import BadGraph, TaskGraph
 
@@ -36,10 +38,18 @@ class PlanStep(ModelDocument):
     paths: tuple[str, ...] = ()
     commands: tuple[str, ...] = ()
     check: str | None = None
+    expect: tuple[str, ...] = Field(default=(), max_length=20, exclude_if=operator.not_)
     agent: str | None = None
     role: str | None = None
     needs: tuple[str, ...] = Field(default=(), exclude_if=operator.not_)  # labels that a worker must offer
     builds_on: tuple[str, ...] | None = None  # tasks that a job had completed before this plan
+
+    @field_validator("expect")
+    @classmethod
+    def _states_expectations(cls, lines: tuple[str, ...]) -> tuple[str, ...]:
+        for line in lines:
+            read_step_expectation(line)
+        return lines
 
 
 class Plan(ModelDocument):
@@ -171,3 +181,44 @@ def _step(step: JsonValue, number: int) -> JsonValue:
 
 def _list(value: JsonValue) -> list[JsonValue]:
     return value if isinstance(value, list) else []
+
+
+class StepStatus(StrEnum):
+    """`claimed`: only the model reports it as done. `skipped`: it never started, and the plan's run is over."""
+
+    OPEN = "open"
+    RUNNING = "running"
+    DONE = "done"
+    CLAIMED = "claimed"
+    FAILED = "failed"
+    SKIPPED = "skipped"
+
+    @property
+    def finished(self) -> bool:
+        return self is StepStatus.DONE or self is StepStatus.CLAIMED
+
+
+class PlanStatus(StrEnum):
+    OPEN = "open"
+    APPROVED = "approved"
+    SUPERSEDED = "superseded"
+    DONE = "done"
+    BLOCKED = "blocked"
+
+
+StepStatuses = Mapping[str, StepStatus]
+
+
+def plan_status(statuses: StepStatuses, *, finished: bool) -> PlanStatus:
+    """Return the status of an approved plan from the statuses of its steps."""
+    if all(status.finished for status in statuses.values()):
+        return PlanStatus.DONE
+    return PlanStatus.BLOCKED if finished else PlanStatus.APPROVED
+
+
+def with_open_steps(plan: Plan) -> Json:
+    """Return the plan as JSON with every step open."""
+    body = plan.to_json()
+    steps = body["steps"]
+    assert isinstance(steps, list)
+    return {**body, "steps": [{**step, "status": StepStatus.OPEN.value} for step in steps if isinstance(step, dict)]}

@@ -1,4 +1,4 @@
-"""What a session made: codes, sessions, people, their tokens and client keys. Each is a node that names its kind and its id. Pure."""
+"""What a session made: codes, sessions, people, their tokens, client keys, invitations of workers. Each is a node: kind and id. Pure."""
 
 from collections.abc import Callable, Mapping
 from enum import StrEnum
@@ -11,6 +11,8 @@ class NodeKind(StrEnum):
     TOKEN = "token"
     """A new token of somebody who was there before."""
     KEY = "key"
+    INVITE = "invite"
+    """Of a worker, with the worker that joined by it."""
 
 
 def node(kind: NodeKind, id_: str) -> str:

@@ -234,3 +234,23 @@ class RunOrder:
     needs: frozenset[Permission]
     content_hash: str
     expect: tuple[StatedExpectation, ...] = ()
+
+
+@value
+class JobTemplate:
+    """`goal` and the texts of `steps` may hold `{{placeholders}}`; the steps have the form of a plan's steps."""
+
+    name: str
+    description: str
+    goal: str
+    parameters: tuple[WorkflowParameter, ...]
+    steps: tuple[Json, ...] = field(hash=False)
+
+    def to_json(self) -> Json:
+        return {
+            "name": self.name,
+            "description": self.description,
+            "goal": self.goal,
+            "parameters": [parameter.to_json() for parameter in self.parameters],
+            "steps": [*self.steps],
+        }

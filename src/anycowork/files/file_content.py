@@ -7,7 +7,7 @@ from anycowork.domain.errors import Invalid, TooLarge
 from anycowork.domain.files import ContentKind, FileContent
 from anycowork.domain.images import MAX_BYTES, MEDIA_TYPES, image_size
 from anycowork.domain.values import replace
-from anycowork.workspace.content_summary import text_with_odd_bytes
+from anycowork.workspace.diffs import text_with_odd_bytes
 from anycowork.workspace.folder import Folder
 from anycowork.workspace.jail import translate_os_errors
 from anycowork.workspace.text import TextFile, decode

@@ -1,10 +1,15 @@
 """Reads the text of a PDF in a child process with limits (`pdf_worker`). The server parses nothing of it."""
 
 import asyncio
+import json
+import subprocess
+import sys
+import tempfile
 
 from anycowork.domain.attached_files import MAX_BYTES, PdfText
+from anycowork.domain.bounded_json import read_json
 from anycowork.domain.errors import Invalid
-from anycowork.files.limited_worker import run_worker
+from anycowork.files.pdf_worker import ANSWER
 
 _WORKER = "anycowork.files.pdf_worker"
 _HEAD = 1024  # a PDF names itself within its first bytes
@@ -32,3 +37,36 @@ class LocalPdfTexts:
         if not clean.strip():
             raise Invalid(f"{name} has no text: its pages may be scanned pictures.", param="data")
         return PdfText(clean, pages)
+
+
+SECONDS = 60.0
+# Without our environment, and yet with our packages, wherever this Python found them.
+_START = "import json, runpy, sys; sys.path[:] = json.loads(sys.argv.pop(1)); runpy.run_module(sys.argv.pop(1), run_name='__main__')"
+
+
+def run_worker(module: str, data: bytes, *arguments: str) -> dict[str, object]:
+    """Returns the worker's answer; its `fault` completes a sentence about the file. Blocking."""
+    with tempfile.TemporaryFile() as content, tempfile.TemporaryFile() as answer:
+        content.write(data)
+        content.seek(0)
+        try:
+            done = subprocess.run(
+                [sys.executable, "-I", "-c", _START, json.dumps([*filter(None, sys.path)]), module, *arguments],
+                stdin=content,
+                stdout=answer,
+                stderr=subprocess.DEVNULL,
+                cwd="/",
+                env={},
+                timeout=SECONDS,
+                check=False,
+            )
+        except subprocess.TimeoutExpired:
+            return {"fault": "takes too long to read"}
+        if done.returncode:
+            return {"fault": "takes too long or too much memory to read"}
+        answer.seek(0)
+        try:
+            answer_json = read_json(answer.read(ANSWER), strict=False)
+        except ValueError:
+            return {}
+    return dict(answer_json) if isinstance(answer_json, dict) else {}

@@ -8,18 +8,16 @@ import asyncio
 from collections.abc import Iterable
 from contextlib import suppress
 
-from anycowork.agent.turn_changes import made_changes
+from anycowork.agent.turn_calls import made_changes
 from anycowork.agent.turn_context import TurnContext
 from anycowork.domain import event_factory
-from anycowork.domain.agents import AgentSpec, AgentTask
+from anycowork.domain.agents import AGENT_PROVIDER, AgentSpec, AgentTask
 from anycowork.domain.approvals import PlanRow, PlanState
-from anycowork.domain.delegates import AGENT_PROVIDER
 from anycowork.domain.errors import Forbidden, NotFound, ToolFault
 from anycowork.domain.jobs import Job, JobLimits, JobStatus, JobTask, tasks_of
 from anycowork.domain.messages import Json, Message, MessageType, Speaker
 from anycowork.domain.origins import join, written_by_model
-from anycowork.domain.plan import Budget, Plan, PlanStep
-from anycowork.domain.plan_status import PlanStatus
+from anycowork.domain.plan import Budget, Plan, PlanStatus, PlanStep
 from anycowork.domain.ports import Clock
 from anycowork.domain.roles import Permission
 from anycowork.domain.task_progress import TaskStatus

@@ -1,7 +1,7 @@
 """The limits of jobs and their tasks: one budget, shared by all turns of a job that run at the same time, reserved before each request."""
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, field
 
@@ -10,12 +10,12 @@ from anycowork.agent.turn_recorder import TurnRecorder
 from anycowork.domain.errors import LimitReached, OutOfTime
 from anycowork.domain.jobs import Job
 from anycowork.domain.journal import Reserve
+from anycowork.domain.messages import Json
+from anycowork.domain.metering import ModelUsage, TurnUsage
 from anycowork.domain.plan import Budget
 from anycowork.domain.ports import Clock
-from anycowork.domain.usage import ModelUsage, TurnUsage
 from anycowork.domain.values import replace, value
-from anycowork.jobs.job_usage import spent_by_turns
-from anycowork.permissions.budgets import BudgetUse, CostOf, overdrawn
+from anycowork.permissions.budgets import BudgetUse, CostOf, overdrawn, spent_by
 from anycowork.store.sql.store import Store
 
 
@@ -135,3 +135,21 @@ class JobBudgets:
         spent = spent_by_turns(*used, TurnUsage(share.task_id, 0.0, requested), cost_of=self._cost_of)
         seconds = self._running[job.id].seconds(self._clock.monotonic(), share.task_id)
         return replace(spent, seconds=spent.seconds + seconds)
+
+
+def spent_by_turns(*turns: TurnUsage, cost_of: CostOf) -> BudgetUse:
+    models = [model for turn in turns for model in turn.models]
+    return spent_by((), seconds=sum(turn.seconds for turn in turns), used=models, cost_of=cost_of)
+
+
+def usage_json(job_usage: TurnUsage, tasks: Iterable[TurnUsage], *, cost_of: CostOf) -> dict[str | None, Json]:
+    """By task id; the whole job's under None."""
+    of_tasks = {task_usage.task_id: _shown(task_usage, cost_of) for task_usage in tasks}
+    return {**of_tasks, None: _shown(job_usage, cost_of)}
+
+
+def _shown(turn: TurnUsage, cost_of: CostOf) -> Json:
+    used = replace(turn, models=tuple(replace(model, reserved=0) for model in turn.models))
+    spent = spent_by_turns(used, cost_of=cost_of)
+    reserved = sum(model.reserved for model in turn.models)
+    return {"tokens": spent.tokens, "reserved": reserved, "seconds": round(spent.seconds, 3), "cost": spent.cost}

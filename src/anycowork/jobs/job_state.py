@@ -7,8 +7,7 @@ from collections.abc import Hashable, Iterable
 from anycowork.domain import event_factory
 from anycowork.domain.events import NewEvent
 from anycowork.domain.jobs import Job, JobTask, plan_of
-from anycowork.domain.plan import MOST_STEPS, Plan, PlanStep
-from anycowork.domain.plan_status import PlanStatus
+from anycowork.domain.plan import MOST_STEPS, Plan, PlanStatus, PlanStep
 from anycowork.domain.task_progress import TaskProgress, TaskStatus
 from anycowork.domain.tasks import TaskGraph
 from anycowork.store.sql.store import Store

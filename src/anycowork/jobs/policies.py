@@ -18,7 +18,7 @@ from anycowork.domain.evidence import is_claimed
 from anycowork.domain.jobs import Job, JobStatus, JobTask, step_statuses
 from anycowork.domain.messages import Json, Message, MessageType, Speaker
 from anycowork.domain.model import LONGEST_REPLY
-from anycowork.domain.plan_status import PlanStatus, plan_status
+from anycowork.domain.plan import PlanStatus, plan_status
 from anycowork.domain.roles import Permission
 from anycowork.domain.task_progress import TaskStatus
 from anycowork.domain.values import replace

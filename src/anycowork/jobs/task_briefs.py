@@ -29,6 +29,8 @@ def task_assignment(step: PlanStep, task: JobTask, done: Sequence[JobTask], earl
         parts.append("Commands of this task:\n" + "\n".join(f"- {command}" for command in step.commands))
     if step.check:
         parts.append(f"It is done when this command succeeds: {step.check}")
+    if step.expect:
+        parts.append("The server checks when you are done:\n" + "\n".join(f"- {line}" for line in step.expect))
     if done:
         parts.append("Results of the tasks before it:\n" + summaries(done))
     if task.attempt > 1:

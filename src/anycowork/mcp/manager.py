@@ -67,6 +67,11 @@ class McpManager:
     def tools(self) -> list[McpTool]:
         return [tool for server in self._all() for tool in server.tools()]
 
+    async def until_tried(self, chat_id: str) -> None:
+        """Waits, for a few seconds at most, until the servers that are being started for this chat have connected or failed."""
+        for server in [*self._servers.values(), *self._of_chats.get(chat_id, ())]:
+            await server.until_tried()
+
     def resources(self, query: str = "", limit: int = MOST_LISTED) -> list[Json]:
         """The resources of all connected servers whose server, name or address holds the query."""
         search_text, servers = query.casefold(), sorted(self._servers.items())
@@ -208,12 +213,14 @@ class McpManager:
         task = self._tasks.create_task(self._sign_in(server, sign_in))
         self._sign_ins[name] = sign_in, task
         address = asyncio.ensure_future(sign_in.address())
-        await asyncio.wait([task, address], return_when=asyncio.FIRST_COMPLETED)
-        if address.done() and address.exception() is None:
-            return {"address": address.result()}
+        try:
+            await asyncio.wait([task, address], return_when=asyncio.FIRST_COMPLETED)
+            if address.done() and address.exception() is None:
+                return {"address": address.result()}
+        finally:  # also if the person left
+            address.cancel()
+            await asyncio.wait([address])
         task.cancel()
-        address.cancel()
-        await asyncio.wait([address])
         raise Conflict(f"Signing in to '{name}' failed: {server.shown().get('error') or 'it did not answer in time'}.")
 
     def finish_sign_in(self, answer: dict[str, str]) -> bool:

@@ -12,7 +12,7 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
 from anycowork.domain.errors import ToolFault
-from anycowork.mcp.message_size import has_too_many_values
+from anycowork.mcp.answer_limits import has_too_many_values
 from anycowork.sandbox.stdio_program import LineLog, open_pipes
 
 if TYPE_CHECKING:
@@ -55,12 +55,14 @@ async def message_streams(
             yield read_stream, write_stream
         finally:
             pipes.writer.close()
-            await asyncio.wait([hearing], timeout=_SECONDS_TO_END)
-            for task in (hearing, speaking):
-                task.cancel()
-            await asyncio.gather(hearing, speaking, return_exceptions=True)
-            for stream in (read_stream, write_stream, to_session, from_session):
-                stream.close()
+            try:
+                await asyncio.wait([hearing], timeout=_SECONDS_TO_END)
+            finally:  # also if it is cancelled once more: a task that is dropped is destroyed by the collector
+                for task in (hearing, speaking):
+                    task.cancel()
+                for stream in (read_stream, write_stream, to_session, from_session):
+                    stream.close()
+                await asyncio.gather(hearing, speaking, return_exceptions=True)
 
 
 async def _end_after(

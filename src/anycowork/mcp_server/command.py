@@ -11,8 +11,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from anycowork.client.console import stderr
 from anycowork.client.errors import ServerRefused, ServerUnreachable
-from anycowork.client.protocol_command import run_protocol, serve_linked
-from anycowork.client.server_link import ServerLink
+from anycowork.client.server_link import ServerLink, run_protocol, serve_linked
 from anycowork.config.loading import load_settings
 from anycowork.config.settings import Settings
 from anycowork.domain.errors import AnyCoworkError

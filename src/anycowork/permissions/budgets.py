@@ -3,9 +3,9 @@
 from collections.abc import Callable, Iterable, Sequence
 
 from anycowork.domain.messages import Json
+from anycowork.domain.metering import ModelUsage
 from anycowork.domain.plan import Budget
 from anycowork.domain.tools import Call, ToolSpec
-from anycowork.domain.usage import ModelUsage
 from anycowork.domain.values import replace, value
 
 CostOf = Callable[[ModelUsage], float | None]

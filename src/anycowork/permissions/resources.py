@@ -3,11 +3,10 @@
 from dataclasses import replace
 from pathlib import PurePosixPath
 
-from anycowork.domain.network import Destination, wanted_destinations
+from anycowork.domain.network import Destination, read_address, wanted_destinations
 from anycowork.domain.tool_ports import Prepared
 from anycowork.domain.tools import Intent, Parameters, ToolSpec
 from anycowork.domain.values import value
-from anycowork.domain.web_address import read_address
 from anycowork.permissions.shell.parser import ParsedCommand, parse
 
 COMMAND_TOOL = "execute_command"

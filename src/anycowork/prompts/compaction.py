@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from anycowork.domain.attached_files import with_quoted_files
 from anycowork.domain.messages import Json, Message, MessageType, Speaker
 from anycowork.domain.values import value
-from anycowork.prompts.truncate import cut_middle
+from anycowork.prompts.tokens import cut_middle
 
 COMPACTED = "compacted"
 """In the payload of the message that stands for everything before it."""

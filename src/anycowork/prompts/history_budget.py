@@ -18,8 +18,7 @@ from anycowork.domain.model import PromptMessage
 from anycowork.domain.values import leaf_value, replace
 from anycowork.prompts.compaction import is_compaction
 from anycowork.prompts.conversation import TURN_OVER, prompt_message, result_of
-from anycowork.prompts.tokens import BYTES_PER_TOKEN, FRAME, image_tokens, size, tokens
-from anycowork.prompts.truncate import cut_middle
+from anycowork.prompts.tokens import BYTES_PER_TOKEN, FRAME, cut_middle, image_tokens, size, tokens
 
 T = TypeVar("T")
 RESULT_CAP = 16_384  # bytes of one result that a model is shown, whatever the budget

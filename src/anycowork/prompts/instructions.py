@@ -5,8 +5,7 @@ from string import Template
 
 from anycowork.domain.ports import SuppliedFile
 from anycowork.prompts.text_files import prose
-from anycowork.prompts.tokens import BYTES_PER_TOKEN, size
-from anycowork.prompts.truncate import cut_middle
+from anycowork.prompts.tokens import BYTES_PER_TOKEN, cut_middle, size
 
 BUDGET = 4_000  # tokens
 SHARE = 8  # of what the model can be shown, one part in so many

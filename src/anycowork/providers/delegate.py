@@ -6,7 +6,7 @@ No model is asked. The call passes the gate like a model's, so the chat's role, 
 import json
 from collections.abc import AsyncIterator, Sequence
 
-from anycowork.domain.delegates import AGENT_PROVIDER, delegate_tool
+from anycowork.domain.agents import AGENT_PROVIDER, delegate_tool
 from anycowork.domain.model import Chunk, ContentPart, ModelRequest, PromptMessage, ReplyFinished, TextChunk, UsageChunk
 
 _KEYS = ("tool", "type", "<")

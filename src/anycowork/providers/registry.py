@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from anycowork.domain.delegates import AGENT_PROVIDER
+from anycowork.domain.agents import AGENT_PROVIDER
 from anycowork.domain.errors import Invalid
 from anycowork.domain.messages import Json
 from anycowork.domain.model import (

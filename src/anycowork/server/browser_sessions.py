@@ -35,7 +35,7 @@ SESSION_DAYS = 180
 CODE_SECONDS = 60.0
 
 EndMade = Callable[[NodeKind, str], Awaitable[None]]
-"""Ends a person, a person's token or a client key, by its id."""
+"""Ends a person, a person's token, a client key or an invitation of a worker, by its id."""
 
 log = logging.getLogger("anycowork.sessions")
 

@@ -31,17 +31,31 @@ class WorkerOffer:
     version: str
 
 
+@value
+class WorkerInvite:
+    """`token` is good once, until `expires_at`. `id` is stored, and opens nothing."""
+
+    id: str
+    token: str
+    expires_at: str
+
+
 class JoinedWorkers:
     def __init__(self, table: JoinedWorkerTable, runs: RemoteRuns, clock: Clock) -> None:
         self._table = table
         self._clock = clock
         self.runs = runs
 
-    async def invite(self, *, labels: tuple[str, ...], seconds: float, created_by: str) -> tuple[str, str]:
-        """Returns a join token, which is good once, and when it expires."""
+    async def invite(self, *, labels: tuple[str, ...], seconds: float, created_by: str) -> WorkerInvite:
         token = JOIN_PREFIX + secrets.token_urlsafe(32)
         expires_at = await self._table.invite(_hash(token), labels=labels, created_by=created_by, seconds=seconds)
-        return token, expires_at
+        return WorkerInvite(_hash(token), token, expires_at)
+
+    async def withdraw(self, invite_id: str) -> None:
+        """The invitation is good no more; a worker that joined by it is removed."""
+        worker_id = await self._table.withdraw(invite_id)
+        if worker_id is not None:
+            self.runs.forget(worker_id)
 
     async def join(self, token: str, offer: WorkerOffer) -> tuple[JoinedWorker, str]:
         """Returns the worker and its secret. A worker that comes back brings its secret as the token, and stays who it was.

@@ -10,14 +10,12 @@ from anycowork.config.delegates import delegates_of
 from anycowork.config.loading import save_settings
 from anycowork.config.prices import cost_of, entry_of, price_of
 from anycowork.config.settings import BadSettings, ModelEntry, PriceEntry, ProviderEntry, SearchEngineEntry, Settings
-from anycowork.domain.agents import AgentSpec
+from anycowork.domain.agents import AGENT_PROVIDER, AgentSpec, DelegateConfig
 from anycowork.domain.approvals import AskWhen
 from anycowork.domain.chats import Autonomy, Limits
-from anycowork.domain.delegates import AGENT_PROVIDER, DelegateConfig
 from anycowork.domain.messages import Json
-from anycowork.domain.metering import Price
+from anycowork.domain.metering import ModelUsage, Price
 from anycowork.domain.model import ModelOptions, ToolCallStyle
-from anycowork.domain.usage import ModelUsage
 from anycowork.providers.config import ModelSettings, ProviderConfig, usual_context
 from anycowork.providers.discovery import from_environment
 from anycowork.providers.registry import ProviderRegistry, require_free_name

@@ -14,10 +14,9 @@ from anycowork.chats.files.file_service import FileService
 from anycowork.chats.files.git_service import GitService
 from anycowork.chats.files.git_worktree_service import GitWorktreeService
 from anycowork.chats.files.memory_service import MemoryService
-from anycowork.chats.files.person_command_service import PersonCommandService
+from anycowork.chats.files.person_command_service import PersonCommandService, TerminalService
 from anycowork.chats.files.rollback_service import RollbackService
 from anycowork.chats.files.symbol_service import SymbolService
-from anycowork.chats.files.terminal_service import TerminalService
 from anycowork.chats.files.worktree_service import WorktreeService
 from anycowork.chats.fork_service import ForkService
 from anycowork.chats.jobs.earlier_plans import EarlierPlans
@@ -46,7 +45,7 @@ from anycowork.prompts.prompt_service import PromptService
 from anycowork.providers.local.models import LocalModels
 from anycowork.providers.openai.passthrough import Passthrough
 from anycowork.providers.registry import ProviderRegistry
-from anycowork.server.audit.audit_service import AuditService
+from anycowork.server.audit.audit_check import AuditService
 from anycowork.server.browser_sessions import BrowserSessions
 from anycowork.server.joined_workers import JoinedWorkers
 from anycowork.server.live_settings import LiveSettings

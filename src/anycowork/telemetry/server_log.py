@@ -4,13 +4,13 @@ import json
 import logging
 import re
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from contextvars import ContextVar, Token
 from datetime import UTC, datetime
 from itertools import chain
 from typing import TextIO
 
-from anycowork.domain.log_context import log_fields
 from anycowork.domain.times import written_time
 
 HIDDEN = "***"
@@ -108,3 +108,28 @@ def set_log_level(log_format: str, level: str) -> None:
     chosen = logging.getLevelNamesMapping()[(_USUAL_LEVELS[log_format] if level == "auto" else level).upper()]
     _OURS.setLevel(chosen)
     logging.getLogger().setLevel(max(chosen, logging.WARNING))
+
+
+_FIELDS: ContextVar[Mapping[str, str]] = ContextVar("log_fields")
+_NOTHING: Mapping[str, str] = {}
+
+
+def log_fields() -> Mapping[str, str]:
+    return _FIELDS.get(_NOTHING)
+
+
+class with_log_fields:  # used as a block, like a function of contextlib, at half its cost
+    """Adds ids to the lines that are logged in this block, and by tasks that are started in it."""
+
+    __slots__ = ("_fields", "_token")
+    _token: Token[Mapping[str, str]]
+
+    def __init__(self, **fields: str | None) -> None:
+        self._fields = fields
+
+    def __enter__(self) -> None:
+        added = {name: text for name, text in self._fields.items() if text is not None}
+        self._token = _FIELDS.set({**log_fields(), **added})
+
+    def __exit__(self, *_: object) -> None:
+        _FIELDS.reset(self._token)

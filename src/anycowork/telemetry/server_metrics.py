@@ -9,9 +9,9 @@ from anycowork.domain.chats import Turn, TurnState
 from anycowork.domain.jobs import Job, JobTask
 from anycowork.domain.journal import DecideApproval, Spend, Write
 from anycowork.domain.messages import Json
+from anycowork.domain.metering import ModelUsage
 from anycowork.domain.times import seconds_between
 from anycowork.domain.tools import Call, CallState, ToolSpec
-from anycowork.domain.usage import ModelUsage
 from anycowork.telemetry.metrics import (
     COMMIT_SECONDS,
     GROUP_SIZES,

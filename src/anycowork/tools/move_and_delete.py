@@ -19,8 +19,7 @@ from anycowork.domain.values import value
 from anycowork.tools.built_in_tool import BuiltInTool, folder_of, payload_of
 from anycowork.tools.parameters import PathText
 from anycowork.tools.read_tools import suggestion
-from anycowork.workspace.content_summary import EDGE_BYTES, summary
-from anycowork.workspace.diffs import LARGEST_DIFFED, LONGEST_DIFF, Diff, diff, moved
+from anycowork.workspace.diffs import EDGE_BYTES, LARGEST_DIFFED, LONGEST_DIFF, Diff, diff, moved, summary
 from anycowork.workspace.folder import LARGEST_HASHED, Folder
 from anycowork.workspace.hard_links import told_file
 from anycowork.workspace.jail import kind_of

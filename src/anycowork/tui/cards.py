@@ -186,6 +186,7 @@ def _reach(step: Json) -> str:
         *(f"files: {path}" for path in _words(step, "paths")),
         *(f"$ {command}" for command in _words(step, "commands")),
         *([f"checked by $ {strip_controls(str(step['check']))}"] if step.get("check") else []),
+        *(f"expected: {line}" for line in _words(step, "expect")),
         *(f"tool: {tool}" for tool in _words(step, "tools_needed")),
     ]
     return "\n    ".join(parts)

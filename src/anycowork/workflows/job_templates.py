@@ -9,12 +9,12 @@ from typing import Annotated
 from pydantic import Field, JsonValue
 
 from anycowork.domain.boundary import Boundary, Text
-from anycowork.domain.job_templates import JobTemplate
+from anycowork.domain.evidence import read_step_expectation
 from anycowork.domain.messages import Json
 from anycowork.domain.plan import MOST_BYTES
 from anycowork.domain.tasks import BadGraph, TaskGraph
 from anycowork.domain.workflow_errors import UnfittingParameters
-from anycowork.domain.workflows import ParameterType, Value
+from anycowork.domain.workflows import JobTemplate, ParameterType, Value
 from anycowork.workflows.front_matter import (
     FrontMatter,
     ParameterHead,
@@ -47,6 +47,7 @@ class TemplateStep(Boundary):
     paths: _Texts = ()
     commands: _Texts = ()
     check: Text | None = None
+    expect: Annotated[tuple[Text, ...], Field(max_length=20)] = ()
     agent: Text | None = None
     role: Text | None = None
 
@@ -171,7 +172,21 @@ def _misplaced(template: JobTemplate, key: str, text: str) -> str | None:
         return f"'{key}' takes no placeholder: the file alone decides who does what, and in which order"
     if names and key in _COMMANDS and not PLACEHOLDER.fullmatch(text):
         return f"a placeholder in '{key}' must be the whole command, as in \"{{{{{names[0]}}}}}\""
+    if key == "expect":
+        return _unfit_expectation(template, text, names)
     return _unfit_path(template, text, names) if key == "paths" else None
+
+
+def _unfit_expectation(template: JobTemplate, text: str, names: Sequence[str]) -> str | None:
+    """The file says what kind of thing is expected; a missing value must not make it another one."""
+    try:
+        read_step_expectation(text)
+    except ValueError as error:
+        return str(error)
+    parameters = {parameter.name: parameter for parameter in template.parameters}
+    if missing := next((n for n in names if not parameters[n].required and parameters[n].default is None), None):
+        return f"'{{{{{missing}}}}}' is part of what is expected, so it must be required or have a default"
+    return None
 
 
 def _unfit_path(template: JobTemplate, text: str, names: Sequence[str]) -> str | None:

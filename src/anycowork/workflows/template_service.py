@@ -12,12 +12,11 @@ from importlib.resources import files
 
 from pydantic import JsonValue
 
-from anycowork.domain.job_templates import JobTemplate
 from anycowork.domain.messages import Json
 from anycowork.domain.ports import SuppliedFile
 from anycowork.domain.values import value
 from anycowork.domain.workflow_errors import NoSuchJobTemplate
-from anycowork.domain.workflows import Source
+from anycowork.domain.workflows import JobTemplate, Source
 from anycowork.workflows.catalog import FileFault
 from anycowork.workflows.job_templates import SUFFIX, filled_plan, read_job_template
 from anycowork.workflows.sections import BadDefinition

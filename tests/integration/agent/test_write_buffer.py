@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from anycowork.agent import write_buffer
-from anycowork.agent.write_buffer import WriteBuffer
+from anycowork.agent import turn_context
+from anycowork.agent.turn_context import WriteBuffer
 from anycowork.domain.chats import ChatState
 from anycowork.domain.errors import Conflict
 from anycowork.domain.events import Record
@@ -85,7 +85,7 @@ async def test_what_waits_too_long_is_written_by_itself(tmp_path: Path) -> None:
 
 
 async def test_nothing_follows_what_could_not_be_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(write_buffer, "FLUSH_SECONDS", 0.0)
+    monkeypatch.setattr(turn_context, "FLUSH_SECONDS", 0.0)
     async with opened(tmp_path) as database:
         await database.journal.write(add_chat())
         waiting, works = WriteBuffer(), database.writer.tally.works
@@ -109,7 +109,7 @@ async def test_a_read_that_takes_long_is_told_of_and_can_be_stopped(tmp_path: Pa
 
 
 async def test_a_stop_finds_a_read_that_nobody_was_told_of_yet(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(write_buffer, "FLUSH_SECONDS", 60.0)
+    monkeypatch.setattr(turn_context, "FLUSH_SECONDS", 60.0)
     async with live_server(tmp_path, replies=[call("listen")]) as client:
         chat, tool = await _listening(client)
         await until(tool.begun.is_set)

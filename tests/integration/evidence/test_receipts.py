@@ -7,7 +7,7 @@ from pathlib import Path
 
 from anycowork.cli.options import Invocation
 from anycowork.cli.verify import verify
-from anycowork.domain.receipts import receipt_id
+from anycowork.domain.evidence import receipt_id
 from support.evidence import evidence_of, working_chat
 from support.live_server import live_server
 from support.scripted_model import call

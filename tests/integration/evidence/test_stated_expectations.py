@@ -5,11 +5,14 @@ from pathlib import Path
 
 import pytest
 
+from anycowork.agent.expectations import of_steps
 from anycowork.domain.errors import Invalid
-from anycowork.domain.evidence import ExpectationKind, split_stated, without_stated
+from anycowork.domain.evidence import ExpectationKind, ExpectationSource, split_stated, without_stated
+from anycowork.domain.messages import Json
+from anycowork.domain.plan import PlanStep, explain_plan, read_plan
 from support.evidence import evidence_of, states, working_chat
 from support.jobs import new_job, plan, until
-from support.live_server import live_server
+from support.live_server import RequestRefused, live_server
 from support.scripted_model import call
 from support.spec import proves
 
@@ -101,3 +104,86 @@ async def test_what_the_request_of_a_job_protects_is_held_for_its_workers(tmp_pa
         await chat.rest()
         (approval,) = await chat.approvals()
         assert "'b.py' is to stay as it is" in " ".join(approval["reasons"])
+
+
+TEMPLATE = """description = "Write a report."
+[[parameters]]
+name = "file"
+type = "path"
+[[steps]]
+action = "Write the report"
+paths = ["*.md"]
+expect = ["output {{file}}", "protected b.py"]
+"""
+REPORT = json.dumps({"status": "success", "summary": "Written."})
+
+
+@proves("EVD-2/1")
+@pytest.mark.parametrize(("written", "state", "word"), [("other.md", "unmet", "failed"), ("out.md", "met", "claimed")])
+async def test_what_a_template_expects_of_a_step_is_told_and_checked(
+    tmp_path: Path, written: str, state: str, word: str
+) -> None:
+    folder = tmp_path / "data" / "templates"
+    folder.mkdir(parents=True)
+    folder.parent.chmod(0o700)
+    (folder / "report.toml").write_text(TEMPLATE)
+    replies = [call("create_file", path=written, content="Tea.\n"), *[REPORT] * 6]
+    async with live_server(tmp_path, replies=replies, files=FILES) as client:
+        chat = await working_chat(client)
+        job = await new_job(client, chat, template={"name": "report", "parameters": {"file": "out.md"}})
+        assert job["plan"]["steps"][0]["expect"] == ["output out.md", "protected b.py"]
+        await client.ask("POST", f"/jobs/{job['id']}/approve", {}, expect=202)
+        (task,) = (await until(client, chat, job["id"], "completed", "failed"))["tasks"]
+        assert task["evidence"]["status"] == word and task["claimed"], json.dumps(task)
+        assert states(task["evidence"]) == {("output", "out.md"): state, ("protected", "b.py"): "met"}
+        assert {expectation["from"] for expectation in task["evidence"]["expectations"]} == {"task"}
+        assert "- output out.md" in json.dumps(client.model.requests[0])
+
+
+@proves("EVD-2/2")
+@pytest.mark.parametrize("as_job", [True, False])
+async def test_what_a_person_protects_with_a_line_is_held_while_the_plan_is_carried_out(
+    tmp_path: Path, as_job: bool
+) -> None:
+    request = "Fix the total in a.py.\n/expect protected b.py"
+    async with live_server(tmp_path, replies=[json.dumps(plan(STEP)), WRITE], files=FILES) as client:
+        chat = await working_chat(client, "sandboxed")
+        if as_job:
+            with pytest.raises(RequestRefused, match="states no expectation"):
+                await new_job(client, chat, request="/expect wonders\nFix it.")
+            job = await new_job(client, chat, request=request)
+            await until(client, chat, job["id"], "awaiting_approval")
+            await client.ask("POST", f"/jobs/{job['id']}/approve", {}, expect=202)
+        else:
+            await chat.send(request)
+            proposed = await client.ask("POST", f"{chat.path}/plans", {"plan": plan(STEP)}, expect=201)
+            await client.ask("POST", f"{chat.path}/plans/{proposed['message_id']}/approve", {}, expect=202)
+        await chat.rest()
+        (approval,) = await chat.approvals()
+        assert "'b.py' is to stay as it is" in " ".join(approval["reasons"])
+
+
+def _steps(*expect: tuple[str, ...]) -> tuple[PlanStep, ...]:
+    steps = [
+        {"action": "Do it", "paths": ["a.py"] if number else [], "expect": [*lines]}
+        for number, lines in enumerate(expect)
+    ]
+    read = read_plan({"goal": "g", "steps": [*steps]})
+    assert read is not None
+    return read.steps
+
+
+def test_a_step_holds_nothing_that_another_step_of_the_turn_may_change() -> None:
+    def kinds(*expect: tuple[str, ...]) -> list[tuple[str, str]]:
+        expectations = of_steps(_steps(*expect), ExpectationSource.PLAN, lambda path: True)
+        return [(expectation.kind.value, expectation.subject) for expectation in expectations]
+
+    assert kinds(("protected a.py", "protected b.py"), ()) == [("protected", "b.py")]
+    assert kinds(("no_change",), ()) == [] and kinds(("no_change",)) == [("no_change", "the workspace")]
+    assert kinds(("no_change",), ("no_change",)) == [("no_change", "the workspace")]
+
+
+@pytest.mark.parametrize(("line", "reason"), [("wonders a.md", "states no expectation"), ("check make", "'check'")])
+def test_a_step_that_states_nothing_makes_no_plan_and_says_why(line: str, reason: str) -> None:
+    document: Json = {"goal": "g", "steps": [{"action": "Do it", "expect": [line]}]}
+    assert read_plan(document) is None and reason in explain_plan(document)

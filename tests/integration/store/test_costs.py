@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from anycowork.agent import write_buffer
+from anycowork.agent import turn_context
 from support.live_server import LiveServer, live_server
 from support.scripted_model import call
 
@@ -27,7 +27,7 @@ OF_A_STEP = {
 async def test_a_step_that_reads_takes_one_commit_and_writes_nothing_twice(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(write_buffer, "FLUSH_SECONDS", 60.0)  # on a slow machine too, no read is a long one
+    monkeypatch.setattr(turn_context, "FLUSH_SECONDS", 60.0)  # on a slow machine too, no read is a long one
     async with live_server(tmp_path, files={"a.txt": "hello\n"}) as client:
         short = await statements_of_a_turn(client, calls=SHORT)
         long = await statements_of_a_turn(client, calls=LONG)

@@ -8,8 +8,7 @@ from hypothesis import strategies as st
 
 from anycowork.agent.plan_progress import PlanProgress, not_ready
 from anycowork.domain.chats import EndReason
-from anycowork.domain.plan import Plan, PlanStep
-from anycowork.domain.plan_status import StepStatus
+from anycowork.domain.plan import Plan, PlanStep, StepStatus
 from anycowork.domain.roles import Permission
 from anycowork.domain.tools import Call, CallState, CallStatus, Intent, PathIntent, Provenance, ToolResult, ToolSpec
 from anycowork.domain.values import replace

@@ -11,7 +11,7 @@ from anycowork.checkpoints.pack import Pack
 from anycowork.checkpoints.restore_preview import preview_restore
 from anycowork.checkpoints.unkept_folders import UnkeptFolders
 from anycowork.domain.snapshots import PathImage, Restore, Undo, absent
-from anycowork.sandbox.commit import replaced_files
+from anycowork.sandbox.commit import delta as delta_module
 from anycowork.sandbox.commit.committer import CommitOutcome, apply
 from anycowork.sandbox.commit.delta import Delta
 from anycowork.sandbox.commit.delta_scan import scan
@@ -81,7 +81,7 @@ def test_what_was_not_remembered_is_read(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, limit: str, value: int
 ) -> None:
     """Beyond a limit of memory, and of files so young that their times cannot tell a later change."""
-    monkeypatch.setattr(replaced_files, limit, value)
+    monkeypatch.setattr(delta_module, limit, value)
     place = Place(tmp_path)
     delta = place.scanned()
     assert len(delta.replaced.files) < 2

@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from anycowork.domain.web_address import read_address
+from anycowork.domain.network import read_address
 
 
 @pytest.mark.parametrize(

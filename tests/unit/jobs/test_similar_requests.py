@@ -1,6 +1,6 @@
 """Similar requests: shared words, best first, bounded."""
 
-from anycowork.jobs.similar_requests import LONGEST_REQUEST, similar_requests
+from anycowork.chats.jobs.earlier_plans import LONGEST_REQUEST, similar_requests
 from support.spec import proves
 
 EARLIER = [

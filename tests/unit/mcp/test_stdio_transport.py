@@ -5,6 +5,7 @@ import gc
 import warnings
 from contextlib import suppress
 
+from anycowork.mcp.stdio_transport import message_streams
 from anycowork.sandbox.stdio_program import LineLog, open_pipes, started_process
 
 MOST_STEPS = 12
@@ -52,3 +53,34 @@ async def test_the_pipes_of_a_program_that_died_are_closed_without_an_error() ->
                 await asyncio.sleep(0)  # the loss of the pipe is known now
     await asyncio.sleep(0)
     assert faults == []
+
+
+async def test_a_session_cancelled_again_while_it_ends_drops_no_task() -> None:
+    """A stop of the server, a limit and a lost peer may each cancel it. A task that is dropped is destroyed by the collector."""
+    loop = asyncio.get_running_loop()
+    loop.set_debug(True)
+    faults: list[str] = []
+    loop.set_exception_handler(lambda _, fault: faults.append(str(fault["message"])))
+    opened = 0
+
+    async def use_program() -> None:
+        nonlocal opened
+        with started_process(["/bin/sleep", "600"], env={}, fds=()) as process:  # it does not end when its input does
+            async with message_streams(process, b"", LineLog(), lambda *_: None, lambda: True):
+                opened += 1
+                await asyncio.Event().wait()
+
+    for rounds in range(MOST_STEPS):
+        task = asyncio.ensure_future(use_program())
+        while opened <= rounds:
+            await asyncio.sleep(0)
+        for _ in range(3):
+            task.cancel()
+            for _ in range(rounds):
+                await asyncio.sleep(0)
+        with suppress(asyncio.CancelledError):
+            await task
+        del task
+        await asyncio.sleep(0)
+        gc.collect()
+        assert faults == [], rounds

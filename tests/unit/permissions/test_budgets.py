@@ -4,10 +4,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from anycowork.domain.metering import ModelUsage
 from anycowork.domain.plan import Budget, read_plan
 from anycowork.domain.roles import Permission
 from anycowork.domain.tools import Call, Intent, Provenance, ToolSpec
-from anycowork.domain.usage import ModelUsage
 from anycowork.permissions.budgets import BudgetSpent, BudgetUse, overdrawn, spent_by
 from support.spec import proves
 

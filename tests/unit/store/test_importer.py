@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from anycowork.domain.chats import ChatConfig
 from anycowork.domain.journal import Change, SetChat
 from anycowork.domain.messages import Message, MessageType
+from anycowork.store.sql.chat_file import ImportReport
 from anycowork.store.sql.database import Database
-from anycowork.store.sql.import_report import ImportReport
 from anycowork.store.sql.importer import Importer
 from support.spec import proves
 from support.stored import CLOCK, body, opened, said

@@ -7,8 +7,8 @@ import pytest
 from pydantic import JsonValue
 
 from anycowork.domain.messages import Message, MessageType
+from anycowork.store.sql.chat_file import ImportReport
 from anycowork.store.sql.database import Database
-from anycowork.store.sql.import_report import ImportReport
 from anycowork.store.sql.importer import Importer
 from support.spec import proves
 from support.stored import CLOCK, opened

@@ -14,7 +14,7 @@ from anycowork.domain.audit import START, link
 from anycowork.domain.events import EventType, NewEvent, Record
 from anycowork.domain.journal import Change, RemoveChat, Reserve
 from anycowork.domain.messages import Message, MessageType, Speaker
-from anycowork.domain.usage import ModelUsage
+from anycowork.domain.metering import ModelUsage
 from anycowork.domain.values import replace
 from anycowork.store.sqlite.schema import MIGRATIONS, migrate
 from support.spec import proves

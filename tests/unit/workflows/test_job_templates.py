@@ -122,3 +122,20 @@ def test_wrong_values_are_told_all_at_once() -> None:
     with pytest.raises(UnfittingParameters) as told:
         filled_plan(read_job_template("tidy.toml", HEAD + STEPS), {"colour": "red"})
     assert set(told.value.faults) == {"folder", "colour"}
+
+
+@pytest.mark.parametrize(
+    ("line", "reason"),
+    [
+        ("wonders a.md", "states no expectation"),
+        ("check make test", "belongs into the step's 'check'"),
+        ("{{folder}} a.md", "states no expectation"),
+        ("output {{folder}}/{{strange}}", "is no parameter"),
+        ("output {{command}}", "must be required or have a default"),
+    ],
+)
+def test_an_expectation_that_could_become_another_one_is_refused_with_its_line(line: str, reason: str) -> None:
+    steps = f'[[steps]]\naction = "Tidy"\nexpect = ["output {{{{folder}}}}/list.md", "{line}"]\n'
+    with pytest.raises(BadDefinition) as refused:
+        read_job_template("tidy.toml", HEAD + steps)
+    assert reason in refused.value.reason and refused.value.line == len(HEAD.split("\n")) + 2

@@ -102,6 +102,19 @@ it("keeps check and tools in view while it is edited", async () => {
   expect(onExecute.mock.calls[0]![0]!.steps[0]!.check).toBeNull();
 });
 
+it("shows what is expected of a step, and takes it as it was edited", async () => {
+  const plan = readPlan({ goal: "x", steps: [{ id: "1", action: "Do", expect: ["output a.md", "no_change\u202E"] }] })!;
+  const { onExecute, container } = card({ plan });
+  expect(screen.getByRole("list", { name: "expected" }).textContent).toContain("no_change⟨U+202E⟩");
+  await expectAccessible(container);
+  await userEvent.click(screen.getByRole("button", { name: "Edit" }));
+  const field = screen.getByLabelText("Expected of step 1");
+  await userEvent.clear(field);
+  await userEvent.type(field, "output b.md{Enter}protected src/**");
+  await userEvent.click(screen.getByRole("button", { name: "Execute edited plan" }));
+  expect(onExecute.mock.calls[0]![0]!.steps[0]!.expect).toEqual(["output b.md", "protected src/**"]);
+});
+
 // proves UI-2/2
 it("names each field of the editor with its step, and begins in the first one", async () => {
   card();

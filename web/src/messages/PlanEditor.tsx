@@ -141,6 +141,13 @@ function StepFields({ step, at, last, first, edit, onSeen }: StepProps) {
           separator={null}
           onChange={([check]) => change({ check: check ?? null })}
         />
+        <WordsField
+          label={t.expectedOf(name)}
+          shown={t.whatIsCheckedWhenDone}
+          words={step.expect}
+          separator={"\n"}
+          onChange={(expect) => change({ expect })}
+        />
         <SeenMark onSeen={onSeen} />
       </div>
       <IconButton

@@ -84,6 +84,15 @@ function Step({ step, at, numbers, status, grants, onShown }: StepProps) {
           </p>
         )}
         <Grants grants={grants} />
+        {step.expect.length > 0 && (
+          <ul aria-label={t.expected} className="mt-1.5 space-y-0.5 text-xs text-ink-3">
+            {step.expect.map((line) => (
+              <li key={line} className="flex gap-1.5">
+                {t.expected} <GrantedText text={visible(line)} className="!text-[12px] text-ink-2" />
+              </li>
+            ))}
+          </ul>
+        )}
         {(step.estimated_time || after.length > 0) && (
           <p className="mt-1.5 flex flex-wrap items-center gap-x-3 text-xs text-ink-3">
             {step.estimated_time && (

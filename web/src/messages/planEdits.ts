@@ -52,5 +52,6 @@ function blank(steps: readonly PlanStep[]): PlanStep {
     paths: [],
     commands: [],
     check: null,
+    expect: [],
   };
 }

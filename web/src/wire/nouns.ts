@@ -71,6 +71,8 @@ export interface PlanStep {
   paths: string[];
   commands: string[];
   check: string | null;
+  /** What the server checks when the step is done: `output notes.md`, `protected src/**`, `read a.md`, `no_change`. */
+  expect: string[];
 }
 
 /** How much a plan's run may use before it asks; null: as much as it needs. */
@@ -200,6 +202,7 @@ function readStep(value: unknown, number: number): PlanStep {
     paths: texts(step["paths"]),
     commands: texts(step["commands"]),
     check: text(step["check"]) || null,
+    expect: texts(step["expect"]),
   };
 }
 

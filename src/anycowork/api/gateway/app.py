@@ -6,16 +6,16 @@ The one exception are keys with a limit of tokens or dollars: what they send is 
 
 import asyncio
 import re
+import zlib
 from collections.abc import Awaitable, Callable
 from contextlib import aclosing
 
 import msgspec
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from anycowork.api.asgi import header, send_json
+from anycowork.api.asgi import header, name_route, send_json
 from anycowork.api.cut_off import run_until
 from anycowork.api.errors import WrongMethod
-from anycowork.api.gateway.content_encoding import decompressed
 from anycowork.api.gateway.metering import NOTHING, Meter, ReservedUse, expected_usage, read_metered_request
 from anycowork.api.gateway.proxy_headers import (
     towards_client,
@@ -25,9 +25,8 @@ from anycowork.api.gateway.proxy_headers import (
 )
 from anycowork.api.middleware.auth import ONE_MODEL, principal_in
 from anycowork.api.middleware.body import LARGE, LargeBodies, read_body
-from anycowork.api.route_template import name_route
 from anycowork.domain import principals
-from anycowork.domain.errors import NotFound, RequestFault
+from anycowork.domain.errors import NotFound, RequestFault, TooLarge
 from anycowork.domain.limited_requests import LimitedRequest, fewest_tokens, read_limited, with_bounds
 from anycowork.domain.metering import Account, ExpectedUse, TokenUsage
 from anycowork.domain.provider_errors import NoAnswerInTime, ProviderFault
@@ -282,3 +281,54 @@ async def _while_listened_to(receive: Receive, work: Awaitable[None]) -> None:
             pass
 
     await run_until(client_left, work)
+
+
+OPENED = ("gzip", "x-gzip", "deflate")
+_GZIP_OR_ZLIB, _BARE = 47, -15
+
+
+class UnknownEncoding(RequestFault):
+    """Who should answer cannot be read, so it is not sent to anyone: it might be for another provider than the default one."""
+
+    code = "unknown_encoding"
+    status = 415
+
+
+def decompressed(body: bytes, encodings: str, *, max_bytes: int) -> bytes:
+    """As plain bytes, or none of them if it is damaged. Raises: UnknownEncoding, TooLarge if it is larger than any body may be."""
+    encoding_names = [name for word in encodings.lower().split(",") if (name := word.strip()) not in ("", "identity")]
+    for name in encoding_names:
+        if name not in OPENED:
+            raise UnknownEncoding(
+                f"A body in the encoding '{name[:40]}' cannot be read here, so nobody knows which model it is for. "
+                f"Send it plain, or as {OPENED[0]}.",
+                param="content-encoding",
+            )
+    for _ in encoding_names:
+        body = _opened(body, max_bytes)
+    return body
+
+
+def _opened(body: bytes, max_bytes: int) -> bytes:
+    for form in (_GZIP_OR_ZLIB, _BARE):  # some call it deflate with its wrapping, some without
+        try:
+            return _inflated(body, form, max_bytes)
+        except zlib.error:
+            continue
+    return b""
+
+
+def _inflated(body: bytes, form: int, max_bytes: int) -> bytes:
+    parts: list[bytes] = []
+    remaining = max_bytes
+    while body:  # a gzip file may be several, one after the other
+        opening = zlib.decompressobj(wbits=form)
+        part = opening.decompress(body, remaining + 1)
+        remaining -= len(part)
+        if remaining < 0:
+            raise TooLarge(f"The body is larger than {max_bytes} bytes once it is unpacked. Send less.")
+        parts.append(part)
+        body = opening.unused_data
+        if not opening.eof:
+            break
+    return b"".join(parts)

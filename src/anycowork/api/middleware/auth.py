@@ -7,7 +7,9 @@ Host and origin are checked first, so that a forged request learns nothing. Each
 import hashlib
 import hmac
 import secrets
+from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Coroutine
+from dataclasses import dataclass
 from typing import Annotated, Any, NoReturn
 from urllib.parse import parse_qs
 
@@ -17,11 +19,11 @@ from starlette.types import Scope as Asked
 
 from anycowork.api.asgi import header, send_bytes
 from anycowork.api.middleware.allowed_hosts import AllowedHosts
-from anycowork.api.middleware.auth_throttle import AuthThrottle
 from anycowork.chats.people_service import person_token_digest
 from anycowork.domain.errors import NotAllowed, Unauthenticated
 from anycowork.domain.job_workers import JoinedWorker
 from anycowork.domain.people import PERSON_TOKEN_PREFIX, Person
+from anycowork.domain.ports import Clock
 from anycowork.domain.principals import (
     EDITOR_HEADER,
     JOINED_WORKER,
@@ -99,6 +101,49 @@ class Credentials:
             return OWNER
         person = await self._people.find(session.person_id)
         return person if person is not None and session.is_of(person) else None
+
+
+Sleep = Callable[[float], Awaitable[None]]
+SHORTEST_SECONDS, LONGEST_SECONDS, FORGOTTEN_SECONDS = 0.1, 2.0, 60.0
+
+
+@dataclass(slots=True)
+class _Tries:
+    wrong: int
+    last: float
+
+
+class AuthThrottle:
+    """Delays double from the shortest to the longest; a peer without failures for a while starts again.
+
+    A right token in between changes nothing: on one machine the guesser and the owner are the same peer.
+    """
+
+    def __init__(
+        self,
+        clock: Clock,
+        sleep: Sleep,
+        *,
+        peers: int = 1024,
+    ) -> None:
+        self._clock, self._sleep = clock, sleep
+        self._peers = peers
+        self._tries: OrderedDict[str, _Tries] = OrderedDict()
+
+    async def after_wrong(self, peer: str) -> None:
+        """Count the failure at once, so that parallel attempts gain nothing; then wait."""
+        await self._sleep(self._count(peer))
+
+    def _count(self, peer: str) -> float:
+        now = self._clock.monotonic()
+        tries = self._tries.pop(peer, None)
+        if tries is None or now - tries.last > FORGOTTEN_SECONDS:
+            tries = _Tries(wrong=0, last=now)
+        tries.wrong, tries.last = tries.wrong + 1, now
+        self._tries[peer] = tries
+        while len(self._tries) > self._peers:
+            self._tries.popitem(last=False)
+        return float(min(LONGEST_SECONDS, SHORTEST_SECONDS * 2 ** min(tries.wrong - 1, 30)))
 
 
 class AuthMiddleware:

@@ -7,10 +7,9 @@ import time
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from anycowork.api.asgi import SendWatch
-from anycowork.api.route_template import UNMATCHED, expect_route
-from anycowork.domain.log_context import with_log_fields
+from anycowork.api.asgi import UNMATCHED, SendWatch, expect_route
 from anycowork.server.setup.metrics_setup import ScrapedMetrics
+from anycowork.telemetry.server_log import with_log_fields
 
 log = logging.getLogger(__name__)
 _STREAMS = "/events"  # how the templates of event streams end: they last for hours

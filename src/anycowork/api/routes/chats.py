@@ -1,19 +1,24 @@
-"""Routes for chats: open, list, show, change, stop, remove."""
+"""Routes for chats: open, list, show, change, stop, fork, compact, export, remove."""
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 from fastapi import Query, Response
+from fastapi.responses import StreamingResponse
 from pydantic import Field
 
 from anycowork.api.dependencies import ServicesDep
+from anycowork.api.errors import error_response
 from anycowork.api.middleware.auth import Decider, Reader, Sender
 from anycowork.api.responses import error_responses, json_response
 from anycowork.api.router import Router
 from anycowork.api.routes.roles import RoleWord, known_role
-from anycowork.api.schemas.chats import ChatList, ChatResponse, OpenChat, Stopped, TurnStarted
+from anycowork.api.schemas.chats import ChatList, ChatResponse, CompactedResponse, OpenChat, Stopped, TurnStarted
+from anycowork.api.schemas.snapshots import RestoredResponse
+from anycowork.chats.export.chat_export import ExportFormat
+from anycowork.chats.fork_service import ForkRequest
 from anycowork.domain.boundary import Boundary
 from anycowork.domain.chats import Autonomy, ChatState
-from anycowork.domain.errors import Invalid
+from anycowork.domain.errors import Invalid, RestoreConflict
 from anycowork.domain.system_prompts import DEFAULT_ID
 from anycowork.server.services import Services
 from anycowork.turns.continuation import continuation_of, waiting_of
@@ -130,6 +135,7 @@ async def change_chat(chat_id: str, body: ChangeChatRequest, principal: Sender, 
 )
 async def remove_chat(chat_id: str, principal: Sender, services: ServicesDep) -> Response:
     """Only an idle chat can be removed: stop it first."""
+    services.person_commands.require_none_in(chat_id)
     await services.chats.remove_chat(principal, chat_id)
     await services.mcp.use_in_chat(chat_id, [])
     return Response(status_code=204)
@@ -163,3 +169,101 @@ async def dismiss(chat_id: str, principal: Decider, services: ServicesDep) -> Re
     """Drops a plan that waits or that stopped, or a turn that could be continued: the chat no longer waits for a person."""
     await services.decisions.dismiss(principal, chat_id)
     return Response(status_code=204)
+
+
+@routes.post(
+    "/context/{chat_id}/compact",
+    status_code=201,
+    response_model=CompactedResponse,
+    responses=error_responses(404, 409, 422, 502, 507),
+)
+async def compact_chat(chat_id: str, principal: Decider, services: ServicesDep) -> Response:
+    """The model goes on from a digest of the record. Nothing is deleted, and no model is asked."""
+    done = await services.compaction.compact(principal, chat_id)
+    return json_response(201, {"message_id": done.message_id, "messages": done.messages})
+
+
+@routes.delete(
+    "/context/{chat_id}/compact",
+    status_code=204,
+    response_class=Response,
+    responses=error_responses(404, 409, 422, 507),
+)
+async def undo_compaction(chat_id: str, principal: Decider, services: ServicesDep) -> Response:
+    """Takes the newest compaction back: the model is shown the earlier messages again, as far as they fit."""
+    await services.compaction.undo(principal, chat_id)
+    return Response(status_code=204)
+
+
+_FORMAT = "`json` can be imported again; `html` is one page that needs nothing else."
+_KINDS = ("text/markdown", "application/json", "text/html")
+
+
+@routes.get(
+    "/context/{chat_id}/export",
+    response_class=Response,
+    responses={200: {"content": {kind: {} for kind in _KINDS}}, **error_responses(404, 422)},
+)
+async def export_chat(
+    chat_id: str,
+    principal: Reader,
+    services: ServicesDep,
+    export_format: Annotated[ExportFormat, Query(alias="format", description=_FORMAT)] = ExportFormat.MARKDOWN,
+) -> Response:
+    """The whole chat as a file: messages, approved plans against what was done, diffs, and the end of the audit chain.
+
+    It is sent while it is read. If that fails half-way, the connection is closed before the body has ended.
+    """
+    file = await services.export.export(principal, chat_id, export_format)
+    headers = {"content-disposition": f'attachment; filename="{file.name}"', **_INERT}
+    return StreamingResponse(file.content, media_type=file.media_type, headers=headers)
+
+
+# Whatever the chat holds, a browser that shows the file runs nothing of it.
+_INERT = {"content-security-policy": "default-src 'none'; style-src 'unsafe-inline'; sandbox; frame-ancestors 'none'"}
+
+
+class NewFork(Boundary):
+    """`files`: `none` leaves them as they are, `restore` takes them back to that moment, `copy` puts them as they were then into a new
+    folder, in which the new chat works; `overwrite` names paths where someone else's change may be
+    lost. `content` is sent in the new chat at once: an edited message, or the same again with another `model`."""
+
+    message_id: Word
+    files: Literal["none", "restore", "copy"] = "none"
+    overwrite: Annotated[
+        list[Annotated[str, Field(min_length=1, max_length=4096)]], Field(max_length=100_000, fail_fast=True)
+    ] = Field(default_factory=list)
+    dry_run: bool = Field(False, description="Only say what restoring the files would do.")
+    content: Annotated[str, Field(min_length=1)] | None = None
+    model: Word | None = None
+
+
+@routes.post(
+    "/context/{chat_id}/fork",
+    status_code=201,
+    response_model=ChatResponse,
+    responses={
+        200: {"model": RestoredResponse, "description": "With `dry_run`."},
+        **error_responses(404, 410, body=True),
+    },
+)
+async def fork_chat(chat_id: str, body: NewFork, principal: Sender, services: ServicesDep) -> Response:
+    """The new chat has the messages up to this one: a person's own message is left out, any other is included.
+
+    What someone else changed meanwhile is a conflict: 409 with the list, and nothing changed.
+    """
+    request = ForkRequest(
+        message_id=body.message_id,
+        restore=body.files == "restore",
+        copy=body.files == "copy",
+        overwrite=tuple(body.overwrite),
+        content=body.content,
+        model=body.model,
+    )
+    try:
+        if body.dry_run:
+            return json_response(200, (await services.forks.preview(principal, chat_id, request)).to_json())
+        return json_response(201, (await services.forks.fork(principal, chat_id, request)).to_json())
+    except RestoreConflict as conflict:
+        listed = {"conflicts": sorted(conflict.conflicts), "reasons": conflict.conflicts}
+        return json_response(conflict.status, {**error_response(conflict).to_json(), **listed})

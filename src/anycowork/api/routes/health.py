@@ -1,12 +1,16 @@
-"""Routes for liveness, readiness and metrics. The first two are open to probes; the metrics need the token."""
+"""Routes about the server itself: liveness, readiness, metrics, its version and its disk. Probes reach the first two without a token."""
+
+import platform
 
 from fastapi import Response
 
+from anycowork import __version__
 from anycowork.api.dependencies import ServicesDep
-from anycowork.api.middleware.auth import Reader
+from anycowork.api.middleware.auth import Manager, Reader
 from anycowork.api.responses import error_responses, json_response
 from anycowork.api.router import Router
 from anycowork.api.schemas.base import Health
+from anycowork.api.schemas.settings import AboutResponse, StorageResponse
 from anycowork.domain.errors import StorageFault
 
 routes = Router(tags=["operation"])
@@ -37,3 +41,19 @@ async def readiness(services: ServicesDep) -> Response:
 )
 async def metrics(principal: Reader, services: ServicesDep) -> Response:
     return Response(await services.server.metrics.scrape(), media_type="text/plain; version=0.0.4")
+
+
+LICENCE = "Apache-2.0"
+
+
+@routes.get("/storage", response_model=StorageResponse, responses=error_responses())
+async def show_storage(principal: Reader, services: ServicesDep) -> Response:
+    """Looks at every file of the data folder: for a person who wants to know, not for a probe."""
+    return json_response(200, {"storage": list(await services.server.storage())})
+
+
+@routes.get("/about", response_model=AboutResponse, responses=error_responses())
+async def show_about(principal: Manager, services: ServicesDep) -> Response:
+    settings = await services.server.settings.shown()
+    about = {"version": __version__, "python": platform.python_version(), "licence": LICENCE}
+    return json_response(200, {**about, "data_dir": settings["data_dir"]})

@@ -10,7 +10,8 @@ from anycowork.api.middleware.auth import Decider, Reader, Sender
 from anycowork.api.responses import error_responses, json_response
 from anycowork.api.router import Router
 from anycowork.api.routes.workflows import unfitting
-from anycowork.api.schemas.jobs import AgentList, JobList, JobResponse, TaskPageResponse, TaskResponse
+from anycowork.api.schemas.jobs import AgentList, JobList, JobResponse, JobTemplateList, TaskPageResponse, TaskResponse
+from anycowork.chats.jobs.earlier_plans import LONGEST_REQUEST
 from anycowork.chats.jobs.job_drafts import NewJob
 from anycowork.chats.plans import PlanEdits
 from anycowork.domain.boundary import Boundary
@@ -215,3 +216,33 @@ async def replan_job(job_id: str, principal: Decider, services: ServicesDep) -> 
 async def list_agents(principal: Reader, services: ServicesDep) -> Response:
     """The built-in ones and those of `[agents.NAME]` in config.toml."""
     return json_response(200, {"agents": [agent.to_json() for agent in services.agents.all()]})
+
+
+@routes.get("/job-templates", response_model=JobTemplateList, responses=error_responses(404, 422))
+async def list_job_templates(
+    principal: Reader,
+    services: ServicesDep,
+    like: Annotated[
+        str | None, Query(max_length=LONGEST_REQUEST, description="Offer plans of jobs whose request was similar.")
+    ] = None,
+    context_id: Annotated[
+        str | None, Query(max_length=64, description="With `like`: in this chat's workspace.")
+    ] = None,
+) -> Response:
+    """The built-in ones and those of `templates/` in the data folder. `faults` tells which files give none, and why."""
+    if like is not None and context_id is None:
+        raise Invalid("'like' needs 'context_id': plans of the chat's workspace are offered.", param="context_id")
+    similar = await services.earlier_plans.similar(context_id, like) if like is not None and context_id else []
+    catalog = await services.job_templates.catalog()
+    templates = [template.to_json() for template in catalog.listed]
+    faults = [fault.to_json() for fault in catalog.faults]
+    return json_response(200, {"templates": templates, "faults": faults, "similar": similar})
+
+
+@routes.post(
+    "/jobs/{job_id}/forget", status_code=204, response_class=Response, responses=error_responses(404, 409, 422)
+)
+async def forget_plan(job_id: str, principal: Decider, services: ServicesDep) -> Response:
+    """The job stays; its plan is not offered again for similar requests."""
+    await services.earlier_plans.forget(principal, job_id)
+    return Response(status_code=204)

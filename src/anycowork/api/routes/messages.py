@@ -1,4 +1,4 @@
-"""Routes for messages: send them, and read them in pages whose stored bytes are returned unchanged."""
+"""Routes for messages: send and queue them, attach a PDF, search, and read pages whose stored bytes are returned unchanged."""
 
 from base64 import b64decode
 from typing import Annotated, Literal
@@ -12,14 +12,21 @@ from anycowork.api.middleware.auth import Reader, Sender
 from anycowork.api.responses import error_responses, json_response
 from anycowork.api.router import Router
 from anycowork.api.routes.workflows import unfitting
-from anycowork.api.schemas.chats import MessageList, SentResponse
+from anycowork.api.schemas.chats import (
+    ChangedQueuedResponse,
+    MessageList,
+    PdfTextResponse,
+    QueueResponse,
+    SearchResults,
+    SentResponse,
+)
 from anycowork.chats.chat_service import SentMessage
-from anycowork.domain.attached_files import LONGEST_NAME, MAX_FILES, AttachedFile
+from anycowork.domain.attached_files import LONGEST_NAME, MAX_FILES, MAX_PDF_BYTES, AttachedFile
 from anycowork.domain.boundary import Boundary
-from anycowork.domain.errors import Invalid, NotFound
+from anycowork.domain.errors import Invalid, NotFound, TooLarge
 from anycowork.domain.evidence import MOST_STATED, ExpectationKind, StatedExpectation
 from anycowork.domain.images import MAX_IMAGES, MEDIA_TYPES, GivenImage, images_of
-from anycowork.domain.message_queue import QueuedMessage
+from anycowork.domain.messages import QueuedMessage
 from anycowork.domain.ports import MessagePage
 from anycowork.domain.workflow_errors import UnfittingParameters
 from anycowork.turns.lookup import require_chat
@@ -177,3 +184,83 @@ _INERT = {
 def _spliced(page: MessagePage) -> bytes:
     tail = msgspec.json.encode({"last_seq": page.last_seq, "next": page.next})
     return b'{"messages":[' + b",".join(page.bodies) + b"]," + tail[1:]
+
+
+_QUERY = 'All words must occur; "words in quotes" must follow each other; the last word may be unfinished.'
+
+
+@routes.get("/search", response_model=SearchResults, responses=error_responses(422))
+async def search_messages(
+    principal: Reader,
+    services: ServicesDep,
+    q: Annotated[str, Query(max_length=500, description=_QUERY)],
+    limit: Annotated[int, Query(ge=1, le=100)] = 20,
+    before: Annotated[str | None, Query(max_length=64, description="The `next` of the page before.")] = None,
+) -> Response:
+    """Searches what people and agents wrote in all chats, newest first. Calls and the output of tools are not searched."""
+    matches, following = await services.store.search_messages(q, limit=limit, before=before)
+    return json_response(200, {"results": [result.to_json() for result in matches], "next": following})
+
+
+class ChangeQueuedRequest(Boundary):
+    """`when: now` gives it to the running turn between two steps; an idle chat sends it at once."""
+
+    content: Annotated[str, Field(min_length=1)] | None = None
+    when: Literal["now"] | None = None
+
+
+@routes.get("/context/{chat_id}/queue", response_model=QueueResponse, responses=error_responses(404, 422))
+async def list_queue(chat_id: str, principal: Reader, services: ServicesDep) -> Response:
+    """In the order in which they are sent."""
+    return json_response(200, {"queue": [queued.to_json() for queued in await services.queue.waiting(chat_id)]})
+
+
+@routes.patch(
+    "/context/{chat_id}/queue/{queued_id}",
+    response_model=ChangedQueuedResponse,
+    responses=error_responses(404, 409, body=True),
+)
+async def change_queued(
+    chat_id: str, queued_id: str, body: ChangeQueuedRequest, principal: Sender, services: ServicesDep
+) -> Response:
+    try:
+        changed = await services.queue.change(
+            principal, chat_id, queued_id, content=body.content, now=body.when == "now"
+        )
+    except UnfittingParameters as fault:
+        return unfitting(fault)
+    if isinstance(changed, QueuedMessage):
+        return json_response(200, {"queued": changed.to_json()})
+    run = {"run_id": changed.run_id} if changed.run_id else {}
+    return json_response(200, {"queued": None, "message_id": changed.message_id, "turn_id": changed.turn_id, **run})
+
+
+@routes.delete(
+    "/context/{chat_id}/queue/{queued_id}",
+    status_code=204,
+    response_class=Response,
+    responses=error_responses(404, 422, 507),
+)
+async def remove_queued(chat_id: str, queued_id: str, principal: Sender, services: ServicesDep) -> Response:
+    """A message that was sent already is not found."""
+    await services.queue.remove(principal, chat_id, queued_id)
+    return Response(status_code=204)
+
+
+class NewPdf(Boundary):
+    name: Annotated[str, Field(min_length=1, max_length=2 * LONGEST_NAME, examples=["report.pdf"])]
+    data: Annotated[str, Field(min_length=1, description="Base64, at most 7 MB of file.")]
+
+
+@routes.post("/attachments/pdf", response_model=PdfTextResponse, responses=error_responses(413, body=True))
+async def read_pdf(body: NewPdf, principal: Sender, services: ServicesDep) -> Response:
+    """The text of a PDF, read on this machine; send it as an attachment of a message. A PDF without text, locked or too large: 422."""
+    try:
+        data = b64decode(body.data, validate=True)
+    except ValueError:
+        raise Invalid("The data of a PDF must be base64.", param="data") from None
+    if len(data) > MAX_PDF_BYTES:
+        raise TooLarge(f"A PDF may have at most {MAX_PDF_BYTES >> 20} MB; this one has {len(data) / (1 << 20):.1f}.")
+    name = "".join(sign for sign in body.name if sign.isprintable())[:LONGEST_NAME] or "The file"
+    text = await services.pdf_texts.read(name, data)
+    return json_response(200, {"name": name, "content": text.content, "pages": text.pages})

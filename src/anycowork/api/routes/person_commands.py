@@ -11,6 +11,7 @@ from anycowork.api.responses import error_responses, json_response
 from anycowork.api.router import Router
 from anycowork.api.schemas.chats import PersonCommandsResponse, StartedCommandResponse, StoppedCommandResponse
 from anycowork.domain.boundary import Boundary
+from anycowork.tools.person_terminal import TerminalSize
 
 routes = Router(tags=["person commands"])
 
@@ -56,3 +57,52 @@ async def stop_person_command(chat_id: str, command_id: str, principal: Manager,
     """Stops the command with everything that it started. What it changed stays, and can be undone."""
     await services.person_commands.stop(principal, chat_id, command_id)
     return json_response(200, {"id": command_id})
+
+
+class TerminalSizeRequest(Boundary):
+    rows: Annotated[int, Field(ge=1, le=1000)]
+    columns: Annotated[int, Field(ge=1, le=1000)]
+
+
+class TerminalInputRequest(Boundary):
+    """What was typed, as a terminal sends it: control characters and escape sequences too."""
+
+    text: Annotated[str, Field(min_length=1, max_length=65_536)]
+
+
+@routes.post(
+    "/context/{chat_id}/terminals",
+    status_code=201,
+    response_model=StartedCommandResponse,
+    responses=error_responses(404, body=True),
+)
+async def open_terminal(chat_id: str, body: TerminalSizeRequest, principal: Manager, services: ServicesDep) -> Response:
+    """Opens a shell in the chat's workspace, with the rights of the server's user. The chat records it once, when it ends."""
+    size = TerminalSize(body.rows, body.columns)
+    return json_response(201, {"id": await services.terminals.open(principal, chat_id, size)})
+
+
+@routes.post(
+    "/context/{chat_id}/terminals/{terminal_id}/input",
+    response_model=StoppedCommandResponse,
+    responses=error_responses(404, body=True),
+)
+async def type_in_terminal(
+    chat_id: str, terminal_id: str, body: TerminalInputRequest, principal: Manager, services: ServicesDep
+) -> Response:
+    """Passes on what the person typed."""
+    services.terminals.find(principal, chat_id, terminal_id).write(body.text.encode("utf-8", "replace"))
+    return json_response(200, {"id": terminal_id})
+
+
+@routes.put(
+    "/context/{chat_id}/terminals/{terminal_id}/size",
+    response_model=StoppedCommandResponse,
+    responses=error_responses(404, body=True),
+)
+async def resize_terminal(
+    chat_id: str, terminal_id: str, body: TerminalSizeRequest, principal: Manager, services: ServicesDep
+) -> Response:
+    """Tells the programs how large the screen is now."""
+    services.terminals.find(principal, chat_id, terminal_id).resize(TerminalSize(body.rows, body.columns))
+    return json_response(200, {"id": terminal_id})

@@ -9,7 +9,7 @@ from fastapi import Depends, Query, Request, Response
 from pydantic import Field, JsonValue
 
 from anycowork.api.dependencies import ServicesDep
-from anycowork.api.middleware.auth import WORKER, Manager, Reader
+from anycowork.api.middleware.auth import WORKER, Manager, Reader, maker_in
 from anycowork.api.middleware.body import body_of
 from anycowork.api.responses import error_responses, json_response
 from anycowork.api.router import Router
@@ -17,6 +17,7 @@ from anycowork.api.schemas.jobs import JoinResponse, WorkerInviteResponse, Worke
 from anycowork.domain.boundary import Boundary
 from anycowork.domain.errors import Invalid
 from anycowork.domain.job_workers import JoinedWorker
+from anycowork.domain.session_tree import NodeKind
 from anycowork.sandbox.remote.remote_run import RemoteResult
 from anycowork.sandbox.remote.tree_manifest import rows_of
 from anycowork.server.joined_workers import WorkerOffer
@@ -75,12 +76,14 @@ async def list_workers(principal: Reader, services: ServicesDep) -> Response:
 @routes.post(
     "/workers/invites", status_code=201, response_model=WorkerInviteResponse, responses=error_responses(body=True)
 )
-async def invite_worker(body: InviteRequest, principal: Manager, services: ServicesDep) -> Response:
-    """A token with which one worker joins, once."""
-    token, expires_at = await services.server.joined_workers.invite(
+async def invite_worker(body: InviteRequest, request: Request, principal: Manager, services: ServicesDep) -> Response:
+    """A token with which one worker joins, once, and while who made it has access."""
+    invite = await services.server.joined_workers.invite(
         labels=tuple(body.labels), seconds=body.expires_in, created_by=principal.label()
     )
-    return json_response(201, {"token": token, "expires_at": expires_at})
+    sessions = services.access.sessions
+    await sessions.record_made(NodeKind.INVITE, invite.id, maker_in(request.scope, sessions))
+    return json_response(201, {"token": invite.token, "expires_at": invite.expires_at})
 
 
 @routes.delete("/workers/{worker_id}", status_code=204, response_class=Response, responses=error_responses(404))

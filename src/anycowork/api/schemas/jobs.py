@@ -14,7 +14,7 @@ from anycowork.domain.evidence import (
 )
 from anycowork.domain.jobs import CommitMode, JobStatus, OnFailure
 from anycowork.domain.messages import Json
-from anycowork.domain.plan_status import StepStatus
+from anycowork.domain.plan import StepStatus
 from anycowork.domain.task_progress import TaskStatus
 from anycowork.domain.workflows import Source
 from anycowork.jobs.conflict_authors import AuthorKind

@@ -1,10 +1,14 @@
 """What was changed in a chat's workspace since the chat began, path by path, from the recorded changes. Pure."""
 
+import asyncio
+from collections import OrderedDict
 from collections.abc import Iterable, Mapping
 
+from anycowork.domain.chats import Chat
 from anycowork.domain.files import ChangedBy
 from anycowork.domain.snapshots import PathImage, PathKind, RecordedChange, absent
 from anycowork.domain.values import value
+from anycowork.store.sql.store import Store
 
 
 @value
@@ -83,3 +87,33 @@ def who_changed(
 
 def _joined(first: ChangedBy | None, second: ChangedBy) -> ChangedBy:
     return second if first in (None, second) else ChangedBy.BOTH
+
+
+_MOST_CHATS = 8
+
+
+@value
+class RecordedPaths:
+    """`newest` is the position of the chat's newest snapshot when they were read."""
+
+    newest: int
+    paths: dict[str, ChangedPath]
+    folders: dict[str, ChangedBy]
+
+
+class RecordedPathsCache:
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._known: OrderedDict[str, RecordedPaths] = OrderedDict()
+
+    async def of(self, chat: Chat) -> RecordedPaths:
+        page, _ = await self._store.snapshots_page(chat.id, limit=1)
+        newest = page[-1].position if page else 0
+        recorded = self._known.get(chat.id)
+        if recorded is None or recorded.newest != newest:
+            changes = await self._store.changes_in(chat.workspace) if newest else []
+            paths = await asyncio.to_thread(changed_paths, changes, chat.id)
+            recorded = self._known[chat.id] = RecordedPaths(newest, paths, changed_folders(paths))
+            while len(self._known) > _MOST_CHATS:
+                self._known.popitem(last=False)
+        return recorded

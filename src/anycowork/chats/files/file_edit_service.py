@@ -4,10 +4,9 @@ import asyncio
 from collections.abc import Sequence
 from hashlib import sha256
 
-from anycowork.chats.files.chat_changes import ChangedPath, is_changed
+from anycowork.chats.files.chat_changes import ChangedPath, RecordedPathsCache, is_changed
 from anycowork.chats.files.file_service import protection_of
 from anycowork.chats.files.person_changes import PersonChangeWriter, WrittenChange
-from anycowork.chats.files.recorded_paths import RecordedPathsCache
 from anycowork.checkpoints.snapshots import Snapshots
 from anycowork.domain.chats import Chat
 from anycowork.domain.errors import ContentChanged, FileMissing, Invalid, NotFound, StateChanged

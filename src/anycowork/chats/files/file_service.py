@@ -3,8 +3,7 @@
 from base64 import b64encode
 from datetime import UTC, datetime, timedelta
 
-from anycowork.chats.files.chat_changes import who_changed
-from anycowork.chats.files.recorded_paths import RecordedPaths, RecordedPathsCache
+from anycowork.chats.files.chat_changes import RecordedPaths, RecordedPathsCache, who_changed
 from anycowork.domain.chats import Chat
 from anycowork.domain.errors import FileMissing, NotFound
 from anycowork.domain.files import ChangedBy, FileContent, FolderEntry, FolderPage, FoundPaths, Protection, shown_name

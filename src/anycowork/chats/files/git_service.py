@@ -4,9 +4,9 @@ import asyncio
 import logging
 from collections.abc import Sequence
 
+from anycowork.chats.files.chat_changes import RecordedPathsCache
 from anycowork.chats.files.file_service import protection_of
 from anycowork.chats.files.person_changes import PersonChangeWriter
-from anycowork.chats.files.recorded_paths import RecordedPathsCache
 from anycowork.checkpoints.workspace_images import KeptWorkspace
 from anycowork.domain import event_factory
 from anycowork.domain.chats import Chat

@@ -5,6 +5,8 @@ A command holds the workspace's lease while it runs, so no agent writes at the s
 
 import asyncio
 import logging
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
 from anycowork.chats.files.person_changes import PersonChangeWriter
@@ -17,14 +19,15 @@ from anycowork.domain.journal import Change, RequireLease, Write
 from anycowork.domain.messages import Json, Message, Speaker
 from anycowork.domain.person_commands import PERSON_COMMAND, CommandEnd, CommandResult
 from anycowork.domain.ports import Clock
-from anycowork.domain.principals import Principal
+from anycowork.domain.principals import ACCESS_SCOPES, Principal, Scope
 from anycowork.domain.snapshots import Snapshot
 from anycowork.domain.values import replace, value
 from anycowork.permissions.direct_acts import admit_own_command
 from anycowork.store.sql.journal import Journal
+from anycowork.store.sql.people import People
 from anycowork.store.sql.store import Store
 from anycowork.tools.person_shell import PersonShell
-from anycowork.tools.person_terminal import PersonTerminal
+from anycowork.tools.person_terminal import PersonTerminal, TerminalSize
 from anycowork.turns.lookup import require_chat
 from anycowork.turns.record_factory import RecordFactory
 from anycowork.turns.turn_scheduler import InternalError
@@ -33,6 +36,7 @@ from anycowork.workspace.folder import Folder
 log = logging.getLogger(__name__)
 MOST_SHOWN = 200_000  # characters of a running command's output; its end brings all of it
 EVERY_SECONDS = 0.1
+RETRY_SECONDS = 1.0
 
 
 @value
@@ -76,6 +80,7 @@ class PersonCommandService:
         self,
         *,
         store: Store,
+        people: People,
         journal: Journal,
         writer: PersonChangeWriter,
         shell: PersonShell,
@@ -84,6 +89,7 @@ class PersonCommandService:
         refused: str | None,
     ) -> None:
         self._store = store
+        self._people = people
         self._journal = journal
         self._writer = writer
         self._shell = shell
@@ -115,9 +121,14 @@ class PersonCommandService:
         )
         self._running[running.id] = running
         begun: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._tasks.create_task(self._run(running, begun))
+        self._tasks.create_task(self._run(running, begun, principal))
         await begun
         return running.id
+
+    def require_none_in(self, chat_id: str) -> None:
+        """Raises: Conflict if a command or terminal of a person runs in this chat: its end would be recorded nowhere."""
+        if any(running.chat.id == chat_id for running in self._running.values()):
+            raise Conflict("A command or terminal of a person runs in this chat. Stop it before you delete the chat.")
 
     def open_terminals(self, by: str) -> int:
         """Return how many terminals this person has open."""
@@ -143,9 +154,12 @@ class PersonCommandService:
             running.stopped = True
             await running.done.wait()
 
-    async def _run(self, running: _RunningCommand, begun: asyncio.Future[None]) -> None:
+    async def _run(self, running: _RunningCommand, begun: asyncio.Future[None], principal: Principal) -> None:
         try:
-            async with self._writer.writing(running.chat.workspace) as (workspace, epoch):
+            async with (
+                self._writer.writing(running.chat.workspace) as (workspace, epoch),
+                self._stopped_without_access(running, principal),
+            ):
                 await self._record_start(running, workspace, epoch)
                 begun.set_result(None)
                 await self._run_and_record(running, workspace, epoch)
@@ -160,6 +174,27 @@ class PersonCommandService:
             del self._running[running.id]
             self._journal.drop_output(running.chat.id, running.message_id)
             running.done.set()
+
+    @asynccontextmanager
+    async def _stopped_without_access(self, running: _RunningCommand, principal: Principal) -> AsyncIterator[None]:
+        """Meanwhile the command is stopped when the person's access ends, whether or not a page follows it."""
+        watch = self._tasks.create_task(self._stop_without_access(running, principal))
+        try:
+            yield
+        finally:
+            watch.cancel()
+            await asyncio.wait([watch])
+
+    async def _stop_without_access(self, running: _RunningCommand, principal: Principal) -> None:
+        """A database that does not answer ends nobody's access: it is asked again."""
+        while principal.person is not None and not running.stopped:  # the owner's access does not end
+            try:
+                person = await self._people.find(principal.person.id)
+                if person is not None and Scope.MANAGE in ACCESS_SCOPES[person.access]:
+                    await self._people.lost_access(person)
+                running.stopped = True
+            except AnyCoworkError:
+                await asyncio.sleep(RETRY_SECONDS)
 
     def _fail(self, running: _RunningCommand, begun: asyncio.Future[None], error: AnyCoworkError) -> None:
         if begun.done():
@@ -263,3 +298,28 @@ def _how(result: CommandResult) -> str:
             return "ended because it printed too much"
         case CommandEnd.NOT_STARTED:
             return "not started"
+
+
+MOST_OPEN = 4  # of one person
+TERMINAL = "terminal"  # what stands for its command in the record
+
+
+class TerminalService:
+    def __init__(self, *, commands: PersonCommandService, shell: PersonShell) -> None:
+        self._commands = commands
+        self._shell = shell
+
+    async def open(self, principal: Principal, chat_id: str, size: TerminalSize) -> str:
+        """Record and start a terminal, and return its id. Raises: NotAllowed, NotFound, Conflict, BadWorkspace."""
+        by = admit_own_command(principal)
+        if self._commands.open_terminals(by) >= MOST_OPEN:
+            raise Conflict(f"You have {MOST_OPEN} terminals open already. Close one of them first.")
+        return await self._commands.start(principal, chat_id, TERMINAL, PersonTerminal(self._shell, size))
+
+    def find(self, principal: Principal, chat_id: str, terminal_id: str) -> PersonTerminal:
+        """Return an open terminal of this person. Raises: NotAllowed, NotFound."""
+        by = admit_own_command(principal)
+        terminal = self._commands.terminal(by, chat_id, terminal_id)
+        if terminal is None:
+            raise NotFound("terminal", terminal_id)
+        return terminal

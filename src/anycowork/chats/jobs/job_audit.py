@@ -12,7 +12,7 @@ from anycowork.domain.messages import Json
 from anycowork.domain.plan import Plan, read_plan
 from anycowork.domain.tool_ports import Toolbox
 from anycowork.domain.tools import Call
-from anycowork.jobs.job_usage import usage_json
+from anycowork.jobs.job_budgets import usage_json
 from anycowork.permissions.budgets import CostOf
 from anycowork.store.sql.store import Store
 from anycowork.turns.lookup import progress_of, require_chat

@@ -13,8 +13,7 @@ from anycowork.domain.events import NewEvent
 from anycowork.domain.jobs import CommitMode, Job, JobLimits, JobStatus, JobTask, OnFailure, raced, tasks_of
 from anycowork.domain.journal import SetChat, Write
 from anycowork.domain.messages import Json, MessageType, Speaker
-from anycowork.domain.plan import Plan, read_plan
-from anycowork.domain.plan_status import PlanStatus
+from anycowork.domain.plan import Plan, PlanStatus, read_plan
 from anycowork.domain.ports import Clock
 from anycowork.domain.principals import Principal
 from anycowork.domain.task_progress import TaskStatus

@@ -8,6 +8,7 @@ from anycowork.chats.plans import AS_SHOWN, PlanEdits, approved_plan, proposed_p
 from anycowork.domain import event_factory
 from anycowork.domain.chats import Chat, ChatState
 from anycowork.domain.errors import Conflict, Invalid, NotFound
+from anycowork.domain.evidence import split_stated
 from anycowork.domain.jobs import (
     Job,
     JobLimits,
@@ -18,7 +19,7 @@ from anycowork.domain.jobs import (
 )
 from anycowork.domain.journal import ApprovePlan, SetChat
 from anycowork.domain.messages import Json
-from anycowork.domain.plan_status import PlanStatus
+from anycowork.domain.plan import PlanStatus
 from anycowork.domain.ports import Clock
 from anycowork.domain.principals import Principal, Scope
 from anycowork.domain.roles import Role
@@ -27,7 +28,7 @@ from anycowork.domain.values import replace
 from anycowork.jobs.agents import AgentRegistry
 from anycowork.jobs.coordinator import JobCoordinator
 from anycowork.jobs.isolated_tasks import IsolatedTasks
-from anycowork.jobs.job_usage import usage_json
+from anycowork.jobs.job_budgets import usage_json
 from anycowork.permissions.budgets import CostOf
 from anycowork.store.sql.store import Store
 from anycowork.turns.chat_coordinator import ChatCoordinator
@@ -108,6 +109,7 @@ class JobService:
         principal.require(Scope.SEND)
         if (new_job.request is None) == (new_job.plan is None):
             raise Invalid("Send exactly one of 'request' (to be planned), 'plan' and 'template'.", param="request")
+        split_stated(new_job.request or "")  # a line `/expect` that states nothing is refused
         plan = await asyncio.to_thread(proposed_plan, new_job.plan) if new_job.plan is not None else None
         if new_job.race:
             plan = race_plan(new_job.race, new_job.request, plan)

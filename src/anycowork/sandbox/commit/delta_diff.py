@@ -17,8 +17,7 @@ from anycowork.domain.values import replace, value
 from anycowork.domain.visible_text import UntrustedText, visible_line
 from anycowork.sandbox.commit.delta import FILE, FOLDER, LINK, Delta, PathChange, PathState
 from anycowork.sandbox.commit.delta_check import count_by_folder, is_named_always, named_always
-from anycowork.workspace.content_summary import EDGE_BYTES, summary
-from anycowork.workspace.diffs import LARGEST_DIFFED, LONGEST_DIFF, Diff, diff
+from anycowork.workspace.diffs import EDGE_BYTES, LARGEST_DIFFED, LONGEST_DIFF, Diff, diff, summary
 from anycowork.workspace.jail import Jail
 from anycowork.workspace.paths import WorkspacePath
 

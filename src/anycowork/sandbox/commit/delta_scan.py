@@ -10,7 +10,18 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from anycowork.domain.values import leaf_value, replace
-from anycowork.sandbox.commit.delta import FILE, FOLDER, LINK, Delta, PathChange, PathState, UnusableDelta
+from anycowork.sandbox.commit.delta import (
+    FILE,
+    FOLDER,
+    LARGEST_REMEMBERED,
+    LINK,
+    Delta,
+    PathChange,
+    PathState,
+    UnusableDelta,
+    hash_of_bytes,
+    read_small,
+)
 from anycowork.sandbox.commit.entry_marks import (
     TO_FOLDER,
     TO_READ,
@@ -21,7 +32,6 @@ from anycowork.sandbox.commit.entry_marks import (
     mark_of,
     names_in,
 )
-from anycowork.sandbox.commit.replaced_files import LARGEST_REMEMBERED, hash_of_bytes, read_small
 from anycowork.workspace.paths import DEEPEST, LONGEST_PATH, WorkspacePath, shown
 
 MOST_PATHS = 100_000

@@ -4,11 +4,14 @@ A copy costs time and space as the workspace does; where the file system can, it
 """
 
 import asyncio
-from collections.abc import Collection
+import os
+import stat
+from collections.abc import Collection, Iterator
+from itertools import islice
 from pathlib import Path
 
 from anycowork.domain.errors import ToolFault
-from anycowork.sandbox.commit.git_refs import named_commits
+from anycowork.domain.text_lines import bare_lines
 from anycowork.sandbox.layers.private_copy import copy_workspace
 from anycowork.sandbox.layers.stage import Layer, Staging
 from anycowork.sandbox.layers.staging_folders import remove_tree, runner_for
@@ -71,3 +74,52 @@ def has_new_commits(jail: Jail) -> bool:
     new = named_commits(Path(jail.process_path)) - before
     # A layer shows what somebody commits in the workspace with another program: that is no commit of the task.
     return bool(new) and not (jail.mount_number and new <= named_commits(Path(jail.layers[0])))
+
+
+_MOST_BYTES = 8 * 1024 * 1024  # of packed-refs
+_MOST_REFS = 20_000
+_HASH_LENGTHS = (40, 64)
+_HEX = frozenset("0123456789abcdef")
+
+
+def named_commits(root: Path) -> frozenset[str]:
+    """Return the hashes that HEAD, branches, tags and the stash name; none if there is no repository. What was only fetched is left out."""
+    git = root / ".git"
+    if not _is_folder(git):
+        return frozenset()
+    texts = [_text(git / "HEAD"), *map(_text, islice(_refs(git / "refs"), _MOST_REFS))]
+    packed = (line.split(" ") for line in bare_lines(_text(git / "packed-refs")))
+    texts += [parts[0] for parts in packed if len(parts) == 2 and not parts[1].startswith("refs/remotes/")]
+    return frozenset(commit_hash for text in texts if _is_hash(commit_hash := text.strip()))
+
+
+def _refs(folder: Path) -> Iterator[Path]:
+    if not _is_folder(folder):
+        return
+    for current, folders, files in os.walk(folder):
+        if Path(current) == folder:
+            folders[:] = [name for name in folders if name != "remotes"]
+        yield from (Path(current, name) for name in files)
+
+
+def _text(path: Path) -> str:
+    """The text of a regular file, bounded; empty for anything else: a link, a pipe or a missing file."""
+    try:
+        opened = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError:
+        return ""
+    with os.fdopen(opened, "rb") as file:
+        if not stat.S_ISREG(os.fstat(opened).st_mode):
+            return ""
+        return file.read(_MOST_BYTES).decode("ascii", "replace")
+
+
+def _is_folder(path: Path) -> bool:
+    try:
+        return stat.S_ISDIR(path.lstat().st_mode)
+    except OSError:
+        return False
+
+
+def _is_hash(text: str) -> bool:
+    return len(text) in _HASH_LENGTHS and _HEX.issuperset(text)

@@ -5,6 +5,7 @@ A check of all chats reads every record, as long as there are few. Of many it go
 check has read is not read again, unless it is asked to, or the last full check is older than `FULL_DAYS`.
 """
 
+import asyncio
 import logging
 import threading
 import time
@@ -14,9 +15,11 @@ from pathlib import Path
 
 from anycowork.config.settings import Settings
 from anycowork.domain.audit import BrokenChain, ChainHead, HeadEvent, verify_heads
+from anycowork.domain.errors import Conflict
 from anycowork.domain.messages import Json
 from anycowork.domain.os_reason import os_reason
 from anycowork.domain.people_changes import PEOPLE_CHAIN
+from anycowork.domain.ports import Clock
 from anycowork.domain.times import later
 from anycowork.domain.values import value
 from anycowork.server.audit.audit_marks import (
@@ -32,7 +35,7 @@ from anycowork.store.role_changes import ROLE_CHANGES, check_role_changes
 from anycowork.store.sql.audit import ChainCheck, chain_ids, check_chain
 from anycowork.store.sql.audit_heads import heads_path, read_heads
 from anycowork.store.sql.connection import SqlConnection
-from anycowork.store.sql.people_log import check_people
+from anycowork.store.sql.people import check_people
 
 FULL_DAYS = 7
 READ_ANYWAY = 100_000  # records that are always read again: about two seconds
@@ -286,3 +289,42 @@ class AuditHeadsFile:
             if head.event is HeadEvent.REMOVED:
                 self.removed.add(head.chat_id)
             yield head
+
+
+_PAUSE = 0.001  # seconds after each page of records, in which the event loop gets its turn
+
+
+class AuditService:
+    """Checks of all audit chains, one at a time."""
+
+    def __init__(self, settings: Settings, clock: Clock) -> None:
+        self._settings = settings
+        self._clock = clock
+        self._running: AuditProgress | None = None
+
+    async def verify(self, *, full: bool) -> Json:
+        """Returns the report. Raises: Conflict if a check runs already; StorageFault."""
+        if self._running is not None:
+            raise Conflict("The audit chain is being checked already. Wait for its end, or stop it.")
+        progress = self._running = AuditProgress(pause=_PAUSE)
+        try:
+            report = await asyncio.to_thread(
+                check_audit, self._settings, self._clock.now(), full=full, progress=progress
+            )
+        finally:
+            progress.stop()  # if the server stops, so does the thread
+            self._running = None
+        return report.as_json()
+
+    def progress(self) -> Json:
+        now = self._running or AuditProgress()
+        return {
+            "running": self._running is not None,
+            "chats": now.chats,
+            "all_chats": now.all_chats,
+            "records": now.records,
+        }
+
+    def stop(self) -> None:
+        if self._running is not None:
+            self._running.stop()

@@ -3,13 +3,13 @@
 import os
 from collections.abc import Awaitable, Callable
 
+from anycowork.chats.files.chat_changes import RecordedPathsCache
 from anycowork.chats.files.file_edit_service import FileEditService
 from anycowork.chats.files.file_service import FileService
 from anycowork.chats.files.git_service import GitService
 from anycowork.chats.files.git_worktree_service import GitWorktreeService
 from anycowork.chats.files.person_changes import PersonChangeWriter
 from anycowork.chats.files.person_command_service import PersonCommandService
-from anycowork.chats.files.recorded_paths import RecordedPathsCache
 from anycowork.chats.files.rollback_service import RollbackService
 from anycowork.chats.files.workspace_copy_service import WorkspaceCopyService
 from anycowork.chats.files.worktree_service import WorktreeService
@@ -105,6 +105,7 @@ def build_person_commands(shared: SharedComponents) -> PersonCommandService:
     settings, database = shared.settings, shared.database
     return PersonCommandService(
         store=database.store,
+        people=database.people,
         journal=database.journal,
         writer=_change_writer(shared),
         shell=person_shell(settings),

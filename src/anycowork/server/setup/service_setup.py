@@ -12,8 +12,8 @@ from anycowork.chats.compaction_service import CompactionService
 from anycowork.chats.decision_service import DecisionService
 from anycowork.chats.export.chat_export import ChatExport
 from anycowork.chats.files.memory_service import MemoryService
+from anycowork.chats.files.person_command_service import TerminalService
 from anycowork.chats.files.symbol_service import SymbolService
-from anycowork.chats.files.terminal_service import TerminalService
 from anycowork.chats.fork_service import ForkService
 from anycowork.chats.jobs.earlier_plans import EarlierPlans
 from anycowork.chats.jobs.job_audit import JobAudit
@@ -35,7 +35,7 @@ from anycowork.mcp.manager import McpManager
 from anycowork.providers.local.models import LocalModels
 from anycowork.providers.openai.completion_stream import Timeouts
 from anycowork.providers.openai.passthrough import Passthrough
-from anycowork.server.audit.audit_service import AuditService
+from anycowork.server.audit.audit_check import AuditService
 from anycowork.server.browser_sessions import BrowserSessions
 from anycowork.server.disk_usage import disk_usage
 from anycowork.server.joined_workers import JoinedWorkers
@@ -219,7 +219,9 @@ def _build_access(shared: SharedComponents, token: str) -> AccessServices:
         token=token,
         people=database.people,
         keys=database.principals,
-        sessions=BrowserSessions(settings.data_dir, token, shared.clock, partial(_end_made, database)),
+        sessions=BrowserSessions(
+            settings.data_dir, token, shared.clock, partial(_end_made, database, _joined_workers(shared))
+        ),
         ledger=database.ledger,
         receipts=database.idempotency,
         host=settings.host,
@@ -228,7 +230,11 @@ def _build_access(shared: SharedComponents, token: str) -> AccessServices:
     )
 
 
-async def _end_made(database: Database, kind: NodeKind, id_: str) -> None:
+def _joined_workers(shared: SharedComponents) -> JoinedWorkers:
+    return JoinedWorkers(shared.database.joined_workers, shared.remote_runs, shared.clock)
+
+
+async def _end_made(database: Database, joined_workers: JoinedWorkers, kind: NodeKind, id_: str) -> None:
     """Ends what a revoked session made. Somebody may have ended it before."""
     by = SERVER_PRINCIPAL.label()
     with suppress(NotFound):
@@ -239,6 +245,8 @@ async def _end_made(database: Database, kind: NodeKind, id_: str) -> None:
                 await database.people.remove(id_, by=by)
             case NodeKind.TOKEN:
                 await database.people.set_token(id_, person_token_digest(secrets.token_urlsafe(32)), by=by)
+            case NodeKind.INVITE:
+                await joined_workers.withdraw(id_)
             case NodeKind.SESSION | NodeKind.CODE:
                 raise ValueError(f"{kind} is ended by the sessions themselves")
             case _:
@@ -274,5 +282,5 @@ def _build_server(shared: SharedComponents, metrics: ScrapedMetrics) -> ServerSe
         workers=peers.table.workers if peers is not None else None,
         database_away=peers.away if peers is not None else asyncio.Event(),
         audit=AuditService(settings, shared.clock),
-        joined_workers=JoinedWorkers(shared.database.joined_workers, shared.remote_runs, shared.clock),
+        joined_workers=_joined_workers(shared),
     )

@@ -9,7 +9,7 @@ from anycowork.checkpoints.other_packs import OtherPacks, PackFolder, pack_id
 from anycowork.checkpoints.pack import Pack
 from anycowork.checkpoints.snapshots import Snapshots
 from anycowork.config.settings import BadSettings, Settings
-from anycowork.delegates.source import DelegateSource
+from anycowork.delegates.tool import DelegateSource
 from anycowork.domain.ports import Clock, TaskWorkspaces
 from anycowork.domain.tools import ToolSpec
 from anycowork.domain.values import value

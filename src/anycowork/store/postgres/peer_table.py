@@ -4,6 +4,7 @@ A peer lives as long as its session holds the lock of its id. Its row only says 
 """
 
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import Any  # rows have no types
 
@@ -11,6 +12,8 @@ import msgspec
 
 from anycowork.domain.job_workers import JobWorker
 from anycowork.domain.values import value
+from anycowork.store.postgres.address import read_address
+from anycowork.store.postgres.connection import PostgresConnection, unreachable
 
 HUNG_SECONDS = 8.0  # a worker that says nothing for so long
 HUNG_SERVER_SECONDS = 20.0  # a server: it says something every five seconds
@@ -212,3 +215,14 @@ def worker_of(row: Sequence[Any]) -> JobWorker:
     peer_id, host, pid, version, joined_at, jobs, refused = row
     refused_jobs = tuple((job_id, reason) for job_id, reason in msgspec.json.decode(refused))
     return JobWorker(peer_id, host, pid, version, joined_at, tuple(msgspec.json.decode(jobs)), refused_jobs)
+
+
+def living_workers(url: str) -> list[JobWorker]:
+    """Changes nothing. Raises: Invalid for a wrong address; StorageFault, also if the database has no such table yet."""
+    address = read_address(url)
+    with closing(PostgresConnection(address)) as connection:
+        connection.connect()
+        try:
+            return [worker_of(row) for row in connection.execute(WORKERS)]
+        except connection.dialect.errors as error:
+            raise unreachable(address, error) from None

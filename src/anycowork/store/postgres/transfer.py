@@ -12,8 +12,8 @@ from anycowork.domain.errors import StorageFault
 from anycowork.domain.values import value
 from anycowork.store.postgres.address import DatabaseAddress, read_address
 from anycowork.store.postgres.connection import PostgresConnection, unreachable
+from anycowork.store.postgres.database import migrate
 from anycowork.store.postgres.peers import others_are_there
-from anycowork.store.postgres.schema import migrate
 from anycowork.store.sql import message_search
 from anycowork.store.sql.audit import chain_ids, verify_chat
 from anycowork.store.sqlite.connection import SqliteConnection

@@ -6,7 +6,7 @@ from anycowork.domain.audit import BrokenChain, ChainEnd, ChainHead, ChainLink, 
 from anycowork.domain.people_changes import PEOPLE_CHAIN
 from anycowork.domain.values import value
 from anycowork.store.sql.connection import SqlConnection
-from anycowork.store.sql.people_log import people_chain_end
+from anycowork.store.sql.people import people_chain_end
 
 _PAGE = 100
 _NO_END = 2**62

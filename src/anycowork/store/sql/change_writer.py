@@ -8,6 +8,7 @@ from anycowork.domain.audit import START, ChainEnd, HeadEvent
 from anycowork.domain.chats import ChatState, Turn, TurnState
 from anycowork.domain.errors import NotFound
 from anycowork.domain.events import SIDEBAR
+from anycowork.domain.evidence import Receipt
 from anycowork.domain.jobs import Job, JobTask
 from anycowork.domain.journal import (
     AddChat,
@@ -28,9 +29,7 @@ from anycowork.domain.journal import (
     VouchForFile,
     Write,
 )
-from anycowork.domain.message_queue import QueuedMessage
-from anycowork.domain.messages import Message
-from anycowork.domain.receipts import Receipt
+from anycowork.domain.messages import Message, QueuedMessage
 from anycowork.domain.rules import Rule
 from anycowork.domain.snapshots import Snapshot
 from anycowork.domain.tools import Call

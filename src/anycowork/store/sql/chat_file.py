@@ -1,7 +1,7 @@
 """Reads chats from a file of any size, one message at a time. A chat that cannot be read in full is reported and not returned."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from hashlib import sha256
 
 import msgspec
@@ -9,8 +9,8 @@ from pydantic import JsonValue
 
 from anycowork.domain.bounded_json import MAX_DEPTH, is_too_deep
 from anycowork.domain.messages import Json
+from anycowork.domain.values import value
 from anycowork.store.sql import json_spans
-from anycowork.store.sql.import_report import ImportReport
 from anycowork.store.sql.json_spans import JsonText, Span
 
 LARGEST_VALUE = 64 << 20  # bytes of one message, and of all else that a chat has
@@ -37,6 +37,49 @@ class StoredChat:
 
 class UnreadableValue(ValueError):
     """A value in the file that cannot be taken. The text says why."""
+
+
+MOST_LISTED = 1_000  # a file may hold a million wrong values
+
+
+@value
+class ImportProblem:
+    """A part that could not be imported. `where` names the line or the item, counted from 1."""
+
+    where: str
+    reason: str
+
+
+@dataclass(slots=True)
+class ImportReport:
+    chats: int = 0
+    messages: int = 0
+    already_there: int = 0
+    problems: list[ImportProblem] = field(default_factory=list)
+    notes: list[ImportProblem] = field(default_factory=list)
+    not_listed: int = 0
+
+    def problem(self, where: str, reason: str) -> None:
+        self._list(self.problems, ImportProblem(where, reason))
+
+    def note(self, where: str, reason: str) -> None:
+        self._list(self.notes, ImportProblem(where, reason))
+
+    def add(self, other: "ImportReport") -> None:
+        self.chats += other.chats
+        self.messages += other.messages
+        self.already_there += other.already_there
+        self.not_listed += other.not_listed
+        for problem in other.problems:
+            self._list(self.problems, problem)
+        for note in other.notes:
+            self._list(self.notes, note)
+
+    def _list(self, listed: list[ImportProblem], problem: ImportProblem) -> None:
+        if len(listed) < MOST_LISTED:
+            listed.append(problem)
+        else:
+            self.not_listed += 1
 
 
 def chats_in(text: JsonText, report: ImportReport) -> Iterator[StoredChat]:

@@ -24,10 +24,9 @@ from anycowork.domain.review import Review, read_review
 from anycowork.domain.times import stored_time
 from anycowork.domain.values import replace, value
 from anycowork.store.sql import chats, messages, questions_and_plans, records
-from anycowork.store.sql.chat_file import StoredChat, chats_in
+from anycowork.store.sql.chat_file import ImportReport, StoredChat, chats_in
 from anycowork.store.sql.connection import SqlConnection
 from anycowork.store.sql.envelopes import encoded
-from anycowork.store.sql.import_report import ImportReport
 from anycowork.store.sql.imported_calls import with_cards
 from anycowork.store.sql.json_spans import JsonText
 from anycowork.store.sql.records import RecordRow

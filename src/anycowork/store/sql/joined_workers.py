@@ -45,6 +45,10 @@ class JoinedWorkerTable:
         row = (worker.host, worker.level, worker.processor, worker.version, worker.id)
         await self._writer.run(lambda connection: connection.execute(_COME_BACK, row).rowcount)
 
+    async def withdraw(self, token_hash: str) -> str | None:
+        """Removes an invitation, and the worker that joined by it. Returns that worker's id, if there is one."""
+        return await self._writer.run(lambda connection: _withdraw(connection, token_hash))
+
     async def holder(self, secret_hash: str) -> JoinedWorker | None:
         return await self._reader.read(_holder, secret_hash)
 
@@ -67,6 +71,22 @@ def _join(connection: SqlConnection, token_hash: str, worker: JoinedWorker, secr
     if labels and not set(worker.labels) <= set(labels):
         raise NotAllowed(f"This join token is for the labels {', '.join(labels)} only. Leave out the others.")
     connection.execute(_WORKERS.insert("joined_workers", "secret_hash"), _WORKERS.row(worker, secret_hash))
+
+
+def _withdraw(connection: SqlConnection, token_hash: str) -> str | None:
+    row = connection.execute("SELECT used_by FROM worker_invites WHERE hash = ?", (token_hash,)).fetchone()
+    connection.execute("DELETE FROM worker_invites WHERE hash = ?", (token_hash,))
+    if row is None or row[0] is None:
+        return None
+    connection.execute("DELETE FROM joined_workers WHERE id = ?", (row[0],))
+    return str(row[0])
+
+
+def withdraw_invites(connection: SqlConnection, person_id: str) -> None:
+    """Removes the invitations of this person that nobody has used: no list shows them."""
+    connection.execute(
+        "DELETE FROM worker_invites WHERE used_by IS NULL AND created_by LIKE ?", (f"person:{person_id}:%",)
+    )
 
 
 def _holder(connection: SqlConnection, secret_hash: str) -> JoinedWorker | None:

@@ -21,8 +21,7 @@ from anycowork.domain.journal import (
     Spend,
     Write,
 )
-from anycowork.domain.message_queue import QueuedMessage
-from anycowork.domain.messages import Json, Message, Speaker
+from anycowork.domain.messages import Json, Message, QueuedMessage, Speaker
 from anycowork.domain.ports import Clock
 from anycowork.domain.rules import Rule
 from anycowork.domain.snapshots import Snapshot

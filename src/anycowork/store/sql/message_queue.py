@@ -1,7 +1,7 @@
 """The queued_messages table: what people wrote while the agent worked, until it is sent."""
 
 from anycowork.domain.errors import NotFound
-from anycowork.domain.message_queue import QueuedMessage
+from anycowork.domain.messages import QueuedMessage
 from anycowork.store.sql.connection import SqlConnection
 from anycowork.store.sql.row_mapper import BOOLEAN, RowMapper
 

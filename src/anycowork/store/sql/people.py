@@ -3,15 +3,23 @@
 from collections.abc import Callable
 from functools import partial
 
+from anycowork.domain.audit import START, BrokenChain, ChainEnd, link
 from anycowork.domain.errors import Conflict, NotFound
 from anycowork.domain.people import AccessLevel, Person, name_key
-from anycowork.domain.people_changes import PEOPLE_CHAIN, PeopleChange
+from anycowork.domain.people_changes import (
+    PEOPLE_CHAIN,
+    PeopleChange,
+    find_unrecorded,
+    people_change,
+    read_people_change,
+)
 from anycowork.domain.ports import Clock
+from anycowork.domain.principals import ends_access
 from anycowork.domain.values import replace
-from anycowork.store.sql.change_signal import ChangeSignal
 from anycowork.store.sql.connection import SqlConnection, SqlReader
-from anycowork.store.sql.people_log import PERSON_ROWS as _ROWS
-from anycowork.store.sql.people_log import add_change, newest_changes, stored_people
+from anycowork.store.sql.joined_workers import withdraw_invites
+from anycowork.store.sql.principals import ChangeSignal
+from anycowork.store.sql.row_mapper import RowMapper, enum_of
 from anycowork.store.sql.writer import Work, Writer
 
 
@@ -92,6 +100,12 @@ class People:
         await self._signal.until(is_another)
         return newest
 
+    async def lost_access(self, person: Person) -> None:
+        """Return when what this person was let in with no longer holds."""
+        latest: Person | None = person
+        while latest is not None and not ends_access(person, latest):
+            latest = await self.changed(latest)
+
     async def _write(self, work: Work[tuple[Person | None, Person]], by: str) -> Person:
         """Writes the change and its record in one transaction. A change that changes nothing is not recorded."""
         now = self._clock.now()
@@ -110,23 +124,23 @@ class People:
 
 def _find(connection: SqlConnection, person_id: str) -> Person | None:
     row = connection.execute(
-        f"SELECT {_ROWS.columns} FROM people WHERE id = ? AND removed_at IS NULL", (person_id,)
+        f"SELECT {PERSON_ROWS.columns} FROM people WHERE id = ? AND removed_at IS NULL", (person_id,)
     ).fetchone()
-    return None if row is None else _ROWS.value(row)
+    return None if row is None else PERSON_ROWS.value(row)
 
 
 def _holder(connection: SqlConnection, token_digest: str) -> Person | None:
     row = connection.execute(
-        f"SELECT {_ROWS.columns} FROM people WHERE token_digest = ? AND removed_at IS NULL", (token_digest,)
+        f"SELECT {PERSON_ROWS.columns} FROM people WHERE token_digest = ? AND removed_at IS NULL", (token_digest,)
     ).fetchone()
-    return None if row is None else _ROWS.value(row)
+    return None if row is None else PERSON_ROWS.value(row)
 
 
 def _add(connection: SqlConnection, person: Person) -> tuple[None, Person]:
     _require_free(connection, person)
     connection.execute(
-        f"INSERT INTO people ({_ROWS.columns}, name_key) VALUES (?, ?, ?, ?, ?, ?, ?)",
-        (*_ROWS.row(person), name_key(person.name)),
+        f"INSERT INTO people ({PERSON_ROWS.columns}, name_key) VALUES (?, ?, ?, ?, ?, ?, ?)",
+        (*PERSON_ROWS.row(person), name_key(person.name)),
     )
     return None, person
 
@@ -146,6 +160,8 @@ def _change(
     )
     if person.removed_at is not None or person.access is AccessLevel.VIEWER:
         _withdraw_steering(connection, person.id)
+    if ends_access(before, person):
+        withdraw_invites(connection, person.id)
     return before, person
 
 
@@ -166,3 +182,49 @@ def _withdraw_steering(connection: SqlConnection, person_id: str) -> None:
         "UPDATE queued_messages SET steer = 0 WHERE principal LIKE ? OR principal LIKE ?",
         (f"person:{person_id}:%", f"%:{person_id}:%"),
     )
+
+
+PERSON_ROWS = RowMapper(
+    Person, "id, name, access, created_at, removed_at, token_digest", types={"access": enum_of(AccessLevel)}
+)
+
+
+def add_change(connection: SqlConnection, by: str, recorded_at: str, before: Person | None, after: Person) -> None:
+    """Adds the change to the end of the chain. Transactions that write follow one another, so no other change comes between."""
+    end = people_chain_end(connection) or ChainEnd(START, 0)
+    change = people_change(end.seq + 1, by, recorded_at, before, after)
+    body = change.to_bytes()
+    connection.execute(
+        "INSERT INTO people_changes (seq, type, hash, body) VALUES (?, ?, ?, ?)",
+        (change.seq, change.type.value, link(end.hash, body), body),
+    )
+
+
+def people_chain_end(connection: SqlConnection) -> ChainEnd | None:
+    """Returns None if no change was ever recorded."""
+    row = connection.execute("SELECT hash, seq FROM people_changes ORDER BY seq DESC LIMIT 1").fetchone()
+    return None if row is None else ChainEnd(str(row[0]), int(row[1]))
+
+
+def newest_changes(connection: SqlConnection, before: int | None, limit: int) -> list[PeopleChange]:
+    """Returns a page of the changes, newest first: those before this number, or the newest."""
+    rows = connection.execute(
+        "SELECT body FROM people_changes WHERE seq < ? ORDER BY seq DESC LIMIT ?",
+        (2**62 if before is None else before, limit),
+    )
+    return [read_people_change(row[0]) for row in rows]
+
+
+def stored_people(connection: SqlConnection) -> list[Person]:
+    """In the order in which they were added, removed ones included."""
+    rows = connection.execute(f"SELECT {PERSON_ROWS.columns} FROM people ORDER BY created_at, id")
+    return [PERSON_ROWS.value(row) for row in rows]
+
+
+def check_people(connection: SqlConnection) -> BrokenChain | None:
+    """Finds a person whose row was changed past the server. The chain itself is checked before."""
+    try:
+        rows = connection.execute("SELECT body FROM people_changes ORDER BY seq")
+        return find_unrecorded([read_people_change(row[0]) for row in rows], stored_people(connection))
+    except (ValueError, KeyError, TypeError) as error:
+        return BrokenChain(0, f"a row cannot be read ({error})")

@@ -1,10 +1,12 @@
 """The principals table: the holders of keys. Stores only the hash of a key."""
 
+import asyncio
+from collections.abc import Awaitable, Callable
+
 from anycowork.domain.metering import KeyLimits
 from anycowork.domain.ports import Clock
 from anycowork.domain.principals import Principal, PrincipalKind
 from anycowork.domain.values import value
-from anycowork.store.sql.change_signal import ChangeSignal
 from anycowork.store.sql.columns import to_json_text
 from anycowork.store.sql.connection import SqlConnection, SqlReader
 from anycowork.store.sql.ledger import read_limits, write_limits
@@ -107,3 +109,31 @@ def _all(connection: SqlConnection) -> list[KeyHolder]:
     return [
         KeyHolder(Principal(row[0], PrincipalKind(row[1]), row[2]), row[3], row[4], read_limits(row[5])) for row in rows
     ]
+
+
+POLL_SECONDS = 1.0
+
+
+class ChangeSignal:
+    """`shared`: other servers change the table too, so waiting looks again every second."""
+
+    def __init__(self, *, shared: bool) -> None:
+        self._seconds = POLL_SECONDS if shared else None
+        self._written = asyncio.Event()
+
+    def notify(self) -> None:
+        """Call it on the event loop after each write."""
+        self._written.set()
+        self._written = asyncio.Event()
+
+    async def until(self, happened: Callable[[], Awaitable[bool]]) -> None:
+        """Return when it has happened; at once if it had before. Raises what `happened` raises."""
+        while True:
+            written = self._written
+            if await happened():
+                return
+            try:
+                async with asyncio.timeout(self._seconds):
+                    await written.wait()
+            except TimeoutError:
+                continue

@@ -1,7 +1,7 @@
 """The receipts table."""
 
+from anycowork.domain.evidence import Receipt
 from anycowork.domain.messages import Json
-from anycowork.domain.receipts import Receipt
 from anycowork.store.sql.columns import from_json_text, to_json_text
 from anycowork.store.sql.connection import SqlConnection
 

@@ -8,14 +8,13 @@ from anycowork.domain.audit import BrokenChain, ChainEnd, ChainHead, ChainLink
 from anycowork.domain.chats import Chat, ChatConfig, ChatState, Turn, TurnState
 from anycowork.domain.events import Record
 from anycowork.domain.jobs import Job, JobStatus, JobTask
-from anycowork.domain.message_queue import QueuedMessage
-from anycowork.domain.messages import Json, Message
+from anycowork.domain.messages import Json, Message, QueuedMessage
+from anycowork.domain.metering import ChatUsage, GroupedUsage, ModelUsage, TurnUsage, UsageGroup
 from anycowork.domain.ports import MessagePage, PastCall, RecentMessages, UnfinishedText
 from anycowork.domain.snapshots import RecordedChange, Snapshot
 from anycowork.domain.task_progress import TaskStatus
 from anycowork.domain.text_search import SearchResult
 from anycowork.domain.tools import Call, Intent
-from anycowork.domain.usage import ChatUsage, GroupedUsage, ModelUsage, TurnUsage, UsageGroup
 from anycowork.domain.workflows import Run
 from anycowork.store.sql import (
     approvals,

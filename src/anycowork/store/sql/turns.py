@@ -3,8 +3,7 @@
 from collections.abc import Awaitable, Callable, Sequence
 
 from anycowork.domain.chats import ChatConfig, EndReason, Turn, TurnState
-from anycowork.domain.message_queue import QueuedMessage
-from anycowork.domain.messages import Json
+from anycowork.domain.messages import Json, QueuedMessage
 from anycowork.store.sql.columns import from_json_text
 from anycowork.store.sql.connection import SqlConnection
 from anycowork.store.sql.row_mapper import JSON_OBJECT, ColumnType, RowMapper, enum_of, json_of, nullable

@@ -6,7 +6,7 @@ from typing import Any, assert_never
 
 from anycowork.domain.errors import NotFound
 from anycowork.domain.journal import Reserve, Spend
-from anycowork.domain.usage import ChatUsage, GroupedUsage, ModelUsage, TurnUsage, UsageGroup
+from anycowork.domain.metering import ChatUsage, GroupedUsage, ModelUsage, TurnUsage, UsageGroup
 from anycowork.store.sql.connection import SqlConnection
 from anycowork.store.sql.row_mapper import require_number
 

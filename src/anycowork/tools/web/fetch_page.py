@@ -6,9 +6,9 @@ from typing import Annotated
 from pydantic import Field, field_validator
 
 from anycowork.domain.boundary import Boundary
+from anycowork.domain.network import LONGEST_ADDRESS, WebAddress, read_address
 from anycowork.domain.tool_ports import Prepared, ToolContext
 from anycowork.domain.tools import CallStatus, Parameters, ToolDisplay, ToolKind, ToolResult
-from anycowork.domain.web_address import LONGEST_ADDRESS, WebAddress, read_address
 from anycowork.files.worker_host import WorkerHost
 from anycowork.sandbox.network.dialer import NetworkReach
 from anycowork.sandbox.network.egress import Egress

@@ -11,8 +11,8 @@ from urllib.parse import urlencode
 
 from pydantic import JsonValue
 
+from anycowork.domain.network import WebAddress, read_address
 from anycowork.domain.values import value
-from anycowork.domain.web_address import WebAddress, read_address
 
 MOST_RESULTS = 10
 _LONGEST_TITLE, _LONGEST_SNIPPET, _LONGEST_ADDRESS = 300, 1_000, 2_000

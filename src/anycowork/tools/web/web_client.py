@@ -7,8 +7,8 @@ from functools import lru_cache
 from typing import Any  # of httpcore2, which is loaded late
 
 from anycowork.domain.errors import ToolFault, ToolTimedOut
+from anycowork.domain.network import WebAddress
 from anycowork.domain.values import value
-from anycowork.domain.web_address import WebAddress
 from anycowork.sandbox.network.dialer import CheckedDialer, NetworkReach, NetworkReport, NotReached, Streams
 from anycowork.sandbox.network.egress import Egress
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from anycowork.api.gateway.content_encoding import UnknownEncoding, decompressed
+from anycowork.api.gateway.app import UnknownEncoding, decompressed
 from anycowork.domain.errors import TooLarge
 from anycowork.providers.config import ProviderConfig
 from support.live_server import TOKEN, live_server

@@ -3,7 +3,7 @@ import asyncio
 from hypothesis import given
 from hypothesis import strategies as st
 
-from anycowork.api.middleware.auth_throttle import AuthThrottle
+from anycowork.api.middleware.auth import AuthThrottle
 from support.spec import proves
 
 

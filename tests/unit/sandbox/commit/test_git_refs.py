@@ -3,7 +3,7 @@
 import os
 from pathlib import Path
 
-from anycowork.sandbox.commit.git_refs import named_commits
+from anycowork.sandbox.layers.task_workspaces import named_commits
 
 A, B, C = "a" * 40, "b" * 40, "c" * 64
 
