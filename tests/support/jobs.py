@@ -4,6 +4,7 @@ import asyncio
 import json
 import re
 from collections.abc import Callable
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from support.scripted_model import Answer, Body, Reply, call
 
 TIMEOUT = 60.0
 Json = dict[str, Any]
+LINES = "one\ntwo\nthree\nfour\nfive\nsix\nseven\n"
 Answers = dict[str, list[Answer | Callable[[], Answer]]]
 
 
@@ -130,3 +132,34 @@ def state_of(folder: Path) -> dict[str, tuple[int, int, int, bytes | str | None]
         return seen.st_mode, seen.st_uid, seen.st_mtime_ns, content
 
     return {str(one.relative_to(folder)): state(one) for one in (folder, *sorted(folder.rglob("*")))}
+
+
+def _edit(path: str, *edits: tuple[str, str]) -> str:
+    return call("update_file", path=path, edits=[{"find": find, "replace": new} for find, new in edits])
+
+
+async def question_about(client: LiveServer, gate: asyncio.Event, other: str) -> tuple[LiveChat, Json, Json]:
+    """Let task `b` and somebody else change line two of f.txt. Returns the chat, the job and the question."""
+    answers: Answers = {
+        "a": [_edit("f.txt", ("two", "two by a")), report("a")] if other == "task" else [report("a")],
+        "b": [_edit("f.txt", ("two", "two by b"), ("seven", "seven by b")), Reply(report("b"), hold=gate)],
+    }
+    client.model.mind = by_task(answers)
+    chat = await client.chat()
+    steps = plan(*({"id": name, "action": f"do {name}", "paths": ["f.txt"]} for name in "ab"))
+    job = await approved(client, chat, plan=steps, parallel=2)
+    await until_task(chat, "a")
+    await client.model.asked(4 if other == "task" else 3)
+    file = client.workspace / "f.txt"
+    if other == "person":
+        body = {
+            "path": "f.txt",
+            "text": LINES.replace("two", "two by hand"),
+            "sha256": sha256(LINES.encode()).hexdigest(),
+        }
+        await client.ask("PUT", f"{chat.path}/file", body, expect=200)
+    elif other == "outside":
+        file.write_text(LINES.replace("two", "two elsewhere"))
+    gate.set()
+    assert (await chat.rest())["state"] == "awaiting_answer"
+    return chat, job, (await chat.of_type("question"))[-1]

@@ -40,6 +40,7 @@ LONGEST_DELAY = 60.0
 _STEADY_SECONDS = 30.0
 _ATTEMPT_STEPS = 3  # of an attempt: start, list, end; each takes as long as a call may
 _LOOK_EVERY = 60.0
+TURN_WAIT_SECONDS = 15.0  # that a turn waits for a server that is being started
 _SIGN_IN = "it wants you to sign in: use 'Sign in' in the settings, or `anycowork mcp sign-in`"
 _OWN_LINE = "AnyCowork:"  # begins what we add to the lines of the server
 log = logging.getLogger(__name__)
@@ -84,6 +85,7 @@ class McpConnection:
         self._settled = asyncio.Event()
         self._first: asyncio.Future[Json] = asyncio.get_running_loop().create_future()
         self._wake = asyncio.Event()
+        self._started_at = 0.0
         self._task: asyncio.Task[None] | None = None
 
     # --- what it offers
@@ -134,13 +136,21 @@ class McpConnection:
         """Connects, and reconnects whenever it is lost."""
         if self._task is None:
             self._settled.clear()
-            self._first = asyncio.get_running_loop().create_future()
+            loop = asyncio.get_running_loop()
+            self._first, self._started_at = loop.create_future(), loop.time()
             self._status, self._error = "connecting", ""
             self._task = self._tasks.create_task(self._keep_up())
 
     @property
     def is_started(self) -> bool:
         return self._task is not None
+
+    async def until_tried(self) -> None:
+        """Waits for the first attempt since `start`, as long as a turn waits for it."""
+        if self._task is not None and not self._first.done():
+            with suppress(TimeoutError):
+                async with asyncio.timeout_at(self._started_at + TURN_WAIT_SECONDS):
+                    await asyncio.shield(self._first)
 
     async def first_outcome(self) -> Json:
         """What it showed when the first attempt since `start` was over, however later ones go."""

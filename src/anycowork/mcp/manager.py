@@ -67,6 +67,11 @@ class McpManager:
     def tools(self) -> list[McpTool]:
         return [tool for server in self._all() for tool in server.tools()]
 
+    async def until_tried(self, chat_id: str) -> None:
+        """Waits, for a few seconds at most, until the servers that are being started for this chat have connected or failed."""
+        for server in [*self._servers.values(), *self._of_chats.get(chat_id, ())]:
+            await server.until_tried()
+
     def resources(self, query: str = "", limit: int = MOST_LISTED) -> list[Json]:
         """The resources of all connected servers whose server, name or address holds the query."""
         search_text, servers = query.casefold(), sorted(self._servers.items())

@@ -74,6 +74,8 @@ class LocalServerWatcher:
         self._is_wanted = is_wanted
         self.changed = asyncio.Event()
         """Set when whether they are wanted may have changed."""
+        self.looked = asyncio.Event()
+        """Set after the first look."""
         self._every, self._within, self._sleep = every, within, sleep
 
     async def watch(self) -> None:
@@ -84,9 +86,11 @@ class LocalServerWatcher:
                 for name in self._added:
                     self._registry.drop(name)
                 self._added = set()
+                self.looked.set()
                 await self.changed.wait()
                 continue
             await self.refresh()
+            self.looked.set()
             await self._until_changed()
 
     async def _until_changed(self) -> None:

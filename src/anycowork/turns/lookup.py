@@ -7,8 +7,8 @@ from anycowork.agent.plan_progress import PlanProgress
 from anycowork.agent.step_states import changed_files, succeeded
 from anycowork.domain.chats import Chat, Turn
 from anycowork.domain.errors import NotFound
-from anycowork.domain.tool_ports import Toolbox
-from anycowork.domain.tools import Call, ToolSpec
+from anycowork.domain.tool_ports import Tool, Toolbox
+from anycowork.domain.tools import Call
 from anycowork.domain.values import replace
 from anycowork.store.sql.store import Store
 from anycowork.turns.approved_plans import ApprovedPlans
@@ -67,19 +67,24 @@ async def earlier_effects(store: Store, toolbox: Toolbox, turn: Turn) -> list[Ca
     """
     if turn.job_id is None or turn.task_id is None:
         return []
-    specs = {spec.name: spec for spec in toolbox.specs()}
     effects: list[Call] = []
     for earlier in await store.job_turns(turn.job_id, turn.task_id):
         if earlier.id == turn.id:
             continue
         same_place = earlier.workspace == turn.workspace
-        effects += [call for call in await store.calls(earlier.id) if _stands(call, specs.get(call.tool), same_place)]
+        calls = await store.calls(earlier.id)
+        effects += [call for call in calls if _stands(call, toolbox.find(call.tool), same_place)]
     return effects
 
 
-def _stands(call: Call, spec: ToolSpec | None, same_place: bool) -> bool:
+def _stands(call: Call, tool: Tool | None, same_place: bool) -> bool:
     """Whether a finished call did something that a second one would add to. A file tool refuses, or writes the same again."""
-    if spec is None or spec.read_only or call.provenance.check or not succeeded(call):
+    if call.provenance.check or not succeeded(call):
+        return False
+    if tool is None:  # its server or plugin is gone, or not connected yet
+        return True
+    spec = tool.spec
+    if spec.read_only:
         return False
     if spec.foreign or call.parameters.get("network"):
         return True

@@ -36,6 +36,8 @@ ContextOf = Callable[[Turn, str | None], Awaitable[TurnContext]]
 """The context of a turn, with as much of the chat as this model can be shown; None: the chat's own model."""
 TurnRunner = Callable[[Turn, ContextOf], Awaitable[bool]]
 """Runs the turn's next segment if the turn belongs to it, and tells whether it did."""
+UntilReady = Callable[[str], Awaitable[object]]
+"""Waits, bounded, for what comes a little later than the server, and a turn of this chat may use."""
 _LOOKED_AT_FIRST = 3  # messages
 _Line = tuple[str, str | None]
 """A chat's id, and the id of a task of its job."""
@@ -84,8 +86,13 @@ class TurnScheduler:
         self.placement: JobPlacement | None = None
         """Where jobs run, if other processes could run them too."""
         self._ending = False
+        self._until_ready: asyncio.Future[Sequence[UntilReady]] = asyncio.get_running_loop().create_future()
         self._placing: dict[str, str] = {}  # turn ids with their chats, until it is known whether they run here
         self._running: dict[_Line, asyncio.Task[None]] = {}
+
+    def open(self, *until_ready: UntilReady) -> None:
+        """Let turns run, each segment after these: everything that they use is built. Those that recovery resumed have waited for it."""
+        self._until_ready.set_result(until_ready)
 
     def start(self, turn: Turn) -> None:
         """Run the turn's next segment, after the previous segment has ended. A decided turn of a job is left to the process that runs
@@ -190,6 +197,8 @@ class TurnScheduler:
             )
 
     async def _run(self, turn: Turn) -> None:
+        for until_ready in await asyncio.shield(self._until_ready):
+            await until_ready(turn.chat_id)
         if turn.state is TurnState.DUE:
             current = await self._store.turn(turn.id)
             if current is None or current.state not in (TurnState.RUNNING, TurnState.DUE):

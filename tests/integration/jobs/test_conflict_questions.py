@@ -1,51 +1,13 @@
 """The question about a conflict: it names whose version is there, and takes a file that a person merged by hand."""
 
 import asyncio
-from hashlib import sha256
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from support.jobs import Answers, approved, by_task, plan, report, until, until_task
-from support.live_server import LiveServer, RequestRefused, live_server
-from support.scripted_model import Reply, call
+from support.jobs import LINES, question_about, until
+from support.live_server import RequestRefused, live_server
 from support.spec import proves
-
-LINES = "one\ntwo\nthree\nfour\nfive\nsix\nseven\n"
-
-
-def edit(path: str, *edits: tuple[str, str]) -> str:
-    return call("update_file", path=path, edits=[{"find": find, "replace": new} for find, new in edits])
-
-
-async def question_about(
-    client: LiveServer, gate: asyncio.Event, other: str
-) -> tuple[Any, dict[str, Any], dict[str, Any]]:
-    """Let task `b` and somebody else change line two of f.txt. Returns the chat, the job and the question."""
-    answers: Answers = {
-        "a": [edit("f.txt", ("two", "two by a")), report("a")] if other == "task" else [report("a")],
-        "b": [edit("f.txt", ("two", "two by b"), ("seven", "seven by b")), Reply(report("b"), hold=gate)],
-    }
-    client.model.mind = by_task(answers)
-    chat = await client.chat()
-    steps = plan(*({"id": name, "action": f"do {name}", "paths": ["f.txt"]} for name in "ab"))
-    job = await approved(client, chat, plan=steps, parallel=2)
-    await until_task(chat, "a")
-    await client.model.asked(4 if other == "task" else 3)
-    file = client.workspace / "f.txt"
-    if other == "person":
-        body = {
-            "path": "f.txt",
-            "text": LINES.replace("two", "two by hand"),
-            "sha256": sha256(LINES.encode()).hexdigest(),
-        }
-        await client.ask("PUT", f"{chat.path}/file", body, expect=200)
-    elif other == "outside":
-        file.write_text(LINES.replace("two", "two elsewhere"))
-    gate.set()
-    assert (await chat.rest())["state"] == "awaiting_answer"
-    return chat, job, (await chat.of_type("question"))[-1]
 
 
 @proves("JOB-3/7")

@@ -1,5 +1,6 @@
 """Done work counts: a task ends well whenever its worker did the work, however the planner guessed that it would be done."""
 
+import asyncio
 import json
 from pathlib import Path
 from typing import Any
@@ -8,7 +9,8 @@ import pytest
 
 from support.jobs import Json, approved, by_task, new_job, plan, report, until, writing
 from support.live_server import LiveChat, LiveServer, live_server
-from support.scripted_model import call
+from support.raw_mcp_server import raw_server
+from support.scripted_model import Reply, call
 from support.spec import proves
 
 FILES = {"a.txt": "needle\n", "b.txt": "right already\n"}
@@ -83,6 +85,7 @@ async def test_task_is_completed_after_the_person_answered_its_question(tmp_path
         assert job["status"] == "completed" and job["tasks"][0]["claimed"] is True
 
 
+@proves("JOB-4/1")
 async def test_brief_shows_the_worker_its_step_whole(tmp_path: Path) -> None:
     step = writing("a", check="test -e a.txt", commands=["true"], reason="It is missing.")
     replies = [call("create_file", path="a.txt", content="a"), report("done"), "Done."]
@@ -122,6 +125,37 @@ async def test_retry_is_told_what_was_done_and_asks_before_it_does_it_again(tmp_
         await chat.decide("deny")
         job = await until(client, chat, job["id"], "completed", "failed")
         assert (client.workspace / "log.txt").read_text() == "a\n"
+
+
+@proves("JOB-6/2")
+async def test_what_a_server_did_that_is_away_when_the_retry_begins_is_not_done_again_unasked(tmp_path: Path) -> None:
+    insert = call("raw__attempt", code="tell('inserted')")
+    fails, again = asyncio.Event(), asyncio.Event()
+    replies = [
+        insert,
+        Reply(report("it broke", "failure"), hold=fails),
+        Reply(insert, hold=again),
+        report("done"),
+        "Done.",
+    ]
+    async with live_server(tmp_path, replies=replies) as client:
+        await client.ask("POST", "/mcp/servers", raw_server(tmp_path / "far"), expect=201)
+        await client.ask("POST", "/mcp/servers/raw/connect", {})
+        rule = {"tool": "raw__attempt", "resource": "*", "effect": "allow", "scope": "global"}
+        await client.ask("POST", "/rules", rule, expect=201)
+        chat = await client.chat()
+        job = await approved(client, chat, plan=plan(guess("t", tools_needed=["raw__attempt"])))
+        await client.model.asked(2)
+        await client.ask("POST", "/mcp/servers/raw/disconnect", {})
+        fails.set()
+        await client.model.asked(3)
+        await client.ask("POST", "/mcp/servers/raw/connect", {})
+        again.set()
+        await chat.rest()
+        [asked] = await chat.approvals()
+        assert any("earlier attempt" in reason for reason in asked["reasons"])
+        await chat.decide("deny")
+        assert (await until(client, chat, job["id"], "completed", "failed"))["id"] == job["id"]
 
 
 @proves("JOB-9/2", "JOB-1/4")

@@ -106,6 +106,22 @@ async def test_lost_connection_says_its_reason(tmp_path: Path, tool: str, reason
         assert f"the connection to it was lost: {reason}" in str(shown["log"])
 
 
+@proves("MCP-1/3")
+@pytest.mark.parametrize(("program", "status"), [("input()", "connecting"), ("raise SystemExit(3)", "failed")])
+async def test_a_turn_goes_on_without_a_server_that_does_not_connect(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, program: str, status: str
+) -> None:
+    monkeypatch.setattr("anycowork.mcp.connection.TURN_WAIT_SECONDS", 0.5 if status == "connecting" else 600)
+    silent = {"name": "silent", "command": sys.executable, "args": ["-c", program], "timeout": 600}
+    async with live_server(tmp_path, replies=["Here I am."]) as client:
+        await client.ask("POST", "/mcp/servers", silent, expect=201)
+        chat = await client.chat()
+        await chat.send("Go.")
+        assert (await chat.last())["content"] == "Here I am."
+        assert (await client.ask("GET", "/mcp/servers/silent"))["status"] in (status, "connecting")
+        await client.ask("DELETE", "/mcp/servers/silent", expect=204)
+
+
 @proves("MCP-1/1", "OPS-2")
 async def test_sessions_leave_no_task_behind_whichever_way_they_end(
     tmp_path: Path, caplog: pytest.LogCaptureFixture

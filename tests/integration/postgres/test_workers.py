@@ -9,7 +9,7 @@ import pytest
 from anycowork.config.settings import AgentEntry
 from anycowork.engine.runs import RunState
 from anycowork.server.cluster.job_runs import KIND
-from support.jobs import approved, plan, report, until, writing
+from support.jobs import Answers, approved, by_task, plan, report, until, writing
 from support.live_server import RequestRefused, live_server
 from support.postgres import run_sql
 from support.scripted_model import Reply, call
@@ -167,3 +167,30 @@ async def test_a_worker_with_other_roles_or_another_folder_refuses_and_the_serve
                     (listed,) = await workers_of(server)
                     assert [one["job_id"] for one in listed["refused"]] == [job["id"]]
                     assert "differ from those of the servers" in listed["refused"][0]["reason"]
+
+
+async def test_a_task_for_another_agent_is_done_on_the_server_beside_workers(tmp_path: Path, database_url: str) -> None:
+    """It writes into a private copy, which a worker does not have; the chat's turn waits for it on the server."""
+    answers: Answers = {"scribe": [WORK[0], report("t0 is written")]}
+    own = [call("ask_agent", agent="scribe", task="write t0", paths=["t0.txt"]), "It was written."]
+    agents = {"scribe": {"role": "actor", "description": "writes short texts"}}
+    async with (
+        live_server(tmp_path, database_url=database_url, agents=agents) as server,
+        live_worker(tmp_path / "worker", database_url) as worker,
+    ):
+        server.model.mind = by_task(answers, lambda told: own.pop(0))
+        await until_workers(server, bool)
+        chat = await server.chat()
+        await chat.send("Have t0 written.", until="rest")
+        asked = await chat.approvals()
+        assert [approval["tool"] for approval in asked] == ["ask_agent"]
+        decisions = [{"id": asked[0]["id"], "decision": "allow_once"}]
+        await server.ask("POST", f"{chat.path}/approvals", {"decisions": decisions}, expect=200)
+        async with asyncio.timeout(SECONDS):
+            async for event in chat.follow():
+                if event["type"] == "turn-ended" and event.get("task_id") is None:
+                    break
+        assert (await chat.last())["content"] == "It was written."
+        [result] = [message for message in await chat.of_type("tool_result") if message["task_id"] is None]
+        assert result["payload"]["status"] == "ok" and "t0 is written" in result["content"]
+        assert (server.workspace / "t0.txt").read_text() == "0\n" and not worker.model.requests
