@@ -69,6 +69,7 @@ async def test_only_the_person_themselves_reaches_the_route(tmp_path: Path, atte
 
         await attempts.each([(who, at) for who in callers for at in range(len(requests))], refused)
         await attempts.each(["the cookie that a browser sends by itself"], refused_by_cookie)
+        await client.ask("PUT", "/settings", {"person_commands": "on"}, expect=422)
         assert not (client.workspace / MARK).exists() and await chat.messages() == []
 
 
