@@ -20,7 +20,7 @@ from support.scripted_model import Script
 
 ROOT = Path(__file__).resolve().parents[2]
 AXE = ROOT / "web" / "node_modules" / "axe-core" / "axe.min.js"
-TIMEOUT_MS = 60_000  # until something that should happen did not: says nothing of how fast it is
+TIMEOUT_MS = 120_000  # until something that should happen did not: says nothing of how fast it is
 # Chromium builds the list below its address bar as pages, in a process for each context: more work than loading ours. Nobody types there.
 # Of two `--disable-features` only the last counts, so the features that Playwright turns off are named again.
 _NOT_NEEDED = ("WebUIOmniboxPopup", "WebUIOmniboxFullPopup", "WebUIOmniboxAimPopup")

@@ -136,9 +136,11 @@ async def manifest(
     run_id: str, worker: Worker, services: ServicesDep, base: Annotated[str, Query(max_length=64)] = ""
 ) -> Response:
     """What differs from the tree of the worker's earlier run `base`; all of it if the answer names no base."""
-    known, changes = await services.server.joined_workers.runs.manifest(worker, run_id, base)
+    base_run, changes = await services.server.joined_workers.runs.manifest(worker, run_id, base)
     return await asyncio.to_thread(
-        lambda: _packed(msgspec.json.encode({"base": known, "changed": rows_of(changes.changed), "gone": changes.gone}))
+        lambda: _packed(
+            msgspec.json.encode({"base": base_run, "changed": rows_of(changes.changed), "gone": changes.gone})
+        )
     )
 
 
