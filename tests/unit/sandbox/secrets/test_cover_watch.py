@@ -100,6 +100,13 @@ def test_a_key_file_that_came_and_went_is_noticed(tmp_path: Path) -> None:
         assert not covered.is_intact()
 
 
+def test_a_second_name_of_a_covered_file_is_noticed(tmp_path: Path) -> None:
+    (tmp_path / ".env").write_text("x")
+    with watched(tmp_path) as covered:
+        os.link(tmp_path / ".env", tmp_path / "notes.txt")
+        assert not covered.is_intact()
+
+
 def test_ordinary_work_is_not_noticed(tmp_path: Path) -> None:
     (tmp_path / ".env").write_text("old")
     with watched(tmp_path) as covered:
