@@ -72,7 +72,7 @@ export function ApprovalItem({ approval, alone, current = true, onMore, onShown 
         </p>
       )}
       {approval.network.length > 0 && (
-        <div className="mt-1 flex items-start gap-1.5 text-sm">
+        <div className="mt-1 flex flex-wrap items-start gap-x-1.5 text-sm">
           <Globe size={16} aria-hidden className="mt-0.5 shrink-0 text-warn" />
           <span id={`reach-${approval.id}`}>{t.itWantsToReach}</span>
           <ul aria-labelledby={`reach-${approval.id}`} className="min-w-0">
