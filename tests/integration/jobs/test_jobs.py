@@ -66,6 +66,8 @@ async def test_request_is_planned_approved_worked_on_and_answered(tmp_path: Path
             "Task b: write b.txt",
         ]
         assert "a.txt has the letter a" in assignments[1]["content"]
+        told = client.model.requests[5]["messages"][-1]["content"]
+        assert "- a (completed): a.txt has" in told and "- b (completed, claimed): b.txt is" in told
         assert {message["task_id"] for message in messages if message["message_type"] == "task_result"} == {"a", "b"}
         calls = [message for message in messages if message["message_type"] == "tool_call"]
         assert calls and all(message["job_id"] == job["id"] and message["task_id"] for message in calls)
@@ -236,7 +238,7 @@ async def test_job_is_cancelled_paused_and_resumed(tmp_path: Path) -> None:
         assert [one["status"] for one in listed["jobs"]] == ["cancelled"]
 
 
-@proves("JOB-5/5")
+@proves("JOB-5/5", "JOB-2/1")
 async def test_task_that_used_up_its_tokens_fails_without_another_attempt(tmp_path: Path) -> None:
     looks = Reply(call("list_directory", path="."), usage={"prompt_tokens": 3_500, "completion_tokens": 10})
     replies = [looks, *[report("x")] * 9]
