@@ -1,5 +1,4 @@
-"""A task's effect that no layer holds back: a row that an MCP server inserts, a line that a command appends to a file of the workspace.
-Killed at every record, it is there once or a person decided."""
+"""A task's effect that no layer holds back: a row that an MCP server inserts. Killed at every record, it is there once or a person decided."""
 
 import asyncio
 import os
@@ -63,26 +62,11 @@ def rows_of(server: ChildServer, name: str) -> int:
         return int(rows.execute("SELECT count(*) FROM rows WHERE name = ?", (name,)).fetchone()[0])
 
 
-def lines_of(server: ChildServer, name: str) -> int:
-    log = server.workspace / "log.txt"
-    return log.read_text().split("\n").count(name) if log.exists() else 0
-
-
-def append(name: str) -> str:
-    return f"echo {name} >> log.txt"
-
-
 ROW = Effect(
     "raw__attempt",
     parameters=lambda name: {"code": INSERT.format(name=name)},
     grants=lambda name: {"tools_needed": ["raw__attempt"]},
     count=rows_of,
-)
-LINE = Effect(
-    "execute_command",
-    parameters=lambda name: {"command": append(name)},
-    grants=lambda name: {"tools_needed": ["execute"], "paths": ["log.txt"], "commands": [append(name)]},
-    count=lines_of,
 )
 
 
@@ -125,29 +109,13 @@ async def test_row_of_an_mcp_server_is_inserted_once_wherever_the_server_is_kill
             assert asked or not ALL, "at some record nobody could know whether the row is there"
 
 
-@proves("JOB-6/1", "JOB-6/2")
-@pytest.mark.timeout(3600 if ALL else 300)
-async def test_line_of_a_command_is_appended_once_wherever_the_server_is_killed(
-    fork_server: ForkServer, tmp_path: Path, gate: Gate
-) -> None:
-    with (
-        serve_in_thread(mind=LINE.answer) as model,
-        child_server(fork_server, tmp_path, model_url=model.base_url, gate=gate) as server,
-    ):
-        async with server.connect() as client:
-            asked = await killed_at_records(server, client, gate, LINE, begin=2)
-            assert asked == [], "what a command has changed is known after every kill"
-
-
-async def killed_at_records(
-    server: ChildServer, client: Caller, gate: Gate, effect: Effect, *, begin: int = 1
-) -> list[Json]:
-    """What was asked in jobs whose server was killed at the records that an undisturbed job writes: every second from `begin` on, or ALL."""
+async def killed_at_records(server: ChildServer, client: Caller, gate: Gate, effect: Effect) -> list[Json]:
+    """What was asked in jobs whose server was killed at each of the records that an undisturbed job writes; at every second, unless ALL."""
     first, undisturbed = await EffectJob(server, client, effect, "t0").propose(), Records()
     gate.hold(undisturbed)
     assert await first.end() == []
     asked = []
-    for number in range(1 if ALL else begin, undisturbed.count + 1, 1 if ALL else 2):
+    for number in range(1, undisturbed.count + 1, 1 if ALL else 2):
         asked += await killed_at(number, await EffectJob(server, client, effect, f"t{number}").propose(), gate)
     return asked
 
