@@ -95,7 +95,7 @@ async def test_model_that_never_ends_is_stopped_at_the_time_limit_of_the_job_or_
             job = await until(client, chat, job["id"], "failed", "completed")
             [task] = job["tasks"]
             assert task["status"] == "failed" and task["attempt"] == 1
-            assert (task["error"]["code"], task["error"].get("limit")) == ("limit_reached", limited)
+            assert task["error"]["code"] == "limit_reached"
 
 
 @proves("JOB-5/6")
