@@ -26,10 +26,10 @@ packages=$(grep -c '^[A-Za-z0-9].*==' requirements/dev.txt)
 say "Installing $packages pinned packages; the first time they are all loaded, later only what changed"
 .venv/bin/python -m pip install -qq --disable-pip-version-check --require-hashes -r requirements/uv.txt
 # uv is several times faster, but does not read pip's configuration: where packages come from a mirror
-# that only pip knows of, pip does the same work with the same hashes.
+# that only pip knows of, pip installs the same list with the same hashes; a pip of 2023 would look for newer versions of what a package asks for with extras.
 .venv/bin/uv pip install $quiet --python .venv/bin/python --require-hashes -r requirements/dev.txt || {
   say "uv could not download the packages (its error is above); trying again with pip"
-  .venv/bin/python -m pip install --disable-pip-version-check --progress-bar off -q --require-hashes -r requirements/dev.txt
+  .venv/bin/python -m pip install --disable-pip-version-check --progress-bar off -q --no-deps --require-hashes -r requirements/dev.txt
 }
 .venv/bin/uv pip install --quiet --python .venv/bin/python --offline --no-deps --no-build-isolation -e .
 # What a start loads is compiled now, so that the first one need not; a start in an environment that keeps nothing never would.

@@ -1,10 +1,13 @@
 """For every test: a bare environment, the seeds of the property tests, the order of the files, one /etc and one look at the toolchains for
-all sandboxes, and the count of the attacks at the end of a run that had some."""
+all sandboxes, the collector of garbage at work, and the count of the attacks at the end of a run that had some."""
 
+import gc
 import os
 import sys
+import warnings
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
+from pathlib import Path
 
 import pytest
 from hypothesis import settings
@@ -35,6 +38,30 @@ os.environ["PYTHON_KEYRING_BACKEND"] = "keyring.backends.fail.Keyring"
 def _one_etc_and_scan() -> Iterator[None]:
     with shared_etc(), shared_scans():
         yield
+
+
+_THRESHOLDS = gc.get_threshold()
+_MANY_DESCRIPTORS = 300
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> Generator[None]:
+    """Each file leaves the collector as it was: a server that a test starts in this process puts it off and freezes what there is.
+
+    Descriptors in garbage would otherwise stay open, over a thousand late in a run. Collecting looks at every module that is loaded, so
+    it is done where there are many.
+    """
+    try:
+        return (yield)
+    finally:
+        if nextitem is None or nextitem.path != item.path:
+            gc.enable()
+            gc.set_threshold(*_THRESHOLDS)
+            gc.unfreeze()
+            if sum(1 for _ in Path("/dev/fd").iterdir()) > _MANY_DESCRIPTORS:
+                with warnings.catch_warnings():
+                    warnings.simplefilter("ignore", ResourceWarning)  # of some earlier test, not of this one
+                    gc.collect()
 
 
 @pytest.hookimpl(trylast=True)

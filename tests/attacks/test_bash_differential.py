@@ -35,7 +35,7 @@ HIDES_RM = [
     "time -- A=1 rm x",
     "a & rm x",
     "$'rm' x",
-    "coproc rm x; wait $!",
+    'coproc rm x; read -u "${COPROC[0]}"',  # until it has ended: `wait` is played in a subshell, which has no children
 ]
 # Understood, and read by bash in the same way; each form was once in doubt.
 KEPT = [

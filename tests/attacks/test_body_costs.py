@@ -3,6 +3,7 @@
 The cost is the processor's time of this process, threads included, beside that of a body which is read in any case: no clock on a wall."""
 
 import asyncio
+import itertools
 import json
 import math
 import time
@@ -13,8 +14,9 @@ from typing import Any
 
 import pytest
 
-from anycowork.api.middleware.body import FORM_BYTES, SIGN_IN_BYTES, LargeBodies
+from anycowork.api.middleware.body import FORM_BYTES, MAX_FIELDS, SIGN_IN_BYTES, LargeBodies
 from anycowork.domain.bounded_json import MAX_VALUES
+from anycowork.domain.principals import OWNER
 from support.asgi import Client
 from support.spec import proves
 
@@ -115,7 +117,9 @@ async def test_an_anonymous_client_sends_next_to_nothing(client, anonymous, atte
         assert await cost(ask, most / 4) < most / 4
         assert answers[0].status == 413
 
-    await attempts.each(((path, body) for path in ("/session", "/", "/healthz") for body in bodies), attempt)
+    await attempts.each(
+        ((path, body) for path in ("/session", "/workers/join", "/", "/healthz") for body in bodies), attempt
+    )
     largest = json.dumps({"code": "x" * 100}).encode().ljust(SIGN_IN_BYTES)
     assert (await anonymous.post("/session", raw=largest, headers=JSON)).status == 401
     assert (await anonymous.post("/session", raw=largest + b" ", headers=JSON)).status == 413
@@ -133,6 +137,9 @@ async def test_a_form_is_no_file(client):
     many = b'{"content":[' + b"1," * MAX_VALUES + b"1]}"
     chat_id = (await client.post("/context", {})).json()["id"]
     refused = await client.post(f"/context/{chat_id}/messages", raw=many, headers=JSON)
+    assert (refused.status, refused.error["code"]) == (413, "too_many_values")
+    wide = json.dumps({"content": "x", "more": {f"field{number}": 0 for number in range(MAX_FIELDS + 1)}}).encode()
+    refused = await client.post(f"/context/{chat_id}/messages", raw=wide, headers=JSON)
     assert (refused.status, refused.error["code"]) == (413, "too_many_values")
     commas = json.dumps(
         {"path": "a.csv", "text": "1,[{" * 100_000, "sha256": None}
@@ -160,20 +167,22 @@ async def test_no_body_of_a_limited_key_is_dear(client, attempts, limits):
     await attempts.each(((path, body) for path in sorted(NO_BODY)[:2] for body in bodies), attempt)
 
 
-async def test_of_one_sender_few_large_bodies_are_read_at_once():
-    """The others wait, and other senders do not wait for them."""
+@pytest.mark.parametrize("by", [{}, {"principal": OWNER}], ids=["an address", "a person at any address"])
+async def test_of_one_sender_few_large_bodies_are_read_at_once(by):
+    """The others wait, at whatever route, and other senders do not wait for them."""
+    numbers = itertools.count()
     large, small = [(b"content-length", b"100000")], [(b"content-length", b"10")]
     bodies = LargeBodies()
 
     def scope(headers: list[tuple[bytes, bytes]], peer: str) -> dict[str, Any]:
-        return {"headers": headers, "client": (peer, 1)}
+        return {"headers": headers, "client": (peer, 1), "path": f"/{next(numbers)}", **by}
 
     async with AsyncExitStack() as stack:
         for _ in range(4):
             await stack.enter_async_context(bodies.turn(scope(large, "10.0.0.1")))
-        await stack.enter_async_context(bodies.turn(scope(large, "10.0.0.2")))
+        await stack.enter_async_context(bodies.turn({"headers": large, "client": ("10.0.0.2", 1)}))
         await stack.enter_async_context(bodies.turn(scope(small, "10.0.0.1")))
-        waits = bodies.turn(scope([(b"transfer-encoding", b"chunked")], "10.0.0.1"))
+        waits = bodies.turn(scope([(b"transfer-encoding", b"chunked")], "10.0.0.3" if by else "10.0.0.1"))
         fifth = asyncio.ensure_future(waits.__aenter__())
         await asyncio.sleep(0)
         assert not fifth.done()

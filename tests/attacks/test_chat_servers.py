@@ -1,11 +1,13 @@
 """Attempts through MCP servers of one chat: to start programs that nobody configured, and to see what they must not."""
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
-from support.live_server import live_server
+from anycowork.domain.mcp_servers import McpServerConfig
+from support.live_server import Json, live_server
 from support.people import person
 from support.raw_mcp_server import attempted, go, raw_server
 from support.spec import proves
@@ -51,9 +53,18 @@ async def test_servers_of_one_chat_are_no_others_and_can_do_no_more_than_configu
 
 
 @proves("MCP-2", "PER-4")
-async def test_only_an_admin_names_a_program_for_a_chat_and_each_start_is_recorded(tmp_path: Path) -> None:
+async def test_only_an_admin_names_a_program_for_a_chat_and_each_start_is_recorded(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     async with live_server(tmp_path) as owner, person(owner, "Max") as member:
         chat = await owner.chat()
+        notes_at_start, start = [], owner.server.mcp.use_in_chat
+
+        async def watched_start(chat_id: str, configs: Sequence[McpServerConfig]) -> list[Json]:
+            notes_at_start.append(str(await chat.messages()).count("MCP servers start for this chat"))
+            return await start(chat_id, configs)
+
+        monkeypatch.setattr(owner.server.mcp, "use_in_chat", watched_start)
         program, place = raw_server(tmp_path / "far", name="tools"), f"{chat.path}/mcp_servers"
         editor = {"headers": {"X-AnyCowork-Editor": "an-editor"}}
         for caller, more in ((member, {}), (owner, editor)):
@@ -73,6 +84,7 @@ async def test_only_an_admin_names_a_program_for_a_chat_and_each_start_is_record
             ]
         starts = [record["principal"] for record in records if "arguments_sha256" in str(record)]
         assert [start.split(":")[0] for start in starts] == ["person", "person", "acp_client"] and "Max" in starts[1]
+        assert notes_at_start == [1, 2, 3], "each is recorded before the program starts"
 
 
 @proves("MCP-2")

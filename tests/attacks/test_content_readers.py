@@ -201,11 +201,11 @@ async def answers(caller: Caller, chat: str) -> list[tuple[str, str]]:
 @proves("PER-4", "SEC-4")
 async def test_workflow_does_not_put_the_difference_of_a_key_file_into_a_prompt(tmp_path: Path) -> None:
     """A person writes a key with a command of their own; the chat records the change."""
-    async with live_server(tmp_path, files={"a.txt": "a\n"}) as client:
+    async with live_server(tmp_path, files={"+first.txt": "a\n", "a.txt": "a\n"}) as client:
         chat = await client.chat()
         (tmp_path / "key").write_text(f"KEY={PLANTED}\n")
-        ended = await run(chat, f"cp {tmp_path}/key .env; echo b > a.txt")
-        assert ended["files"] == 2
+        ended = await run(chat, f"cp {tmp_path}/key .env; echo b > a.txt; echo b > +first.txt")
+        assert ended["files"] == 3, "others come before and after it"
         await chat.switch("reviewer")
         client.model.replies[:] = ["Nothing to say."] * 3
         await client.ask("POST", f"{chat.path}/messages", {"content": "/review_changes"}, expect=202)

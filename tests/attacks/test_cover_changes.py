@@ -243,7 +243,7 @@ async def told_by_plugin(base: Path, operation: Operation, *, tool: str) -> str:
 
     tools = [look, change]
     """
-    await bench.use("reader", source, timeout=30.0)
+    await bench.use("reader", source)
     person = Person(base, root, operation)
     running = asyncio.ensure_future(
         bench.call(tool, bench.tool_context(hidden=withheld()), code=POLL.format(seconds=20))

@@ -172,6 +172,30 @@ async def test_a_worker_reaches_nothing_but_its_own_run(tmp_path: Path) -> None:
         assert "base.txt" in manifest and ".env" not in manifest and "ignored/" not in manifest
 
 
+async def test_what_differs_from_a_tree_is_told_to_the_worker_that_was_told_of_the_tree(tmp_path: Path) -> None:
+    async with (
+        live_server(tmp_path, files=FILES) as server,
+        hostile(server) as worker,
+        job_on(server, worker),
+        hostile(server) as other,
+        job_on(server, other),
+    ):
+        own, theirs = worker.run.rpartition("/")[2], other.run.rpartition("/")[2]
+
+        async def told(base: str) -> dict[str, Any]:
+            async with worker.session.get(worker.url + f"{worker.run}/manifest", params={"base": base}) as answer:
+                told: dict[str, Any] = await answer.json(content_type=None)
+                return told
+
+        async with other.session.get(other.url + f"{other.run}/manifest") as answer:
+            assert answer.status == 200
+        for base in (theirs, "guess", "", "../.."):
+            everything = await told(base)
+            assert everything["base"] == "" and everything["gone"] == []
+            assert "base.txt" in [row[0] for row in everything["changed"]]
+        assert await told(own) == {"base": own, "changed": [], "gone": []}
+
+
 async def test_a_run_that_is_over_cannot_be_used_again(tmp_path: Path) -> None:
     async with (
         live_server(tmp_path, files=FILES) as server,

@@ -23,7 +23,7 @@ from support.fake_network import PUBLIC, FakeNetwork, FakeService, serving
 from support.spec import proves
 from support.tool_workspace import ToolWorkspace
 
-TIMEOUT = 10.0
+TIMEOUT = 60.0  # until something that should happen did not
 
 
 @dataclass

@@ -13,6 +13,7 @@ import pytest
 
 from anycowork.config.settings import AgentEntry
 from anycowork.domain.origins import SinkKind
+from anycowork.domain.principals import EDITOR_HEADER, MCP_HOST_HEADER
 from anycowork.domain.values import replace
 from anycowork.store.sql.importer import Importer
 from attacks.test_asked_agents import PROGRAM
@@ -375,6 +376,9 @@ async def test_a_person_vouches_for_the_file_that_they_read_and_for_no_other_ver
         (there.client.workspace / "notes.md").write_text("Another text.\n")
         await there.client.ask("POST", f"{planted.path}/origins", body, expect=409)
         (there.client.workspace / "notes.md").write_text(f"{ORDER}\n")
+        for program in (EDITOR_HEADER, MCP_HOST_HEADER):  # a program with the person's token has read nothing for them
+            headers = {program: "some-program"}
+            await there.client.ask("POST", f"{planted.path}/origins", body, headers=headers, expect=403)
         answer = await there.client.ask("POST", f"{planted.path}/origins", body)
         assert answer["origins"] == ["person"] and "vouch for notes.md" in (await planted.last())["content"]
         chat = await there.reads()

@@ -42,6 +42,20 @@ async def test_each_access_reaches_exactly_the_routes_of_its_scopes(tmp_path: Pa
         assert not wrong and tried > 150, wrong
 
 
+@proves("SEC-5")
+async def test_a_client_key_reaches_the_passthrough_alone(tmp_path: Path) -> None:
+    async with live_server(tmp_path) as owner:
+        key = (await owner.ask("POST", "/keys", {"name": "stolen"}, expect=201))["key"]
+        async with aiohttp.ClientSession(headers={"Authorization": f"Bearer {key}"}) as thief:
+            reached = []
+            for (method, path), scope in scope_of_routes().items():
+                address = owner.url + re.sub(r"\{\w+\}", "x", path)
+                async with thief.request(method, address, json=None if method == "GET" else {}) as answer:
+                    if scope not in (None, Scope.PASSTHROUGH) and answer.status != 403:
+                        reached.append((method, path, answer.status))
+        assert not reached
+
+
 @proves("OPS-3/2")
 async def test_a_viewer_sends_approves_answers_restores_uploads_and_runs_nothing(tmp_path: Path) -> None:
     async with live_server(tmp_path, replies=[WRITE, "Done."]) as owner, person(owner, "Vic", "viewer") as vic:

@@ -1,7 +1,6 @@
 """A person's own commands run past roles and rules. Nobody but the person starts one, and what it leaves behind is ended."""
 
 import os
-import select
 from pathlib import Path
 
 import aiohttp
@@ -14,6 +13,7 @@ from support.attempts import Attempts
 from support.live_server import TOKEN, LiveChat, live_server
 from support.people import person
 from support.person_commands import run
+from support.processes import ready_to_read
 from support.scripted_model import call
 from support.spec import proves
 
@@ -69,6 +69,7 @@ async def test_only_the_person_themselves_reaches_the_route(tmp_path: Path, atte
 
         await attempts.each([(who, at) for who in callers for at in range(len(requests))], refused)
         await attempts.each(["the cookie that a browser sends by itself"], refused_by_cookie)
+        await client.ask("PUT", "/settings", {"person_commands": "on"}, expect=422)
         assert not (client.workspace / MARK).exists() and await chat.messages() == []
 
 
@@ -163,7 +164,7 @@ def _ends(pid: int) -> bool:
     except ProcessLookupError:
         return True
     try:
-        return bool(select.select([process], [], [], 30)[0])
+        return bool(ready_to_read(process, seconds=60))
     finally:
         os.close(process)
 

@@ -2,7 +2,6 @@
 
 import asyncio
 import os
-import select
 from pathlib import Path
 
 import aiohttp
@@ -17,6 +16,7 @@ from support.live_server import TOKEN, LiveChat, live_server
 from support.people import person
 from support.person_commands import end_of, start
 from support.person_terminals import open_terminal, read_terminal
+from support.processes import ready_to_read
 from support.spec import proves
 
 SECRET = "sk-of-the-server-alone"
@@ -221,7 +221,7 @@ def _ends(pid: int) -> bool:
     except ProcessLookupError:
         return True
     try:
-        return bool(select.select([process], [], [], 30)[0])
+        return bool(ready_to_read(process, seconds=60))
     finally:
         os.close(process)
 

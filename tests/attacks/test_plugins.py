@@ -92,7 +92,7 @@ async def prey(tmp_path: Path, layer: Layer, monkeypatch: pytest.MonkeyPatch) ->
     bench.write("a.txt", "old\n")
     bench.write("docs/one.md", "1\n")
     bench.write(".git/HEAD", "ref: refs/heads/main\n")
-    await bench.use("evil", EVIL, timeout=4.0)
+    await bench.use("evil", EVIL)
     return bench
 
 
@@ -332,6 +332,7 @@ for url in ("http://127.0.0.1:{services["port"]}/", "http://localhost:{services[
 
 # --- staying, and doing harm
 
+ENDLESS = 4.0  # seconds for what ends only when its time is up
 HARMS = {
     "killing whoever started it": "os.kill(os.getppid(), 9)",
     "killing everybody": "os.kill(-1, 9)",
@@ -352,9 +353,11 @@ HARMS = {
 @pytest.mark.parametrize("code", HARMS.values(), ids=HARMS)
 async def test_whatever_it_does_the_server_goes_on(prey: PluginBench, code: str) -> None:
     before = everything(prey)
+    prey.seconds = ENDLESS
     result = await attempt(prey, "look", code)
     assert "GOT" not in result.content.split("\n")
     assert everything(prey) == before
+    prey.seconds = PluginBench.seconds
     assert (await attempt(prey, "look", "print(1)")).content == "1\n", "the next call is as good as the first"
 
 
@@ -378,6 +381,7 @@ if os.fork() == 0:
 @pytest.mark.parametrize("tool", ["look", "change"])
 async def test_nothing_of_it_outlives_its_call(prey: PluginBench, tool: str, code: str) -> None:
     marker = f"300.{secrets.randbelow(10**9)}"
+    prey.seconds = ENDLESS
     await attempt(prey, tool, f"marker = {marker!r}\n{code}")
     assert running(marker) == []
     assert (prey.root / "a.txt").read_text() == "old\n"

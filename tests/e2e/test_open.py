@@ -5,7 +5,6 @@ import json
 import os
 import pty
 import re
-import select
 import stat
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,6 +14,7 @@ from urllib.request import Request, urlopen
 import pytest
 
 from support.cli_process import TIMEOUT, WHOLE_PROCESS, CommandLine, ending
+from support.processes import ready_to_read
 from support.spec import proves
 
 LINK = re.compile(r"http://127\.0\.0\.1:\d+/#code=([\w-]+)(?:&confirmation=(\d{6}))?")
@@ -106,6 +106,6 @@ def _until(handle: int, end: bytes) -> str:
     """What came up to and with `end`; each single wait is bounded."""
     read = b""
     while end not in read:
-        assert select.select([handle], [], [], WHOLE_PROCESS)[0], read
+        assert ready_to_read(handle, seconds=WHOLE_PROCESS), read
         read += os.read(handle, 4096)
     return read.decode()

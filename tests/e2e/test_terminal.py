@@ -3,7 +3,6 @@
 import fcntl
 import os
 import pty
-import select
 import struct
 import subprocess
 import sys
@@ -16,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from support.cli_process import WHOLE_PROCESS, CommandLine
+from support.processes import ready_to_read
 from support.spec import proves
 
 
@@ -37,7 +37,7 @@ class Terminal:
         for _ in range(60):
             for keys, pause in ((b"\x1bOQ", 1.2), (key, 0.8)):
                 self.type(keys)
-                while select.select([self._side], [], [], pause)[0]:
+                while ready_to_read(self._side, seconds=pause):
                     self.written += self._read()
                     if words.encode() in self.written:
                         return
@@ -47,12 +47,12 @@ class Terminal:
         until = time.monotonic() + WHOLE_PROCESS
         while words.encode() not in self.written:
             left = until - time.monotonic()
-            if left <= 0 or not select.select([self._side], [], [], left)[0]:
+            if left <= 0 or not ready_to_read(self._side, seconds=left):
                 raise AssertionError(f"{words!r} never came: {self.written[-2000:]!r}")
             self.written += self._read()
 
     def read_to_the_end(self) -> None:
-        while select.select([self._side], [], [], WHOLE_PROCESS)[0]:
+        while ready_to_read(self._side, seconds=WHOLE_PROCESS):
             piece = self._read()
             if not piece:
                 return

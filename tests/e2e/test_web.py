@@ -9,6 +9,7 @@ import pytest
 from playwright.async_api import expect
 
 from e2e.browsing import (
+    DESKTOP,
     PHONE,
     Line,
     a_browser,
@@ -19,6 +20,7 @@ from e2e.browsing import (
     look_at_usage,
     start_chat,
     violations,
+    violations_in_both_schemes,
 )
 from support.live_server import live_server
 from support.scripted_model import Reply, call
@@ -191,25 +193,25 @@ async def test_hostile_words_of_a_model_load_nothing_and_run_nothing(tmp_path):
 
 
 @proves("UI-6")
-@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
-@pytest.mark.parametrize("viewport", [None, PHONE], ids=["desktop", "phone"])
+@pytest.mark.parametrize(("viewport", "dark"), [(DESKTOP, False), (PHONE, True)], ids=["desktop", "phone"])
 async def test_every_screen_is_accessible_and_fits(tmp_path, viewport, dark):
+    """Each window begins in another scheme, and is looked at in both."""
     replies = [
         PLAN,
         call("create_file", path="one.txt", content="1\n"),
         call("create_file", path="two.txt", content="2\n"),
         "All is **well**, see `one.txt`.\n\n```python\nx = 1\n```",
     ]
-    async with at_the_page(tmp_path, replies=replies, dark=dark, **({"viewport": viewport} if viewport else {})) as (
-        page,
-        _,
-    ):
+    first = "dark" if dark else "light"
+    async with at_the_page(tmp_path, replies=replies, dark=dark, viewport=viewport) as (page, _):
 
         async def looks_right() -> None:
-            assert await violations(page) == []
+            await expect(page.locator("html.dark")).to_have_count(int(dark))
+            assert await violations_in_both_schemes(page, first=first) == []
+            await expect(page.locator("html.dark")).to_have_count(int(not dark))
             assert await page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+            await page.emulate_media(color_scheme=first, reduced_motion="reduce")
 
-        assert await page.evaluate("document.documentElement.classList.contains('dark')") is dark
         await looks_right()
         await start_chat(page, "plan it", role="Planner")
         await expect(page.get_by_label("Plan", exact=True)).to_be_visible()

@@ -41,7 +41,7 @@ async def test_job_of_a_killed_server_is_finished_by_another_one(
         ):
             chat = await client.chat()
             job = await approved(client, chat, plan=plan(writing("t0"), writing("t1", "t0")))
-            async with asyncio.timeout(60):
+            async with asyncio.timeout(120):
                 async for event in LiveChat(other, chat.opened).follow():
                     if event["type"] == "tool-result" and event.get("task_id") == "t1":
                         break  # its file is written, and its report is awaited

@@ -59,7 +59,7 @@ async def test_a_worker_killed_in_the_middle_of_its_call_changes_nothing(tmp_pat
     outside.mkdir()
     bench = PluginBench(root, outside, layer=layer)
     bench.write("a.txt", "old")
-    await bench.use("slow", SLOW, timeout=60.0)
+    await bench.use("slow", SLOW)
     marker = new_marker()
     async with asyncio.TaskGroup() as tasks:
         calling = tasks.create_task(bench.call("slow", marker=marker))

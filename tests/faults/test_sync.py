@@ -1,7 +1,6 @@
 """What was acknowledged survives: the log is synced first, a kill loses nothing, a full disk or a locked database heals."""
 
 import asyncio
-import select
 import signal
 import socket
 import sqlite3
@@ -18,6 +17,7 @@ from anycowork.domain.events import EventType, Record
 from anycowork.domain.journal import Change, Compact
 from anycowork.store.sqlite.database import open_store
 from support import storechild
+from support.processes import ready_to_read
 from support.spec import proves
 from support.stored import CLOCK, SOON, add_chat, body, opened, said
 from support.syncwatch import HeldCall, SyncWatch
@@ -52,7 +52,7 @@ class Watched:
 
     def next(self) -> HeldCall | str:
         """The next sync, held, or the next line: whichever comes first."""
-        ready, _, _ = select.select([self.watch.listener, self.stdout], [], [], SOON)
+        ready = ready_to_read(self.watch.listener, self.stdout, seconds=SOON)
         assert ready, "neither a sync nor a word in time"
         return self.watch.next() if self.watch.listener in ready else self.stdout.readline().strip()
 

@@ -47,6 +47,7 @@ while (( done < count )); do
     while IFS= builtin read -r -d '' -u 202 text; do
       X='a b' Y=-v Z='a[$(rm z)]'
       builtin eval "$text" 202<&- </dev/null >/dev/null 2>&1
+      builtin wait  # what runs beside the shell notes its words before the next text begins
       builtin printf '\3' >&201
       builtin printf . >&203
     done

@@ -35,6 +35,8 @@ def install(
 class PluginBench(ToolWorkspace):
     """A bench whose toolbox has the tools of plugins too; they are installed in a data folder beside the workspace."""
 
+    seconds = 60.0  # for each call of one
+
     @property
     def data(self) -> Path:
         return self.root.parent / "data"
@@ -46,15 +48,15 @@ class PluginBench(ToolWorkspace):
     def install(self, name: str, code: str, **more: object) -> None:
         install(self.folder, name, code, **more)  # type: ignore[arg-type]
 
-    def plugins(self, *, timeout: float = 60.0, sandboxed: bool = True) -> PluginManager:
+    def plugins(self, *, sandboxed: bool = True) -> PluginManager:
         self.data.mkdir(exist_ok=True)
         housing = PluginRuntime(self.sandbox, self.egress or Egress(), self.data) if sandboxed else None
-        return PluginManager(self.folder, self.toolbox, housing, timeout=lambda: timeout)
+        return PluginManager(self.folder, self.toolbox, housing, timeout=lambda: self.seconds)
 
-    async def use(self, name: str, code: str, *, timeout: float = 60.0) -> None:
+    async def use(self, name: str, code: str) -> None:
         """Installs it and switches it on; it must have no problems."""
         self.install(name, code)
-        plugins = self.plugins(timeout=timeout)
+        plugins = self.plugins()
         await plugins.enable([name])
         problems = [problem for one in plugins.report() for problem in one["problems"]]  # type: ignore[union-attr]
         assert problems == []

@@ -7,7 +7,6 @@ inherit. Run as a program, this file is the parent.
 import importlib
 import json
 import os
-import select
 import signal
 import subprocess
 import sys
@@ -16,6 +15,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NoReturn
+
+from support.processes import ready_to_read
 
 LOADING = 100.0
 SOON = 60.0
@@ -57,7 +58,7 @@ class ForkServer:
         assert self._process.stdin is not None and self._process.stdout is not None
         self._process.stdin.write(json.dumps(request).encode() + b"\n")
         self._process.stdin.flush()
-        if not select.select([self._process.stdout], [], [], seconds)[0]:
+        if not ready_to_read(self._process.stdout, seconds=seconds):
             raise AssertionError(f"no answer after {seconds:g} s to {sorted(request)}")
         return int(self._process.stdout.readline())
 

@@ -1,8 +1,20 @@
 """The processes below this test's own process. Those of another test, worker or run are never among them."""
 
 import os
+import selectors
 from contextlib import suppress
 from pathlib import Path
+from typing import IO, Any
+
+Handle = int | IO[Any]
+
+
+def ready_to_read(*handles: Handle, seconds: float) -> list[Handle]:
+    """Those with something to read, or at their end; none if nothing came in time. Unlike `select.select` for handles above 1,023 too."""
+    with selectors.PollSelector() as waiting:
+        for handle in handles:
+            waiting.register(handle, selectors.EVENT_READ)
+        return [key.fileobj for key, _ in waiting.select(seconds)]  # type: ignore[misc]  # what was registered
 
 
 def descendants() -> list[int]:

@@ -132,9 +132,9 @@ class TextReporter:
 
     def _show_call(self, call: Json) -> None:
         parameters = call.get("parameters")
-        subject = (
-            ", ".join(f"{name}={value!s}" for name, value in parameters.items()) if isinstance(parameters, dict) else ""
-        )
+        named = parameters.items() if isinstance(parameters, dict) else ()
+        subject_first = sorted(named, key=lambda parameter: parameter[0] in ("content", "edits"))
+        subject = ", ".join(_named_value(name, value) for name, value in subject_first)
         self._line(shortened(strip_controls(f"→ {call.get('tool')} {subject}"), LINE_WIDTH))
 
     def _show_result(self, result: Json, content: str) -> None:
@@ -154,3 +154,10 @@ class TextReporter:
 
     def _line(self, text: str) -> None:
         self.progress.line(f"{strip_controls(self._task)}{text}")
+
+
+def _named_value(name: str, value: object) -> str:
+    """Returns a text as it is, and of a list of objects how many there are: what edits do is in the diff."""
+    if isinstance(value, list) and any(isinstance(item, dict) for item in value):
+        return f"{name}={len(value)}"
+    return f"{name}={value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)}"

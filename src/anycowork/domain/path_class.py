@@ -12,6 +12,9 @@ from pathlib import Path
 
 from anycowork.domain.values import value
 
+CHANGES_CONTROL_FILES = (
+    "It changes what controls tools, editors or agents"  # the start of a reason to ask; the paths follow
+)
 LIST = Path(__file__).with_name("control_files.toml")
 
 # HFS+ ignores these when it compares names, so that ".g<one of these>it" opens ".git" there.

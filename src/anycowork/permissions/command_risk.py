@@ -12,6 +12,8 @@ from anycowork.domain.path_class import is_control_file
 from anycowork.permissions.shell.parser import ParsedCommand
 from anycowork.permissions.shell.wrappers import CommandPart
 
+MAY_USE_NETWORK = "It may use the network."
+NAMES_CONTROL_FILE = "It names a file that controls tools, editors or agents."
 # fmt: off
 _READS = frozenset({
     "ls", "cat", "head", "tail", "wc", "pwd", "echo", "printf", "stat", "file", "du", "df", "date", "whoami", "id", "uname",
@@ -80,7 +82,7 @@ def high_risks(command: ParsedCommand, root: str) -> Iterator[str]:
     if not names.isdisjoint(_LOSES) or any(map(_loses, parts)) or (names & _DELETES and any(map(_in_git, all_words))):
         yield "It may delete data that no checkpoint covers."
     if not names.isdisjoint(_NETWORK) or any(map(_uses_network, parts)):
-        yield "It may use the network."
+        yield MAY_USE_NETWORK
     if any(looks_secret(word) for word in all_words):
         yield "It names something that looks like a secret."
     paths = (*command.writes, *command.reads, *(word for part in parts for word in part.argv[1:]))
@@ -88,7 +90,7 @@ def high_risks(command: ParsedCommand, root: str) -> Iterator[str]:
         yield "It names a path outside the workspace."
     changed = [word for part in parts if not _reads(part) for word in part.argv[1:]]
     if any(map(is_control_file, (*changed, *command.writes))):
-        yield "It names a file that controls tools, editors or agents."
+        yield NAMES_CONTROL_FILE
 
 
 def deletes(command: ParsedCommand) -> bool:

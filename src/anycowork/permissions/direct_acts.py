@@ -24,6 +24,16 @@ def admit_own_command(principal: Principal) -> str:
     return admit_person(principal)
 
 
+def admit_vouching(principal: Principal) -> str:
+    """Admit that what a file holds counts as the person's own, and return who vouches. An editor or a host has read nothing for them.
+    Raises: NotAllowed."""
+    if principal.kind is not PrincipalKind.PERSON:
+        raise NotAllowed(
+            f"{principal.name} may not vouch for a file. Only a person who has read it may, in this server's own page."
+        )
+    return admit_person(principal)
+
+
 def admit_program(principal: Principal, name: str, *, is_configured: bool) -> str:
     """Admit the start of a program that a request names, and return who asked for it. Raises: NotAllowed.
 

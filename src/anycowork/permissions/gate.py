@@ -8,6 +8,7 @@ from anycowork.domain.approvals import Approval, ApprovalState, AskWhen
 from anycowork.domain.chats import Autonomy
 from anycowork.domain.errors import BadParameters, DeniedByRule, RejectedByUser, UnknownTool
 from anycowork.domain.key_files import looks_secret
+from anycowork.domain.path_class import CHANGES_CONTROL_FILES
 from anycowork.domain.ports import Clock, HiddenPathRules
 from anycowork.domain.roles import Permission
 from anycowork.domain.rules import ChangesDecision, Effect
@@ -298,6 +299,9 @@ class Gate:
         )
         not_granted = context.plan is not None and admitted.plan_step is None
         policy = admitted.policy
+        held_reasons = held_changes.why if held_changes else ()
+        if any(reason.startswith(CHANGES_CONTROL_FILES) for reason in held_reasons):
+            reasons = tuple(reason for reason in reasons if not reason.startswith(CHANGES_CONTROL_FILES))
         return Approval(
             id=self._clock.new_id(),
             chat_id=call.chat_id,
@@ -309,7 +313,7 @@ class Gate:
             resource=prepared.resource,
             risk=risk,
             reasons=(
-                *(held_changes.why if held_changes else ()),
+                *held_reasons,
                 *admitted.protected,
                 *([admitted.endorsement.reason] if admitted.endorsement else []),
                 *reasons,

@@ -11,11 +11,19 @@ from collections.abc import Sequence
 from anycowork.domain.approvals import Risk
 from anycowork.domain.key_files import looks_secret
 from anycowork.domain.network import Destination
-from anycowork.domain.path_class import is_build_script, is_control_file
+from anycowork.domain.path_class import CHANGES_CONTROL_FILES, is_build_script, is_control_file
 from anycowork.domain.roles import Permission
 from anycowork.domain.tools import Call, ToolSpec
 from anycowork.domain.visible_text import UntrustedText, visible_line
-from anycowork.permissions.command_risk import command_names_secrets, deletes, high_risks, may_reach_secrets, only_reads
+from anycowork.permissions.command_risk import (
+    MAY_USE_NETWORK,
+    NAMES_CONTROL_FILE,
+    command_names_secrets,
+    deletes,
+    high_risks,
+    may_reach_secrets,
+    only_reads,
+)
 from anycowork.permissions.shell.parser import parse
 
 _COMMAND = "command:"
@@ -66,10 +74,17 @@ def assess_risk(
         *_of_changes(changed),
         *_of_provenance(call),
     ]
-    texts = tuple(text for _, text in reasons)
+    said_in_general = _said_in_general([text for _, text in reasons], network)
+    texts = tuple(text for _, text in reasons if text not in said_in_general)
     if any(level is Risk.HIGH for level, _ in reasons):
         return Risk.HIGH, texts
     return (Risk.LOW if _reads(spec, resource) else Risk.MEDIUM), texts
+
+
+def _said_in_general(texts: Sequence[str], network: Sequence[Destination]) -> set[str]:
+    """Return the sentences about the command's words that another sentence says with its hosts or paths."""
+    names_files = any(text.startswith(CHANGES_CONTROL_FILES) for text in texts)
+    return {*([MAY_USE_NETWORK] if network else []), *([NAMES_CONTROL_FILE] if names_files else [])}
 
 
 def _reads(spec: ToolSpec, resource: str) -> bool:
@@ -100,7 +115,8 @@ def _of_permissions(spec: ToolSpec) -> list[tuple[Risk, str]]:
     if Permission.WRITE_FILES in spec.permissions:
         risks.append((Risk.MEDIUM, "It changes an existing file."))
     if Permission.CREATE_FILES in spec.permissions:
-        risks.append((Risk.MEDIUM, "It creates or moves a file."))
+        moves = Permission.DELETE_FILES in spec.permissions
+        risks.append((Risk.MEDIUM, "It moves a file." if moves else "It creates a file."))
     return risks
 
 
@@ -165,7 +181,7 @@ def _of_changes(paths: Sequence[str]) -> list[tuple[Risk, str]]:
     secret = [path for path in paths if looks_secret(path)]
     risks: list[tuple[Risk, str]] = []
     if control:
-        risks.append((Risk.HIGH, f"It changes what controls tools, editors or agents: {_listed(control)}."))
+        risks.append((Risk.HIGH, f"{CHANGES_CONTROL_FILES}: {_listed(control)}."))
     if secret:
         risks.append((Risk.HIGH, f"It changes what looks like a secret: {_listed(secret)}."))
     return risks

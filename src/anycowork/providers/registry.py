@@ -175,8 +175,7 @@ class ProviderRegistry:
 
     def put(self, config: ProviderConfig) -> None:
         """Adds a provider, or replaces the one of that name. Raises: Invalid for the name of a built-in one."""
-        if config.name in _LAST:
-            raise Invalid(f"'{config.name}' is the name of a built-in provider. Choose another.", param="providers")
+        require_free_name(config.name)
         self._place(config)
         self._retire(config.name)
         if config.kind == "anthropic":
@@ -380,3 +379,9 @@ class ProviderRegistry:
 
 def _with_its_own_default(config: ProviderConfig) -> tuple[ProviderConfig, str]:
     return config, config.models[0] if config.models else AUTO
+
+
+def require_free_name(name: str) -> None:
+    """Raises: Invalid for the name of a built-in provider."""
+    if name in _LAST:
+        raise Invalid(f"'{name}' is the name of a built-in provider. Choose another.", param="name")

@@ -18,7 +18,7 @@ from anycowork.domain.metering import ModelUsage, Price
 from anycowork.domain.model import ModelOptions, ToolCallStyle
 from anycowork.providers.config import ModelSettings, ProviderConfig, usual_context
 from anycowork.providers.discovery import from_environment
-from anycowork.providers.registry import ProviderRegistry
+from anycowork.providers.registry import ProviderRegistry, require_free_name
 from anycowork.sandbox.toolchains import Toolchains
 from anycowork.server.setup.sandbox_setup import SandboxSetup, visible_tools
 from anycowork.telemetry.server_log import set_log_level
@@ -124,6 +124,8 @@ class LiveSettings:
         changed = self._settings.changed(changes)
         tools = await asyncio.to_thread(self._tools_of, changed) if "sandbox_paths" in changes else None
         new_configs, old_configs = provider_configs(changed), provider_configs(self._settings)
+        for config in new_configs:
+            require_free_name(config.name)  # before it is stored: the next start would refuse it
         save_settings(changed.data_dir, changes)
         for removed in {config.name for config in old_configs} - {config.name for config in new_configs}:
             self._providers.drop(removed)

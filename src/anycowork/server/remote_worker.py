@@ -23,11 +23,11 @@ from anycowork.sandbox.remote.remote_runs import MOST_HASHES
 from anycowork.sandbox.remote.tree_manifest import (
     FILE,
     LARGEST_FILE,
-    MOST_ENTRIES,
     REMOVED,
     STAYS_AT_HOME,
+    TreeChanges,
     TreeEntry,
-    read_manifest,
+    read_changes,
     rows_of,
     travel_walk,
 )
@@ -150,17 +150,42 @@ class RemoteWorker:
 
     @asynccontextmanager
     async def _tree(self, run: dict[str, Any], path: str) -> AsyncIterator[LaidTree]:
-        rows = msgspec.json.decode(await self._link.ask("GET", f"{path}/manifest"))
-        entries = await asyncio.to_thread(read_manifest, rows, kinds=(FILE, FOLDER, LINK), most=MOST_ENTRIES)
-        setup_key = run["setup"]["key"] if run["setup"] is not None else ""
         async with self._laying:
             await asyncio.to_thread(self._cache.trim)
-            await self._fetch(path, entries)
-            tree = await run_uncancellable(partial(self._trees.take, str(run["root"]), setup_key, entries))
+            tree = await self._lay(run, path)
         try:
             yield tree
         finally:
             await asyncio.shield(asyncio.get_running_loop().run_in_executor(None, self._trees.give_back, tree))
+
+    async def _lay(self, run: dict[str, Any], path: str) -> LaidTree:
+        """Returns a tree with what the run's manifest names. Of a tree that is here already, only what differs is asked for and laid."""
+        root, setup_key = str(run["root"]), run["setup"]["key"] if run["setup"] is not None else ""
+        tree = await asyncio.to_thread(self._trees.take, root, setup_key)
+        while True:
+            try:
+                changes = await self._changes(tree, path)
+            except BaseException:
+                await asyncio.shield(asyncio.get_running_loop().run_in_executor(None, self._trees.give_back, tree))
+                raise
+            was_empty = not tree.run_id
+            try:
+                await run_uncancellable(partial(self._trees.update, tree, str(run["id"]), changes))
+            except (ToolFault, OSError):
+                if was_empty:
+                    raise
+                tree = await asyncio.to_thread(self._trees.empty, root)
+            else:
+                return tree
+
+    async def _changes(self, tree: LaidTree, path: str) -> TreeChanges:
+        """Returns what differs from the tree, when all contents for it are in the cache."""
+        answer = msgspec.json.decode(await self._link.ask("GET", f"{path}/manifest?base={tree.run_id}"))
+        base, changes = await asyncio.to_thread(read_changes, answer)
+        if base != tree.run_id:  # the server has forgotten that tree, and sent all of the new one
+            changes = TreeChanges.between(tree.entries, {entry.path: entry for entry in changes.changed})
+        await self._fetch(path, changes.changed)
+        return changes
 
     async def _fetch(self, path: str, entries: Sequence[TreeEntry]) -> None:
         """Asks for what the cache lacks, batch by batch; after a broken connection only for the rest."""

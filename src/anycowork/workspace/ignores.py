@@ -30,6 +30,10 @@ class Ignores:
     patterns: tuple[IgnorePattern, ...] = ()
     above: "Ignores | None" = None
 
+    @property
+    def has_patterns(self) -> bool:
+        return bool(self.patterns) or self.above is not None
+
     def deeper(self, base: tuple[str, ...], text: str) -> "Ignores":
         patterns = read_patterns(text)
         return Ignores(base, patterns, self) if patterns else self

@@ -30,6 +30,15 @@ _HERE = -100  # AT_FDCWD
 O_PATH = getattr(os, "O_PATH", os.O_RDONLY)  # macOS has none
 _FOLDER = os.O_DIRECTORY | os.O_CLOEXEC
 _TO_READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
+_KINDS = {
+    stat.S_IFREG: "file",
+    stat.S_IFDIR: "folder",
+    stat.S_IFLNK: "symbolic link",
+    stat.S_IFIFO: "pipe",
+    stat.S_IFSOCK: "socket",
+    stat.S_IFCHR: "device",
+    stat.S_IFBLK: "device",
+}
 _RESOLVE = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS | RESOLVE_NO_SYMLINKS
 
 
@@ -274,16 +283,7 @@ def _is_link_at(name: str, folder: int) -> bool:
 
 
 def kind_of(mode: int) -> str:
-    kinds = {
-        stat.S_IFREG: "file",
-        stat.S_IFDIR: "folder",
-        stat.S_IFLNK: "symbolic link",
-        stat.S_IFIFO: "pipe",
-        stat.S_IFSOCK: "socket",
-        stat.S_IFCHR: "device",
-        stat.S_IFBLK: "device",
-    }
-    return kinds.get(stat.S_IFMT(mode), "special file")
+    return _KINDS.get(stat.S_IFMT(mode), "special file")
 
 
 def give_to_owner_of(folder: int, name: str) -> None:

@@ -1,14 +1,13 @@
 """Walks a workspace's folders in a stable order, within limits, without what git ignores. Follows no links."""
 
 import os
-import stat
 import time
 from collections import deque
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from anycowork.domain.errors import ToolFault
-from anycowork.domain.values import value
+from anycowork.domain.values import leaf_value
 from anycowork.workspace.ignores import Ignores
 from anycowork.workspace.jail import Jail, kind_of
 from anycowork.workspace.paths import WorkspacePath
@@ -16,7 +15,7 @@ from anycowork.workspace.paths import WorkspacePath
 _LARGEST_IGNORE_FILE = 100_000
 
 
-@value
+@leaf_value
 class WalkEntry:
     place: WorkspacePath
     kind: str
@@ -96,6 +95,7 @@ class FolderWalk:
         return list(ignored)
 
     def _kept(self, folder: WorkspacePath, names: list[str], rules: Ignores) -> Iterator[WalkEntry]:
+        has_rules = not self.with_ignored and (rules.has_patterns or self.overrides is not None)
         with self.jail.folder(folder) as fd:
             for name in names:
                 try:
@@ -105,9 +105,7 @@ class FolderWalk:
                 entry = WalkEntry(folder.child(name), kind_of(status.st_mode), status.st_size, status)
                 if name in self.leave_out and entry.is_folder:
                     continue
-                if self.with_ignored or not self._is_ignored(
-                    rules, entry.place.parts, is_folder=stat.S_ISDIR(status.st_mode)
-                ):
+                if not has_rules or not self._is_ignored(rules, entry.place.parts, is_folder=entry.is_folder):
                     yield entry
 
     def _is_ignored(self, rules: Ignores, parts: tuple[str, ...], *, is_folder: bool) -> bool:

@@ -33,6 +33,17 @@ async def test_a_model_is_connected_tested_and_answers_without_a_restart(client,
         assert (await client.post("/context", {"model": "office/scripted"})).status == 201
 
 
+@proves("MOD-1")
+async def test_the_name_of_a_built_in_provider_is_refused_before_it_is_stored(tmp_path: Path):
+    async with live_server(tmp_path) as live:
+        client = Client(live.server.app, token=live.server.services.access.token)
+        for name in ("guide", "local"):
+            refused = await client.post("/providers", {"name": name, "base_url": "http://127.0.0.1:9/v1"})
+            assert (refused.status, refused.json()["error"]["param"]) == (422, "name")
+    async with live_server(tmp_path):
+        pass  # it starts again
+
+
 @proves("MOD-1", "SEC-2")
 async def test_a_pasted_key_lies_in_a_file_of_the_owner_and_is_shown_nowhere(tmp_path: Path, caplog):
     caplog.set_level(logging.DEBUG)

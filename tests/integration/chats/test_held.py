@@ -43,6 +43,7 @@ async def test_what_steers_agents_is_shown_as_a_diff_and_made_when_allowed(tmp_p
         assert approval["held"] and approval["resource"].startswith("command:") and approval["proposed_rule"] is None
         assert "+obey" in approval["diff"] and "-old" in approval["diff"] and "+new" in approval["diff"]
         assert approval["reasons"][0] == "It has run, and its changes are waiting for your approval."
+        assert sum("controls tools" in reason for reason in approval["reasons"]) == 1, "each thing is said once"
         assert files(client) == ["plain.txt"] and (client.workspace / "plain.txt").read_text() == "old\n"
         assert (await chat.decide())["state"] == "idle"
         assert (client.workspace / "AGENTS.md").read_text() == "obey\n"

@@ -27,7 +27,10 @@ BROKEN, MENDED = "def total():\n    return 2\n", "def total():\n    return 3\n"
 RIGHT, WRONG = write("shop.py", MENDED), write("shop.py", "def total():\n    return 40\n")
 TEST = "import shop\n\ndef test_total():\n    assert shop.total() == 3\n"
 SHOP = {"shop.py": BROKEN, "check.py": "import shop, sys\nsys.exit(0 if shop.total() == 3 else 1)\n"}
-TESTED = {"shop.py": BROKEN, "test_shop.py": TEST}
+# Plugins of the environment that runs these tests: loading them takes three times as long as the check.
+_NOT_NEEDED = ("schemathesis", "hypothesispytest", "asyncio", "xdist", "anyio", "timeout")
+LEAN = f"[tool:pytest]\naddopts = {' '.join(f'-p no:{plugin}' for plugin in _NOT_NEEDED)}\n"
+TESTED = {"shop.py": BROKEN, "test_shop.py": TEST, "setup.cfg": LEAN}
 MADE = {"Makefile": "test:\n\tsh tools/suite.sh\n", "tools/suite.sh": "python3 check.py\n", **SHOP}
 FIX = f"Fix shop.py so that `{CHECK}` passes."
 FIX_TESTED = f"Fix shop.py so that `{PYTEST}` passes."

@@ -10,6 +10,7 @@ from integration.evidence.test_liars import (
     CHECK,
     FIX,
     FIX_TESTED,
+    LEAN,
     MADE,
     MENDED,
     SHOP,
@@ -143,7 +144,7 @@ LIARS: dict[str, Liar] = {
         FIX_TESTED,
         [write("unit/pyvenv.cfg", "home = /usr/bin\n"), COMMENT],
         "self_checked",
-        {"shop.py": BROKEN, "unit/test_shop.py": TEST, **OTHER},
+        {"shop.py": BROKEN, "unit/test_shop.py": TEST, "setup.cfg": LEAN, **OTHER},
         "pyvenv.cfg",
     ),
     "the expected output": Liar(

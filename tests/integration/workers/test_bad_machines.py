@@ -10,7 +10,7 @@ import pytest
 
 from anycowork.domain.errors import ToolFault
 from anycowork.sandbox.remote import tree_manifest
-from anycowork.sandbox.remote.tree_manifest import FILE, CannotTravel, ContentHashes, TreeEntry, read_tree
+from anycowork.sandbox.remote.tree_manifest import FILE, CannotTravel, TreeEntry, TreeReader
 from anycowork.server.content_cache import ContentCache
 from anycowork.workspace.jail import Jail
 from support.jobs import approved, by_task, plan, report, until
@@ -54,7 +54,7 @@ def test_a_tree_above_the_limit_is_refused_with_the_limit(tmp_path: Path, monkey
     for number in range(6):
         (tmp_path / f"{number}.txt").write_text("x")
     with pytest.raises(CannotTravel, match="more than 5 paths"):
-        read_tree(Jail(str(tmp_path)), (), ContentHashes())
+        TreeReader().read(Jail(str(tmp_path)))
 
 
 def test_names_that_a_file_system_takes_for_the_same_are_named(tmp_path: Path) -> None:

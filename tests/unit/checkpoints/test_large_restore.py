@@ -37,7 +37,7 @@ def images(folder: Folder, content: PackTarget | None = None) -> list[PathImage]
 
 def previewed(folder: Folder, pack: Pack, undos: list[Undo]) -> list[Undo]:
     """Looks until the files are old enough to be recognised by their times."""
-    ends = time.monotonic() + 5
+    ends = time.monotonic() + 60
     while time.monotonic() < ends:
         found = preview_restore(folder, pack, undos).undos
         if all(undo.seen is not None for undo in found):

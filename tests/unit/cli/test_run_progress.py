@@ -21,6 +21,22 @@ def test_lines_of_tasks_that_run_side_by_side_name_their_task() -> None:
     ]
 
 
+def test_a_call_is_shown_without_the_notation_of_a_programming_language() -> None:
+    progress = StringIO()
+    reporter = TextReporter(Console(StringIO(), colour=False), Console(progress, colour=False))
+    edits = [{"old": "a", "new": "b"}, {"old": "c", "new": "d"}]
+    for parameters in (
+        {"edits": edits, "path": "a.txt"},
+        {"command": "curl x", "network": ["ä.example"], "reveal": True, "limit": None},
+    ):
+        message = {"message_type": "tool_call", "payload": {"tool": "do", "parameters": {**parameters}}}
+        reporter.show(b"", {"type": "message", "message": message})
+    assert progress.getvalue().splitlines() == [
+        "→ do path=a.txt, edits=2",
+        '→ do command=curl x, network=["ä.example"], reveal=true, limit=null',
+    ]
+
+
 def test_wait_for_the_models_server_is_one_line() -> None:
     out, progress = StringIO(), StringIO()
     reporter = TextReporter(Console(out, colour=False), Console(progress, colour=False))

@@ -149,3 +149,20 @@ def test_network_makes_a_call_risky_and_is_named() -> None:
     assert assess_risk(spec, call, "command:make")[0] is Risk.MEDIUM
     risk, reasons = assess_risk(spec, call, "command:true", wanted_destinations(["a.example:443"]))
     assert risk is Risk.HIGH and any("a.example:443" in reason for reason in reasons)
+
+
+def test_a_reason_that_names_hosts_or_paths_replaces_the_general_one() -> None:
+    spec = ToolSpec("execute_command", "", "", frozenset({Permission.EXECUTE_COMMANDS}), {}, contained=True)
+    call = Call("1", "2", "3", "4", 0, "execute_command", {})
+
+    def reasons(hosts: list[str], changed: list[str]) -> list[str]:
+        command = "command:curl a.example > AGENTS.md"
+        _, texts = assess_risk(spec, call, command, wanted_destinations(hosts), changed=changed)
+        return [text for text in texts if "network" in text or "send data" in text or "controls tools" in text]
+
+    general = ["It may use the network.", "It names a file that controls tools, editors or agents."]
+    assert reasons([], []) == general
+    assert reasons(["a.example:443"], ["/AGENTS.md"]) == [
+        "It can send data to a.example:443, and receive instructions from there.",
+        "It changes what controls tools, editors or agents: AGENTS.md.",
+    ]

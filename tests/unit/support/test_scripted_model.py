@@ -92,13 +92,13 @@ def test_it_serves_from_a_thread_too():
     hold = threading.Event()
     hold.set()
     with serve_in_thread([Reply("threaded", hold=hold)], models=["a", "b"]) as model:
-        with urllib.request.urlopen(f"{model.base_url}/models", timeout=5) as got:
+        with urllib.request.urlopen(f"{model.base_url}/models", timeout=60) as got:
             assert [m["id"] for m in json.load(got)["data"]] == ["a", "b"]
         body = json.dumps({**ASK, "stream": False}).encode()
         asked = urllib.request.Request(
             f"{model.base_url}/chat/completions", data=body, headers={"Content-Type": "application/json"}
         )
-        with urllib.request.urlopen(asked, timeout=5) as got:
+        with urllib.request.urlopen(asked, timeout=60) as got:
             assert json.load(got)["choices"][0]["message"]["content"] == "threaded"
 
 

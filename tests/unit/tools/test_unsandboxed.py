@@ -1,6 +1,5 @@
 import asyncio
 import os
-import select
 from pathlib import Path
 
 import pytest
@@ -10,6 +9,7 @@ from anycowork.domain.roles import Permission
 from anycowork.domain.tools import CallStatus, Intent
 from anycowork.tools import execute_command
 from anycowork.tools.toolbox import built_in_tools
+from support.processes import ready_to_read
 from support.tool_workspace import EVERYTHING, ToolWorkspace
 
 
@@ -30,7 +30,7 @@ async def is_gone(pid: int) -> bool:
     except ProcessLookupError:
         return True
     try:
-        return bool((await asyncio.to_thread(select.select, [handle], [], [], 60))[0])
+        return bool(await asyncio.to_thread(ready_to_read, handle, seconds=60))
     finally:
         os.close(handle)
 

@@ -111,8 +111,15 @@ it("says where a command goes over the network", async () => {
       tool: "execute_command",
       parameters: { command: "curl x" },
       network: ["example.org:443", "example.org:80"],
+      reasons: [
+        "It runs a command, in the sandbox.",
+        "It can send data to example.org:443, example.org:80, and receive instructions from there.",
+      ],
     }),
   );
+  expect(screen.getAllByText(/example.org:443/)).toHaveLength(1);
+  expect(screen.getByText("It can send data there, and receive instructions from there.")).toBeTruthy();
+  expect(screen.getByText("It runs a command, in the sandbox.")).toBeTruthy();
   const hosts = within(screen.getByRole("list", { name: "It wants to connect to:" })).getAllByRole("listitem");
   expect(hosts.map(({ textContent }) => textContent)).toEqual(["example.org:443", "example.org:80"]);
   await expectAccessible(container);
@@ -354,7 +361,11 @@ it("tells a member for whom a standing answer counts, and who can take it back",
 it("names what the agent had read, quotes it without drawing it, and says where the call goes", async () => {
   const sink = { kind: "network", subject: "evil.example:443" };
   const endorsement = { origins: ["workspace", "web:docs.example"], passage: "Run **this**", sink, sinks: [sink] };
-  const { container } = dock(approval({ endorsement } as never));
+  const reasons = [
+    "The agent has read what nobody vouched for (workspace), and this call reaches network evil.example.",
+  ];
+  const { container } = dock(approval({ endorsement, reasons } as never));
+  expect(screen.getAllByText(/nobody vouched for/)).toHaveLength(1);
   const note = screen.getByLabelText("Where the agent's words came from");
   expect(note.textContent).toContain("files of this folder, a page of docs.example");
   expect(note.textContent).toContain("Run **this**");

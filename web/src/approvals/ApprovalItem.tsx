@@ -36,9 +36,12 @@ export function ApprovalItem({ approval, alone, current = true, onMore, onShown 
     if (whole) onShown();
   }, [whole]);
   const { Icon, does, subjectOf } = useToolLook(approval.tool);
-  const reasons = approval.held
-    ? approval.reasons.filter((reason) => !reason.startsWith(en.itHasRun))
-    : approval.reasons; // said once
+  const said = [
+    ...(approval.held ? [en.itHasRun] : []),
+    ...(approval.network.length > 0 ? [en.itCanSendDataTo] : []),
+    ...(approval.endorsement ? [en.itHasReadUnvouched] : []),
+  ]; // each of them has a line of its own
+  const reasons = approval.reasons.filter((reason) => !said.some((start) => reason.startsWith(start)));
   const subject = subjectOf(approval.parameters) || approval.resource;
   const which = current ? "" : ` (${visible(subject)})`; // each region of the page has its own name
   const changes = (approval.held ? t.whatItChanged : t.whatWouldChange) + which;
@@ -69,7 +72,7 @@ export function ApprovalItem({ approval, alone, current = true, onMore, onShown 
         </p>
       )}
       {approval.network.length > 0 && (
-        <div className="mt-1 flex items-start gap-1.5 text-sm">
+        <div className="mt-1 flex flex-wrap items-start gap-x-1.5 text-sm">
           <Globe size={16} aria-hidden className="mt-0.5 shrink-0 text-warn" />
           <span id={`reach-${approval.id}`}>{t.itWantsToReach}</span>
           <ul aria-labelledby={`reach-${approval.id}`} className="min-w-0">
@@ -81,6 +84,7 @@ export function ApprovalItem({ approval, alone, current = true, onMore, onShown 
           </ul>
         </div>
       )}
+      {approval.network.length > 0 && <p className="mt-0.5 text-sm text-ink-2">{t.sendsAndReceivesThere}</p>}
       {approval.endorsement && <EndorsementNote endorsement={approval.endorsement} />}
       {reasons.length > 0 && (
         <p lang="en" className="mt-0.5 text-sm text-ink-2">

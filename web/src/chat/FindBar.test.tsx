@@ -3,6 +3,7 @@ import userEvent from "@testing-library/user-event";
 import { expect, it, vi } from "vitest";
 import { expectAccessible, message, show } from "../testing/render";
 import { FindBar, matching } from "./FindBar";
+import { fromTheMatch } from "./SearchResults";
 
 const MESSAGES = [
   message({ id: "one", content: "Buy milk" }),
@@ -34,4 +35,16 @@ it("finds what a call was given, and nothing for no words", () => {
   const call = message({ id: "call", content: "", payload: { parameters: { path: "notes/Plan.md" } } });
   expect(matching([call], "plan.md")).toEqual(["call"]);
   expect(matching([call], "  ")).toEqual([]);
+});
+
+it("shows the word that a search found in the first line of its snippet", () => {
+  const parts = [
+    { text: "…", match: false },
+    { text: "approved plan, step by step, and say what was done. Write a ", match: false },
+    { text: "packing", match: true },
+    { text: " list", match: false },
+  ];
+  expect(fromTheMatch(parts).map(({ text }) => text)).toEqual(["…what was done. Write a ", "packing", " list"]);
+  expect(fromTheMatch(parts.slice(2))).toEqual(parts.slice(2));
+  expect(fromTheMatch(parts.slice(0, 2))).toEqual(parts.slice(0, 2)); // no match: as it came
 });

@@ -65,8 +65,12 @@ const BEFORE = 24; // letters that fit before the match on a line of the list
 
 /** A snippet whose match is among its first words: only two lines of it are shown. Pure. */
 export function fromTheMatch(parts: SearchResult["parts"]): SearchResult["parts"] {
-  const [first, ...rest] = parts;
-  if (!first || first.match || rest.length === 0 || first.text.length <= BEFORE) return parts;
-  const tail = first.text.slice(-BEFORE);
-  return [{ ...first, text: `…${tail.slice(tail.indexOf(" ") + 1)}` }, ...rest];
+  const match = parts.findIndex((part) => part.match);
+  const before = parts
+    .slice(0, Math.max(0, match))
+    .map(({ text }) => text)
+    .join(""); // an "…" comes as a part of its own
+  if (before.length <= BEFORE) return parts;
+  const tail = before.slice(-BEFORE);
+  return [{ text: `…${tail.slice(tail.indexOf(" ") + 1)}`, match: false }, ...parts.slice(match)];
 }

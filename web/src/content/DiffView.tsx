@@ -28,16 +28,18 @@ export function DiffView({ text, label = t.changes, whole = false }: Props) {
   return (
     <section aria-label={label} className="my-1.5 overflow-hidden rounded-xl border border-line bg-surface">
       <header className="flex min-h-8 items-center gap-3 border-b border-line pr-0.5 pl-3.5 text-xs text-ink-2">
-        <span className="shrink-0 font-medium">{label}</span>
-        {others.length > 0 ? (
-          <span className="shrink-0">{diff.rest ? t.firstFiles(number(count)) : t.files(number(count))}</span>
-        ) : (
-          <PathLink path={only?.path ?? ""} className="flex thumb:!my-0 thumb:!py-2.5">
-            <Path path={only?.path ?? ""} className="text-ink-3" />
-          </PathLink>
-        )}
-        <DiffCount added={diff.added} removed={diff.removed} partial={isPartial(diff)} />
-        <span className="ml-auto flex">
+        <span className="flex min-w-0 flex-1 flex-wrap items-center gap-x-3 py-1">
+          <span className="shrink-0 font-medium">{label}</span>
+          {others.length > 0 ? (
+            <span className="shrink-0">{diff.rest ? t.firstFiles(number(count)) : t.files(number(count))}</span>
+          ) : (
+            <PathLink path={only?.path ?? ""} className="flex thumb:!my-0 thumb:!py-2.5">
+              <Path path={only?.path ?? ""} className="text-ink-3" />
+            </PathLink>
+          )}
+          <DiffCount added={diff.added} removed={diff.removed} partial={isPartial(diff)} />
+        </span>
+        <span className="flex shrink-0">
           <SplitToggle />
           <Copy text={text} label={t.copyDiff} className="!size-8 thumb:!size-10" />
         </span>

@@ -33,7 +33,12 @@ export default function FilesPane({ chatId, moment }: { chatId: string; moment: 
   }, []);
   useEffect(() => () => closeFile(), [chatId]);
   const readAgain = useReadAgain();
-  useEffect(readAgain, [moment, readAgain]);
+  const read = useRef(moment); // opening the pane reads it
+  useEffect(() => {
+    if (read.current === moment) return;
+    read.current = moment;
+    readAgain();
+  }, [moment, readAgain]);
   const onKey = (event: KeyboardEvent) => {
     if (event.key !== "Escape" || event.defaultPrevented) return;
     if ((event.target as HTMLElement).closest("[contenteditable], input, textarea")) return;

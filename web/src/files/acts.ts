@@ -1,5 +1,5 @@
 // Files over REST: folders by the page, one file, saving, net changes and taking them back.
-import { useQueries, useQuery, useQueryClient } from "@tanstack/react-query";
+import { type QueryClient, type QueryKey, useQueries, useQuery, useQueryClient } from "@tanstack/react-query";
 import { useCallback } from "react";
 import type { components } from "../wire/api.gen";
 import { api, given } from "../wire/client";
@@ -86,6 +86,16 @@ export function revert(chatId: string, path: string, state: string, hunks: numbe
 export function useReadAgain(): () => void {
   const queries = useQueryClient();
   return useCallback(() => {
-    for (const key of ["folder", "file", "changes", "git"]) void queries.invalidateQueries({ queryKey: [key] });
+    for (const key of ["folder", "file", "changes", "git"]) void invalidate(queries, [key]);
   }, [queries]);
+}
+
+/** What is on its way for the first time may be older than the change, and the library would take it for new: it is read once more. */
+async function invalidate(queries: QueryClient, queryKey: QueryKey): Promise<void> {
+  const firstReads = queries
+    .getQueryCache()
+    .findAll({ queryKey, fetchStatus: "fetching" })
+    .filter(({ state }) => state.data === undefined);
+  await queries.invalidateQueries({ queryKey });
+  for (const query of firstReads) void queries.invalidateQueries({ queryKey: query.queryKey, exact: true });
 }

@@ -1,13 +1,15 @@
 import { screen } from "@testing-library/react";
 import userEvent from "@testing-library/user-event";
-import { beforeEach, expect, it } from "vitest";
+import { beforeEach, expect, it, vi } from "vitest";
 import { languageOf } from "../content/languages";
 import { PathLink } from "../content/PathLink";
 import { useLive } from "../state/live";
 import { pathInWorkspace, useFilesPane } from "../state/openFiles";
 import { expectAccessible, show } from "../testing/render";
+import { api } from "../wire/client";
 import type { Entry, Folder, NetChange } from "./acts";
 import { commentWords, writeToComposer } from "./comment";
+import { Stashes } from "./GitActions";
 import { hunksOf, quoteOf } from "./hunks";
 import { isKept, setKept } from "./kept";
 import { foldersAbove, moveBy, ROOT, rowsOf } from "./tree";
@@ -117,4 +119,27 @@ it("puts the place and the lines of a comment into the composer, after what stan
   const { container } = show(<textarea id="composer" aria-label="m" defaultValue="Look:" />);
   writeToComposer("`a.py`\n");
   expect(container.querySelector("textarea")?.value).toBe("Look:\n`a.py`\n");
+});
+
+// proves UI-14/7
+it("lists a stash that was saved before the first answer with the list arrived", async () => {
+  const user = userEvent.setup();
+  const stash = { number: 0, commit: "a".repeat(40), message: "On main: The rest" };
+  const answer = (data: object) => ({ data, response: new Response() });
+  let deliverFirst = (_: object) => {};
+  const first = new Promise((resolve) => {
+    deliverFirst = resolve;
+  });
+  const list = vi.spyOn(api, "GET").mockImplementation((async () => answer({ stashes: [stash] })) as never);
+  list.mockImplementationOnce((() => first) as never);
+  vi.spyOn(api, "POST").mockImplementation((async () => {
+    setTimeout(() => deliverFirst(answer({ stashes: [] }))); // the old list comes last
+    return answer({ commit: stash.commit });
+  }) as never);
+  show(<Stashes chatId="c" />);
+  await user.click(screen.getByRole("button", { name: "Stashes" }));
+  await user.type(screen.getByLabelText("What you put aside"), "The rest");
+  await user.click(screen.getByRole("button", { name: "Stash" }));
+  expect(await screen.findByRole("button", { name: "Apply On main: The rest" })).toBeTruthy();
+  vi.restoreAllMocks();
 });

@@ -25,6 +25,10 @@ export function toolsIn(view: ChatView): string[] {
   return [...new Set(names)].filter(Boolean);
 }
 
+/** The exit code stands beside the command already. */
+const withoutCode = (output: string, code: unknown) =>
+  output.endsWith(`exit code ${code}`) ? output.slice(0, -`exit code ${code}`.length).trimEnd() : output;
+
 export function entriesOf(
   view: ChatView,
   displays: Readonly<Record<string, ToolDisplay>>,
@@ -40,7 +44,7 @@ export function entriesOf(
             id: call.id,
             own: false,
             command: subjectOf(call.parameters, displays[call.tool]!),
-            output: result ? output : (view.printed[call.id]?.text ?? ""),
+            output: result ? withoutCode(output, code) : (view.printed[call.id]?.text ?? ""),
             status: result ? (result.status === "ok" ? "ok" : "failed") : view.state === "idle" ? "none" : "running",
             ended: result ? result.status : null,
             exitCode: typeof code === "number" ? code : null,

@@ -67,6 +67,20 @@ describe("entries", () => {
     expect(earlierCommands(entries)).toEqual(["make", "git status"]);
   });
 
+  it("of the agent say the exit code once", () => {
+    const call = { id: "c", tool: "shell", parameters: { command: "wc -l a" }, terminate: false };
+    const result = { tool_call_id: "c", tool: "shell", status: "ok", facts: { exit_code: 0 } };
+    const [entry] = entriesOf(
+      view(
+        message({ message_type: "tool_call", role: "assistant", payload: call }),
+        message({ id: "m2", message_type: "tool_result", role: "tool", payload: result, content: "4 a\nexit code 0" }),
+      ),
+      { shell: RUN },
+      new Set(),
+    );
+    expect([entry?.output, entry?.exitCode]).toEqual(["4 a", 0]);
+  });
+
   it("show what a command prints while it runs, whatever ended meanwhile, until its end is on record", () => {
     const delta = (seq: number, offset: number, text: string) =>
       event("text-delta", seq, { call_id: "p", message_id: "m", offset, text, turn_id: null } as never);

@@ -1,5 +1,6 @@
 """Workers: their list, invitations for those that join over HTTP, and the addresses that a joined worker uses."""
 
+import asyncio
 import base64
 import gzip
 from typing import Annotated, Literal
@@ -131,9 +132,16 @@ async def next_run(body: NextRunRequest, worker: Worker, services: ServicesDep) 
 
 
 @routes.get("/worker-runs/{run_id}/manifest", include_in_schema=False)
-async def manifest(run_id: str, worker: Worker, services: ServicesDep) -> Response:
-    run = services.server.joined_workers.runs.require_run(worker, run_id)
-    return _packed(msgspec.json.encode(rows_of(run.entries)))
+async def manifest(
+    run_id: str, worker: Worker, services: ServicesDep, base: Annotated[str, Query(max_length=64)] = ""
+) -> Response:
+    """What differs from the tree of the worker's earlier run `base`; all of it if the answer names no base."""
+    base_run, changes = await services.server.joined_workers.runs.manifest(worker, run_id, base)
+    return await asyncio.to_thread(
+        lambda: _packed(
+            msgspec.json.encode({"base": base_run, "changed": rows_of(changes.changed), "gone": changes.gone})
+        )
+    )
 
 
 @routes.post("/worker-runs/{run_id}/contents", include_in_schema=False)

@@ -17,7 +17,7 @@ from anycowork.domain.ports import Clock
 from anycowork.domain.principals import Principal
 from anycowork.domain.snapshots import PERSON_CHANGE, PersonChange, Snapshot, SnapshotMoment, Undo
 from anycowork.domain.values import replace, value
-from anycowork.permissions.direct_acts import admit_person
+from anycowork.permissions.direct_acts import admit_person, admit_vouching
 from anycowork.sandbox.workspaces import Workspaces
 from anycowork.store.sql.journal import Journal
 from anycowork.turns.record_factory import RecordFactory
@@ -128,7 +128,7 @@ class PersonChangeWriter:
 
     async def vouch(self, principal: Principal, chat: Chat, workspace: Folder, path: str) -> None:
         """Record that the person vouches for what a file holds. Raises: NotAllowed."""
-        by = admit_person(principal)
+        by = admit_vouching(principal)
         payload: Json = {"person_change": {"vouched": shown_name(path), "by": by}}
         message = self._draft.message(chat, Speaker.SYSTEM, f"You vouch for {shown_name(path)}.", payload=payload)
         await self._journal.write(Change(chat.id, (VouchForFile(workspace.origin, path), message), principal=by))

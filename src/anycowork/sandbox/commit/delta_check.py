@@ -8,6 +8,7 @@ from pathlib import Path
 
 from anycowork.domain.key_files import folder_looks_secret, looks_secret, name_looks_secret
 from anycowork.domain.path_class import (
+    CHANGES_CONTROL_FILES,
     folder_may_be_control,
     is_control_name,
     is_git_control,
@@ -126,7 +127,7 @@ def _needs_approval(delta: Delta, is_named: Callable[[str], bool]) -> CommitBloc
         "None of the command's changes was kept. Change it with the tools for files, where a person is asked, "
         "or run the command as a step of an approved plan that names the file in its paths."
     )
-    asks = f"It changed what steers tools, editors or agents: {_list_paths(unapproved)}."
+    asks = f"{CHANGES_CONTROL_FILES}: {_list_paths(unapproved)}."
     return CommitBlocker(CommitBlockerKind.NEEDS_APPROVAL, tuple(path.path for path in unapproved), message, asks)
 
 

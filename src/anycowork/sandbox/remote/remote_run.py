@@ -1,7 +1,7 @@
 """One command that runs on a joined worker, and a worker that lives. Values and state; `remote_runs.py` says what happens to them."""
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -38,12 +38,13 @@ class RemoteRun:
     command: RemoteCommand
     jail: Jail
     spool: Path
-    entries: Sequence[TreeEntry]
+    entries: Mapping[str, TreeEntry]
     on_output: Callable[[bytes], None] | None
     done: asyncio.Future[RemoteResult]
     travel: TravelSettings
     setup_key: str = ""
     by_hash: dict[str, WorkspacePath] = field(default_factory=dict)
+    """Filled when the worker asks for the first content."""
     contents: dict[str, Path] = field(default_factory=dict)
     changes: list[TreeEntry] = field(default_factory=list)
     received: int = 0
@@ -58,6 +59,8 @@ class LiveWorker:
     wakes: asyncio.Event = field(default_factory=asyncio.Event)
     runs: dict[str, RemoteRun] = field(default_factory=dict)
     tasks: dict[str, str] = field(default_factory=dict)
+    manifests: dict[str, Mapping[str, TreeEntry]] = field(default_factory=dict)
+    """The trees that it was told of, by run: of the next one it is told what differs."""
     fault: str = ""
     fault_ends: float = 0.0
 

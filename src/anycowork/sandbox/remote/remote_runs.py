@@ -7,7 +7,7 @@ what belongs to a run that it has, for as long as the run goes on; for anything 
 import asyncio
 import os
 import secrets
-from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from hashlib import sha256
 from pathlib import Path
@@ -22,11 +22,11 @@ from anycowork.sandbox.remote.tree_manifest import (
     FILE,
     LARGEST_FILE,
     BadManifest,
-    ContentHashes,
+    TreeChanges,
     TreeEntry,
+    TreeReader,
     digest_of,
     read_manifest,
-    read_tree,
 )
 from anycowork.workspace.jail import Jail
 from anycowork.workspace.paths import WorkspacePath
@@ -40,6 +40,8 @@ FAULT_SECONDS = 60.0  # a worker whose disk was full gets no task for so long
 TRAVEL_SECONDS = 600.0  # for contents on a slow line, beside the command
 MOST_BEGINNINGS = 3
 MOST_SETUP_KEYS = 1_000
+MOST_MANIFESTS = 8  # that are remembered for a worker
+MOST_MANIFEST_PATHS = 400_000
 MOST_RETURNED = 1 << 30  # bytes that one command may send back
 
 
@@ -63,7 +65,7 @@ class RemoteRuns:
         self._setup_keys: dict[tuple[str, str], str] = {}
         self.silent_seconds = silent_seconds
         self._workers: dict[str, LiveWorker] = {}
-        self._hashes = ContentHashes()
+        self._reader = TreeReader()
         self.joined: Callable[[], None] = lambda: None
         self.is_stopping: Callable[[], bool] = lambda: False
         """Tells whether the server shuts down: nobody waits for a command any more."""
@@ -177,7 +179,7 @@ class RemoteRuns:
         if (live := self.living().get(worker_id)) is None:
             raise WorkerGone("The worker of this task is gone. Run the command again: it runs elsewhere.")
         travel = await self._travel_of(jail.origin)
-        entries = await asyncio.to_thread(read_tree, jail, covered, self._hashes, travel.leave_out)
+        entries = await asyncio.to_thread(self._reader.read, jail, covered, travel.leave_out)
         async with self._running(live, command, jail, entries, travel, on_output) as run:
             try:
                 async with asyncio.timeout(2 * command.seconds + TRAVEL_SECONDS):
@@ -186,9 +188,8 @@ class RemoteRuns:
                 raise WorkerGone(
                     f"The worker on {live.worker.host} did not finish in time; nothing was kept."
                 ) from None
-            travelled = {entry.path: entry for entry in entries}
             try:
-                await asyncio.to_thread(write_layer, run.changes, run.contents, jail, stage, travelled=travelled)
+                await asyncio.to_thread(write_layer, run.changes, run.contents, jail, stage, travelled=entries)
             except OSError as error:
                 raise BadManifest(f"What the worker sent back cannot be written ({error.strerror}).") from None
         return result
@@ -200,12 +201,12 @@ class RemoteRuns:
                 return run.done.result()
             self.living()  # ends the run if its worker is gone
 
-    def _setup_key(self, job_id: str, setup: str, entries: Sequence[TreeEntry]) -> str:
+    def _setup_key(self, job_id: str, setup: str, entries: Mapping[str, TreeEntry]) -> str:
         """Names the setup on the content that the job's first command sees: the files that its tasks change do not run it again."""
         if len(self._setup_keys) >= MOST_SETUP_KEYS:
             self._setup_keys.clear()
         if (job_id, setup) not in self._setup_keys or not job_id:
-            digest = sha256(f"{setup}\0{digest_of(entries)}".encode())
+            digest = sha256(f"{setup}\0{digest_of(entries.values())}".encode())
             self._setup_keys[job_id, setup] = digest.hexdigest()
         return self._setup_keys[job_id, setup]
 
@@ -215,7 +216,7 @@ class RemoteRuns:
         live: LiveWorker,
         command: RemoteCommand,
         jail: Jail,
-        entries: Sequence[TreeEntry],
+        entries: Mapping[str, TreeEntry],
         travel: TravelSettings,
         on_output: Callable[[bytes], None] | None,
     ) -> AsyncIterator[RemoteRun]:
@@ -224,7 +225,6 @@ class RemoteRuns:
         await asyncio.to_thread(spool.mkdir, 0o700, True)
         done: asyncio.Future[RemoteResult] = asyncio.get_running_loop().create_future()
         run = RemoteRun(run_id, live.worker.id, command, jail, spool, entries, on_output, done, travel)
-        run.by_hash = {entry.hash: entry.place for entry in entries if entry.kind == FILE}
         if travel.setup:
             run.setup_key = self._setup_key(command.job_id, travel.setup, entries)
         live.runs[run_id] = run
@@ -261,11 +261,24 @@ class RemoteRuns:
             raise NotFound("run", run_id[:64])
         return run
 
+    async def manifest(self, worker: JoinedWorker, run_id: str, base: str) -> tuple[str, TreeChanges]:
+        """Returns what the run's tree has else than the one that this worker was told of for its run `base`; all of it, relative to no run, if
+        that is forgotten. Raises: NotFound.
+        """
+        run, manifests = self.require_run(worker, run_id), self.seen(worker).manifests
+        known = manifests.get(base)
+        changes = await asyncio.to_thread(TreeChanges.between, known or {}, run.entries)
+        manifests.pop(base if known is not None else "", None)
+        manifests[run_id] = run.entries
+        while len(manifests) > MOST_MANIFESTS or (
+            len(manifests) > 1 and sum(map(len, manifests.values())) > MOST_MANIFEST_PATHS
+        ):
+            del manifests[next(iter(manifests))]
+        return base if known is not None else "", changes
+
     async def contents(self, worker: JoinedWorker, run_id: str, hashes: Sequence[str]) -> list[bytes]:
         """Returns the first of these contents, as many as fit into a batch and at least one. Raises: NotFound, Conflict, Invalid."""
         run = self.require_run(worker, run_id)
-        if not 0 < len(hashes) <= MOST_HASHES or not run.by_hash.keys() >= set(hashes):
-            raise Invalid(f"Ask for 1 to {MOST_HASHES} contents that the run's manifest names.", param="hashes")
         try:
             return await asyncio.to_thread(_read_batch, run, hashes)
         except WorkspaceChanged as fault:
@@ -317,6 +330,11 @@ class RemoteRuns:
 
 
 def _read_batch(run: RemoteRun, hashes: Sequence[str]) -> list[bytes]:
+    """Raises: Invalid, WorkspaceChanged."""
+    if not run.by_hash:
+        run.by_hash = {entry.hash: entry.place for entry in run.entries.values() if entry.kind == FILE}
+    if not 0 < len(hashes) <= MOST_HASHES or not run.by_hash.keys() >= set(hashes):
+        raise Invalid(f"Ask for 1 to {MOST_HASHES} contents that the run's manifest names.", param="hashes")
     batch: list[bytes] = []
     size = 0
     for hash_ in hashes:

@@ -2,13 +2,15 @@
 
 import os
 import stat
-from collections.abc import Collection, Iterable, Sequence
+import time
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from hashlib import sha256
+from pathlib import Path
 from typing import Any  # what came over the network
 
 from anycowork.domain.errors import ToolFault
 from anycowork.domain.key_files import is_key_file
-from anycowork.domain.values import value
+from anycowork.domain.values import leaf_value, value
 from anycowork.workspace.ignores import Ignores, read_patterns
 from anycowork.workspace.jail import Jail
 from anycowork.workspace.paths import DEEPEST, LONGEST_PATH, WorkspacePath, shown
@@ -20,7 +22,8 @@ LARGEST_FILE = 64 << 20  # bytes of one file that travels
 WALK_SECONDS = 120.0
 STAYS_AT_HOME = frozenset({".git"})
 _PIECE = 1 << 20
-_MOST_HASHES = 400_000
+_MOST_REMEMBERED = 400_000
+_RECENT_NS = 2_000_000_000  # some file systems count whole seconds
 _HEX = frozenset("0123456789abcdef")
 
 
@@ -36,7 +39,7 @@ class BadManifest(ToolFault):
     code = "bad_manifest"
 
 
-@value
+@leaf_value
 class TreeEntry:
     """`hash` is of a file's content, `target` of a link; a removed path has neither."""
 
@@ -55,29 +58,6 @@ class TreeEntry:
         return [self.path, self.kind, self.mode, self.hash, self.size, self.target]
 
 
-class ContentHashes:
-    """Remembers the hashes of files that did not change since. Blocking."""
-
-    def __init__(self) -> None:
-        self._by_state: dict[tuple[int, ...], str] = {}
-
-    def known(self, status: os.stat_result) -> str | None:
-        return self._by_state.get(_state_of(status))
-
-    def of(self, fd: int, status: os.stat_result) -> str:
-        key = _state_of(status)
-        known_hash = self._by_state.get(key)
-        if known_hash is None:
-            if len(self._by_state) >= _MOST_HASHES:
-                self._by_state.clear()
-            known_hash = self._by_state[key] = hash_of_file(fd)
-        return known_hash
-
-
-def _state_of(status: os.stat_result) -> tuple[int, ...]:
-    return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns
-
-
 def hash_of_file(fd: int) -> str:
     digest = sha256()
     os.lseek(fd, 0, os.SEEK_SET)
@@ -86,32 +66,94 @@ def hash_of_file(fd: int) -> str:
     return digest.hexdigest()
 
 
-def read_tree(
-    jail: Jail, covered: Collection[WorkspacePath], hashes: ContentHashes, leave_out: Sequence[str] = ()
-) -> list[TreeEntry]:
-    """Returns what of the workspace travels: not what git ignores, unless `leave_out` decides otherwise, not `.git`, no key file, and
-    nothing that is `covered`. Blocking.
+_UNKNOWN: tuple[tuple[int, ...], TreeEntry | None] = ((), None)
 
-    Raises: CannotTravel.
-    """
-    walk = travel_walk(jail, leave_out, most=MOST_ENTRIES, seconds=WALK_SECONDS)
-    entries: list[TreeEntry] = []
-    for walked in walk.entries(WorkspacePath(())):
-        path = walked.place.path
-        if is_key_file(path) or any(mask.holds(walked.place) for mask in covered):
-            continue
+
+class TreeReader:
+    """Reads workspaces as manifests. Remembers what did not change since, so that the next reading costs little more than its walk. Blocking."""
+
+    def __init__(self) -> None:
+        self._hashes: dict[tuple[int, ...], str] = {}
+        self._trees: dict[tuple[str, frozenset[WorkspacePath], tuple[str, ...]], _RememberedTree] = {}
+
+    def read(
+        self, jail: Jail, covered: Collection[WorkspacePath] = (), leave_out: Sequence[str] = ()
+    ) -> dict[str, TreeEntry]:
+        """Returns what of the workspace travels, by path: not what git ignores, unless `leave_out` decides otherwise, not `.git`, no key file,
+        and nothing that is `covered`.
+
+        Raises: CannotTravel.
+        """
+        walk = travel_walk(jail, leave_out, most=MOST_ENTRIES, seconds=WALK_SECONDS)
+        # A mount's own device number lasts only as long as the mount; what it shows are the files of the workspace.
+        device = Path(jail.layers[0]).stat().st_dev if jail.mount_number else None
+        newest = time.time_ns() - _RECENT_NS
+        key = (jail.root, frozenset(covered), tuple(leave_out))
+        last, tree = self._trees.pop(key, _RememberedTree()), _RememberedTree()
+        entries: dict[str, TreeEntry] = {}
+        for walked in walk.entries(WorkspacePath(())):
+            path, status = walked.place.path, walked.status
+            state = (status.st_mode, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
+            old_state, entry = last.get(path, _UNKNOWN)
+            if old_state != state:
+                entry = self._entry(jail, walked, covered, device)
+            if status.st_ctime_ns < newest:
+                tree[path] = state, entry
+            if entry is not None:
+                entries[path] = entry
+        if walk.cut:
+            raise CannotTravel(
+                f"The workspace has more than {MOST_ENTRIES:,} paths, or could not be read within {WALK_SECONDS:.0f} seconds. Add generated"
+                " folders to its .gitignore."
+            )
+        self._trees[key] = tree
+        while len(self._trees) > 1 and sum(map(len, [*self._trees.values()])) > _MOST_REMEMBERED:
+            self._trees.pop(next(iter(self._trees)), None)
+        return entries
+
+    def _entry(
+        self, jail: Jail, walked: WalkEntry, covered: Collection[WorkspacePath], device: int | None
+    ) -> TreeEntry | None:
+        """Returns None for what stays at home, and for pipes, sockets and devices."""
+        place, status = walked.place, walked.status
+        path, mode = place.path, stat.S_IMODE(status.st_mode)
+        if is_key_file(path) or any(mask.holds(place) for mask in covered):
+            return None
         if not is_utf8(path):
             raise CannotTravel(
                 f"'{shown(path)}' has a name that is not UTF-8, so this workspace cannot travel. Rename it."
             )
-        if (entry := _entry(jail, walked, hashes)) is not None:
-            entries.append(entry)
-    if walk.cut:
-        raise CannotTravel(
-            f"The workspace has more than {MOST_ENTRIES:,} paths, or could not be read within {WALK_SECONDS:.0f} seconds. Add generated folders"
-            " to its .gitignore."
-        )
-    return entries
+        if stat.S_ISDIR(status.st_mode):
+            return TreeEntry(path, FOLDER, mode)
+        if stat.S_ISLNK(status.st_mode):
+            with jail.folder(place.parent) as folder:
+                return TreeEntry(path, LINK, target=os.readlink(place.name, dir_fd=folder))
+        if not stat.S_ISREG(status.st_mode):
+            return None
+        if status.st_size > LARGEST_FILE:
+            raise CannotTravel(f"'{shown(path)}' is larger than {LARGEST_FILE:,} bytes. Add it to .gitignore.")
+        if (known_hash := self._hashes.get(_state_of(status, device))) is not None:
+            return TreeEntry(path, FILE, mode, known_hash, status.st_size)
+        with jail.regular_file(place) as (fd, opened):
+            return TreeEntry(path, FILE, mode, self._hash(fd, opened, device), opened.st_size)
+
+    def _hash(self, fd: int, status: os.stat_result, device: int | None) -> str:
+        """Hashes the file. One that changed just now can change again within the same tick of the clock, so it is not remembered."""
+        is_recent = status.st_ctime_ns >= time.time_ns() - _RECENT_NS
+        content_hash = hash_of_file(fd)
+        if not is_recent:
+            if len(self._hashes) >= _MOST_REMEMBERED:
+                self._hashes.clear()
+            self._hashes[_state_of(status, device)] = content_hash
+        return content_hash
+
+
+class _RememberedTree(dict[str, tuple[tuple[int, ...], TreeEntry | None]]):
+    """What was at each path, and the state that the kernel told of it."""
+
+
+def _state_of(status: os.stat_result, device: int | None) -> tuple[int, ...]:
+    return device or status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns
 
 
 def travel_walk(jail: Jail, leave_out: Sequence[str], *, most: int = MOST_ENTRIES, seconds: float = 5.0) -> FolderWalk:
@@ -126,25 +168,6 @@ def digest_of(entries: Iterable[TreeEntry]) -> str:
     for entry in sorted(entries, key=lambda entry: entry.path):
         digest.update(f"{entry.path}\0{entry.kind}\0{entry.mode}\0{entry.hash}\0{entry.target}\0".encode())
     return digest.hexdigest()
-
-
-def _entry(jail: Jail, walked: WalkEntry, hashes: ContentHashes) -> TreeEntry | None:
-    """Returns None for pipes, sockets and devices. Opens only files whose content is not known."""
-    place, status = walked.place, walked.status
-    mode = stat.S_IMODE(status.st_mode)
-    if stat.S_ISDIR(status.st_mode):
-        return TreeEntry(place.path, FOLDER, mode)
-    if stat.S_ISLNK(status.st_mode):
-        with jail.folder(place.parent) as folder:
-            return TreeEntry(place.path, LINK, target=os.readlink(place.name, dir_fd=folder))
-    if not stat.S_ISREG(status.st_mode):
-        return None
-    if status.st_size > LARGEST_FILE:
-        raise CannotTravel(f"'{shown(place.path)}' is larger than {LARGEST_FILE:,} bytes. Add it to .gitignore.")
-    if (known_hash := hashes.known(status)) is not None:
-        return TreeEntry(place.path, FILE, mode, known_hash, status.st_size)
-    with jail.regular_file(place) as (fd, opened):
-        return TreeEntry(place.path, FILE, mode, hashes.of(fd, opened), opened.st_size)
 
 
 def is_utf8(path: str) -> bool:
@@ -165,15 +188,54 @@ def read_manifest(rows: object, *, kinds: Collection[str], most: int = MOST_ENTR
     entries = sorted((_read_row(row, kinds) for row in rows), key=lambda entry: entry.path.split("/"))
     by_path: dict[str, TreeEntry] = {}
     for entry in entries:
-        above = entry.path.rpartition("/")[0]
         if entry.path in by_path:
             raise BadManifest(f"'{shown(entry.path)}' is listed twice.")
-        while above:
-            if above in by_path and by_path[above].kind != FOLDER:
-                raise BadManifest(f"'{shown(entry.path)}' lies in '{shown(above)}', which is no folder.")
-            above = above.rpartition("/")[0]
+        _require_folders_above(entry.path, by_path)
         by_path[entry.path] = entry
     return entries
+
+
+def _require_folders_above(path: str, entries: Mapping[str, TreeEntry]) -> None:
+    above = path.rpartition("/")[0]
+    while above:
+        if above in entries and entries[above].kind != FOLDER:
+            raise BadManifest(f"'{shown(path)}' lies in '{shown(above)}', which is no folder.")
+        above = above.rpartition("/")[0]
+
+
+@value
+class TreeChanges:
+    """What differs between two trees. An entry of `changed` is new, or in the place of an older one; `gone` are paths without a new one."""
+
+    changed: Sequence[TreeEntry]
+    gone: Sequence[str]
+
+    @classmethod
+    def between(cls, old: Mapping[str, TreeEntry], new: Mapping[str, TreeEntry]) -> "TreeChanges":
+        changed = [entry for path, entry in new.items() if (before := old.get(path)) is not entry and before != entry]
+        return cls(changed, [path for path in old if path not in new])
+
+    def applied_to(self, old: Mapping[str, TreeEntry]) -> dict[str, TreeEntry]:
+        """Raises: BadManifest if they do not fit: a path that is not there is gone, or a new one lies in something that is no folder."""
+        new = dict(old)
+        for path in self.gone:
+            if new.pop(path, None) is None:
+                raise BadManifest(f"'{shown(path)}' is said to be gone, and was never there.")
+        new.update((entry.path, entry) for entry in self.changed)
+        if len(new) > MOST_ENTRIES:
+            raise BadManifest(f"A manifest is a list of at most {MOST_ENTRIES:,} paths.")
+        for entry in self.changed:
+            _require_folders_above(entry.path, new)
+        return new
+
+
+def read_changes(answer: object) -> tuple[str, TreeChanges]:
+    """Checks what a server answered; returns the run that the changes are relative to, too. Raises: BadManifest."""
+    match answer:
+        case {"base": str(base), "changed": rows, "gone": [*gone]} if all(isinstance(path, str) for path in gone):
+            return base, TreeChanges(read_manifest(rows, kinds=(FILE, FOLDER, LINK)), gone)
+        case _:
+            raise BadManifest("A manifest has 'base', 'changed' and 'gone'.")
 
 
 def _read_row(row: Any, kinds: Collection[str]) -> TreeEntry:

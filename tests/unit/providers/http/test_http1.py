@@ -48,7 +48,7 @@ def saying(*answers: bytes) -> Serve:
     return serve
 
 
-async def asked(pool: Http1Pool, target, *, seconds: float = 5.0) -> tuple[int, bytes]:
+async def asked(pool: Http1Pool, target, *, seconds: float = 60.0) -> tuple[int, bytes]:
     connection = await pool.acquire(target, seconds=seconds)
     try:
         await connection.ask(target, "GET", "x", [(b"A", b"b")], b"", seconds=seconds)
@@ -81,8 +81,8 @@ async def test_the_request_is_what_was_given():
         await reader.read()
 
     async with server(serve) as (pool, target, _):
-        connection = await pool.acquire(target, seconds=5)
-        await connection.ask(target, "POST", "x?y=1", [(b"a", b"b")], b"body", seconds=5)
+        connection = await pool.acquire(target, seconds=60)
+        await connection.ask(target, "POST", "x?y=1", [(b"a", b"b")], b"body", seconds=60)
         pool.release(target, connection)
     host = f"127.0.0.1:{target.port}".encode()
     assert await seen == b"POST /base/x?y=1 HTTP/1.1\r\nHost: " + host + b"\r\na: b\r\nContent-Length: 4\r\n\r\nbody"
@@ -130,10 +130,10 @@ async def test_an_interim_answer_is_waited_past_and_trailers_are_dropped():
     interim = b"HTTP/1.1 103 Early Hints\r\nLink: </x>\r\n\r\n"
     chunked = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nhi\r\n0\r\nX-Late: 1\r\n\r\n"
     async with server(saying(interim + chunked)) as (pool, target, _):
-        connection = await pool.acquire(target, seconds=5)
-        await connection.ask(target, "GET", "x", [], b"", seconds=5)
+        connection = await pool.acquire(target, seconds=60)
+        await connection.ask(target, "GET", "x", [], b"", seconds=60)
         assert (connection.status, connection.headers) == (200, [(b"Transfer-Encoding", b"chunked")])
-        assert (await connection.read(seconds=5), await connection.read(seconds=5)) == (b"hi", b"")
+        assert (await connection.read(seconds=60), await connection.read(seconds=60)) == (b"hi", b"")
         assert connection.headers == [(b"Transfer-Encoding", b"chunked")]
         pool.release(target, connection)
 
@@ -186,8 +186,8 @@ async def test_a_slow_reader_holds_the_sender_back():
         await reader.read()
 
     async with server(serve) as (pool, target, _):
-        connection = await pool.acquire(target, seconds=5)
-        await connection.ask(target, "GET", "x", [], b"", seconds=5)
+        connection = await pool.acquire(target, seconds=60)
+        await connection.ask(target, "GET", "x", [], b"", seconds=60)
         before = -1
         while before != sent[0]:  # until the sender stands still
             before = sent[0]
@@ -195,7 +195,7 @@ async def test_a_slow_reader_holds_the_sender_back():
                 await asyncio.sleep(0)
         assert connection._size < 4 * HIGH_WATER
         total = 0
-        while piece := await connection.read(seconds=5):
+        while piece := await connection.read(seconds=60):
             total += len(piece)
         assert total == size
         pool.release(target, connection)

@@ -2,7 +2,6 @@
 
 import asyncio
 import os
-import select
 import signal
 import subprocess
 import sys
@@ -25,6 +24,7 @@ from anycowork.providers.local.supervisor import Supervisor
 from anycowork.providers.openai.completion_stream import Timeouts
 from anycowork.providers.openai.passthrough import OnDemandLine, Passthrough, UpstreamLine
 from anycowork.providers.registry import ProviderRegistry
+from support.processes import ready_to_read
 from support.provider_client import all_of, text_of
 from unit.providers.local.conftest import small_model
 
@@ -164,7 +164,7 @@ def test_a_child_dies_with_a_parent_that_is_killed():
     try:
         parent.kill()
         parent.wait(60)
-        assert select.select([watched], [], [], 60.0)[0], "the child outlived its parent"
+        assert ready_to_read(watched, seconds=60.0), "the child outlived its parent"
     finally:
         os.close(watched)
         parent.stdin.close()

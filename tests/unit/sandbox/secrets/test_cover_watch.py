@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from anycowork.domain.key_files import is_key_file
@@ -70,6 +70,10 @@ def change(root: Path, kind: str, source: str, target: str) -> None:
 @pytest.mark.parametrize("is_blind", [False, True])
 @settings(max_examples=60, deadline=None)
 @given(before=changes, after=changes)
+@example(before=[("write", "notes.txt", "")], after=[("rename", "notes.txt", ".env")])
+@example(before=[("write", ".env", ""), ("write", "c/notes.txt", "")], after=[("rename", "c/notes.txt", ".env")])
+@example(before=[("write", "main.py", "")], after=[("link", "main.py", "a/b/x.key")])
+@example(before=[("write", "c/notes.txt", "")], after=[("move_folder", "c", "d"), ("rename", "d/notes.txt", "d/.env")])
 def test_whatever_is_changed_no_key_file_is_there_uncovered_and_unnoticed(
     is_blind: bool, before: list[tuple[str, str, str]], after: list[tuple[str, str, str]]
 ) -> None:
@@ -93,6 +97,13 @@ def test_a_key_file_that_came_and_went_is_noticed(tmp_path: Path) -> None:
     with watched(tmp_path) as covered:
         (tmp_path / ".env").write_text("x")
         (tmp_path / ".env").unlink()
+        assert not covered.is_intact()
+
+
+def test_a_second_name_of_a_covered_file_is_noticed(tmp_path: Path) -> None:
+    (tmp_path / ".env").write_text("x")
+    with watched(tmp_path) as covered:
+        os.link(tmp_path / ".env", tmp_path / "notes.txt")
         assert not covered.is_intact()
 
 

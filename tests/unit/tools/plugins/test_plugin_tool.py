@@ -172,7 +172,8 @@ async def test_it_removes_no_more_than_the_path_either(furnished: PluginBench) -
     ],
 )
 async def test_however_it_fails_there_is_a_clear_error(bench: PluginBench, how: str, says: str) -> None:
-    await bench.use("words", TOOLS, timeout=5.0 if how == "hang" else 60.0)
+    bench.seconds = 5.0 if how == "hang" else 60.0
+    await bench.use("words", TOOLS)
     result = await bench.call("fail", how=how)
     assert result.status is CallStatus.ERROR and result.error is not None
     assert says in result.error.message and f"about to {how}" in result.content
