@@ -2,12 +2,24 @@
 
 import asyncio
 import json
+import re
 
 from playwright.async_api import Page, expect
 
 from e2e.browsing import DESKTOP, PHONE, at_the_page, read_all, violations
 from e2e.test_web_jobs import look
-from support.jobs import SHARED, by_task, state_of, twelve_answers, twelve_tasks, until_task
+from e2e.test_web_people import signed_in
+from support.jobs import (
+    LINES,
+    SHARED,
+    by_task,
+    question_about,
+    state_of,
+    twelve_answers,
+    twelve_tasks,
+    until,
+    until_task,
+)
 from support.live_server import LiveChat, LiveServer
 from support.spec import proves
 
@@ -97,3 +109,51 @@ async def audit(page: Page) -> None:
     assert await page.evaluate("document.documentElement.scrollWidth <= innerWidth")
     await look(page, "walk-audit-phone")
     await page.set_viewport_size(DESKTOP)
+
+
+@proves("JOB-3/7", "OPS-3/2")
+async def test_conflict_is_merged_by_hand_while_a_viewer_sees_it_and_cannot_answer(tmp_path):
+    async with at_the_page(tmp_path, files={"f.txt": LINES}) as (page, client):
+        vic = await client.ask("POST", "/people", {"name": "Vic", "access": "viewer"}, expect=201)
+        chat, job, question = await question_about(client, asyncio.Event(), "task")
+        address = f"{client.url}/#/chat/{chat.id}"
+        browser = page.context.browser
+        assert browser is not None
+        async with signed_in(browser, address, vic["token"]) as watching:
+            shown = watching.get_by_role("region", name="Question").last
+            await expect(shown).to_contain_text("Task b and task a changed")
+            await expect(shown.get_by_label("The task's version")).to_contain_text("two by b")
+            for name in ("Keep the task's version", "Keep the version that is there now", "Merge by hand"):
+                await expect(shown.get_by_role("button", name=name)).to_be_disabled()
+            assert await violations(watching) == []
+            await look(watching, "walk-conflict-viewer")
+            headers = {"Authorization": f"Bearer {vic['token']}"}
+            path = f"{client.url}{chat.path}/questions/{question['id']}/answer"
+            async with client.session.post(path, json={"value": "task"}, headers=headers) as refused:
+                assert refused.status == 403
+            await page.goto(address)
+            await merge_by_hand(page)
+            await expect(shown).not_to_contain_text("The agent asks")
+        done = await until(client, chat, job["id"], "completed", "failed")
+        assert done["status"] == "completed", done
+        merged = LINES.replace("two", "two by a and b").replace("seven", "seven by b")
+        assert (client.workspace / "f.txt").read_text() == merged
+
+
+async def merge_by_hand(page: Page) -> None:
+    question = page.get_by_role("region", name="Question").last
+    await question.get_by_role("button", name="Merge by hand").click()
+    keep = question.get_by_role("button", name="Keep the merged file")
+    file = question.get_by_role("textbox")
+    await expect(keep).to_be_disabled()
+    await expect(file).to_have_value(re.compile("<<<<<<< the task\ntwo by b\n=======\ntwo by a\n>>>>>>> there now"))
+    assert await violations(page) == []
+    await look(page, "walk-merge")
+    draft = await file.input_value()
+    await file.fill(re.sub(r"(?s)<<<<<<<.*>>>>>>> there now", "two by a and b", draft))
+    await expect(keep).to_be_enabled()
+    await page.set_viewport_size(PHONE)
+    assert await page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    await look(page, "walk-merge-phone")
+    await page.set_viewport_size(DESKTOP)
+    await keep.click()

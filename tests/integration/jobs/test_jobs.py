@@ -236,7 +236,7 @@ async def test_job_is_cancelled_paused_and_resumed(tmp_path: Path) -> None:
         assert [one["status"] for one in listed["jobs"]] == ["cancelled"]
 
 
-@proves("JOB-5/5")
+@proves("JOB-5/5", "JOB-2/1")
 async def test_task_that_used_up_its_tokens_fails_without_another_attempt(tmp_path: Path) -> None:
     looks = Reply(call("list_directory", path="."), usage={"prompt_tokens": 3_500, "completion_tokens": 10})
     replies = [looks, *[report("x")] * 9]

@@ -1,5 +1,6 @@
 """A spent budget is no dead end: a person raises it, and the job goes on with what never started."""
 
+import asyncio
 from pathlib import Path
 
 from support.jobs import approved, plan, report, until, writing
@@ -49,6 +50,22 @@ async def test_task_that_met_its_own_limit_is_tried_again_when_a_person_raises_i
         assert shown["limits"]["task"] == {}
         job = await until(client, chat, job["id"], "completed")
         assert job["tasks"][0]["status"] == "completed"
+
+
+@proves("JOB-5/5")
+async def test_task_that_runs_uses_what_a_person_adds_to_its_limit(tmp_path: Path) -> None:
+    raised = asyncio.Event()
+    looks = Reply(
+        call("list_directory", path="."), usage={"prompt_tokens": 3_900, "completion_tokens": 10}, hold=raised
+    )
+    async with live_server(tmp_path, replies=[looks, report("looked"), "Done."]) as client:
+        chat = await client.chat()
+        job = await approved(client, chat, plan=plan({"id": "t", "action": "look"}), limits={"task": {"tokens": 4_000}})
+        await client.model.asked(1)
+        await client.ask("PATCH", f"/jobs/{job['id']}", {"limits": {"task": {"tokens": 400_000}}})
+        raised.set()
+        job = await until(client, chat, job["id"], "failed", "completed")
+        assert (job["status"], job["tasks"][0]["attempt"]) == ("completed", 1), job["error"]
 
 
 @proves("JOB-5/5")

@@ -2,12 +2,15 @@
 
 import asyncio
 import json
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
 
 from anycowork.tui import docks
 from anycowork.tui.composer import Composer
+from anycowork.tui.screen import ChatScreen
+from support.jobs import LINES, question_about, until
 from support.live_server import live_server
 from support.scripted_model import HttpError, Reply, call
 from support.spec import proves
@@ -155,6 +158,24 @@ async def test_a_question_is_answered_in_own_words(tmp_path: Path) -> None:
         await person.say("green")
         await person.sees("Green, then.")
         assert "green" in json.dumps(person.client.model.requests[-1])
+
+
+@proves("CLI-2", "JOB-3/7")
+async def test_a_conflict_of_a_job_is_merged_by_hand_in_the_persons_editor(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ChatScreen, "suspend", lambda screen: nullcontext())  # there is no terminal under the screen
+    monkeypatch.delenv("VISUAL", raising=False)
+    monkeypatch.setenv("EDITOR", "sed -i -e '/^[<=>]\\{7\\}/d' -e 's/^two by a$/and by a/'")
+    async with live_server(tmp_path, files={"f.txt": LINES}) as client:
+        chat, job, _ = await question_about(client, asyncio.Event(), "task")
+        async with before_a_screen(client, chat_id=chat.id) as person:
+            await person.sees("Task b and task a changed 'f.txt'", "Merge by hand: write the file as it shall be")
+            await person.press("down", "down", "down", "enter")
+            done = await until(client, chat, job["id"], "completed", "failed")
+        assert done["status"] == "completed", done
+        merged = LINES.replace("two", "two by b\nand by a").replace("seven", "seven by b")
+        assert (client.workspace / "f.txt").read_text() == merged
 
 
 @proves("CLI-2", "SWI-1")

@@ -6,14 +6,21 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
+import pytest
+
+from anycowork.domain.errors import StateChanged
 from anycowork.domain.mcp_servers import McpServerConfig
+from anycowork.domain.tool_ports import ToolContext
 from anycowork.mcp.connection import McpConnection
 from anycowork.mcp.data_folders import DataFolders
+from anycowork.mcp.definitions import OfferedTool, definitions_of
 from anycowork.mcp.modules import ModuleLoader
 from anycowork.mcp.server_launcher import ServerLauncher
 from anycowork.sandbox.network.egress import Egress
 from anycowork.server.secrets.mcp_stores import McpTokenStore
-from support.raw_mcp_server import raw_server
+from anycowork.workspace.folder import Folder
+from support.raw_mcp_server import ADD, offer, offered, raw_server
+from support.spec import proves
 
 
 @asynccontextmanager
@@ -78,3 +85,35 @@ async def test_stopped_connection_leaves_no_task_behind(tmp_path: Path) -> None:
         await connection.stop()
         left = [task for task in asyncio.all_tasks() - before if "Event.wait" in str(task.get_coro())]
         assert left == []
+
+
+@proves("MCP-2/1")
+async def test_tool_that_the_server_changed_since_it_was_allowed_is_not_called(tmp_path: Path) -> None:
+    config = raw_server(tmp_path / "far", [offered("add", ADD, "Add two numbers.")])
+    context = ToolContext(Folder(str(tmp_path)), frozenset())
+    async with started(tmp_path, config["command"], *config["args"]) as connection:
+        assert (await connection.first_outcome())["status"] == "ready"
+        [add] = connection.tools()
+        prepared = await add.prepare({"a": 1, "b": 2}, context)
+        assert (await add.run(prepared, context)).content == "3"
+        offer(tmp_path / "far", [offered("add", ADD, "Add two numbers, and publish them.")])
+        await connection.relist()
+        with pytest.raises(StateChanged, match="changed after this call was admitted"):
+            await add.run(prepared, context)
+
+
+@proves("MCP-1/2")
+def test_tools_that_come_to_one_name_are_not_offered_and_the_others_are() -> None:
+    config = McpServerConfig(name="far", command="far")
+    names = ("notes.read", "notes/read", "notes_write")
+    definitions, problems = definitions_of(config, [OfferedTool(name, "", {}) for name in names], confined=True)
+    assert [definition.spec.name for definition in definitions] == ["far__notes_write"]
+    assert problems == ["'far__notes_read': several tools of the server come to this name, so none of them is used"]
+
+
+@proves("MCP-2/2")
+@pytest.mark.parametrize("confined", [True, False])
+def test_mark_as_read_only_counts_only_for_a_program_that_is_held_to_it(confined: bool) -> None:
+    config = McpServerConfig(name="far", command="far", read_only=["look"])
+    [look], _ = definitions_of(config, [OfferedTool("look", "", {})], confined=confined)
+    assert (look.spec.read_only, look.spec.requires_approval) == (confined, not confined)
