@@ -196,6 +196,10 @@ NO_PLAIN_SCRIPT = {
     "two slashes": "{} //dev//stdin <<< 'rm x'",
     "around a corner": "{} /usr/../dev/stdin <<< 'rm x'",
     "up": "{} ../../../dev/stdin <<< 'rm x'",
+    "stdin alone": "{} /dev/stdin",
+    "the environment": "{} /proc/self/environ",
+    "the environment around a corner": "{} /usr/../proc/self/environ",
+    "the environment from above": "{} ../../../proc/self/environ",
     "a here-string": "{} <<< 'rm x'",
     "a here-document": "{} <<'E'\nrm x\nE",
     "a here-document and a name": "{} /dev/stdin <<'E'\nrm x\nE",
@@ -222,7 +226,7 @@ NO_PLAIN_SCRIPT = {
 
 RUNS_A_FILE = frozenset({
     "a variable", "a script that was just written", "one written in another spelling", "one written by tee", "one copied", "one loaded",
-    "a pipe with a name", "by xargs",
+    "a pipe with a name", "by xargs", "stdin alone", "the environment", "the environment around a corner", "the environment from above",
 })  # fmt: skip
 
 
