@@ -287,9 +287,9 @@ const NOTHING_SHOWN: ReadonlySet<string> = new Set();
 const NO_MORE = () => Promise.resolve([]);
 
 /** The tool and the resource of the proposed rule. */
-function ownRule({ proposed_rule }: Approval): { tool: string; resource: string } {
+function ownRule({ proposed_rule }: Approval): { tool: string; resource: string; effect: "allow" } {
   const { tool, resource } = loose(proposed_rule);
-  return { tool: text(tool), resource: text(resource) };
+  return { tool: text(tool), resource: text(resource), effect: "allow" };
 }
 
 /** The rule that denying this one call always saves; several calls have none in common. */

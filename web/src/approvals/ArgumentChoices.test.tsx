@@ -33,7 +33,12 @@ it("shows which arguments a standing answer fixes, and keeps those that the pers
   expect(onDecide).toHaveBeenCalledWith([
     expect.objectContaining({
       decision: "allow_always",
-      rule: { tool: "bank__pay", resource: proposed_rule.resource, arguments: { fixed, text: [], open: ["amount"] } },
+      rule: {
+        tool: "bank__pay",
+        resource: proposed_rule.resource,
+        effect: "allow",
+        arguments: { fixed, text: [], open: ["amount"] },
+      },
     }),
   ]);
 });
