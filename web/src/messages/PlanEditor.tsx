@@ -134,20 +134,23 @@ function StepFields({ step, at, last, first, edit, onSeen }: StepProps) {
           separator={"\n"}
           onChange={(commands) => change({ commands })}
         />
-        <WordsField
-          label={t.checkOf(name)}
-          shown={t.commandThatProvesIt}
-          words={step.check ? [step.check] : []}
-          separator={null}
-          onChange={([check]) => change({ check: check ?? null })}
-        />
-        <WordsField
-          label={t.expectedOf(name)}
-          shown={t.whatIsCheckedWhenDone}
-          words={step.expect}
-          separator={"\n"}
-          onChange={(expect) => change({ expect })}
-        />
+        <div className="flex flex-col gap-1.5 sm:flex-row">
+          <WordsField
+            label={t.checkOf(name)}
+            shown={t.commandThatProvesIt}
+            words={step.check ? [step.check] : []}
+            separator={null}
+            onChange={([check]) => change({ check: check ?? null })}
+          />
+          <WordsField
+            label={t.expectedOf(name)}
+            shown={t.whatIsCheckedWhenDone}
+            words={step.expect}
+            separator={"\n"}
+            example="output report.md"
+            onChange={(expect) => change({ expect })}
+          />
+        </div>
         <SeenMark onSeen={onSeen} />
       </div>
       <IconButton
@@ -173,10 +176,11 @@ interface WordsProps {
   words: string[];
   /** Null: it is one word, whatever is in it. */
   separator?: string | null;
+  example?: string;
   onChange: (words: string[]) => void;
 }
 
-function WordsField({ label, shown, words, separator = ",", onChange }: WordsProps) {
+function WordsField({ label, shown, words, separator = ",", example, onChange }: WordsProps) {
   const [text, setText] = useState(words.join(separator === "," ? ", " : (separator ?? "")));
   const read = (value: string) =>
     (separator === null ? [value] : value.split(separator)).map((word) => word.trim()).filter(Boolean);
@@ -187,6 +191,7 @@ function WordsField({ label, shown, words, separator = ",", onChange }: WordsPro
         rows={1}
         {...VERBATIM}
         aria-label={label}
+        placeholder={example}
         value={text}
         onChange={({ target }) => {
           setText(target.value);

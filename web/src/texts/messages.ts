@@ -84,7 +84,7 @@ export const en = {
   checkOf: (name: string | number) => `Check of ${name}`,
   commandThatProvesIt: "Command that proves it",
   expectedOf: (name: string | number) => `Expected of ${name}`,
-  whatIsCheckedWhenDone: "Checked when it is done, one per line: output, protected, read with a path, or no_change",
+  whatIsCheckedWhenDone: "Expected when it is done, one per line",
   expected: "expected",
   drop: (name: string | number) => `Remove ${name}`,
   itHoldsHiddenCharacters: "It contains hidden characters:",

@@ -86,7 +86,7 @@ export const messages: Texts = {
   checkOf: (name: string | number) => `Prüfung von ${name}`,
   commandThatProvesIt: "Befehl, der ihn belegt",
   expectedOf: (name: string | number) => `Erwartet von ${name}`,
-  whatIsCheckedWhenDone: "Am Ende geprüft, je Zeile: output, protected, read mit einem Pfad, oder no_change",
+  whatIsCheckedWhenDone: "Am Ende erwartet, je Zeile eines",
   expected: "erwartet",
   drop: (name: string | number) => `${name} entfernen`,
   itHoldsHiddenCharacters: "Es enthält verborgene Zeichen:",
