@@ -107,7 +107,9 @@ async def test_lost_connection_says_its_reason(tmp_path: Path, tool: str, reason
 
 
 @proves("MCP-1/3")
-@pytest.mark.parametrize(("program", "status"), [("input()", "connecting"), ("raise SystemExit(3)", "failed")])
+@pytest.mark.parametrize(
+    ("program", "status"), [("__import__('sys').stdin.read()", "connecting"), ("raise SystemExit(3)", "failed")]
+)
 async def test_a_turn_goes_on_without_a_server_that_does_not_connect(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, program: str, status: str
 ) -> None:
