@@ -4,12 +4,7 @@ import os
 import stat
 from collections.abc import Mapping
 from pathlib import Path
-from typing import cast
 
-from acp.agent.connection import AgentSideConnection
-from acp.interfaces import Agent
-
-from anycowork.acp.agent import EditorAgent
 from anycowork.acp.handshake import INITIALIZE_RESULT, EditorIntroduction, read_initialize
 from anycowork.acp.transport import StdioTransport, stdio_transport
 from anycowork.client.console import stderr
@@ -67,6 +62,7 @@ async def _serve(settings: Settings, source: int, sink: int) -> None:
     async def serve(link: ServerLink) -> None:
         introduction = await _answer_initialize(transport)
         # A late import: it loads the SDK, and the editor has its first answer by now.
+        from anycowork.acp.agent_connection import serve_connection
 
         await serve_connection(link, transport, introduction)
 
@@ -84,15 +80,3 @@ async def _answer_initialize(transport: StdioTransport) -> EditorIntroduction:
         return EditorIntroduction()
     await transport.send({"jsonrpc": "2.0", "id": message["id"], "result": INITIALIZE_RESULT})
     return introduction
-
-
-async def serve_connection(link: ServerLink, transport: StdioTransport, introduction: EditorIntroduction) -> None:
-    """Serves until the editor closes its input."""
-    agent = EditorAgent(link, transport, introduction)
-    served = cast(Agent, agent)  # forking and extensions are left out: the SDK answers that they are unknown
-    connection = AgentSideConnection(served, transport, listening=False, use_unstable_protocol=True)
-    try:
-        await connection.listen()
-    finally:
-        await connection.close()
-        await agent.aclose()
