@@ -61,8 +61,8 @@ class ProposedRule:
             {"id": call.tool_call_id, "tool": call.tool, "resource": call.resource, "context_id": call.chat_id}
             for call in self.calls[:MOST_CALLS]
         ]
-        fields = ("tool", "resource", "effect", "scope", "workspace", "arguments")
         stored = self.rule.to_json()
+        fields = ("tool", "resource", "effect", "scope", "workspace", *(["arguments"] if self.rule.arguments else []))
         return {"rule": {field: stored[field] for field in fields}, "decided": len(self.calls), "calls": [*calls]}
 
 
