@@ -270,6 +270,7 @@ async def open_workplace(
                 tasks=tasks,
                 find_workspace=find_workspace,
             )
+            scheduler.open()
             cli = ChatService(
                 chat_coordinator=ChatCoordinator(journal=journal, store=store, scheduler=scheduler),
                 store=store,
