@@ -14,7 +14,7 @@ import pytest
 from anycowork import __version__
 from support.jobs import approved, by_task, plan, report
 from support.live_server import Caller, LiveServer, RequestRefused, live_server
-from support.people import person
+from support.people import end_access, person
 from support.scripted_model import call
 from support.spec import proves
 
@@ -249,14 +249,7 @@ async def test_an_invitation_ends_with_the_access_of_who_made_it(tmp_path: Path,
         async with person(server, "Ada", "admin") as admin, person(server, "Bo", "admin") as other:
             invite = await admin.ask("POST", "/workers/invites", {}, expect=201)
             of_the_other = await other.ask("POST", "/workers/invites", {}, expect=201)
-            match end:
-                case "removed":
-                    async with server.session.delete(f"{server.url}/people/{admin.id}") as answer:
-                        assert answer.status == 204
-                case "demoted":
-                    await server.ask("PATCH", f"/people/{admin.id}", {"access": "member"})
-                case _:
-                    await server.ask("POST", f"/people/{admin.id}/token", {})
+            await end_access(server, admin.id, end)
             with pytest.raises(RequestRefused, match="403"):
                 await worker.offer(invite["token"])
             await worker.offer(of_the_other["token"])

@@ -13,7 +13,7 @@ from anycowork.tools.person_terminal import MOST_UNREAD, SCROLLBACK, PersonTermi
 from anycowork.workspace.folder import Folder
 from support.attempts import Attempts
 from support.live_server import TOKEN, LiveChat, live_server
-from support.people import person
+from support.people import end_access, person
 from support.person_commands import end_of, start
 from support.person_terminals import open_terminal, read_terminal
 from support.processes import ready_to_read
@@ -114,14 +114,7 @@ async def test_what_a_person_runs_ends_with_their_access(
         async with person(client, "Ada", "admin") as admin:
             theirs = LiveChat(admin, {"id": chat.id})
             started = await (open_terminal(theirs) if kind.startswith("a terminal") else start(theirs, "sleep 600"))
-            match end:
-                case "removed":
-                    async with client.session.delete(f"{client.url}/people/{admin.id}") as answer:
-                        assert answer.status == 204
-                case "demoted":
-                    await client.ask("PATCH", f"/people/{admin.id}", {"access": "member"})
-                case _:
-                    await client.ask("POST", f"/people/{admin.id}/token", {})
+            await end_access(client, admin.id, end)
             assert (await end_of(chat, started))["ended"] == "stopped"
 
 

@@ -68,3 +68,15 @@ async def browser(signed_in: PersonClient) -> AsyncIterator[Caller]:
         headers = {"Cookie": cookie, "X-AnyCowork-Page-Key": (await response.json())["page_key"]}
     async with aiohttp.ClientSession(headers=headers, cookie_jar=aiohttp.DummyCookieJar()) as session:
         yield Caller(signed_in.url, session)
+
+
+async def end_access(owner: Caller, of: str, end: str) -> None:
+    """Ends what this person was let in with: they are removed or demoted, or get a new token."""
+    match end:
+        case "removed":
+            async with owner.session.delete(f"{owner.url}/people/{of}") as answer:
+                assert answer.status == 204
+        case "demoted":
+            await owner.ask("PATCH", f"/people/{of}", {"access": "member"})
+        case _:
+            await owner.ask("POST", f"/people/{of}/token", {})
