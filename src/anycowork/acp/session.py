@@ -71,6 +71,7 @@ class EditorSession:
             None,
             None,
         )
+        self._evidence = None  # that of an earlier turn: this prompt may end before its own does
         before = self.updates.usage
         try:
             reason = await self._prompt(await self._read(blocks))
