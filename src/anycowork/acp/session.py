@@ -71,7 +71,6 @@ class EditorSession:
             None,
             None,
         )
-        self._evidence = None  # that of an earlier turn: this prompt may end before its own does
         before = self.updates.usage
         try:
             reason = await self._prompt(await self._read(blocks))
@@ -106,6 +105,7 @@ class EditorSession:
         return read_prompt(blocks, self.workspace, unsaved)
 
     async def _prompt(self, content: PromptMessageContent) -> StopReason:
+        self._evidence = None  # that of an earlier turn: this prompt may end before its own does
         state = str((await self.chat.refresh()).get("state"))
         if state == "running":
             raise RequestError(
