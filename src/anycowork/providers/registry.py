@@ -22,7 +22,7 @@ from anycowork.domain.provider_errors import BadKey, NoSuchModel, ProviderFault,
 from anycowork.providers.anthropic.provider import AnthropicProvider
 from anycowork.providers.config import OPENAI_URL, ModelSettings, ProviderConfig
 from anycowork.providers.delegate import DelegateProvider
-from anycowork.providers.guide.provider import GUIDE, Guide
+from anycowork.providers.guide.script import GUIDE, Guide
 from anycowork.providers.http.pool import HttpPool
 from anycowork.providers.http.proxy_env import proxy_for
 from anycowork.providers.http.retries import Backoff
