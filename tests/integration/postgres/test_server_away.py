@@ -149,7 +149,7 @@ async def test_worker_ends_its_jobs_while_the_only_server_is_away(tmp_path: Path
         store = worker.services.database.store
         async with asyncio.timeout(SECONDS):
             for each in (job, waits):
-                while (found := await store.job(each["id"])) is None or not found.status.over:
+                while (found := await store.jobs.find(each["id"])) is None or not found.status.over:
                     await asyncio.sleep(0.05)
                 assert found.status.value == "completed", found.error
         assert bytes_of(servers.shared) == {f"{name}.txt": f"{name}\n".encode() for name in "abc"} | {

@@ -16,7 +16,7 @@ from anycowork.store.sql import chat_tails, message_history, messages
 from anycowork.store.sql.chat_tails import ChatTail, ChatTails
 from anycowork.store.sql.connection import SqlConnection
 from anycowork.store.sql.database import Database
-from anycowork.store.sql.message_history import MessageHistory
+from anycowork.store.sql.message_history import MessageTable
 from support.stored import add_chat, message, opened
 
 MOST, MOST_OF_A_CHAT = 60_000, 25_000
@@ -70,10 +70,10 @@ async def _compare(database: Database, chat_id: str, known: list[Message], *, si
     first = known[-since].id if 0 < since <= len(known) else "none"
     last = known[-until].id if 0 < until <= len(known) else None
     ends: Callable[[Message], bool] | None = None if last is None else lambda one: one.id == last
-    fresh = MessageHistory(database.store._history._reader)
-    again = await database.store.recent_history(chat_id, since=first, until=ends)
+    fresh = MessageTable(database.store._reader, database.store.records)
+    again = await database.store.messages.recent(chat_id, since=first, until=ends)
     assert again == await fresh.recent(chat_id, since=first, until=ends)
-    assert database.store._history._tails.size <= MOST
+    assert database.store.messages._tails.size <= MOST
 
 
 def _made(name: str, chat_id: str, kind: str) -> Message:
@@ -107,7 +107,7 @@ async def test_the_second_turn_of_a_chat_reads_only_what_is_new(
         await database.journal.write(add_chat("c1", *(message(f"m{number}") for number in range(300))))
         for rows in (300, 2, 0):
             read.clear()
-            recent = await database.store.recent_history("c1", since="none")
+            recent = await database.store.messages.recent("c1", since="none")
             assert sum(read) == rows and recent.complete
             if rows == 300:
                 await database.journal.write(Change("c1", (message("new"), message("newer"))))

@@ -66,9 +66,9 @@ class JobCommitService:
 
     async def _differences(self, job: Job, chat: Chat) -> Json:
         job_id = job.id
-        tasks = await self._store.tasks(job_id)
-        by_task = await self._store.job_usage(job_id, task_ids=[task.id for task in tasks])
-        used = usage_json(await self._store.whole_job_usage(job_id), by_task, cost_of=self._cost_of)
+        tasks = await self._store.tasks.of_job(job_id)
+        by_task = await self._store.usage.of_job(job_id, task_ids=[task.id for task in tasks])
+        used = usage_json(await self._store.usage.of_whole_job(job_id), by_task, cost_of=self._cost_of)
         if not job.race:
             assert job.workspace is not None, "a job that waits for its commit has a copy"
             merge = await self._look(chat, job.workspace)
@@ -94,7 +94,7 @@ class JobCommitService:
         async with self._chat_coordinator.exclusive(job.chat_id) as chat:
             job, _ = await self._job(job_id)
             await self._coordinator.require_reachable(job)
-            tasks = await self._store.tasks(job_id)
+            tasks = await self._store.tasks.of_job(job_id)
             candidate = _chosen(job, tasks, request)
             copy = candidate.copy if candidate else job.workspace
             assert copy is not None, "a job that waits for its commit has a copy"
@@ -121,17 +121,19 @@ class JobCommitService:
         job, _ = await self._job(job_id)
         async with self._chat_coordinator.exclusive(job.chat_id) as chat:
             job, _ = await self._job(job_id)
-            tasks = await self._store.tasks(job_id)
+            tasks = await self._store.tasks.of_job(job_id)
             return await self._end(principal, chat, job, tasks, JobStatus.CANCELLED, None)
 
     async def undo_task(
         self, principal: Principal, job_id: str, task_id: str, request: RollbackRequest
     ) -> RollbackResult:
         """Undo what one task changed and keep later, independent work. Raises: NotFound, Conflict, RestoreConflict."""
-        job = await self._store.job(job_id)
+        job = await self._store.jobs.find(job_id)
         if job is None:
             raise NotFound("job", job_id)
-        task = next((candidate for candidate in await self._store.tasks(job_id) if candidate.id == task_id), None)
+        task = next(
+            (candidate for candidate in await self._store.tasks.of_job(job_id) if candidate.id == task_id), None
+        )
         if task is None:
             raise NotFound("task", task_id)
         if task.status is TaskStatus.RUNNING:
@@ -140,7 +142,7 @@ class JobCommitService:
             raise Conflict(
                 "Nothing of this job is in the workspace yet. Leave the task's paths out when you keep the changes."
             )
-        turns = [turn.id for turn in await self._store.job_turns(job_id, task_id)]
+        turns = [turn.id for turn in await self._store.turns.of_job(job_id, task_id)]
         return await self._rollback.undo_turns(principal, job.chat_id, turns, request)
 
     async def _end(
@@ -170,8 +172,8 @@ class JobCommitService:
         return await self._isolated.committer.look(chat.id, copy, chat.workspace)
 
     async def _job(self, job_id: str) -> tuple[Job, Chat]:
-        job = await self._store.job(job_id, with_plan=False)
-        chat = await self._store.chat(job.chat_id) if job is not None else None
+        job = await self._store.jobs.find(job_id, with_plan=False)
+        chat = await self._store.chats.find(job.chat_id) if job is not None else None
         if job is None or chat is None:
             raise NotFound("job", job_id)
         if job.status is not JobStatus.AWAITING_COMMIT:

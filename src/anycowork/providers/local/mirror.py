@@ -13,7 +13,7 @@ from anycowork.domain.provider_errors import Unreachable
 from anycowork.providers.local.catalogue import Mirror
 
 PART_SECONDS = 600.0
-_MAX_WORDS = 300
+_MAX_ERROR_CHARACTERS = 300
 
 
 async def fetch_part(mirror: Mirror, number: int, expected: int) -> bytes:
@@ -63,4 +63,4 @@ def _unpacked(folder: Path, number: int, expected: int) -> bytes:
 
 def _last_line(errors: bytes) -> str:
     lines = [line for line in errors.decode(errors="replace").splitlines() if line.startswith("ERROR")]
-    return (lines[-1] if lines else "pip failed")[:_MAX_WORDS]
+    return (lines[-1] if lines else "pip failed")[:_MAX_ERROR_CHARACTERS]

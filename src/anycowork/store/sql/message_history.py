@@ -5,10 +5,12 @@ from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, S
 from contextlib import aclosing
 
 from anycowork.domain.messages import Message, MessageType
-from anycowork.domain.ports import RecentMessages
-from anycowork.store.sql import messages
+from anycowork.domain.ports import MessagePage, RecentMessages
+from anycowork.store.sql import message_search, messages
 from anycowork.store.sql.chat_tails import ChatTail, ChatTails, TailRow
-from anycowork.store.sql.connection import SqlReader
+from anycowork.store.sql.connection import SqlReader, Table, large_query, query
+from anycowork.store.sql.messages import Cursor
+from anycowork.store.sql.records import RecordTable
 from anycowork.store.sql.stored_message import message_in
 
 MOST_RECENT = 5_000  # messages of a long chat that a turn starts with
@@ -18,12 +20,27 @@ _BACK_AT_A_TIME = 50  # about half of the last ones are read in vain
 _LENGTHS_AT_A_TIME = 500
 
 
-class MessageHistory:
-    def __init__(self, reader: SqlReader) -> None:
-        self._reader = reader
-        self._tails = ChatTails()
+class MessageTable(Table):
+    """Reads messages. Lists are ascending."""
+
+    find = query(messages.find)
+    first = query(messages.first)
+    search = large_query(message_search.search)
+
+    def __init__(self, reader: SqlReader, records: RecordTable) -> None:
+        super().__init__(reader)
+        self._records, self._tails = records, ChatTails()
+
+    async def page(self, chat_id: str, *, after: Cursor = None, before: Cursor = None, limit: int) -> MessagePage:
+        """Returns a page. A reader who then follows the events after its `last_seq` misses nothing. Raises: Invalid."""
+        # In this order: a message that arrives between the two reads is on the page, and again in the stream.
+        [last_seq] = await self._records.last_seqs([chat_id])
+        return await self._reader.read(
+            messages.page, chat_id, after=after, before=before, limit=limit, last_seq=last_seq
+        )
 
     async def all(self, chat_id: str) -> list[Message]:
+        """Returns every message of the chat."""
         return await self._messages(chat_id, await self._reader.read(messages.lengths, chat_id))
 
     async def pages(self, chat_id: str, *, up_to: int) -> AsyncIterator[list[Message]]:
@@ -35,6 +52,7 @@ class MessageHistory:
             seq = lengths[-1][0]
 
     async def since(self, chat_id: str, message_id: str) -> list[Message]:
+        """Returns this message and all newer ones."""
         first = await self._reader.read(messages.number_of, chat_id, message_id)
         if first is None:
             return []

@@ -27,7 +27,7 @@ def unindex(connection: SqlConnection, rows: Iterable[Row]) -> None:
 
 
 def search(
-    connection: SqlConnection, query: str, *, limit: int, before: str | None
+    connection: SqlConnection, query: str, *, limit: int, before: str | None = None
 ) -> tuple[list[SearchResult], str | None]:
     """Return messages that contain all words of the query, newest first, and the cursor of the next page.
 

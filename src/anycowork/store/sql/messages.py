@@ -104,6 +104,7 @@ def hash_of(connection: SqlConnection, chat_id: str, seq: int) -> str | None:
 
 
 def first(connection: SqlConnection, chat_id: str, limit: int) -> list[Message]:
+    """Returns the oldest messages, ascending."""
     rows = connection.execute(
         "SELECT body FROM records WHERE chat_id = ? AND type = 'message' ORDER BY seq LIMIT ?", (chat_id, limit)
     ).fetchall()

@@ -4,8 +4,8 @@ from dataclasses import field
 
 from anycowork.domain.times import seconds_between
 from anycowork.domain.values import value
-from anycowork.store.sql import records
 from anycowork.store.sql.connection import SqlConnection
+from anycowork.store.sql.records import RecordTable
 
 _TURNS = "SELECT state, COUNT(*) FROM turns WHERE state IN ('running', 'parked', 'due') GROUP BY state"
 _APPROVALS = (
@@ -43,7 +43,7 @@ def read_numbers(connection: SqlConnection, now: str) -> StoreNumbers:
     pending, oldest = connection.execute(_APPROVALS).fetchone()
     return StoreNumbers(
         chats=chats,
-        events=records.last_position(connection),
+        events=RecordTable.last_position(connection),
         turns=_by_status(connection, _TURNS),
         jobs=_by_status(connection, _JOBS),
         tasks=_by_status(connection, _TASKS),
