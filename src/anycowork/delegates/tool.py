@@ -165,7 +165,8 @@ class DelegateTool:
 
         from anycowork import __version__
 
-        can = ClientCapabilities(fs=FileSystemCapabilities(read_text_file=True, write_text_file=True), terminal=True)
+        # It reads the copy itself: agents differ in what they take for the answer that a file is missing (ADR 0363).
+        can = ClientCapabilities(fs=FileSystemCapabilities(read_text_file=False, write_text_file=True), terminal=True)
         info = Implementation(name="anycowork", title="AnyCowork", version=__version__)
         try:
             async with asyncio.timeout(START_SECONDS):
