@@ -7,13 +7,8 @@ import pytest
 from anycowork.domain.errors import Invalid
 from anycowork.domain.model import SMALL_MODEL, ModelOptions, ToolCallStyle
 from anycowork.domain.provider_errors import BadKey, NoSuchModel, Unreachable
-<<<<<<< HEAD
-from anycowork.providers.config import ProviderConfig
-from anycowork.providers.guide.script import Guide
-=======
 from anycowork.providers.config import ModelSettings, ProviderConfig
-from anycowork.providers.guide.provider import Guide
->>>>>>> main
+from anycowork.providers.guide.script import Guide
 from anycowork.providers.registry import ProviderRegistry
 from support.provider_client import SECRET, Naps, all_of, asking, text_of
 from support.scripted_model import HttpError, ScriptedModel
