@@ -234,7 +234,7 @@ class EvidenceChecker:
         return outcome if isinstance(outcome, CallsParked) else None
 
     async def _newest_snapshot(self, context: TurnContext) -> str | None:
-        changes = await self._snapshots.changes_of_turns([context.turn.id], context.workspace.root)
+        changes = await self._snapshots.snapshots.changes_of_turns([context.turn.id], context.workspace.root)
         newest = changes[-1] if changes else None
         return None if newest is None else (newest.after or newest.before).id
 

@@ -153,9 +153,9 @@ class PersonCommandService:
     async def _runs_elsewhere(self, chat_id: str) -> bool:
         """A command that runs has its start recorded and no end, and its server has the workspace's lease, which ends within seconds if the
         server dies."""
-        if self._others_write is None or (chat := await self._store.chat(chat_id)) is None:
+        if self._others_write is None or (chat := await self._store.chats.find(chat_id)) is None:
             return False
-        return await self._others_write(chat.workspace) and has_unended_command(await self._store.history(chat_id))
+        return await self._others_write(chat.workspace) and has_unended_command(await self._store.messages.all(chat_id))
 
     def open_terminals(self, by: str) -> int:
         """Return how many terminals this person has open."""
