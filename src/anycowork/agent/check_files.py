@@ -86,6 +86,13 @@ def is_test_file(path: str) -> bool:
     return _TEST_NAME.search(path) is not None and _SOURCE.search(path) is not None
 
 
+def steers_checks(path: str) -> bool:
+    """Whether a file at this path would decide what a check runs, without being named by it. Not those that may hold keys."""
+    name = path.rpartition("/")[2]
+    is_module = path.endswith((".py", ".pyc")) and path.partition("/")[0].partition(".")[0] in _SHADOWED
+    return (name in _CONFIGURES and not name.startswith(".")) or is_module
+
+
 def check_files(calls: Sequence[Call], command: str, text_of: TextOf, scope: CheckScope = NO_SCOPE) -> CheckFiles:
     """Return what the turn changed of this check."""
     changes = [change for change in path_changes(calls) if change.is_net]
