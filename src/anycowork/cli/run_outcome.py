@@ -40,6 +40,7 @@ _BY_REASON = {
     "interrupted": RunEnding.FAILED,
 }
 _ANSWERS = ("text", "plan", "review")
+NOT_VERIFIED = "not_verified"  # the code of a turn that answered, and whose evidence says that it failed
 
 
 @value
@@ -104,7 +105,7 @@ class OutcomeTracker:
         evidence = _object(event.get("evidence")) or None
         if ending is RunEnding.DONE and evidence is not None and evidence.get("status") == "failed":
             summary = evidence_line(evidence)
-            return RunOutcome(RunEnding.FAILED, text=self._text, error=summary, code="not_verified", evidence=evidence)
+            return RunOutcome(RunEnding.FAILED, text=self._text, error=summary, code=NOT_VERIFIED, evidence=evidence)
         if ending is RunEnding.DONE:
             return RunOutcome(ending, text=self._text, plan=self._plan, evidence=evidence)
         problem = str(error.get("message") or f"The turn ended: {reason}.")

@@ -4,7 +4,7 @@ import json
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from anycowork.cli.run_outcome import RunEnding, RunOutcome
+from anycowork.cli.run_outcome import NOT_VERIFIED, RunEnding, RunOutcome
 from anycowork.client.console import Console, shortened, strip_controls
 from anycowork.client.progress_lines import progress_line
 from anycowork.domain.evidence import evidence_line
@@ -75,8 +75,8 @@ class TextReporter:
             self._show_message(message)
         elif event.get("type") == "workflow-progress" and isinstance(run := event.get("workflow"), dict):
             self._show_step(event, run)
-        elif event.get("type") == "model-retry":
-            self._show_retry(event)
+        elif event.get("type") in ("model-retry", "mcp-wait"):
+            self._show_wait(event)
         elif event.get("type") in ("task-started", "task-completed") and isinstance(task := event.get("task"), dict):
             self._show_task(task)
 
@@ -87,7 +87,7 @@ class TextReporter:
         if outcome.ending is not RunEnding.DONE:
             cause = "anycowork" if outcome.ending is RunEnding.USAGE else outcome.ending.value
             self.progress.line(self.progress.paint(f"{cause}: ", "red") + strip_controls(outcome.error or ""))
-        elif outcome.evidence is not None:
+        if outcome.evidence is not None and outcome.code != NOT_VERIFIED:  # that error is the evidence itself
             self.progress.line(self.progress.paint(strip_controls(evidence_line(outcome.evidence)), "dim"))
         for line in advice:
             self.progress.line(line)
@@ -116,10 +116,10 @@ class TextReporter:
             step = shortened(strip_controls(progress_line(event)), LINE_WIDTH)
             self.progress.line(self.progress.paint(step, "bold"))
 
-    def _show_retry(self, event: Json) -> None:
+    def _show_wait(self, event: Json) -> None:
         task = f"[{task}] " if (task := event.get("task_id")) else ""
-        line = shortened(strip_controls(f"{task}{progress_line(event)}"), LINE_WIDTH)
-        self.progress.line(self.progress.paint(line, "yellow"))
+        if line := progress_line(event):
+            self.progress.line(self.progress.paint(shortened(strip_controls(f"{task}{line}"), LINE_WIDTH), "yellow"))
 
     def _show_task(self, task: Json) -> None:
         line = f"Task {task.get('id')} ({task.get('status')}): {task.get('result') or task.get('description')}"
