@@ -152,7 +152,7 @@ class CallRecorder:
     async def park(self, context: TurnContext, approvals: list[Approval]) -> None:
         """Write the approvals, the parked turn and the chat's state in one transaction."""
         by_call = {approval.tool_call_id: approval for approval in approvals}
-        recorded_ids = {approval.id for approval in await self._store.approvals(context.chat.id)}
+        recorded_ids = {approval.id for approval in await self._store.approvals.of_chat(context.chat.id)}
         new = [approval for approval in approvals if approval.id not in recorded_ids]
         calls = [replace(call, state=CallState.ASKING) for call in context.calls.open() if call.id in by_call]
         has_held = any(call.held is not None for call in calls)

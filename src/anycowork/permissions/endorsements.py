@@ -100,18 +100,20 @@ def fetches_address(spec: ToolSpec, parameters: Parameters) -> bool:
     What the call says decides, whatever the tool calls its arguments; a name that promises an address is enough, too.
     """
     properties = spec.schema.get("properties")
-    names = {name.casefold() for name in properties} if isinstance(properties, dict) else set[str]()
-    return not names.isdisjoint(_ADDRESS_NAMES) or any(map(looks_like_address, _texts(parameters)))
+    inner_names = _inner_names(parameters)
+    names = {name.casefold() for name in (*(properties if isinstance(properties, dict) else ()), *inner_names)}
+    return not names.isdisjoint(_ADDRESS_NAMES) or any(map(looks_like_address, (*_texts(parameters), *inner_names)))
 
 
 def is_named(sink: Sink, parameters: Parameters, words: Sequence[str]) -> bool:
-    """Whether a text names the consequence literally: the host, the path, the command, or a server's tool with each of its values."""
+    """Whether a text names the consequence literally: the host, the path, the command, or a server's tool with each of its values
+    and of the names inside them."""
     match sink.kind:
         case SinkKind.NETWORK | SinkKind.PUSH:
             host = sink.subject.rpartition(":")[0] if sink.subject.count(":") == 1 else sink.subject
             return ANY not in host and any(_names(text.casefold(), host.casefold()) for text in words)
         case SinkKind.MCP:
-            needles = [PurePosixPath(sink.subject).name, *_texts(parameters)]
+            needles = [PurePosixPath(sink.subject).name, *_texts(parameters), *_inner_names(parameters)]
             return any(all(_names(text, needle) for needle in needles) for text in words)
         case SinkKind.CONTROL_FILE | SinkKind.KEY_FILE | SinkKind.UNSANDBOXED:
             return any(_names(text, sink.subject) for text in words)
@@ -152,6 +154,20 @@ def _texts(document: JsonValue) -> list[str]:
             case leaf:
                 texts.append(str(leaf))
     return texts
+
+
+def _inner_names(parameters: Parameters) -> list[str]:
+    """Returns the names inside a call's values. The tool's schema fixes those of its parameters, and not these."""
+    names: list[str] = []
+    waiting: list[JsonValue] = [*parameters.values()]
+    while waiting:
+        match waiting.pop():
+            case dict() as entries:
+                names += entries
+                waiting += entries.values()
+            case list() as items:
+                waiting += items
+    return names
 
 
 def _is_endorsed(rules: Sequence[Rule], origin: str, sink: Sink) -> bool:
