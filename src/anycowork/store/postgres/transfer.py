@@ -17,7 +17,7 @@ from anycowork.store.postgres.peers import others_are_there
 from anycowork.store.sql import message_search
 from anycowork.store.sql.audit import AuditChains, chain_ids
 from anycowork.store.sqlite.connection import SqliteConnection
-from anycowork.store.sqlite.schema import is_current
+from anycowork.store.sqlite.database import is_current
 
 BATCH_ROWS, BATCH_BYTES = 1_000, 4_000_000
 _OF_PEERS = (

@@ -9,10 +9,17 @@ from anycowork.domain.errors import Conflict, Invalid
 from anycowork.domain.journal import AddChat, RequireState, SetChat
 from anycowork.domain.values import leaf_value
 from anycowork.store.sql import calls, messages, records
-from anycowork.store.sql.columns import from_json_text, to_json_text
 from anycowork.store.sql.connection import SqlConnection, SqlReader, Table
 from anycowork.store.sql.records import RecordTable
-from anycowork.store.sql.row_mapper import BOOLEAN, JSON_OBJECT, ColumnType, RowMapper, enum_of
+from anycowork.store.sql.row_mapper import (
+    BOOLEAN,
+    JSON_OBJECT,
+    ColumnType,
+    RowMapper,
+    enum_of,
+    from_json_text,
+    to_json_text,
+)
 from anycowork.store.sql.turns import RunningTurnCache
 
 _UNINDEXED = "COALESCE(updated_at, '')"
