@@ -60,7 +60,7 @@ async def _take_turns(folder: Path, model: InstantModel, *, agents: int, turns: 
             for together in chats:
                 await asyncio.gather(*(place.turn(chat) for chat in together))
         commits = place.database.writer.tally.commits - commits
-        stored = await place.database.store.history(chats[-1][-1].id)
+        stored = await place.database.store.messages.all(chats[-1][-1].id)
     if len(stored) != 2 * CALLS + 2:
         raise AssertionError(f"a turn of {CALLS} calls left {len(stored)} messages")
     steps = CALLS * agents * turns

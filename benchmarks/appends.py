@@ -47,7 +47,7 @@ async def _append(folder: Path, *, writers: int, each: int) -> dict[str, float]:
         chats = [await new_chat(database) for _ in range(writers)]
         with spending() as spent:
             await asyncio.gather(*(_write(database, chat_id, each) for chat_id in chats))
-        stored = [len(await database.store.history(chat_id)) for chat_id in chats]
+        stored = [len(await database.store.messages.all(chat_id)) for chat_id in chats]
     finally:
         await database.aclose()
     if stored != [each] * writers:

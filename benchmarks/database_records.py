@@ -70,7 +70,7 @@ class MeasuredDatabase:
     async def fill(self, chats: int) -> None:
         database = await self.open()
         try:
-            found, _ = await database.store.chats_page(limit=1)
+            found, _ = await database.store.chats.page(limit=1)
             if not found:
                 await fill_store(database, str(self.folder / "workspace"), chats=chats, messages=MESSAGES_OF_A_CHAT)
         finally:

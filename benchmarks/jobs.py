@@ -69,7 +69,7 @@ async def _schedule(folder: Path, count: int, *, starts: bool) -> Spent:
         await database.journal.write(Change(chat_id, tuple(tasks.values())))
         with spending() as spent:
             done = await _run(database, chat_id, tasks, starts=starts)
-        stored = await database.store.tasks("job")
+        stored = await database.store.tasks.of_job("job")
     finally:
         await database.aclose()
     if done != count or any(task.status is not TaskStatus.COMPLETED for task in stored):

@@ -43,10 +43,10 @@ async def _fill(database: Database) -> str:
 
 
 async def _page(database: Database, chat_id: str) -> dict[str, float]:
-    await database.store.messages_page(chat_id, limit=LAST)  # warm
+    await database.store.messages.page(chat_id, limit=LAST)  # warm
     with spending() as spent:
         for _ in range(TIMES):
-            page = await database.store.messages_page(chat_id, limit=LAST)
+            page = await database.store.messages.page(chat_id, limit=LAST)
     if len(page.bodies) != LAST:
         raise AssertionError(f"{len(page.bodies)} messages instead of {LAST}")
     return {"cpu_us": spent.cpu * 1e6 / TIMES}

@@ -145,7 +145,7 @@ def _turn(ground: Ground, messages: int, sentences: int = 4) -> dict[str, float]
         )
         async with open_workplace(folder, _ThreeCalls()) as place:
             await place.turn(await place.open_chat())  # the first turn of a server loads what later ones use
-            chat = await place.database.store.chat(chat_id)
+            chat = await place.database.store.chats.find(chat_id)
             assert chat is not None
             return min([await _cpu_of(lambda: place.turn(chat)) for _ in range(TURNS)])
 

@@ -112,7 +112,7 @@ async def _agent_step(folder: Path) -> dict[str, float]:
         with spending() as spent:
             for chat in chats:
                 await place.turn(chat)
-        stored = await place.database.store.history(chats[-1].id)
+        stored = await place.database.store.messages.all(chats[-1].id)
         assert len(stored) == 2 * CALLS + 2, len(stored)
     return {"cpu_us": spent.cpu * 1e6 / (CALLS * TURNS)}
 

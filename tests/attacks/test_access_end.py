@@ -9,8 +9,11 @@ from typing import Any
 import aiohttp
 import pytest
 
-from support.live_server import TIMEOUT, LiveServer, live_server
-from support.people import PersonClient, person
+from anycowork.tools.person_terminal import PersonTerminal
+from support.live_server import TIMEOUT, LiveChat, LiveServer, live_server
+from support.people import PersonClient, browser, person
+from support.person_commands import end_of, start
+from support.person_terminals import open_terminal
 from support.scripted_model import Hang, Reply
 from support.spec import proves
 
@@ -193,6 +196,39 @@ async def test_the_event_stream_of_a_renamed_person_goes_on(tmp_path: Path) -> N
                 piece = await adas.content.readany()
                 assert piece, "the stream has ended"
                 seen += piece
+
+
+@pytest.mark.parametrize("end", ["sign-out", "sign-out of the browser that made it", "a second use of its code"])
+@pytest.mark.parametrize("kind", ["a terminal that no page reads", "a command"])
+async def test_what_a_browser_runs_ends_with_its_session(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str, end: str
+) -> None:
+    monkeypatch.setitem(PersonTerminal.__init__.__kwdefaults__, "alone_seconds", 3600.0)  # not why it ends
+    async with live_server(tmp_path) as owner, browser(owner) as first:
+        offered = await first.ask("POST", "/session/codes", {}, expect=201)
+        code = {"code": offered["code"], "confirmation": offered["confirmation"]}
+        chat = await owner.chat()
+        async with browser(owner, code) as second:
+            theirs = LiveChat(second, {"id": chat.id})
+            started = await (open_terminal(theirs) if kind.startswith("a terminal") else start(theirs, "sleep 600"))
+            if end == "a second use of its code":
+                await owner.ask("POST", "/session", code, expect=401)
+            else:
+                await (second if end == "sign-out" else first).ask("DELETE", "/session", expect=204)
+            assert (await end_of(chat, started))["ended"] == "stopped"
+
+
+@pytest.mark.parametrize("with_token", [True, False], ids=["started with the token", "started in another browser"])
+async def test_a_session_that_ends_takes_no_other_command_of_the_same_person_along(
+    tmp_path: Path, with_token: bool
+) -> None:
+    async with live_server(tmp_path) as owner, browser(owner) as first, browser(owner) as second:
+        chat = await owner.chat()
+        theirs = LiveChat(owner if with_token else first, {"id": chat.id})
+        started = await start(theirs, "until [ -e go ]; do sleep 0.05; done")
+        await second.ask("DELETE", "/session", expect=204)
+        (owner.workspace / "go").touch()
+        assert (await end_of(chat, started))["ended"] == "exited"
 
 
 async def _answer(web: aiohttp.ClientSession, url: str, body: dict[str, Any]) -> tuple[int, bytes]:

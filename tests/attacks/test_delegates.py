@@ -58,6 +58,8 @@ async def test_an_agent_works_on_a_copy_and_its_changes_are_merged_like_a_comman
         ("ask_write", "sub/asked.txt", "by request"),
         ("terminal", "cat a.txt; echo more >> a.txt"),
         ("ask_read", "a.txt"),
+        ("offered",),
+        ("say", "Words before a call."),
         ("permission", "edit", "a.txt"),
         ("permission", "edit", str(outside)),
         ("permission", "edit", "secret.txt"),
@@ -77,6 +79,9 @@ async def test_an_agent_works_on_a_copy_and_its_changes_are_merged_like_a_comman
         text = result["content"]
         for line in ("wrote new.txt", "asked to write sub/asked.txt", "terminal 0: old", "asked to read: old\nmore"):
             assert line in text
+        assert "offered: reads False, writes True" in text, "it has the files before it"
+        assert "Words before a call." not in text, "the answer is what follows the last call"
+        assert result["payload"]["facts"]["agent_calls"] == 3, "calls that nothing but a question announced"
         assert "edit a.txt: yes" in text and f"edit {outside}: no" in text and "edit secret.txt: no" in text
         assert text.count("refused") >= 3 and SECRET not in text and "hidden" not in text
         assert "HELPER_KEY=its-own-key" in text

@@ -8,9 +8,11 @@ from itertools import repeat
 from pathlib import Path
 from typing import Any  # JSON-RPC
 
+import httpx2
 import pytest
 
 from anycowork.mcp.answer_limits import LARGEST_ANSWER, AnswerRefused, EventStreamLimit, answer_limit
+from anycowork.mcp.http_transport import _client
 from support.live_server import LiveServer, live_server
 from support.raw_mcp_http_server import HttpAnswer, Message, raw_http_server, reply
 from support.raw_mcp_server import ADD, offered
@@ -118,3 +120,18 @@ def test_events_are_counted_one_by_one_however_they_are_cut(end: bytes, size: in
 def test_nothing_of_an_answer_is_passed_on_before_all_of_it_is_counted() -> None:
     limit = answer_limit("application/json")
     assert limit.checked(b"[1,") == b"" and limit.checked(b"2]") == b"" and limit.rest() == b"[1,2]"
+
+
+@pytest.mark.parametrize(
+    "elsewhere",
+    [
+        *("http://far.example/token", "https://127.0.0.1/", "https://127.0.0.1./", "https://127.1/", "https://0x7f.1/"),
+        *("https://127.0.0.0x1/", "https://2130706433/", "https://[::1]/", "https://10.0.0.7:8443/", "https://router/"),
+        *("https://localhost/", "https://a.localhost./", "https://printer.local./", "https://vault.internal/"),
+    ],
+)
+async def test_a_server_sends_us_to_no_address_of_this_machine_or_network(elsewhere: str) -> None:
+    """Where it says that its authorization server is. Nothing is connected: another error would be one of the network."""
+    async with _client("https://mcp.example/mcp", lambda: None, lambda line: None) as client:
+        with pytest.raises(httpx2.UnsupportedProtocol, match="which is not used"):
+            await client.get(elsewhere)

@@ -63,8 +63,8 @@ async def test_a_message_comes_back_whole_with_every_field(open_store: OpenStore
     async with open_store() as database:
         await database.journal.write(add_chat("c1", whole))
     async with open_store() as database:
-        assert await database.store.history("c1") == [whole]
-        assert await database.store.message("c1", "m1") == whole
+        assert await database.store.messages.all("c1") == [whole]
+        assert await database.store.messages.find("c1", "m1") == whole
 
 
 async def test_a_message_event_comes_before_the_events_of_its_change_and_carries_the_message(
@@ -86,7 +86,7 @@ async def test_a_message_event_comes_before_the_events_of_its_change_and_carries
         assert first["message"] == {**message("m1").to_json(), "seq": 1, "created_at": first["message"]["created_at"]}  # type: ignore[index,call-overload]
         assert {body(r)["principal"] for r in shown} == {"person:ann"}
         assert {body(r)["cause"] for r in shown} == {"request-7"}
-        assert await database.store.records_after("c1", 0, 10) == shown
+        assert await database.store.records.after("c1", 0, 10) == shown
 
 
 async def test_a_draft_that_names_its_principal_keeps_it(open_store: OpenStore) -> None:
@@ -101,7 +101,7 @@ async def test_a_change_to_a_chat_that_is_not_there_is_refused(open_store: OpenS
     async with open_store() as database:
         with pytest.raises(NotFound, match="no chat 'nobody'"):
             await database.journal.write(said("m1", chat_id="nobody"))
-        assert await database.store.history("nobody") == []
+        assert await database.store.messages.all("nobody") == []
 
 
 async def test_a_doubled_id_is_a_conflict(open_store: OpenStore) -> None:
@@ -131,13 +131,13 @@ async def test_a_turn_is_put_and_found_by_its_state(open_store: OpenStore) -> No
     async with open_store() as database:
         store = database.store
         await database.journal.write(add_chat("c1", turn))
-        assert await store.turn("t1") == turn == await store.current_turn("c1")
-        assert await store.turns_in(TurnState.RUNNING, TurnState.DUE) == [turn]
+        assert await store.turns.find("t1") == turn == await store.turns.current("c1")
+        assert await store.turns.in_states(TurnState.RUNNING, TurnState.DUE) == [turn]
         await database.journal.write(Change("c1", (ended,)))
-        assert await store.turn("t1") == ended
+        assert await store.turns.find("t1") == ended
         assert (
-            await store.current_turn("c1") is None
-            and await store.turns_in(TurnState.RUNNING, TurnState.DUE, TurnState.PARKED) == []
+            await store.turns.current("c1") is None
+            and await store.turns.in_states(TurnState.RUNNING, TurnState.DUE, TurnState.PARKED) == []
         )
 
 
@@ -148,17 +148,17 @@ async def test_a_running_turn_shows_its_counters_at_once_and_keeps_them_when_it_
     async with open_store() as database:
         await database.journal.write(add_chat("c1", begun))
         await database.journal.write(Change("c1", (going_on,)))
-        assert await database.store.turn("t1") == going_on == await database.store.current_turn("c1")
-        assert await database.store.turns_in(TurnState.RUNNING) == [going_on]
+        assert await database.store.turns.find("t1") == going_on == await database.store.turns.current("c1")
+        assert await database.store.turns.in_states(TurnState.RUNNING) == [going_on]
         with pytest.raises(TurnAlreadyRunning):
             refusal = RequireState(frozenset(), TurnAlreadyRunning("no"))
             await database.journal.write(Change("c1", (replace(going_on, steps=4), refusal)))
-        assert await database.store.turn("t1") == going_on
+        assert await database.store.turns.find("t1") == going_on
         await database.journal.write(Change("c1", (replace(going_on, role="planner"),)))
-        assert (await database.store.turns_in(TurnState.RUNNING))[0].role == "planner"
+        assert (await database.store.turns.in_states(TurnState.RUNNING))[0].role == "planner"
         await database.journal.write(Change("c1", (parked,)))
     async with open_store() as database:
-        assert await database.store.turn("t1") == parked
+        assert await database.store.turns.find("t1") == parked
 
 
 async def test_calls_come_back_in_the_order_of_issue_with_the_authority_they_were_issued_with(
@@ -186,7 +186,7 @@ async def test_calls_come_back_in_the_order_of_issue_with_the_authority_they_wer
         await database.journal.write(add_chat("c1", issued))
         await database.journal.write(Change("c1", (call("b", 0), call("a", 1))))
         await database.journal.write(Change("c1", (settled,)))
-        assert await database.store.calls("t1") == [settled, call("b", 0), call("a", 1)]
+        assert await database.store.calls.of_turn("t1") == [settled, call("b", 0), call("a", 1)]
 
 
 async def test_an_approval_is_decided_once(open_store: OpenStore) -> None:
@@ -198,7 +198,7 @@ async def test_an_approval_is_decided_once(open_store: OpenStore) -> None:
     allow = DecideApproval("y", ApprovalState.ALLOWED, "go on", "person:ann")
     async with open_store() as database:
         await database.journal.write(add_chat("c1", approval("y"), approval("x")))
-        assert await database.store.approvals("c1") == [approval("y"), approval("x")]
+        assert await database.store.approvals.of_chat("c1") == [approval("y"), approval("x")]
         await database.journal.write(Change("c1", (allow,)))
         with pytest.raises(AlreadyDecided, match="already allowed"):
             await database.journal.write(Change("c1", (allow,)))
@@ -206,8 +206,8 @@ async def test_an_approval_is_decided_once(open_store: OpenStore) -> None:
             await database.journal.write(
                 Change("c1", (DecideApproval("none", ApprovalState.DENIED, None, "person:ann"),))
             )
-        assert await database.store.approvals("c1") == [approval("x")]
-        decided = (await database.store.approvals_of_call("k1"))[0]
+        assert await database.store.approvals.of_chat("c1") == [approval("x")]
+        decided = (await database.store.approvals.of_call("k1"))[0]
         assert (decided.state, decided.note, decided.decided_by) == (ApprovalState.ALLOWED, "go on", "person:ann")
 
 
@@ -218,10 +218,10 @@ async def test_a_question_is_settled_once(open_store: OpenStore) -> None:
         await database.journal.write(Change("c1", (answer,)))
         with pytest.raises(AlreadyAnswered):
             await database.journal.write(Change("c1", (answer,)))
-        assert await database.store.question("q1") == QuestionRow(
+        assert await database.store.questions.find("q1") == QuestionRow(
             "q1", "c1", "t1", QuestionState.ANSWERED, {"value": "yes"}, "person:ann"
         )
-        assert await database.store.question("q2") is None
+        assert await database.store.questions.find("q2") is None
 
 
 async def test_the_newest_plan_supersedes_older_ones_and_is_approved_once(open_store: OpenStore) -> None:
@@ -233,7 +233,7 @@ async def test_the_newest_plan_supersedes_older_ones_and_is_approved_once(open_s
         await database.journal.write(Change("c1", (ApprovePlan("p2", {"goal": "g"}, "person:ann", "t2"),)))
         with pytest.raises(PlanAlreadyApproved):
             await database.journal.write(Change("c1", (ApprovePlan("p2", {}, "person:ann"),)))
-        assert await database.store.plan("p2") == PlanRow(
+        assert await database.store.plans.find("p2") == PlanRow(
             "p2", "c1", PlanState.APPROVED, {"goal": "g"}, "person:ann", "t2"
         )
 
@@ -246,7 +246,7 @@ async def test_a_stale_lease_refuses_the_whole_change(open_store: OpenStore) -> 
         assert await database.leases.take("/w", owner="two", seconds=60) == epoch + 1
         with pytest.raises(Conflict, match="passed to another writer"):
             await database.journal.write(Change("c1", (message("m2"), RequireLease("/w", epoch))))
-        assert [m.id for m in await database.store.history("c1")] == ["m1"]
+        assert [m.id for m in await database.store.messages.all("c1")] == ["m1"]
 
 
 @proves("APR-10")
@@ -261,7 +261,7 @@ async def test_denial_refuses_a_change_that_requires_none(open_store: OpenStore)
             await database.journal.write(Change("c1", (RequireNoDenial(of), message(of))))
         with pytest.raises(RejectedByUser, match="The person denied this call"):
             await database.journal.write(Change("c1", (message("denied"), RequireNoDenial("denied"))))
-        assert [m.id for m in await database.store.history("c1")] == ["allowed", "open", "never asked"]
+        assert [m.id for m in await database.store.messages.all("c1")] == ["allowed", "open", "never asked"]
 
 
 async def test_what_is_reserved_counts_until_it_is_spent(open_store: OpenStore) -> None:
@@ -270,7 +270,7 @@ async def test_what_is_reserved_counts_until_it_is_spent(open_store: OpenStore) 
             add_chat("c1", first := Reserve("u1", "t1", "answer", "m", 100), Reserve("u2", "t1", "answer", "m", 50))
         )
         await database.journal.write(Change("c1", (Spend(first, 10, 20, 3, 4, estimated=True),)))
-        used = await database.store.chat_usage("c1")
+        used = await database.store.usage.of_chat("c1")
         assert used.models == (ModelUsage("m", 2, 50, 10, 20, 3, 4, estimated=True),)
 
 
@@ -281,8 +281,8 @@ async def test_nothing_is_spent_that_was_not_set_aside(open_store: OpenStore) ->
         await database.journal.write(Change("c1", (Spend(reserve, 10, 20),)))
         with pytest.raises(Conflict):
             await database.journal.write(Change("c1", (message("m1"), Spend(reserve, 10, 20))))
-        assert await database.store.history("c1") == []
-        [used] = (await database.store.chat_usage("c1")).models
+        assert await database.store.messages.all("c1") == []
+        [used] = (await database.store.usage.of_chat("c1")).models
         assert used.prompt == 10
 
 
@@ -292,9 +292,9 @@ async def test_what_a_turn_used_is_told_by_model_in_the_order_they_were_asked(op
         await database.journal.write(add_chat("c1", *asked))
         for n, reserve in enumerate(asked, start=1):
             await database.journal.write(Change("c1", (Spend(reserve, n, 0), Reserve(f"v{n}", "t2", "turn", "a", 7))))
-        used = await database.store.turn_usage("c1", "t1")
+        used = await database.store.usage.of_turn("c1", "t1")
         assert [(one.model, one.requests, one.reserved, one.prompt) for one in used] == [("b", 2, 0, 4), ("a", 1, 0, 2)]
-        whole = await database.store.chat_usage("c1")
+        whole = await database.store.usage.of_chat("c1")
         assert sum(one.reserved for one in whole.models) == 21 and whole.window == 3
 
 
@@ -315,7 +315,7 @@ async def test_use_is_summed_by_chat_job_role_model_and_day(open_store: OpenStor
             await database.journal.write(Change(chat_id, (Spend(reserve, 10, 1),)))
 
         async def keys(by: UsageGroup, since: str = "2026-11-01", until: str = "2026-11-30") -> dict[str, int]:
-            found = await database.store.grouped_usage(by, since, until)
+            found = await database.store.usage.grouped(by, since, until)
             return {one.key: one.used.prompt for one in found}
 
         assert await keys(UsageGroup.CHAT) == {"c1": 10, "c2": 10}
@@ -334,24 +334,24 @@ async def test_a_removed_chat_leaves_no_row_and_its_text_does_not_come_back(open
         await database.journal.write(add_chat("c2", message("m1", chat_id="c2")))
         database.journal.publish_delta("c1", "t1", "m2", EventType.TEXT_DELTA, 0, "late words")
         await database.journal.write(Change("c1", (RemoveChat(),)))
-        assert await database.store.chat("c1") is None and await database.store.history("c1") == []
-        assert await database.store.records_after("c1", 0, 10) == []
-        assert await database.store.turns_in(TurnState.RUNNING) == []
-        assert [m.id for m in await database.store.history("c2")] == ["m1"]
+        assert await database.store.chats.find("c1") is None and await database.store.messages.all("c1") == []
+        assert await database.store.records.after("c1", 0, 10) == []
+        assert await database.store.turns.in_states(TurnState.RUNNING) == []
+        assert [m.id for m in await database.store.messages.all("c2")] == ["m1"]
 
 
 @proves("PER-4")
 async def test_the_role_is_what_it_was_last_changed_to_and_none_when_the_chat_is_gone(open_store: OpenStore) -> None:
     async with open_store() as database:
-        assert await database.store.config_of("c1") is None
+        assert await database.store.chats.config_of("c1") is None
         await database.journal.write(add_chat("c1"))
-        first = await database.store.config_of("c1")
+        first = await database.store.chats.config_of("c1")
         for role in ("planner", "tester", "planner"):
             await database.journal.write(Change("c1", (SetChat(config=ChatConfig(role)),)))
-            now = await database.store.config_of("c1")
+            now = await database.store.chats.config_of("c1")
             assert now is not None and now.agent_role == role and now != first
         await database.journal.write(Change("c1", (RemoveChat(),)))
-        assert await database.store.config_of("c1") is None
+        assert await database.store.chats.config_of("c1") is None
 
 
 async def test_set_chat_changes_what_it_names_and_keeps_the_rest(open_store: OpenStore) -> None:
@@ -359,7 +359,7 @@ async def test_set_chat_changes_what_it_names_and_keeps_the_rest(open_store: Ope
         await database.journal.write(add_chat())
         await database.journal.write(Change("c1", (SetChat(title="New", state=ChatState.RUNNING),)))
         await database.journal.write(Change("c1", (SetChat(config=ChatConfig("planner", model_id="m")),)))
-        chat = await database.store.chat("c1")
+        chat = await database.store.chats.find("c1")
         assert chat is not None
         assert (chat.title, chat.state, chat.role, chat.config.model_id) == ("New", ChatState.RUNNING, "planner", "m")
         assert chat.updated_at > chat.created_at
@@ -372,11 +372,11 @@ async def test_text_is_shown_at_once_and_kept_in_pieces(open_store: OpenStore) -
         for n in range(100):
             database.journal.publish_delta("c1", "t1", "m1", EventType.TEXT_DELTA, n * 4, f"{n:4}")
         assert [body(r)["offset"] for r in shown] == [n * 4 for n in range(100)]
-        replayed = await database.store.records_after("c1", 0, 1000)
+        replayed = await database.store.records.after("c1", 0, 1000)
         assert len(replayed) == 1 and body(replayed[0])["text"] == "".join(f"{n:4}" for n in range(100))
         assert replayed[0].seq == shown[-1].seq
     async with open_store() as database:
-        assert [(r.seq, body(r)["text"]) for r in await database.store.records_after("c1", 0, 1000)] == [
+        assert [(r.seq, body(r)["text"]) for r in await database.store.records.after("c1", 0, 1000)] == [
             (replayed[0].seq, body(replayed[0])["text"])
         ]
 
@@ -389,7 +389,7 @@ async def test_a_refused_compaction_keeps_the_text(open_store: OpenStore) -> Non
         with pytest.raises(TurnAlreadyRunning):
             await database.journal.write(Change("c1", (message("m1"), Compact("m1"), refused)))
     async with open_store() as database:
-        assert [u.text for u in await database.store.unfinished_text("c1", "t1")] == ["words"]
+        assert [u.text for u in await database.store.records.unfinished_text("c1", "t1")] == ["words"]
 
 
 async def test_the_history_joins_the_stream_before_any_unfinished_text(open_store: OpenStore) -> None:
@@ -399,9 +399,9 @@ async def test_the_history_joins_the_stream_before_any_unfinished_text(open_stor
         database.journal.publish_delta("c1", "t1", "m2", EventType.TEXT_DELTA, 0, "one ")
         await database.journal.write(Change("c1", (), (note("between"),)))
         database.journal.publish_delta("c1", "t1", "m2", EventType.TEXT_DELTA, 4, "two")
-        page = await database.store.messages_page("c1", limit=100)
+        page = await database.store.messages.page("c1", limit=100)
         assert page.last_seq == 1
-        joined = await database.store.records_after("c1", page.last_seq, 100)
+        joined = await database.store.records.after("c1", page.last_seq, 100)
         assert EventType.ERROR in {record.type for record in joined}
         assert "".join(body(r)["text"] for r in joined if r.type is EventType.TEXT_DELTA) == "one two"
 
@@ -416,7 +416,7 @@ async def test_a_reader_that_raises_hangs_no_writer(open_store: OpenStore) -> No
     async with asyncio.timeout(SOON), open_store(publish) as database:
         await database.journal.write(add_chat())
         await asyncio.gather(*(database.journal.write(said(f"m{n}")) for n in range(5)))
-        assert len(await database.store.history("c1")) == 5
+        assert len(await database.store.messages.all("c1")) == 5
     assert len(complaints) == 5
 
 
@@ -428,4 +428,4 @@ async def test_text_that_is_no_text_is_refused_at_once_and_hinders_nothing(open_
         with pytest.raises(UnicodeEncodeError):
             await database.journal.write(said("m2", "\ud800"))
         await database.journal.write(said("m3"))
-        assert [m.id for m in await database.store.history("c1")] == ["m3"]
+        assert [m.id for m in await database.store.messages.all("c1")] == ["m3"]

@@ -14,7 +14,7 @@ def numbered(prefix: str, count: int) -> tuple[Message, ...]:
 
 
 async def contents(database: Database) -> list[str]:
-    recent = await database.store.recent_history("c1", since="none")
+    recent = await database.store.messages.recent("c1", since="none")
     assert recent.complete
     return [one.content for one in recent.messages]
 

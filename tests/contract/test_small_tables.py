@@ -74,12 +74,12 @@ async def test_a_task_is_read_as_it_was_written_last_whichever_columns_were_fill
     some = replace(task, id="b", status=TaskStatus.RUNNING, dependencies=(), started_at="1")
     async with open_store() as store:
         await store.journal.write(add_chat("c1", task, some))
-        assert sorted(await store.store.tasks("j"), key=lambda one: one.id) == [task, some]
-        _, before = await store.store.tasks_since("j", -1)
+        assert sorted(await store.store.tasks.of_job("j"), key=lambda one: one.id) == [task, some]
+        _, before = await store.store.tasks.since("j", -1)
         await store.journal.write(Change("c1", (full,)))
-        assert (await store.store.tasks_since("j", before))[0] == [full]
+        assert (await store.store.tasks.since("j", before))[0] == [full]
         await store.journal.write(Change("c1", (replace(full, result="no"), some, task)))
-        assert await store.store.task("j", "a") == task, (
+        assert await store.store.tasks.find("j", "a") == task, (
             "of two in one change the last counts, and what is empty is emptied"
         )
 
@@ -93,7 +93,7 @@ async def test_every_path_of_a_snapshot_is_read_as_it_was_written_however_many_t
             )
             taken = Snapshot(f"s{count}", "c1", "/w", SnapshotMoment.BEFORE, f"c{count}", images, files=count)
             await store.journal.write(Change("c1", (taken,)))
-            found = await store.store.snapshot("c1", taken.id)
+            found = await store.store.snapshots.find("c1", taken.id)
             assert found is not None and found.images == images
 
 
@@ -112,8 +112,8 @@ async def test_a_large_change_is_read_beside_the_event_loop(open_store: OpenStor
         await store.journal.write(Change("c1", (taken,)))
         sys.setprofile(count)  # of this thread, which is the event loop's
         try:
-            found = await store.store.snapshot("c1", "s1")
-            changes = await store.store.changes_since(taken)
+            found = await store.store.snapshots.find("c1", "s1")
+            changes = await store.store.snapshots.changes_since(taken)
         finally:
             sys.setprofile(None)
     assert found is not None and len(found.images) == 2_000 and len(changes) == 1
@@ -124,13 +124,13 @@ async def test_message_that_is_queued_after_an_empty_queue_was_read_is_found(ope
     async with open_store() as database:
         journal, store = database.journal, database.store
         await journal.write(add_chat("c1"))
-        assert await store.queued_messages("c1") == [] == await store.queued_messages("c1")
+        assert await store.queue.of_chat("c1") == [] == await store.queue.of_chat("c1")
         queued = QueuedMessage("q1", "c1", "Stop.", "owner", steer=True, created_at="2026-01-02T03:04:05.000006Z")
-        reading = asyncio.gather(*(store.queued_messages("c1") for _ in range(8)))
+        reading = asyncio.gather(*(store.queue.of_chat("c1") for _ in range(8)))
         await asyncio.gather(journal.write(Change("c1", (queued,))), reading)
-        assert await store.queued_messages("c1") == [queued]
+        assert await store.queue.of_chat("c1") == [queued]
         await journal.write(Change("c1", (RemoveQueued("q1"),)))
-        assert await store.queued_messages("c1") == []
+        assert await store.queue.of_chat("c1") == []
         await journal.write(Change("c1", (RemoveChat(),)))
         await journal.write(add_chat("c1"), Change("c1", (queued,)))
-        assert await store.queued_messages("c1") == [queued]
+        assert await store.queue.of_chat("c1") == [queued]

@@ -6,7 +6,7 @@ from anycowork.domain.journal import Change
 from anycowork.domain.snapshots import PathImage, PathKind, Snapshot, SnapshotMoment
 from anycowork.store.sql.connection import SqlConnection
 from anycowork.store.sql.database import Database
-from anycowork.store.sql.stored_images import from_stored, to_stored
+from anycowork.store.sql.snapshots import from_stored, to_stored
 from support.spec import proves
 from support.store_factories import OpenStore
 from support.stored import add_chat
@@ -58,9 +58,9 @@ async def test_every_field_of_every_path_is_read_as_it_was_written(open_store: O
         await write(store, taken("s1", SnapshotMoment.BEFORE, *IMAGES))
         if in_rows:
             await store.writer.run(lambda connection: as_earlier_releases_did(connection, "s1", IMAGES))
-        found = await store.store.snapshot("c1", "s1")
+        found = await store.store.snapshots.find("c1", "s1")
         assert found is not None and set(found.images) == set(IMAGES) and len(found.images) == len(IMAGES)
-        (change,) = await store.store.changes_since(found)
+        (change,) = await store.store.snapshots.changes_since(found)
         assert change.before == found and change.after is None
 
 
@@ -86,10 +86,13 @@ async def test_contents_are_needed_by_what_a_restore_reads_until_it_is_pruned(
         assert await store.retention.needed_hashes() == {"alone", "shared", "newest", "meant"}, "all fits"
         await store.retention.forget_oldest(bytes_left=65_000)
         assert await store.retention.needed_hashes() == {"shared", "newest", "meant"}
-        gone, gone_after = await store.store.snapshot("c1", "old"), await store.store.snapshot("c1", "old-after")
+        gone, gone_after = (
+            await store.store.snapshots.find("c1", "old"),
+            await store.store.snapshots.find("c1", "old-after"),
+        )
         assert gone is not None and gone.pruned and gone.images == ()
         assert gone_after is not None and gone_after.pruned and gone_after.images == ()
-        kept = await store.store.snapshot("c1", "new")
+        kept = await store.store.snapshots.find("c1", "new")
         assert kept is not None and not kept.pruned and len(kept.images) == 2
         await store.retention.forget_oldest(bytes_left=0)
         assert await store.retention.needed_hashes() == set()

@@ -133,5 +133,5 @@ async def _taken(server: Recorded, tool: str, first: str, second: str) -> Snapsh
             return None
     except OutsideWorkspace:  # a name, or a link on the way, that no tool follows
         return None
-    listed, _ = await server.database.store.snapshots_page(CHAT, limit=2)
+    listed, _ = await server.database.store.snapshots.page(CHAT, limit=2)
     return listed[0]

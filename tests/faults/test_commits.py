@@ -232,8 +232,8 @@ async def test_a_server_killed_after_the_intent_finishes_the_commit_at_its_next_
     assert child.returncode == -signal.SIGKILL, child.stderr.decode()[-2000:]
     assert (workspace / "a.txt").read_text() == "old\n"
     async with start_services(Settings(data_dir=tmp_path / "data", workspace=workspace), token="t") as server:
-        [chat], _ = await server.database.store.chats_page(limit=5, cursor=None, q=None)
-        results = [m for m in await server.database.store.history(chat.id) if m.role.value == "tool"]
+        [chat], _ = await server.database.store.chats.page(limit=5, cursor=None, q=None)
+        results = [m for m in await server.database.store.messages.all(chat.id) if m.role.value == "tool"]
     assert [m.content for m in results] == ["'execute_command' was completed: its changes were finished afterwards."]
     assert (workspace / "a.txt").read_text() == "new\n"
     assert list((tmp_path / "data/staging/runs").iterdir()) == []
@@ -280,6 +280,6 @@ async def test_a_server_that_ends_while_a_command_runs_drops_its_changes(tmp_pat
                 await asyncio.sleep(0.01)  # a process in a sandbox: there is no event to wait for
         workspace, chat_id = client.workspace, chat.id
     async with start_services(Settings(data_dir=tmp_path / "data", workspace=workspace), token="t") as server:
-        results = [m for m in await server.database.store.history(chat_id) if m.role.value == "tool"]
+        results = [m for m in await server.database.store.messages.all(chat_id) if m.role.value == "tool"]
     assert len(results) == 1 and "none of its changes was kept" in results[0].content
     assert (workspace / "a.txt").read_text() == "old\n"

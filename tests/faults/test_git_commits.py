@@ -84,7 +84,7 @@ async def settled(folder: Path, *, is_made: bool) -> None:
         async with recorded(folder) as server:
             await git_service(server, folder).settle_after_crash()
             told = [
-                page.payload["git"] for page in await server.database.store.first_messages(CHAT, 10) if page.payload
+                page.payload["git"] for page in await server.database.store.messages.first(CHAT, 10) if page.payload
             ]
             assert [key for one in told for key in ("intended_commit", "commit") if key in one] == [
                 "intended_commit",

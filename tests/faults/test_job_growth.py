@@ -36,7 +36,7 @@ async def _cpu_of_a_task(database: Database, count: int, chat_id: str) -> float:
     began = time.process_time()
     job = await run_job(database, SystemClock(), chat_id, plan)
     spent = time.process_time() - began
-    stored = await database.store.tasks(job.id)
+    stored = await database.store.tasks.of_job(job.id)
     assert job.status.value == "completed" and [task.status for task in stored] == [TaskStatus.COMPLETED] * count
     return spent / count
 

@@ -109,5 +109,5 @@ async def test_job_survives_kills_at_random_moments_and_no_finished_task_runs_tw
         assert server.terminate() == 0
         assert not list(server.data.glob("**/copies/*")), "no private copy is left"
     async with opened(server.data) as database:
-        assert await database.store.verify_chain(chat.id) is None
-        assert await database.store.turns_in(TurnState.RUNNING, TurnState.DUE, TurnState.PARKED) == []
+        assert await database.store.audit.verify_chat(chat.id) is None
+        assert await database.store.turns.in_states(TurnState.RUNNING, TurnState.DUE, TurnState.PARKED) == []

@@ -304,5 +304,5 @@ async def until_gone(turn: Awaitable[None]) -> None:
 async def check_journal(data: Path, chat_ids: list[str]) -> None:
     async with opened(data) as database:
         for chat_id in chat_ids:
-            assert await database.store.verify_chain(chat_id) is None
-        assert await database.store.turns_in(TurnState.RUNNING, TurnState.DUE, TurnState.PARKED) == []
+            assert await database.store.audit.verify_chat(chat_id) is None
+        assert await database.store.turns.in_states(TurnState.RUNNING, TurnState.DUE, TurnState.PARKED) == []

@@ -48,7 +48,7 @@ async def test_a_long_chat_is_imported_in_bounded_memory(tmp_path: Path) -> None
         with peak_below(MOST_BYTES):
             report = await load(database, text)
         assert (report.chats, report.messages, report.problems) == (1, MESSAGES, [])
-        assert await database.store.verify_chain("long") is None
+        assert await database.store.audit.verify_chat("long") is None
         assert (await load(database, text)).already_there == 1
 
 
@@ -89,11 +89,11 @@ async def test_a_chat_that_cannot_be_read_is_named_and_nothing_of_it_remains(
     async with opened(tmp_path) as database:
         report = await load(database, f"{json.dumps(GOOD)}\n{bad}\n".encode())
         assert [problem.where for problem in report.problems] == ["line 2"] and says in report.problems[0].reason
-        chats, _ = await database.store.chats_page(limit=10)
+        chats, _ = await database.store.chats.page(limit=10)
         expected = {"good", "bad"} if "'messages' is a list" in says else {"good"}
         assert {chat.id for chat in chats} == expected
-        assert [m.content for m in await database.store.history("good")] == ["kept"]
-        assert await database.store.history("bad") == []
+        assert [m.content for m in await database.store.messages.all("good")] == ["kept"]
+        assert await database.store.messages.all("bad") == []
 
 
 async def test_a_file_that_breaks_off_imports_nothing_and_says_where(tmp_path: Path) -> None:
@@ -102,7 +102,7 @@ async def test_a_file_that_breaks_off_imports_nothing_and_says_where(tmp_path: P
         for text in (pretty[:-30].encode(), b"\xff\xfe\x00", b"[" * 1_000_000, b'"just text"', b"", b"\n \n"):
             report = await load(database, text)
             assert (report.chats, [problem.where for problem in report.problems]) == (0, ["file"]), text[:20]
-        assert await database.store.chats_page(limit=10) == ([], None)
+        assert await database.store.chats.page(limit=10) == ([], None)
         broken = await load(database, b'{"id": "u", "messages": [{"content": "\xff"}]}')
         assert "utf-8" in broken.problems[0].reason and broken.chats == 0
 
@@ -121,7 +121,7 @@ async def test_doubled_ids_far_apart_are_found_as_if_all_were_in_memory(tmp_path
     first, same, other = ({"id": "m", "content": word} for word in ("one", "one", "two"))
     async with opened(tmp_path) as database:
         report = await load(database, json.dumps({"id": "c", "messages": [first, *between, same, other]}).encode())
-        history = await database.store.history("c")
+        history = await database.store.messages.all("c")
         assert report.messages == 502 and len({message.id for message in history}) == 502
         assert [message.content for message in history if message.content != "x"] == ["one", "two"]
 

@@ -38,8 +38,8 @@ async def save(folder: Path) -> None:
 
 async def settled(folder: Path) -> None:
     async with recorded(folder) as server:
-        assert await server.database.store.unfinished_restores() == []
-        assert await server.database.store.verify_chain(CHAT) is None
+        assert await server.database.store.snapshots.unfinished_restores() == []
+        assert await server.database.store.audit.verify_chat(CHAT) is None
 
 
 @proves("UI-10")

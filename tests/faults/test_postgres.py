@@ -127,10 +127,10 @@ async def test_a_database_that_is_away_for_a_while_fails_clearly_loses_nothing_a
             with pytest.raises(StorageFault, match="nothing of this request was kept"):
                 await database.journal.write(said("m2"))
             with pytest.raises(StorageFault):
-                await database.store.history("c1")
+                await database.store.messages.all("c1")
         await database.journal.write(said("m3"))
-        assert [message.id for message in await database.store.history("c1")] == ["m1", "m3"]
-        assert await database.store.verify_chain("c1") is None
+        assert [message.id for message in await database.store.messages.all("c1")] == ["m1", "m3"]
+        assert await database.store.audit.verify_chat("c1") is None
     finally:
         await database.aclose()
 

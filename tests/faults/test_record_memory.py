@@ -45,10 +45,10 @@ async def test_exports_an_audit_check_pages_and_the_deletion_of_a_long_chat_take
             assert report.checked == MESSAGES and not report.as_json()["broken"]
         with peak_below(MOST_BYTES):
             for before in (None, 60):
-                assert len((await database.store.messages_page("c1", before=before, limit=50)).bodies) == 50
+                assert len((await database.store.messages.page("c1", before=before, limit=50)).bodies) == 50
         with peak_below(MOST_BYTES):
             await database.journal.write(Change("c1", (RemoveChat(),)))
-        assert await database.store.search_messages("sentence", limit=5) == ([], None)
+        assert await database.store.messages.search("sentence", limit=5) == ([], None)
 
 
 @contextmanager

@@ -152,7 +152,7 @@ async def test_a_model_call_in_flight_is_counted_and_what_it_had_said_is_kept(
     await ends_interrupted(chat)
     assert server.terminate() == 0
     async with opened(server.data) as database:
-        [used] = (await database.store.chat_usage(chat.id)).models
+        [used] = (await database.store.usage.of_chat(chat.id)).models
         assert used.requests == 1 and used.reserved > 0
 
 

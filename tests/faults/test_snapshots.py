@@ -71,7 +71,7 @@ async def prepared(folder: Path) -> None:
 
 async def restore_first(folder: Path) -> None:
     async with recorded(folder) as server:
-        listed, _ = await server.database.store.snapshots_page(CHAT, limit=50)
+        listed, _ = await server.database.store.snapshots.page(CHAT, limit=50)
         await server.restore(listed[0])
 
 
@@ -145,9 +145,9 @@ def test_a_restore_killed_between_any_two_writes_leaves_the_old_or_the_new_tree(
 async def _settled(folder: Path) -> list[str]:
     """The next start; what was said of restores."""
     async with recorded(folder) as server:
-        assert await server.database.store.unfinished_restores() == []
-        assert await server.database.store.verify_chain(CHAT) is None
-        told = [message.content for message in await server.database.store.history(CHAT)]
+        assert await server.database.store.snapshots.unfinished_restores() == []
+        assert await server.database.store.audit.verify_chat(CHAT) is None
+        told = [message.content for message in await server.database.store.messages.all(CHAT)]
     return [words.removeprefix("Files were restored to an earlier state: ").rstrip(".") for words in told]
 
 
@@ -182,7 +182,7 @@ def test_a_restore_that_cannot_be_finished_holds_no_start_up_and_is_tried_again(
 
     async def start() -> int:
         async with recorded(begun) as server:
-            return len(await server.database.store.unfinished_restores())
+            return len(await server.database.store.snapshots.unfinished_restores())
 
     assert asyncio.run(start()) == 1, "its contents are gone, and it waits"
     aside.rename(pack)
@@ -205,7 +205,7 @@ async def test_what_a_person_changed_before_a_killed_restore_is_settled_stays(tm
         async def begin_only() -> None:
             async with recorded(tmp_path) as server:
                 server.snapshots.restore = _die  # type: ignore[method-assign]  # the moment between intent and effect
-                listed, _ = await server.database.store.snapshots_page(CHAT, limit=50)
+                listed, _ = await server.database.store.snapshots.page(CHAT, limit=50)
                 await server.restore(listed[0])
 
         asyncio.run(begin_only())
@@ -215,7 +215,7 @@ async def test_what_a_person_changed_before_a_killed_restore_is_settled_stays(tm
     async with recorded(tmp_path) as server:
         assert (server.root / "a.txt").read_text() == "the person's own"
         assert (server.root / "d" / "e.txt").read_text() == "in d", "the rest was finished"
-        told = (await server.database.store.history(CHAT))[-1]
+        told = (await server.database.store.messages.all(CHAT))[-1]
         assert told.payload is not None and told.payload["restore"]["conflicts"] == ["a.txt"]
 
 
@@ -243,7 +243,7 @@ def test_a_pack_killed_anywhere_opens_again_and_keeps_what_was_recorded(tmp_path
 async def restore_first_wherever(folder: Path) -> None:
     """A call that was killed has no `after` here: nobody settled its turn, so its paths are named on purpose."""
     async with recorded(folder) as server:
-        listed, _ = await server.database.store.snapshots_page(CHAT, limit=50)
+        listed, _ = await server.database.store.snapshots.page(CHAT, limit=50)
         await server.restore(listed[0], overwrite=("a.txt", "made", "made/new.txt"))
 
 

@@ -107,11 +107,11 @@ async def test_after_a_kill_every_acknowledged_message_is_there_and_no_number_is
         assert not database.ended_cleanly
         for chat_id, numbers in shown.items():
             assert numbers == sorted(set(numbers))
-            there = {m.id for m in await database.store.history(chat_id)}
+            there = {m.id for m in await database.store.messages.all(chat_id)}
             assert {name for acknowledged_in, name in acknowledged if acknowledged_in == chat_id} <= there
-            assert await database.store.verify_chain(chat_id) is None
+            assert await database.store.audit.verify_chat(chat_id) is None
             await database.journal.write(said("afterwards", chat_id=chat_id))
-            new = await database.store.records_after(chat_id, numbers[-1], 1000)
+            new = await database.store.records.after(chat_id, numbers[-1], 1000)
             assert body(new[-1])["message"]["id"] == "afterwards"  # type: ignore[index,call-overload]
 
 
@@ -129,8 +129,8 @@ async def test_a_full_disk_fails_clearly_loses_nothing_acknowledged_and_heals(
     acknowledged = {line.split()[1] for line in lines if line.startswith("acknowledged")}
     async with opened(tmp_path) as database:
         assert database.ended_cleanly
-        assert {m.id for m in await database.store.history("c1")} == acknowledged
-        assert await database.store.verify_chain("c1") is None
+        assert {m.id for m in await database.store.messages.all("c1")} == acknowledged
+        assert await database.store.audit.verify_chat("c1") is None
 
 
 @proves("OPS-2")
@@ -148,12 +148,12 @@ async def test_a_locked_database_fails_clearly_keeps_what_was_said_and_heals(tmp
     )
     assert [type(outcome) for outcome in outcomes] == [StorageFault, StorageFault]
     assert [r.type for r in shown] == [EventType.TEXT_DELTA]
-    assert [u.text for u in await database.store.unfinished_text("c1", "t1")] == ["hello"]
+    assert [u.text for u in await database.store.records.unfinished_text("c1", "t1")] == ["hello"]
     other.execute("ROLLBACK")
     other.close()
     await database.journal.write(said("m2"))
-    assert [m.id for m in await database.store.history("c1")] == ["m2"]
+    assert [m.id for m in await database.store.messages.all("c1")] == ["m2"]
     await database.aclose()
     again = open_store(tmp_path / "a.db", CLOCK, shown.append)
-    assert [u.text for u in await again.store.unfinished_text("c1", "t1")] == ["hello"]
+    assert [u.text for u in await again.store.records.unfinished_text("c1", "t1")] == ["hello"]
     await again.aclose()

@@ -112,6 +112,16 @@ async def test_a_plan_is_shown_approved_and_carried_out_with_its_diff(scene: Edi
     assert (diff.path, diff.old_text, diff.new_text) == (str(hello), None, "hi\n")
 
 
+@proves("EVD-1/2")
+async def test_a_prompt_that_ends_before_its_turn_tells_no_evidence_of_an_earlier_one(scene: EditorScene) -> None:
+    session = await scene.session([create("hello.txt"), "Done.", QUESTION, "Ahoy it is."], ["allow_once", "own_words"])
+    first = await scene.editor.say(session, "Write a greeting into hello.txt.")
+    assert first.field_meta["evidence"]["status"] == "claimed"
+    second = await scene.editor.say(session, "greet me")
+    assert second.stop_reason == "end_turn" and not second.field_meta
+    await scene.editor.say(session, "ahoy")
+
+
 @proves("ACP-1/2", "ACP-1/6", "ROL-3/5")
 async def test_a_new_session_offers_roles_models_and_workflows(scene: EditorScene) -> None:
     editor = scene.editor

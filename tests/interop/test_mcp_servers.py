@@ -186,10 +186,10 @@ async def test_a_call_in_flight_when_the_server_ends_is_interrupted_and_not_sent
         await client.ask("POST", f"{chat.path}/approvals", {"decisions": decisions}, expect=200)
         store = client.server.database.store
         async with asyncio.timeout(60):
-            turn = await store.current_turn(chat.id)
-            while turn is None or (await store.calls(turn.id))[-1].state != "intent":
+            turn = await store.turns.current(chat.id)
+            while turn is None or (await store.calls.of_turn(turn.id))[-1].state != "intent":
                 await asyncio.sleep(0)
-                turn = await store.current_turn(chat.id)
+                turn = await store.turns.current(chat.id)
     async with live_server(tmp_path, replies=[]) as client:
         messages = (await client.ask("GET", f"{chat.path}/messages"))["messages"]
         results = [message for message in messages if message["message_type"] == "tool_result"]

@@ -44,6 +44,7 @@ class Attempts:
         self.client = conn
 
     async def initialize(self, protocol_version: int, client_capabilities: Any = None, **kwargs: Any) -> Any:
+        self.offered = client_capabilities.fs
         return InitializeResponse(protocol_version=protocol_version)
 
     async def new_session(self, cwd: str, **kwargs: Any) -> Any:
@@ -75,6 +76,13 @@ class Attempts:
 
     async def _mode(self) -> str:
         return f"mode {self.mode}"
+
+    async def _offered(self) -> str:
+        return f"offered: reads {self.offered.read_text_file}, writes {self.offered.write_text_file}"
+
+    async def _say(self, text: str) -> str:
+        await self.client.session_update("one", update_agent_message(text_block(text)))
+        return "said it"
 
     async def _write(self, path: str, text: str) -> str:
         Path(path).write_text(text)

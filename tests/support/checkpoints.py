@@ -114,7 +114,7 @@ async def recorded(
     for each in (root, outside):
         each.mkdir(parents=True, exist_ok=True)
     async with opened(folder / "data") as database:
-        if await database.store.chat(CHAT) is None:
+        if await database.store.chats.find(CHAT) is None:
             chat = Chat(CHAT, "A chat", str(root), ChatConfig("actor"), created_at=CLOCK.now())
             await database.journal.write(Change(CHAT, (AddChat(chat, ANN.label()),)))
         pack = pack or Pack(folder / "data" / "snapshots")

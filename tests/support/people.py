@@ -60,9 +60,9 @@ async def person(owner: Caller, name: str, access: str = "member") -> AsyncItera
 
 
 @asynccontextmanager
-async def browser(signed_in: PersonClient) -> AsyncIterator[Caller]:
-    """A browser that signed in with the person's token: from then on it sends cookie and page key alone."""
-    async with signed_in.session.post(signed_in.url + "/session", json={}) as response:
+async def browser(signed_in: Caller, code: Json | None = None) -> AsyncIterator[Caller]:
+    """A browser that signed in with the caller's token, or with a code: from then on it sends cookie and page key alone."""
+    async with signed_in.session.post(signed_in.url + "/session", json=code or {}) as response:
         assert response.status == 201, await response.text()
         cookie = response.headers["set-cookie"].partition(";")[0]
         headers = {"Cookie": cookie, "X-AnyCowork-Page-Key": (await response.json())["page_key"]}

@@ -60,14 +60,14 @@ class ScriptedWorkers:
         store, at = self._database.store, self._clock.now()
         ended = replace(turn, state=TurnState.ENDED, reason=EndReason.ANSWERED)
         if turn.task_id is None:
-            job = await store.job(turn.job_id or "", with_plan=False)
+            job = await store.jobs.find(turn.job_id or "", with_plan=False)
             assert job is not None
             over = replace(job, status=JobStatus.COMPLETED, final_response="Done.", completed_at=at)
             writes = (over, ended, SetChat(ChatState.IDLE))
             await self._database.journal.write(Change(turn.chat_id, writes, (event_factory.job_completed(over),)))
             self.done.set()
             return
-        task = await store.task(turn.job_id or "", turn.task_id)
+        task = await store.tasks.find(turn.job_id or "", turn.task_id)
         assert task is not None
         task = replace(task, status=TaskStatus.COMPLETED, result="looked", completed_at=at)
         events = (event_factory.task_ended(task), event_factory.turn_ended(ended, ChatState.RUNNING))
@@ -94,13 +94,13 @@ async def run_job(database: Database, clock: Clock, chat_id: str, plan: Plan) ->
         job = await _approved(database, clock, chat_id, plan)
         workers.coordinator.wake(chat_id)
         await workers.done.wait()
-    found = await database.store.job(job.id)
+    found = await database.store.jobs.find(job.id)
     assert found is not None
     return found
 
 
 async def _approved(database: Database, clock: Clock, chat_id: str, plan: Plan) -> Job:
-    chat = await database.store.chat(chat_id)
+    chat = await database.store.chats.find(chat_id)
     assert chat is not None
     drafts = JobDrafts(clock)
     job, writes, events = drafts.new(PERSON, chat, NewJob(plan=plan.to_json()), plan)

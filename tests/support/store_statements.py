@@ -84,7 +84,9 @@ _SAMPLES: dict[str, list[dict[str, object]]] = {
 class _Texts:
     """All texts that an expression of one function can be."""
 
-    def __init__(self, module: ModuleType, tree: ast.Module, function: ast.FunctionDef, dialect: Dialect) -> None:
+    def __init__(
+        self, module: ModuleType, tree: ast.Module, function: ast.FunctionDef | ast.AsyncFunctionDef, dialect: Dialect
+    ) -> None:
         self._module = module
         self._tree = tree
         self._function = function
@@ -166,13 +168,27 @@ class _Texts:
             yield mark.join([*base, *parts])
 
     def _passed(self, place: int) -> list[str]:
-        """What other functions of the module give as this argument."""
-        calls = [
-            node
-            for node in ast.walk(self._tree)
-            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == self._function.name
+        """What other functions of the module give as this argument, directly or through a reader."""
+        return [
+            text
+            for caller in ast.walk(self._tree)
+            if isinstance(caller, ast.FunctionDef | ast.AsyncFunctionDef)
+            for call in ast.walk(caller)
+            if isinstance(call, ast.Call)
+            for argument in self._argument(call, place)
+            for text in _Texts(self._module, self._tree, caller, self._dialect).of(argument)
         ]
-        return [text for call in calls for text in self.of(call.args[place])]
+
+    def _argument(self, call: ast.Call, place: int) -> list[ast.expr]:
+        match call:
+            case ast.Call(func=ast.Name(id=name)) | ast.Call(args=[ast.Name(id=name), *_]) if (
+                name == self._function.name
+            ):
+                return [call.args[place]]
+            case ast.Call(func=ast.Attribute(value=ast.Name(id="self"), attr=name)) if name == self._function.name:
+                return [call.args[place - 1]]
+            case _:
+                return []
 
     def _looped(self, values: ast.expr) -> list[str]:
         """The first of each row in a loop over rows, or each text in a loop over texts."""

@@ -107,7 +107,7 @@ async def fill_the_disk(folder: Path) -> None:
         resource.setrlimit(resource.RLIMIT_FSIZE, (hard, hard))
         await database.journal.write(said("healed"))
         tell("acknowledged healed")
-        broken = await database.store.verify_chain("c1")
+        broken = await database.store.audit.verify_chat("c1")
         tell(f"chain {broken}")
 
 

@@ -105,6 +105,7 @@ class EditorSession:
         return read_prompt(blocks, self.workspace, unsaved)
 
     async def _prompt(self, content: PromptMessageContent) -> StopReason:
+        self._evidence = None  # that of an earlier turn: this prompt may end before its own does
         state = str((await self.chat.refresh()).get("state"))
         if state == "running":
             raise RequestError(

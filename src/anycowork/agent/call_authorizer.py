@@ -83,7 +83,7 @@ class CallAuthorizer:
 
     async def _call_context(self, context: TurnContext, call: Call, planned: int) -> CallContext:
         """Read the current role and autonomy for each call: a switch in the meantime narrows pending calls."""
-        config = await self._store.config_of(call.chat_id) or ChatConfig("")
+        config = await self._store.chats.config_of(call.chat_id) or ChatConfig("")
         now = self._roles.stored(config.agent_role)
         if context.turn.task_id is not None:  # a worker holds what its parent has or may delegate, and no more
             now = self._roles.with_delegates(now)
@@ -124,7 +124,7 @@ class CallAuthorizer:
 
     async def _denied(self, context: TurnContext) -> frozenset[tuple[str, str]]:
         """Return the tools and resources that a person denied in this turn and has not allowed since."""
-        approvals = await self._store.approvals(context.chat.id, pending_only=False)
+        approvals = await self._store.approvals.of_chat(context.chat.id, pending_only=False)
         decided = [
             approval for approval in approvals if approval.turn_id == context.turn.id and approval.state in _DECIDED
         ]
@@ -134,9 +134,9 @@ class CallAuthorizer:
     async def _overdrawn(self, context: TurnContext, budget: Budget, planned: int) -> BudgetSpent | None:
         await context.write_buffer.write(self._journal)  # the cost of the last answer counts too
         turns = [turn.id for turn in (*context.assignment.earlier_turns, context.turn)]
-        used = [usage for turn_id in turns for usage in await self._store.turn_usage(context.chat.id, turn_id)]
+        used = [usage for turn_id in turns for usage in await self._store.usage.of_turn(context.chat.id, turn_id)]
         before = sum(turn.seconds for turn in context.assignment.earlier_turns)
-        calls = [call for turn in context.assignment.earlier_turns for call in await self._store.calls(turn.id)]
+        calls = [call for turn in context.assignment.earlier_turns for call in await self._store.calls.of_turn(turn.id)]
         seconds = before + context.time.seconds_at(self._clock.monotonic())
         spent = spent_by([*calls, *context.calls], seconds=seconds, used=used, cost_of=self._cost_of)
         return overdrawn(budget, replace(spent, calls=spent.calls + planned))

@@ -180,7 +180,7 @@ async def find_checkpoint(store: Store, chat_id: str, name: str) -> Snapshot | N
         if len(name) >= SHORTEST_NAME
         else []
     )
-    return await store.snapshot(chat_id, matching[0].id) if len(matching) == 1 else None
+    return await store.snapshots.find(chat_id, matching[0].id) if len(matching) == 1 else None
 
 
 def describe_checkpoint(checkpoint: Snapshot, name: str) -> str:
@@ -198,7 +198,7 @@ async def _all(store: Store, chat_id: str) -> list[Snapshot]:
     snapshots: list[Snapshot] = []
     before: int | None = None
     for _ in range(_MOST_PAGES):
-        page, before = await store.snapshots_page(chat_id, before=before, limit=_PAGE)
+        page, before = await store.snapshots.page(chat_id, before=before, limit=_PAGE)
         snapshots += page
         if before is None:
             break

@@ -28,7 +28,7 @@ class Steering:
         """
         if context.turn.job_id is not None:
             return
-        for queued in await self._store.queued_messages(context.chat.id):
+        for queued in await self._store.queue.of_chat(context.chat.id):
             if not queued.steer:
                 return
             message = Message(

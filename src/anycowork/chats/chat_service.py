@@ -274,7 +274,7 @@ class ChatService:
 
     async def _kept_plan(self, chat: Chat) -> str | None:
         """Return the approved plan that stopped before it was finished, if its turn was the last one."""
-        stopped = continuation_of(chat, await self._store.newest_turn(chat.id))
+        stopped = continuation_of(chat, await self._store.turns.newest(chat.id))
         return stopped.turn.plan_id if stopped else None
 
     async def _store_images(self, chat: Chat, images: Sequence[GivenImage], recognised: Sequence[Image]) -> Json:

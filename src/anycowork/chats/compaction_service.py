@@ -73,6 +73,6 @@ class CompactionService:
 
     async def _history(self, chat_id: str) -> list[Message]:
         """Return what a model could be shown at most, without compactions that were taken back and without the work of tasks."""
-        turn = await self._store.newest_turn(chat_id)
-        recent = await self._store.recent_history(chat_id, since=turn.message_id if turn else "")
+        turn = await self._store.turns.newest(chat_id)
+        recent = await self._store.messages.recent(chat_id, since=turn.message_id if turn else "")
         return without_undone(recent.messages)

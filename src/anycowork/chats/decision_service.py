@@ -56,7 +56,7 @@ class DecisionService:
         """Apply all decisions or none; return the rules that they create, by approval id. If nothing is pending, the turn continues."""
         principal.require(Scope.DECIDE)
         async with self._chat_coordinator.exclusive(chat_id) as chat:
-            pending = {approval.id: approval for approval in await self._store.approvals(chat_id)}
+            pending = {approval.id: approval for approval in await self._store.approvals.of_chat(chat_id)}
             for decision in each_once(decisions):
                 if decision.id not in pending:
                     await self._not_pending(chat_id, decision.id)
@@ -79,7 +79,7 @@ class DecisionService:
         turn_ids = dict.fromkeys(
             approval_decided.turn_id for approval_decided in decided if approval_decided.turn_id not in waiting
         )
-        turns = [await self._store.turn(turn_id) for turn_id in turn_ids]
+        turns = [await self._store.turns.find(turn_id) for turn_id in turn_ids]
         return [turn for turn in turns if turn is not None and turn.state is not TurnState.ENDED]
 
     async def answer(
@@ -99,13 +99,13 @@ class DecisionService:
         principal.require(Scope.DECIDE)
         async with self._chat_coordinator.exclusive(chat_id) as chat:
             row, question_message = (
-                await self._store.question(message_id),
-                await self._store.message(chat_id, message_id),
+                await self._store.questions.find(message_id),
+                await self._store.messages.find(chat_id, message_id),
             )
             question = read_question(question_message.payload or {}) if question_message else None
             if row is None or question is None:
                 raise NotFound("question", message_id)
-            turn = await self._store.turn(row.turn_id)
+            turn = await self._store.turns.find(row.turn_id)
             live = self._questions if self._questions and self._questions.is_waiting(message_id) else None
             if row.state is not QuestionState.OPEN or turn is None or not (live or turn.state is TurnState.PARKED):
                 raise AlreadyAnswered(f"This question is already {row.state.value}.")
@@ -156,7 +156,10 @@ class DecisionService:
         """Switch to actor and start the approved plan; return the id of its turn. Only a person may approve."""
         principal.require(Scope.DECIDE)
         async with self._chat_coordinator.exclusive(chat_id) as chat:
-            row, plan_message = await self._store.plan(message_id), await self._store.message(chat_id, message_id)
+            row, plan_message = (
+                await self._store.plans.find(message_id),
+                await self._store.messages.find(chat_id, message_id),
+            )
             if row is None or plan_message is None:
                 raise NotFound("plan", message_id)
             plan = await asyncio.to_thread(approved_plan, plan_message.payload or {}, edits)
@@ -184,7 +187,7 @@ class DecisionService:
         """
         principal.require(Scope.DECIDE)
         async with self._chat_coordinator.exclusive(chat_id) as chat:
-            continuation = require_continuation(chat, await self._store.newest_turn(chat_id))
+            continuation = require_continuation(chat, await self._store.turns.newest(chat_id))
             turn = continuation.turn.continued()
             payload: Json = {
                 "continued": continuation.reason.value,
@@ -196,7 +199,7 @@ class DecisionService:
                 self._draft.message(chat, Speaker.SYSTEM, note, payload=payload, turn_id=turn.id),
             ]
             events = [replace(event_factory.turn_started(turn), cause=turn.message_id)]
-            if run := await self._store.run(turn.id):
+            if run := await self._store.runs.find(turn.id):
                 writes.append(replace(run, status=RunStatus.RUNNING, error=None))
                 events.append(event_factory.workflow_progress(replace(run, status=RunStatus.RUNNING, error=None)))
             if progress := await progress_of(self._store, self._toolbox, turn, chat.workspace):
@@ -211,7 +214,7 @@ class DecisionService:
         """
         principal.require(Scope.DECIDE)
         async with self._chat_coordinator.exclusive(chat_id) as chat:
-            turn, sentence = dismissed(chat, await self._store.newest_turn(chat_id))
+            turn, sentence = dismissed(chat, await self._store.turns.newest(chat_id))
             payload: Json = {"dismissed": turn.id, **authorship(principal.person)}
             message = self._draft.message(chat, Speaker.SYSTEM, sentence, payload=payload)
             await self._chat_coordinator.write(
@@ -220,7 +223,7 @@ class DecisionService:
 
     async def _not_pending(self, chat_id: str, approval_id: str) -> NoReturn:
         """Always raises: AlreadyDecided if the approval belongs to this chat, else NotFound."""
-        everything = await self._store.approvals(chat_id, pending_only=False)
+        everything = await self._store.approvals.of_chat(chat_id, pending_only=False)
         decided = next((approval for approval in everything if approval.id == approval_id), None)
         if decided is None:
             raise NotFound("approval", approval_id)

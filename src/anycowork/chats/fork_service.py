@@ -64,12 +64,12 @@ class ForkService:
         if fork_request.content is not None and not fork_request.content.strip():
             raise Invalid("The message is empty; write what you want done.", param="content")
         chat = await require_chat(self._store, chat_id)
-        copied = _up_to(await self._store.history(chat_id), fork_request.message_id)
+        copied = _up_to(await self._store.messages.all(chat_id), fork_request.message_id)
         new = await self._new_chat(principal, chat, fork_request)
         if fork_request.restore:
             await self._restore(principal, chat_id, fork_request, dry_run=False)
         if fork_request.copy:
-            snapshot_id = await self._store.snapshot_after_message(chat_id, fork_request.message_id)
+            snapshot_id = await self._store.snapshots.after_message(chat_id, fork_request.message_id)
             new = replace(new, workspace=await self._copies.create(principal, chat, snapshot_id))
         note = self._note(new, chat, fork_request.message_id)
         try:
@@ -79,7 +79,7 @@ class ForkService:
                 await self._copies.remove(new.workspace)
             raise
         if fork_request.content is not None:
-            message = await self._store.message(chat_id, fork_request.message_id)
+            message = await self._store.messages.find(chat_id, fork_request.message_id)
             files = attached_files_of(message) if message else ()
             await self._chats.send(principal, new.id, fork_request.content, files=files)
         return await require_chat(self._store, new.id)
@@ -92,9 +92,9 @@ class ForkService:
     async def _restore(
         self, principal: Principal, chat_id: str, fork_request: ForkRequest, *, dry_run: bool
     ) -> RollbackResult:
-        if await self._store.message(chat_id, fork_request.message_id) is None:
+        if await self._store.messages.find(chat_id, fork_request.message_id) is None:
             raise NotFound("message", fork_request.message_id)
-        snapshot_id = await self._store.snapshot_after_message(chat_id, fork_request.message_id)
+        snapshot_id = await self._store.snapshots.after_message(chat_id, fork_request.message_id)
         if snapshot_id is None:  # nothing was changed since
             principal.require(Scope.DECIDE)
             return RollbackResult(Restored(), RestorePreview((), {}))

@@ -48,19 +48,21 @@ class PlanAudit:
     async def of_chat(self, chat_id: str) -> list[Json]:
         """Return the audits of all approved plans, oldest first. Raises: NotFound."""
         chat = await require_chat(self._store, chat_id)
-        plans = await self._store.approved_plans(chat_id)
+        plans = await self._store.plans.approved(chat_id)
         spans = await read_spans(self._store, chat_id) if plans else {}
         return [audit for row in plans if (audit := await self._audit(row, chat, spans))]
 
     async def _audit(self, row: PlanRow, chat: Chat, spans: Mapping[str, CallSpan]) -> Json | None:
-        turns = await self._store.plan_turns(chat.id, row.message_id)
+        turns = await self._store.turns.of_plan(chat.id, row.message_id)
         turn = turns[-1] if turns else None
         progress = await progress_of(self._store, self._toolbox, turn, chat.workspace) if turn else None
         if turn is None or progress is None:
             return None
         plan, seconds = progress.plan, sum(plan_turn.seconds for plan_turn in turns)
-        calls = [call for plan_turn in turns for call in await self._store.calls(plan_turn.id)]
-        used = [usage for plan_turn in turns for usage in await self._store.turn_usage(plan_turn.chat_id, plan_turn.id)]
+        calls = [call for plan_turn in turns for call in await self._store.calls.of_turn(plan_turn.id)]
+        used = [
+            usage for plan_turn in turns for usage in await self._store.usage.of_turn(plan_turn.chat_id, plan_turn.id)
+        ]
         spent = spent_by(calls, seconds=seconds, used=used, cost_of=self._cost_of)
         return {
             "message_id": row.message_id,
@@ -167,8 +169,8 @@ def _ok(call: Call) -> bool:
 
 async def read_spans(store: Store, chat_id: str) -> dict[str, CallSpan]:
     """Return when each call of the chat began and ended, by call."""
-    spans, waited = dict[str, CallSpan](), await store.seconds_waited(chat_id)
-    async for page in store.message_pages(chat_id, up_to=2**62):
+    spans, waited = dict[str, CallSpan](), await store.approvals.seconds_waited(chat_id)
+    async for page in store.messages.pages(chat_id, up_to=2**62):
         _add_spans(spans, page, waited)
     return spans
 

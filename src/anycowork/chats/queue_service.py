@@ -52,7 +52,7 @@ class QueueService:
         principal.require(Scope.SEND)
         self._require_text(content)
         async with self._chat_coordinator.exclusive(chat_id) as chat:
-            waiting = await self._store.queued_messages(chat_id)
+            waiting = await self._store.queue.of_chat(chat_id)
             if chat.state is not ChatState.IDLE:
                 if len(waiting) >= MOST_QUEUED:
                     raise Conflict(f"{MOST_QUEUED} messages wait already. Remove some, or wait until they are sent.")
@@ -65,7 +65,7 @@ class QueueService:
     async def waiting(self, chat_id: str) -> list[QueuedMessage]:
         """Raises: NotFound if there is no such chat."""
         await require_chat(self._store, chat_id)
-        return await self._store.queued_messages(chat_id)
+        return await self._store.queue.of_chat(chat_id)
 
     async def change(
         self, principal: Principal, chat_id: str, queued_id: str, *, content: str | None, now: bool
@@ -109,7 +109,7 @@ class QueueService:
 
     async def resume_all(self) -> None:
         """At the server's start: send what the last server did not."""
-        for chat_id in await self._store.chats_with_queue():
+        for chat_id in await self._store.queue.chats():
             self.wake(chat_id)
 
     def wake(self, chat_id: str) -> None:
@@ -119,8 +119,8 @@ class QueueService:
 
     async def _send_next(self, chat_id: str) -> None:
         try:
-            waiting = await self._store.queued_messages(chat_id)
-            newest = await self._store.newest_turn(chat_id) if waiting else None
+            waiting = await self._store.queue.of_chat(chat_id)
+            newest = await self._store.turns.newest(chat_id) if waiting else None
             if self._closed or newest is None or newest.reason not in _FINISHED or newest.job_id is not None:
                 return
             author = await self._author(waiting[0])
@@ -137,7 +137,7 @@ class QueueService:
         await self._chat_coordinator.write(principal, queued.chat_id, queued, events=(queue,))
 
     async def _require(self, chat_id: str, queued_id: str) -> QueuedMessage:
-        waiting = await self._store.queued_messages(chat_id)
+        waiting = await self._store.queue.of_chat(chat_id)
         message = next((queued for queued in waiting if queued.id == queued_id), None)
         if message is None:
             raise NotFound("queued message", queued_id)

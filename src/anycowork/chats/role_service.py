@@ -109,7 +109,7 @@ class RoleService:
         chats: list[Chat] = []
         cursor: str | None = None
         while True:
-            page, cursor = await self._store.chats_page(limit=_PAGE, cursor=cursor, q=None, states=())
+            page, cursor = await self._store.chats.page(limit=_PAGE, cursor=cursor, q=None, states=())
             chats += [chat for chat in page if chat.role == role]
             if cursor is None:
                 return chats

@@ -141,7 +141,7 @@ class RuleService:
         principal.require(Scope.MANAGE)
         written = await self._draft(principal, new)
         rule = written.rule
-        past = await self._store.past_calls(chat_id=rule.chat_id, workspace=rule.workspace, limit=MOST_LOOKED_AT)
+        past = await self._store.calls.past(chat_id=rule.chat_id, workspace=rule.workspace, limit=MOST_LOOKED_AT)
         previewed = [seen for item in past if (seen := await self._preview_call(rule, item)) is not None]
         return RulePreview(previewed[:MOST_SHOWN], len(previewed), len(past), written.warnings)
 
@@ -162,8 +162,8 @@ class RuleService:
 
     async def _exposure(self, chat: Chat) -> Exposure:
         """Return what the agent of this chat has read that nobody vouched for."""
-        turn = await self._store.newest_turn(chat.id)
-        recent = await self._store.recent_history(chat.id, since=turn.message_id if turn else "")
+        turn = await self._store.turns.newest(chat.id)
+        recent = await self._store.messages.recent(chat.id, since=turn.message_id if turn else "")
         shown, trusts = TurnOrigins(), await self._store.origins.trusts_contents(chat.workspace)
         origins = unvouched(shown.of(recent.messages), trusts_contents=trusts)
         passage = partial(passage_about, recent.messages, origins)
@@ -174,7 +174,7 @@ class RuleService:
         if new.scope is RuleScope.WORKSPACE:
             new = new.model_copy(update={"workspace": await self._find_workspace(new.workspace)})
         rule = new_rule(new, rule_id=self._clock.new_id(), created_by=principal.label(), created_at=now)
-        if rule.chat_id is not None and await self._store.chat(rule.chat_id) is None:
+        if rule.chat_id is not None and await self._store.chats.find(rule.chat_id) is None:
             raise Invalid(f"There is no chat '{rule.chat_id[:80]}' that the rule could apply to.", param="context_id")
         return StandingRule(rule, check_pattern(rule))
 

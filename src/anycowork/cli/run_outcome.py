@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from anycowork.domain.errors import NotVerified
 from anycowork.domain.evidence import evidence_line
 from anycowork.domain.messages import Json
 from anycowork.domain.values import value
@@ -40,7 +41,6 @@ _BY_REASON = {
     "interrupted": RunEnding.FAILED,
 }
 _ANSWERS = ("text", "plan", "review")
-NOT_VERIFIED = "not_verified"  # the code of a turn that answered, and whose evidence says that it failed
 
 
 @value
@@ -105,7 +105,9 @@ class OutcomeTracker:
         evidence = _object(event.get("evidence")) or None
         if ending is RunEnding.DONE and evidence is not None and evidence.get("status") == "failed":
             summary = evidence_line(evidence)
-            return RunOutcome(RunEnding.FAILED, text=self._text, error=summary, code=NOT_VERIFIED, evidence=evidence)
+            return RunOutcome(
+                RunEnding.FAILED, text=self._text, error=summary, code=NotVerified.code, evidence=evidence
+            )
         if ending is RunEnding.DONE:
             return RunOutcome(ending, text=self._text, plan=self._plan, evidence=evidence)
         problem = str(error.get("message") or f"The turn ended: {reason}.")

@@ -4,9 +4,10 @@ import json
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from anycowork.cli.run_outcome import NOT_VERIFIED, RunEnding, RunOutcome
+from anycowork.cli.run_outcome import RunEnding, RunOutcome
 from anycowork.client.console import Console, shortened, strip_controls
 from anycowork.client.progress_lines import progress_line
+from anycowork.domain.errors import NotVerified
 from anycowork.domain.evidence import evidence_line
 from anycowork.domain.messages import Json
 from anycowork.domain.text_lines import bare_lines
@@ -87,7 +88,7 @@ class TextReporter:
         if outcome.ending is not RunEnding.DONE:
             cause = "anycowork" if outcome.ending is RunEnding.USAGE else outcome.ending.value
             self.progress.line(self.progress.paint(f"{cause}: ", "red") + strip_controls(outcome.error or ""))
-        if outcome.evidence is not None and outcome.code != NOT_VERIFIED:  # that error is the evidence itself
+        if outcome.evidence is not None and outcome.code != NotVerified.code:  # of which the error tells the evidence
             self.progress.line(self.progress.paint(strip_controls(evidence_line(outcome.evidence)), "dim"))
         for line in advice:
             self.progress.line(line)

@@ -108,17 +108,16 @@ class DelegateClient:
             case "agent_message_chunk" if getattr(update.content, "type", "") == "text":
                 self._take(update.content.text)
             case "tool_call" | "tool_call_update":
-                self._remember(update)
                 if update.session_update == "tool_call":
-                    self._pieces.clear()  # the answer is what it says after its last call
-                    self._length = 0
-                    self.calls += 1
-                    self._tell(f"[{self._name}] {plain_text(update.title, 200)}\n")
+                    self._begin_call(update)
+                self._remember(update)
 
     async def request_permission(
         self, session_id: str, tool_call: ToolCallUpdate, options: list[PermissionOption], **kwargs: Any
     ) -> RequestPermissionResponse:
         """Returns the gate's decision. A person is asked only for what a private copy does not hold."""
+        if tool_call.tool_call_id not in self._kinds:
+            self._begin_call(tool_call)
         permission = self._wanted(tool_call)
         may_change = not may_change_nothing(self._context.permissions)
         decision, reason = decide_permission(
@@ -203,6 +202,14 @@ class DelegateClient:
         await self._fulfilled(self._requests.release(terminal_id))
 
     # --- what is decided with
+
+    def _begin_call(self, call: Any) -> None:
+        """The answer is what the agent says after its last call. Some agents announce a call by asking for its permission."""
+        self._pieces.clear()
+        self._length = 0
+        if call.tool_call_id not in self._kinds:
+            self.calls += 1
+            self._tell(f"[{self._name}] {plain_text(call.title or str(call.kind or 'a call'), 200)}\n")
 
     def _wanted(self, call: ToolCallUpdate) -> WantedPermission:
         self._remember(call)

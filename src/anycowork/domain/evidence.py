@@ -261,7 +261,7 @@ def evidence_line(evidence: Json) -> str:
     before = any(check.get("passed_before") for check in checks)
     word = str(evidence.get("status"))
     word += " (only by what this turn wrote)" if word == EvidenceStatus.SELF_CHECKED else ""
-    details = "; ".join(unmet[:3]) or ", ".join(passed[:3]) + (" (passed before too)" if before else "")
+    details = "; ".join(unmet[:3]) or (", ".join(passed[:3]) + (" (passed before too)" if before else "")).strip()
     return f"Evidence: {word}. {details}".strip()
 
 

@@ -125,11 +125,11 @@ def text_of(content: JsonValue) -> str:
 
 def _part_text(part: JsonValue) -> str | None:
     while isinstance(part, dict):
-        part = next((part[key] for key in _WORDS if key in part), None)
+        part = next((part[key] for key in _PART_TEXT_KEYS if key in part), None)
     return part if isinstance(part, str) else None
 
 
-_WORDS = ("text", "Text", "content", "value")
+_PART_TEXT_KEYS = ("text", "Text", "content", "value")
 
 
 ASKED_BY = "asked_by"

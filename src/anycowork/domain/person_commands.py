@@ -1,5 +1,6 @@
 """Commands that a person types for themselves in a chat's workspace. No model can start one, and no role, rule or plan limits it."""
 
+from collections.abc import Iterable
 from enum import StrEnum
 
 from anycowork.domain.messages import Json, Message, Speaker
@@ -44,6 +45,16 @@ def ended_command(message: Message) -> Json | None:
     command = (message.payload or {}).get(PERSON_COMMAND)
     is_end = message.role is Speaker.SYSTEM and isinstance(command, dict) and "ended" in command
     return command if is_end and isinstance(command, dict) else None
+
+
+def has_unended_command(messages: Iterable[Message]) -> bool:
+    """Whether a person's command was started and its end is not recorded: it runs, or its server died."""
+    ends: dict[str, bool] = {}
+    for message in messages:
+        command = (message.payload or {}).get(PERSON_COMMAND)
+        if message.role is Speaker.SYSTEM and isinstance(command, dict):
+            ends[str(command.get("id"))] = "ended" in command
+    return not all(ends.values())
 
 
 def _how(command: Json) -> str:

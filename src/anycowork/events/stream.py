@@ -8,7 +8,7 @@ from operator import attrgetter
 from anycowork.domain.events import Record, StreamItem
 from anycowork.events.hub import Hub, Reader
 from anycowork.store.sql.journal import Journal
-from anycowork.store.sql.store import Store
+from anycowork.store.sql.records import RecordTable
 
 PAGE = 1000
 UNSETTLED_SECONDS = 0.05  # until records are looked for again that wait for another writer
@@ -20,7 +20,7 @@ NumberOf = Callable[[Record], int]
 class Streams:
     """Combines the journal and the hub into streams of records."""
 
-    def __init__(self, records: Store, hub: Hub, unstored: Journal | None = None) -> None:
+    def __init__(self, records: RecordTable, hub: Hub, unstored: Journal | None = None) -> None:
         self._records = records
         self._hub = hub
         self._unstored = unstored
@@ -32,7 +32,7 @@ class Streams:
         """
 
         async def replay(number: int) -> list[Record]:
-            return await self._records.records_after(chat_id, number, PAGE)
+            return await self._records.after(chat_id, number, PAGE)
 
         with self._hub.reading(chat_id) as reader:
 

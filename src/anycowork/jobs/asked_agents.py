@@ -95,7 +95,7 @@ class AskedAgents:
         self._coordinator.wake(job.chat_id)
         while True:
             step = self._steps.setdefault(job.chat_id, asyncio.Event())
-            current = await self._store.job(job.id, with_plan=False)
+            current = await self._store.jobs.find(job.id, with_plan=False)
             if current is None:
                 raise NotFound("job", job.id)
             if current.status.over:
@@ -162,10 +162,10 @@ class AskedAgents:
         """Raises: AgentTaskFailed. Also the error quotes the agent, so either way the turn has read what the agent was shown."""
         read_by_agent = await self._store.origins.of_job(job.id)
         context.conversation.looked_up_origins = join(context.conversation.looked_up_origins, read_by_agent)
-        task = next(iter(await self._store.tasks(job.id)), None)
+        task = next(iter(await self._store.tasks.of_job(job.id)), None)
         if task is None or task.status is not TaskStatus.COMPLETED:
             raise AgentTaskFailed(_failure(agent, job, task))
-        calls = await self._store.calls(task.turn_id or "")
+        calls = await self._store.calls.of_turn(task.turn_id or "")
         changes = _net_changes(item for one in calls if made_changes(one) and one.intent for item in one.intent.paths)
         if changes:  # what it changed counts as this call's change
             intent = replace(context.calls.by_id(call.id).intent or Intent(), paths=changes)

@@ -52,15 +52,15 @@ class ConflictAuthor:
                 return "a program outside AnyCowork"
 
 
-async def find_author(rows: Store, workspace: str, now: PathImage) -> ConflictAuthor:
+async def find_author(store: Store, workspace: str, now: PathImage) -> ConflictAuthor:
     """Return who last changed this path of the workspace, by the recorded changes."""
-    change = _last_change(await rows.changes_in(workspace), now.path)
+    change = _last_change(await store.snapshots.changes_in(workspace), now.path)
     if change is None or not _left_by(change, now):
         return ConflictAuthor(AuthorKind.OUTSIDE)
     snapshot = change.before
     if snapshot.by_person:
-        return ConflictAuthor(AuthorKind.PERSON, await _person_name(rows, snapshot), snapshot.chat_id)
-    turn = await rows.turn(snapshot.turn_id) if snapshot.turn_id else None
+        return ConflictAuthor(AuthorKind.PERSON, await _person_name(store, snapshot), snapshot.chat_id)
+    turn = await store.turns.find(snapshot.turn_id) if snapshot.turn_id else None
     if turn is not None and turn.task_id is not None:
         return ConflictAuthor(AuthorKind.TASK, None, turn.chat_id, turn.job_id, turn.task_id)
     return ConflictAuthor(AuthorKind.AGENT, None, snapshot.chat_id)
@@ -82,9 +82,9 @@ def _left_by(change: RecordedChange, now: PathImage) -> bool:
     return after.same_as(now)
 
 
-async def _person_name(rows: Store, snapshot: Snapshot) -> str | None:
+async def _person_name(store: Store, snapshot: Snapshot) -> str | None:
     """Return the name in the message about the change; None for the owner, and where it is not found."""
-    page = await rows.messages_page(snapshot.chat_id, limit=_MOST_SEARCHED)
+    page = await store.messages.page(snapshot.chat_id, limit=_MOST_SEARCHED)
     for body in page.bodies:
         payload = msgspec.json.decode(body).get("payload") or {}
         person_change = payload.get("person_change")

@@ -105,10 +105,10 @@ class JobCoordinator:
     async def resume_all(self, *, wakes: bool = True) -> None:
         """At the server's start, when the turns of the last one are settled: every job goes on where it was. Not in a worker (`wakes`):
         the engine gives it jobs."""
-        jobs = await self._store.jobs_in(*LIVE, JobStatus.AWAITING_COMMIT)
+        jobs = await self._store.jobs.in_states(*LIVE, JobStatus.AWAITING_COMMIT)
         needed = [job.workspace for job in jobs]
         for job in jobs:
-            needed += [task.workspace for task in await self._store.tasks(job.id)]
+            needed += [task.workspace for task in await self._store.tasks.of_job(job.id)]
         await self._isolated.keep_only(needed)
         for chat_id in {job.chat_id for job in jobs if wakes and job.status in LIVE}:
             self.wake(chat_id)
@@ -124,7 +124,7 @@ class JobCoordinator:
 
     async def offer(self, chat_id: str) -> None:
         """Has the jobs of the chat go on in the processes that they are left to. Raises: StorageFault."""
-        for job in await self._store.jobs_in(*LIVE, chat_id=chat_id):
+        for job in await self._store.jobs.in_states(*LIVE, chat_id=chat_id):
             if not await self._placement.runs_here(job):
                 await self._placement.leave(job)
 
@@ -166,7 +166,7 @@ class JobCoordinator:
 
     async def _advance_all(self, chat_id: str) -> None:
         """Raises: StorageFault, NotFound. Any other fault ends the job that it is about."""
-        for job in await self._store.jobs_in(*LIVE, chat_id=chat_id):
+        for job in await self._store.jobs.in_states(*LIVE, chat_id=chat_id):
             try:
                 await self.advance(job.id)
             except (StorageFault, NotFound, ChatHeld):
@@ -177,11 +177,11 @@ class JobCoordinator:
 
     async def _end_faulty(self, job: Job) -> None:
         async with self._turns.exclusive(job.chat_id):
-            await self._writer.fail(job, await self._store.tasks(job.id), _INTERNAL_ERROR)
+            await self._writer.fail(job, await self._store.tasks.of_job(job.id), _INTERNAL_ERROR)
 
     async def advance(self, job_id: str) -> None:
         """Takes the job one step on, unless another turn of its chat is under way: that turn's end comes here again."""
-        job = await self._store.job(job_id, with_plan=False)
+        job = await self._store.jobs.find(job_id, with_plan=False)
         if job is None or self._closed:
             return
         if job.asked_by is None and not await self._placement.runs_here(job):
@@ -189,8 +189,8 @@ class JobCoordinator:
             return
         async with self._turns.exclusive(job.chat_id) as chat:
             self._woken.discard(chat.id)  # what happens from here on may need another step
-            job = await self._store.job(job_id, with_plan=False)
-            turns = await self._store.current_turns(chat.id)
+            job = await self._store.jobs.find(job_id, with_plan=False)
+            turns = await self._store.turns.all_current(chat.id)
             if job is None or await self.canceller.cancel_unasked(job, turns):
                 return
             live = [turn for turn in turns if turn.id != job.asked_by]
@@ -217,7 +217,7 @@ class JobCoordinator:
     async def planning_phase(self, job: Job, chat: Chat) -> None:
         """Asks the planning agent for a plan; what it proposes waits for a person."""
         request_id = job.replan_id or job.message_id
-        before = [turn for turn in await self._store.job_turns(job.id, None) if turn.message_id == request_id]
+        before = [turn for turn in await self._store.turns.of_job(job.id, None) if turn.message_id == request_id]
         last = before[-1] if before else None
         if last is None or (last.reason is EndReason.INTERRUPTED and len(before) <= MOST_INTERRUPTIONS):
             turn = self._records.turn(job, role=self._agents.planner().role, message_id=request_id)
@@ -283,7 +283,7 @@ class JobCoordinator:
 
     async def _may_replan(self, job: Job) -> bool:
         """Whether the planning agent is asked once more; a job that fails again and again ends instead of going in circles."""
-        plans = {turn.message_id for turn in await self._store.job_turns(job.id, None) if turn.plan_id is None}
+        plans = {turn.message_id for turn in await self._store.turns.of_job(job.id, None) if turn.plan_id is None}
         return len(plans - {job.message_id}) < MOST_REPLANS
 
     async def _with_workspace(self, job: Job, chat: Chat) -> Job:
@@ -310,7 +310,7 @@ class JobCoordinator:
                 if (merged := await self._merge(job, chat, task)) is not None:
                     changed.append(merged)
                 continue
-            turn = await self._store.turn(task.turn_id or "")
+            turn = await self._store.turns.find(task.turn_id or "")
             changed.append(after_turn(job, task, turn, now=self._clock.now()))
             stopped = stopped or (turn is not None and turn.reason is EndReason.STOPPED)
         updated = self.update_plan(state, changed)
@@ -372,7 +372,7 @@ class JobCoordinator:
             done = replace(job, data_folder=None)
             await self._writer.end(done, JobStatus.COMPLETED, job.error, final_response=tasks[0].result)
             return
-        last = [turn for turn in await self._store.job_turns(job.id, None) if turn.plan_id is not None]
+        last = [turn for turn in await self._store.turns.of_job(job.id, None) if turn.plan_id is not None]
         if not last or (last[-1].reason is EndReason.INTERRUPTED and len(last) <= MOST_INTERRUPTIONS):
             turn = self._records.turn(job, role=chat.role, message_id=job.message_id, plan_id=job.plan_id)
             origins = await self._store.origins.of_job(job.id)

@@ -117,7 +117,7 @@ class JobBudgets:
             async with self._running[job.id].lock:
                 await self._recorder.pending(context)
                 requested = ModelUsage(reserve.model, 1, reserve.tokens, 0, 0, 0, 0, estimated=False)
-                now = await self._store.job(job.id, with_plan=False) or job  # a person may have raised its limits
+                now = await self._store.jobs.find(job.id, with_plan=False) or job  # a person may have raised its limits
                 for share in _shares(now, context.turn.task_id):
                     if excess := overdrawn(share.budget, await self._spent(job, share, requested)):
                         reason = excess.reason.replace("the approved plan", f"the {share.kind}")
@@ -129,9 +129,9 @@ class JobBudgets:
     async def _spent(self, job: Job, share: _Share, *requested: ModelUsage) -> BudgetUse:
         """What was used of the share, with what is wanted now."""
         if share.task_id is None:
-            used = [await self._store.whole_job_usage(job.id)]
+            used = [await self._store.usage.of_whole_job(job.id)]
         else:
-            used = await self._store.job_usage(job.id, task_ids=[share.task_id])
+            used = await self._store.usage.of_job(job.id, task_ids=[share.task_id])
         spent = spent_by_turns(*used, TurnUsage(share.task_id, 0.0, requested), cost_of=self._cost_of)
         seconds = self._running[job.id].seconds(self._clock.monotonic(), share.task_id)
         return replace(spent, seconds=spent.seconds + seconds)

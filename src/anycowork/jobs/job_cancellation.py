@@ -33,7 +33,7 @@ class JobCanceller:
         for turn in own:
             await self._turns.stop_turn(turn, principal=by, note=note)
         now = self._clock.now()
-        before = await self._store.tasks(job.id)
+        before = await self._store.tasks.of_job(job.id)
         tasks = [
             replace(task, status=TaskStatus.CANCELLED, workspace=None, completed_at=now)
             for task in before
@@ -52,7 +52,7 @@ class JobCanceller:
         """Cancel a job whose asking turn has ended; return whether it was. Reported work is merged all the same."""
         if job.status.over or job.asked_by in (None, *(turn.id for turn in live)):
             return False
-        if any(map(is_reported, await self._store.tasks(job.id))):
+        if any(map(is_reported, await self._store.tasks.of_job(job.id))):
             return False
         note = "Stopped: the turn that asked for this has ended."
         await self.cancel(job, live, by=job.principal, note=note)

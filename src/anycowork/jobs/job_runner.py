@@ -65,7 +65,7 @@ class JobRunner:
         """Run a turn of a job to its end, or to where a person must decide; False for a turn of no job. Raises: as `Agent.run`."""
         if turn.job_id is None:
             return False
-        job = await self._store.job(turn.job_id, with_plan=False)
+        job = await self._store.jobs.find(turn.job_id, with_plan=False)
         if job is None:
             raise NotFound("job", turn.job_id)
         await self._run_for(job, turn, context_of)
@@ -75,7 +75,7 @@ class JobRunner:
         if turn.task_id is None:
             await self._lead(job, turn, context_of)
             return
-        task = await self._store.task(job.id, turn.task_id)
+        task = await self._store.tasks.find(job.id, turn.task_id)
         if task is None:
             raise NotFound("task", turn.task_id)
         if task.turn_id != turn.id:
@@ -90,7 +90,7 @@ class JobRunner:
         context = await context_of(turn, model)
         if plans:
             self._become(context, self._agents.planner())
-            tasks = await self._store.tasks(job.id)
+            tasks = await self._store.tasks.of_job(job.id)
             completed = frozenset(task.id for task in tasks if task.status is TaskStatus.COMPLETED)
             context.assignment = replace(
                 context.assignment,
@@ -119,10 +119,10 @@ class JobRunner:
             """The others as they are when this one ends: the event about a small plan names every step."""
             plan = await self._plans.find(context.turn.plan_id or "")
             if plan is not None and len(plan.steps) <= event_factory.MOST_STEPS_NAMED:
-                policy.tasks = await self._store.tasks(job.id)
+                policy.tasks = await self._store.tasks.of_job(job.id)
 
         async def read_history(before: int | None) -> str:
-            messages = [message for message in await self._store.history(job.chat_id) if message.task_id is None]
+            messages = [message for message in await self._store.messages.all(job.chat_id) if message.task_id is None]
             looked_up = join(*(message.came_from for message in messages))
             context.conversation.looked_up_origins = join(context.conversation.looked_up_origins, looked_up)
             return history_page(messages, before)
@@ -152,8 +152,8 @@ class JobRunner:
     async def _take_answer(self, job: Job, task: JobTask, turn: Turn) -> None:
         """A person answered what shall become of a failed task, or which version of a file stays."""
         answered, question = (
-            await self._store.question(turn.message_id),
-            await self._store.message(job.chat_id, turn.message_id),
+            await self._store.questions.find(turn.message_id),
+            await self._store.messages.find(job.chat_id, turn.message_id),
         )
         answer = (answered.answer or {}) if answered else {}
         choice = answer.get("value")
@@ -165,7 +165,7 @@ class JobRunner:
             task = replace(task, status=TaskStatus.PENDING, failures=0, completed_at=None)
             skipped = [
                 replace(other, status=TaskStatus.PENDING, completed_at=None)
-                for other in await self._store.tasks(job.id)
+                for other in await self._store.tasks.of_job(job.id)
                 if other.status is TaskStatus.SKIPPED
             ]
         else:
@@ -181,7 +181,7 @@ class JobRunner:
 
     async def _without(self, job: Job, failed: JobTask) -> list[JobTask]:
         """Return the tasks that depended on the failed one, free of it, and the skipped ones, which wait again for what is left."""
-        others = [task for task in await self._store.tasks(job.id) if not _is_replaced(task)]
+        others = [task for task in await self._store.tasks.of_job(job.id) if not _is_replaced(task)]
         changed = [task for task in others if failed.id in task.dependencies or task.status is TaskStatus.SKIPPED]
         return [
             replace(

@@ -107,13 +107,13 @@ class JobStates:
         plan_id, state = self._known.get(job.id, (None, None))
         if state is None or plan_id != job.plan_id:
             return await self._load(job.id)
-        changed, state.seq = await self._store.tasks_since(job.id, state.seq)
+        changed, state.seq = await self._store.tasks.since(job.id, state.seq)
         state.put(*changed)
         return state
 
     async def _load(self, job_id: str) -> JobState | None:
-        tasks, seq = await self._store.tasks_since(job_id, -1)
-        job = await self._store.job(job_id)
+        tasks, seq = await self._store.tasks.since(job_id, -1)
+        job = await self._store.jobs.find(job_id)
         tasks.sort(key=lambda task: (task.ordinal, task.id))
         if job is None:
             return None

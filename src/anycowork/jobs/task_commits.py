@@ -186,7 +186,7 @@ class TaskCommitter:
                 " drop the changes.",
                 param="workspace",
             )
-        recorded = undoing(await self._store.changes_in(copy))
+        recorded = undoing(await self._store.snapshots.changes_in(copy))
         if not recorded:
             return []
         base = {undo.path: undo.target for undo in recorded}

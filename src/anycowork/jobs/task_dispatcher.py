@@ -153,12 +153,12 @@ class TaskDispatcher:
             return DispatchedTask(
                 replace(task, status=TaskStatus.FAILED, error=failure, completed_at=self._clock.now())
             )
-        before = await self._store.job_turns(job.id, task.id) if task.attempt else []
+        before = await self._store.turns.of_job(job.id, task.id) if task.attempt else []
         earlier = [
             call
             for earlier_turn in before
             if earlier_turn.workspace in (None, where)
-            for call in await self._store.calls(earlier_turn.id)
+            for call in await self._store.calls.of_turn(earlier_turn.id)
         ]
         turn_id = self._clock.new_id()
         begun = replace(
@@ -189,13 +189,13 @@ class TaskDispatcher:
     async def _plan_origins(self, job: Job) -> Origins:
         """Return where the plan came from. It is read once: a large plan's message costs what all of its tasks cost."""
         if self._plan_read != job.plan_id:
-            message = await self._store.message(job.chat_id, job.plan_id) if job.plan_id else None
+            message = await self._store.messages.find(job.chat_id, job.plan_id) if job.plan_id else None
             self._plan_read, self._origins_of_plan = job.plan_id, message.came_from if message else NO_ORIGINS
         return self._origins_of_plan
 
     async def _interrupted_turn(self, job: Job, task: JobTask) -> Turn | None:
         """Return the turn that a crash ended, if the task can go on in it: for the same plan, in a place that is still there."""
-        turn = await self._store.turn(task.turn_id) if task.turn_id and is_interrupted(task) else None
+        turn = await self._store.turns.find(task.turn_id) if task.turn_id and is_interrupted(task) else None
         if turn is None or turn.reason is not EndReason.INTERRUPTED or turn.plan_id != job.plan_id:
             return None
         if turn.workspace is None or turn.workspace == job.workspace:

@@ -1,6 +1,5 @@
 """Remote servers as transports of the SDK: SSE and streamable HTTP, each answer bounded."""
 
-import ipaddress
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from functools import partial
@@ -130,9 +129,8 @@ def _refused_answer(reason: str, note: Callable[[bytes], None]) -> "httpx2.ReadE
 
 
 def _is_local(host: str) -> bool:
-    """Whether it is an address, or a name of this machine or network, instead of a name on the internet."""
-    try:
-        ipaddress.ip_address(host)
-    except ValueError:
-        return "." not in host.rstrip(".") or host.endswith((".localhost", ".local", ".internal"))
-    return True
+    """Whether it is an address, in any of the ways to write one, or a name of this machine or network, instead of a name on the internet."""
+    name = host.rstrip(".")
+    last_label = name.rpartition(".")[2]
+    is_address = ":" in name or last_label.isdigit() or last_label.startswith("0x")
+    return is_address or "." not in name or name.endswith((".localhost", ".local", ".internal"))

@@ -11,6 +11,7 @@ from typing import assert_never
 from pydantic import JsonValue
 
 from anycowork.domain.key_files import is_key_file
+from anycowork.domain.network import looks_like_address
 from anycowork.domain.origins import ANY, NO_ORIGINS, Endorsement, Origins, Sink, SinkKind, class_of, condensed
 from anycowork.domain.path_class import is_control_file
 from anycowork.domain.rules import Rule
@@ -94,20 +95,25 @@ def file_sinks(paths: Iterable[str]) -> Iterator[Sink]:
 
 
 def fetches_address(spec: ToolSpec, parameters: Parameters) -> bool:
-    """Whether the caller chooses an address that a server's tool fetches: what is in the address leaves with it, so it is no mere read."""
+    """Whether the caller chooses an address that a server's tool fetches: what is in the address leaves with it, so it is no mere read.
+
+    What the call says decides, whatever the tool calls its arguments; a name that promises an address is enough, too.
+    """
     properties = spec.schema.get("properties")
-    names = {name.casefold() for name in properties} if isinstance(properties, dict) else set[str]()
-    return not names.isdisjoint(_ADDRESS_NAMES) or any("://" in text for text in _texts(parameters))
+    inner_names = _inner_names(parameters)
+    names = {name.casefold() for name in (*(properties if isinstance(properties, dict) else ()), *inner_names)}
+    return not names.isdisjoint(_ADDRESS_NAMES) or any(map(looks_like_address, (*_texts(parameters), *inner_names)))
 
 
 def is_named(sink: Sink, parameters: Parameters, words: Sequence[str]) -> bool:
-    """Whether a text names the consequence literally: the host, the path, the command, or a server's tool with each of its values."""
+    """Whether a text names the consequence literally: the host, the path, the command, or a server's tool with each of its values
+    and of the names inside them."""
     match sink.kind:
         case SinkKind.NETWORK | SinkKind.PUSH:
             host = sink.subject.rpartition(":")[0] if sink.subject.count(":") == 1 else sink.subject
             return ANY not in host and any(_names(text.casefold(), host.casefold()) for text in words)
         case SinkKind.MCP:
-            needles = [PurePosixPath(sink.subject).name, *_texts(parameters)]
+            needles = [PurePosixPath(sink.subject).name, *_texts(parameters), *_inner_names(parameters)]
             return any(all(_names(text, needle) for needle in needles) for text in words)
         case SinkKind.CONTROL_FILE | SinkKind.KEY_FILE | SinkKind.UNSANDBOXED:
             return any(_names(text, sink.subject) for text in words)
@@ -148,6 +154,20 @@ def _texts(document: JsonValue) -> list[str]:
             case leaf:
                 texts.append(str(leaf))
     return texts
+
+
+def _inner_names(parameters: Parameters) -> list[str]:
+    """Returns the names inside a call's values. The tool's schema fixes those of its parameters, and not these."""
+    names: list[str] = []
+    waiting: list[JsonValue] = [*parameters.values()]
+    while waiting:
+        match waiting.pop():
+            case dict() as entries:
+                names += entries
+                waiting += entries.values()
+            case list() as items:
+                waiting += items
+    return names
 
 
 def _is_endorsed(rules: Sequence[Rule], origin: str, sink: Sink) -> bool:

@@ -121,7 +121,7 @@ class Gate:
             return replace(checked, effect=Effect.ASK, why=f"It changed {secret!r}, which looks like a secret.")
         if not (deleted := deleted_files(changes)):
             return checked
-        created_by_chat = files_made(await self._store.finished_intents(call.chat_id))
+        created_by_chat = files_made(await self._store.calls.finished_intents(call.chat_id))
         if not (others := [path for path in deleted if path not in created_by_chat]):
             return checked
         return replace(checked, effect=Effect.ASK, why=deletion_reason(others))
@@ -154,7 +154,7 @@ class Gate:
         """
         if call.state is CallState.ISSUED:
             return ()
-        approvals = await self._store.approvals_of_call(call.id)
+        approvals = await self._store.approvals.of_call(call.id)
         if denied := next((approval for approval in approvals if approval.state is ApprovalState.DENIED), None):
             raise RejectedByUser(denial(denied), by=denied.decided_by)
         return approvals

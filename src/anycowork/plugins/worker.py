@@ -17,7 +17,7 @@ _MAX_ERROR_CHARACTERS = 4_000
 
 def main() -> None:
     request = json.load(sys.stdin)  # noqa: TID251  # our own process wrote it
-    answers = _answer_apart()
+    answers = _open_answer_descriptor()
     answer = describe(request["entries"]) if request["do"] == "describe" else call(request)
     with os.fdopen(answers, "w", encoding="utf-8", errors="replace") as out:
         json.dump(answer, out)
@@ -34,7 +34,7 @@ def describe(entries: Sequence[str]) -> dict[str, object]:
             described = [_described(entry, tool) for tool in tools_of(entry)]
             json.dumps(described)
             tools += described
-        except BaseException as error:  # noqa: BLE001  # noqa: BLE001  # third-party code may raise anything
+        except BaseException as error:  # noqa: BLE001  # third-party code may raise anything
             problems.append(f"{entry}: {_in_words(error)}")
     return {"tools": tools, "problems": problems}
 
@@ -53,7 +53,7 @@ def call(request: dict[str, object]) -> dict[str, object]:
         return {"content": result if isinstance(result, str) else json.dumps(result, ensure_ascii=False, indent=2)}
     except ToolError as error:
         return {"error": str(error)[:_MAX_ERROR_CHARACTERS] or "The tool failed and gave no reason."}
-    except BaseException as error:  # noqa: BLE001  # noqa: BLE001  # as above
+    except BaseException as error:  # noqa: BLE001  # as above
         sys.__excepthook__(*sys.exc_info())
         return {"error": f"It raised {_in_words(error)}"}
 
@@ -85,7 +85,7 @@ def _described(entry: str, tool: PluginFunction) -> dict[str, object]:
     }
 
 
-def _answer_apart() -> int:
+def _open_answer_descriptor() -> int:
     """Opens a descriptor for the answer, which child programs do not inherit; redirects prints to stderr."""
     answers = os.dup(1)
     os.dup2(2, 1)

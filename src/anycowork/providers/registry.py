@@ -10,6 +10,7 @@ from anycowork.domain.errors import Invalid
 from anycowork.domain.messages import Json
 from anycowork.domain.model import (
     LEAST_NATIVE_CONTEXT,
+    SMALL_MODEL,
     UNKNOWN_MODEL,
     ContextSize,
     FindModelFacts,
@@ -20,9 +21,9 @@ from anycowork.domain.model import (
 )
 from anycowork.domain.provider_errors import BadKey, NoSuchModel, ProviderFault, Unreachable, Untrusted
 from anycowork.providers.anthropic.provider import AnthropicProvider
-from anycowork.providers.config import OPENAI_URL, ModelSettings, ProviderConfig
+from anycowork.providers.config import OPENAI_URL, ModelSettings, ProviderConfig, is_small
 from anycowork.providers.delegate import DelegateProvider
-from anycowork.providers.guide.provider import GUIDE, Guide
+from anycowork.providers.guide.script import GUIDE, Guide
 from anycowork.providers.http.pool import HttpPool
 from anycowork.providers.http.proxy_env import proxy_for
 from anycowork.providers.http.retries import Backoff
@@ -138,7 +139,11 @@ class ProviderRegistry:
         """Returns the model's request options as configured, limited by its context. Raises: NoSuchModel."""
         config, model = self._resolve(model_id)
         settings = config.model_settings.get(model) or ModelSettings()
-        options = replace(config.options, calling=settings.calling) if settings.calling else config.options
+        options = config.options
+        if config.small_by_name and options.calling is ToolCallStyle.TEXT and is_small(model):
+            options = SMALL_MODEL
+        if settings.calling:
+            options = replace(options, calling=settings.calling)
         size = settings.context_tokens or config.context_tokens
         if options.calling is ToolCallStyle.NATIVE and size < LEAST_NATIVE_CONTEXT:
             options = replace(options, calling=ToolCallStyle.TEXT)

@@ -38,7 +38,7 @@ class ApprovedPlans:
         async with self._reading:
             if (cached := self._known.get(plan_id)) is not None:
                 return cached
-            row = await self._store.plan(plan_id)
+            row = await self._store.plans.find(plan_id)
             plan = await read_large_plan(row.approved) if row is not None and row.approved is not None else None
             if plan is None:
                 return None

@@ -107,7 +107,7 @@ class ChatCoordinator:
 
     async def stop(self, principal: Principal, chat_id: str) -> bool:
         """Stop the current turns; return False if there was nothing to stop."""
-        turns = await self._store.current_turns(chat_id)
+        turns = await self._store.turns.all_current(chat_id)
         for turn in turns:
             await self._scheduler.stop(turn, principal=principal.label(), note="Stopped by the person.")
         return bool(turns)

@@ -18,7 +18,7 @@ _LARGE = 200  # steps: more of them take long enough to block the event loop
 
 async def require_chat(store: Store, chat_id: str) -> Chat:
     """Return the chat. Raises: NotFound."""
-    chat = await store.chat(chat_id)
+    chat = await store.chats.find(chat_id)
     if chat is None:
         raise NotFound("chat", chat_id)
     return chat
@@ -35,7 +35,7 @@ async def progress_of(
     plan = approved.plan if turn.job_id is None else approved.for_task(turn.task_id)
     if plan is None:
         return None
-    calls = [*await earlier_calls(store, turn), *await store.calls(turn.id)]
+    calls = [*await earlier_calls(store, turn), *await store.calls.of_turn(turn.id)]
     specs = toolbox.specs()
     if len(plan.steps) <= _LARGE:
         return PlanProgress(plan, specs, root, calls)
@@ -45,18 +45,18 @@ async def progress_of(
 async def earlier_turns(store: Store, turn: Turn) -> list[Turn]:
     """Return the turns before this one that carried out the same plan or task: their work stands, except in a private copy."""
     if turn.job_id is None:
-        same = await store.plan_turns(turn.chat_id, turn.plan_id) if turn.plan_id else []
+        same = await store.turns.of_plan(turn.chat_id, turn.plan_id) if turn.plan_id else []
     elif turn.task_id is None or turn.workspace is not None:
         same = []
     else:
-        same = await store.job_turns(turn.job_id, turn.task_id)
+        same = await store.turns.of_job(turn.job_id, turn.task_id)
     return list(takewhile(lambda other: other.id != turn.id, same))
 
 
 async def earlier_calls(store: Store, turn: Turn) -> list[Call]:
     """Return the calls of the turns before this one, numbered before its own calls."""
     earlier = await earlier_turns(store, turn)
-    calls = [call for earlier_turn in earlier for call in await store.calls(earlier_turn.id)]
+    calls = [call for earlier_turn in earlier for call in await store.calls.of_turn(earlier_turn.id)]
     return [replace(call, ordinal=index - len(calls)) for index, call in enumerate(calls)]
 
 
@@ -68,11 +68,11 @@ async def earlier_effects(store: Store, toolbox: Toolbox, turn: Turn) -> list[Ca
     if turn.job_id is None or turn.task_id is None:
         return []
     effects: list[Call] = []
-    for earlier in await store.job_turns(turn.job_id, turn.task_id):
+    for earlier in await store.turns.of_job(turn.job_id, turn.task_id):
         if earlier.id == turn.id:
             continue
         same_place = earlier.workspace == turn.workspace
-        calls = await store.calls(earlier.id)
+        calls = await store.calls.of_turn(earlier.id)
         effects += [call for call in calls if _stands(call, toolbox.find(call.tool), same_place)]
     return effects
 

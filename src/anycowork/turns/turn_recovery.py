@@ -91,7 +91,7 @@ class TurnRecovery:
         principal: str = SERVER_PRINCIPAL.label(),
     ) -> None:
         """End the turn in one transaction: results of open calls, interrupted answers, withdrawn approvals and questions, the end."""
-        chat = await self._store.chat(turn.chat_id)
+        chat = await self._store.chats.find(turn.chat_id)
         if chat is None:
             return
         writes: list[Write] = []
@@ -99,11 +99,11 @@ class TurnRecovery:
         root = turn.workspace or chat.workspace
         progress = await progress_of(self._store, self._toolbox, turn, chat.workspace)
         turn_messages = [
-            m for m in await self._store.messages_since(turn.chat_id, turn.message_id) if m.turn_id == turn.id
+            m for m in await self._store.messages.since(turn.chat_id, turn.message_id) if m.turn_id == turn.id
         ]
         origins = join(turn.origins, *(message.came_from for message in turn_messages))
         calls: list[Call] = []
-        for call in await self._store.calls(turn.id):
+        for call in await self._store.calls.of_turn(turn.id):
             calls.append(call)
             if call.state is not CallState.SETTLED:
                 result = await self._result_of(call, root, crashed=reason is EndReason.INTERRUPTED)
@@ -128,7 +128,7 @@ class TurnRecovery:
             broken_off = replace(self._broken_off(turn, answer), origins=written_by_model(origins))
             writes += [broken_off, Compact(answer.message_id)]
         await self._withdraw(turn, writes, events, principal)
-        if run := await self._store.run(turn.id):
+        if run := await self._store.runs.find(turn.id):
             broken = run.ended(reason, event_factory.error_json(error) if error else None)
             writes.append(broken)
             events.append(event_factory.workflow_progress(broken))
@@ -150,13 +150,13 @@ class TurnRecovery:
         """Return the person's message that started the turn; empty for a turn of a job, a plan or a workflow."""
         if turn.job_id is not None or turn.plan_id is not None:
             return ""
-        message = await self._store.message(turn.chat_id, turn.message_id)
+        message = await self._store.messages.find(turn.chat_id, turn.message_id)
         return "" if message is None or is_workflow(message.payload) else message.content
 
     async def clear_leftovers(self, turn: Turn) -> None:
         """Remove temporary files of interrupted calls. Only before the server accepts requests, because it goes by file names."""
-        chat = await self._store.chat(turn.chat_id)
-        for call in await self._store.calls(turn.id):
+        chat = await self._store.chats.find(turn.chat_id)
+        for call in await self._store.calls.of_turn(turn.id):
             if chat is None or call.state is not CallState.INTENT or call.intent is None:
                 continue
             try:
@@ -172,7 +172,7 @@ class TurnRecovery:
             return await self._of_held(call, call.held, lost, crashed=crashed)
         if call.state is not CallState.INTENT:
             return ToolResult.failed(Interrupted(f"'{call.tool}' was not run: the turn ended first."), status=lost)
-        if (job := await self._store.job(call.id, with_plan=False)) is not None:
+        if (job := await self._store.jobs.find(call.id, with_plan=False)) is not None:
             return _of_asked(call, job, lost)
         if call.intent is not None and call.intent.contained:
             return await self._of_command(call, call.intent, root, lost)
@@ -193,11 +193,11 @@ class TurnRecovery:
 
     async def _as_left(self, call: Call, root: str) -> list[Snapshot]:
         """Save the paths that the call was about to change, so that it can be undone like any other."""
-        before = await self._store.before_of_call(call.id) if call.state is CallState.INTENT else None
-        if before is None:
+        change = await self._store.snapshots.change(call.id) if call.state is CallState.INTENT else None
+        if change is None:
             return []
         try:
-            after = await self._snapshots.after(before, self._workspaces.open(root))
+            after = await self._snapshots.after(change.before, self._workspaces.open(root))
         except BadWorkspace:
             return []
         return [after] if after else []
@@ -247,11 +247,11 @@ class TurnRecovery:
         return _OnDisk.BEFORE if now == [item.before for item in intent.paths] else _OnDisk.OTHERWISE
 
     async def _withdraw(self, turn: Turn, writes: list[Write], events: list[NewEvent], principal: str) -> None:
-        for approval in await self._store.approvals(turn.chat_id):
+        for approval in await self._store.approvals.of_chat(turn.chat_id):
             if approval.turn_id == turn.id:
                 writes.append(DecideApproval(approval.id, ApprovalState.WITHDRAWN, None, principal))
                 events.append(event_factory.permission_decided(approval, ApprovalState.WITHDRAWN, None, principal))
-        question = await self._store.open_question(turn.chat_id, turn_id=turn.id)
+        question = await self._store.questions.open(turn.chat_id, turn_id=turn.id)
         if question is not None:
             withdrawn = QuestionState.WITHDRAWN
             writes.append(SettleQuestion(question.message_id, withdrawn, None, principal))

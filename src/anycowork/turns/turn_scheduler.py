@@ -113,7 +113,7 @@ class TurnScheduler:
         """Tell whether this process takes the turn on. Raises: StorageFault."""
         if turn.job_id is None or self.placement is None:
             return True
-        job = await self._store.job(turn.job_id, with_plan=False)
+        job = await self._store.jobs.find(turn.job_id, with_plan=False)
         return job is None or await self.placement.runs_here(job)
 
     async def stop(self, turn: Turn, *, principal: str, note: str) -> None:
@@ -122,7 +122,7 @@ class TurnScheduler:
         if running is not None:
             running.cancel()
             await asyncio.wait([running])
-        current = await self._store.turn(turn.id)
+        current = await self._store.turns.find(turn.id)
         if current is None or current.state is TurnState.ENDED:
             return
         unfinished = await broken_off(self._store, current)
@@ -142,7 +142,7 @@ class TurnScheduler:
             running.cancel()
         if self._running:
             await asyncio.wait(self._running.values())
-        for turn in [turn for chat_id in sorted(chat_ids) for turn in await self._store.current_turns(chat_id)]:
+        for turn in [turn for chat_id in sorted(chat_ids) for turn in await self._store.turns.all_current(chat_id)]:
             if turn.state is TurnState.RUNNING:
                 note = f"The server was stopped during this turn. {_goes_on(turn)}"
                 unfinished = await broken_off(self._store, turn)
@@ -202,7 +202,7 @@ class TurnScheduler:
         for until_ready in await asyncio.shield(self._until_ready):
             await until_ready(turn.chat_id, partial(self._show_wait, turn))
         if turn.state is TurnState.DUE:
-            current = await self._store.turn(turn.id)
+            current = await self._store.turns.find(turn.id)
             if current is None or current.state not in (TurnState.RUNNING, TurnState.DUE):
                 return  # an earlier segment took the decision along, or the turn was stopped
             turn = current
@@ -234,7 +234,7 @@ class TurnScheduler:
             conversation=TurnConversation(
                 turn, without_undone(recent.messages), () if recent.complete else await self._beginning(chat.id)
             ),
-            calls=await self._store.calls(turn.id),
+            calls=await self._store.calls.of_turn(turn.id),
             progress=await progress_of(self._store, self._toolbox, turn, chat.workspace, self._plans),
             assignment=Assignment(
                 earlier_turns=await earlier_turns(self._store, turn) if turn.job_id is None else (),
@@ -249,21 +249,21 @@ class TurnScheduler:
         """A worker sees its own turn alone, which begins with its assignment; everybody else the chat without what workers did."""
         if turn.task_id is None:
             limit = self._agent.history_limit(turn, model_id)
-            return await self._store.recent_history(turn.chat_id, since=turn.message_id, until=limit.reached)
-        since = await self._store.messages_since(turn.chat_id, turn.message_id)
+            return await self._store.messages.recent(turn.chat_id, since=turn.message_id, until=limit.reached)
+        since = await self._store.messages.since(turn.chat_id, turn.message_id)
         return RecentMessages([message for message in since if message.turn_id == turn.id], complete=True)
 
     async def _beginning(self, chat_id: str) -> list[Message]:
         """Return the first messages of a long chat, until one is a request, which nearly always comes at once."""
-        first = await self._store.first_messages(chat_id, _LOOKED_AT_FIRST)
-        return first if opening_request(first) else await self._store.first_messages(chat_id, LOOKED_AT)
+        first = await self._store.messages.first(chat_id, _LOOKED_AT_FIRST)
+        return first if opening_request(first) else await self._store.messages.first(chat_id, LOOKED_AT)
 
     async def _end_failed(self, turn: Turn, error: AnyCoworkError) -> None:
         """End the turn with this error, as soon as the store accepts writes."""
         wait = 0.5
         while True:
             try:
-                current = await self._store.turn(turn.id)
+                current = await self._store.turns.find(turn.id)
                 if current is not None and current.state is not TurnState.ENDED:
                     unfinished = await broken_off(self._store, current)
                     await self._recovery.end(
@@ -308,14 +308,14 @@ async def settle_after_crash(
     Returns the chats whose turns were ended. A chat that a living server holds is left to it, and a turn that this process does not take.
     """
     ended_chats: list[str] = []
-    running, due_turns = await store.turns_in(TurnState.RUNNING), await store.turns_in(TurnState.DUE)
+    running, due_turns = await store.turns.in_states(TurnState.RUNNING), await store.turns.in_states(TurnState.DUE)
     for turn in (*running, *due_turns):
         if chat_id is not None and turn.chat_id != chat_id:
             continue
         if takes is not None and not await takes(turn):
             continue
         async with claims.claiming(turn.chat_id) as claimed:
-            current = await store.turn(turn.id) if claimed else None
+            current = await store.turns.find(turn.id) if claimed else None
             if current is None or current.state is not turn.state:
                 continue  # another server has it, or had it meanwhile
             if turn.state is TurnState.DUE:
@@ -332,15 +332,15 @@ async def settle_after_crash(
 
 async def waiting_stages(store: Store) -> frozenset[str]:
     """Return the stages of changes that a person may still decide about: a cleanup must keep them."""
-    turns = await store.turns_in(TurnState.PARKED, TurnState.DUE, TurnState.RUNNING)
-    calls = [call for turn in turns for call in await store.calls(turn.id)]
+    turns = await store.turns.in_states(TurnState.PARKED, TurnState.DUE, TurnState.RUNNING)
+    calls = [call for turn in turns for call in await store.calls.of_turn(turn.id)]
     return frozenset(call.intent.staged for call in calls if call.intent is not None and call.intent.staged is not None)
 
 
 async def broken_off(store: Store, turn: Turn) -> list[Unfinished]:
     """Return the published parts of answers that never became messages, as the store knows them."""
     unfinished: dict[str, Unfinished] = {}
-    for piece in await store.unfinished_text(turn.chat_id, turn.id):
+    for piece in await store.records.unfinished_text(turn.chat_id, turn.id):
         earlier = unfinished.get(piece.message_id, Unfinished(piece.message_id))
         part = "text" if piece.kind is EventType.TEXT_DELTA else "reasoning"
         unfinished[piece.message_id] = replace(earlier, **{part: piece.text})

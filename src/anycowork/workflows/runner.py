@@ -57,14 +57,14 @@ class WorkflowRunner:
 
         Raises: StepFailed, LimitReached, ProviderFault, …: then the turn has not ended, and the caller must end both.
         """
-        run = await self._store.run(turn.id)
+        run = await self._store.runs.find(turn.id)
         if run is None:
             return False
         while run.status is RunStatus.RUNNING and turn.state is TurnState.RUNNING:
             if run.begun is None:
                 shows_changes = isinstance(run.current.does, ShowChanges)
                 changes, origins = await self._changes(run) if shows_changes else ("", NO_ORIGINS)
-                calls_so_far = len(await self._store.calls(turn.id))
+                calls_so_far = len(await self._store.calls.of_turn(turn.id))
                 begun = await self._opener.begin(run, turn, calls_so_far=calls_so_far, changes=changes, origins=origins)
                 run, turn = begun.run, begun.turn
                 if turn.state is not TurnState.RUNNING:
@@ -116,7 +116,7 @@ class WorkflowRunner:
         )
 
     async def _take_answer(self, context: TurnContext, run: Run, stop_on: tuple[str, ...]) -> None:
-        row = await self._store.question(run.begun or "")
+        row = await self._store.questions.find(run.begun or "")
         value = (row.answer or {}).get("value") if row else None
         if value in stop_on:
             await self._recorder.end(context, EndReason.STOPPED)
@@ -125,7 +125,7 @@ class WorkflowRunner:
 
     async def _changes(self, run: Run) -> tuple[str, Origins]:
         """Return the recorded differences of this chat, oldest first, and where they came from; a restore counts as a change too."""
-        snapshots, older = await self._store.snapshots_page(run.chat_id, limit=MOST_CHANGES)
+        snapshots, older = await self._store.snapshots.page(run.chat_id, limit=MOST_CHANGES)
         origins = join((WORKSPACE,), *(snapshot.origins for snapshot in snapshots))
         texts: list[str] = []
         for snapshot in reversed(snapshots):
@@ -143,5 +143,5 @@ class WorkflowRunner:
     async def _is_hidden(self, snapshot: Snapshot) -> bool:
         """Whether the difference shows files that may not be read; unknown paths count as hidden."""
         hidden = await self._toolrunner.hidden(snapshot.chat_id, snapshot.workspace)
-        stored = await self._store.snapshot(snapshot.chat_id, snapshot.id)
+        stored = await self._store.snapshots.find(snapshot.chat_id, snapshot.id)
         return stored is None or stored.pruned or not all(hidden.tells(image.path) for image in stored.images)

@@ -24,9 +24,9 @@ async def test_it_is_recorded_before_its_effect_all_the_same(tmp_path: Path) -> 
         run = tool.run
 
         async def noting(*given: object) -> object:
-            turn = await client.server.database.store.current_turn(chat.id)
+            turn = await client.server.database.store.turns.current(chat.id)
             assert turn is not None
-            seen.extend(str(one.state) for one in await client.server.database.store.calls(turn.id))
+            seen.extend(str(one.state) for one in await client.server.database.store.calls.of_turn(turn.id))
             return await run(*given)  # type: ignore[arg-type]  # handed on as it came
 
         tool.run = noting  # type: ignore[method-assign, assignment]

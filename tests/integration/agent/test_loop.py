@@ -165,7 +165,7 @@ async def test_five_minutes_of_work_end_a_turn_and_an_hour_of_waiting_does_not(t
         turn_id = (await chat.of_type("tool_call"))[0]["turn_id"]
         clock.ahead = 3_600.0
         assert (await chat.decide())["state"] == "awaiting_approval", "the hour was a person's"
-        turn = await client.server.database.store.turn(turn_id)
+        turn = await client.server.database.store.turns.find(turn_id)
         assert turn is not None and turn.seconds < 300
         await client.server.database.journal.write(Change(chat.id, (replace(turn, seconds=301.0),)))
         await chat.decide()
@@ -227,7 +227,7 @@ async def test_waiting_for_a_person_is_not_counted_as_work(tmp_path: Path, plann
         await chat.decide()
         events = await chat.events()
         assert events[-1]["reason"] == "answered"
-        turn = await client.server.database.store.turn(events[-1]["turn_id"])
+        turn = await client.server.database.store.turns.find(events[-1]["turn_id"])
         assert turn is not None and 0 < turn.seconds < 60
 
 

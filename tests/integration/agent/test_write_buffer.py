@@ -60,9 +60,9 @@ async def test_what_waits_is_written_in_its_order_with_the_next_thing_and_in_one
         await waiting.write(database.journal, Change("c1", said("m2").writes, (note("second"),)))
         assert database.writer.tally.commits == commits + 1
         assert [record.type.value for record in shown] == ["message", "error", "message", "error"]
-        assert [m.id for m in await database.store.history("c1")] == ["m1", "m2"]
-        assert (await database.store.message("c1", "m2")) is not None
-        assert await database.store.verify_chain("c1") is None
+        assert [m.id for m in await database.store.messages.all("c1")] == ["m1", "m2"]
+        assert (await database.store.messages.find("c1", "m2")) is not None
+        assert await database.store.audit.verify_chat("c1") is None
 
 
 async def test_changes_that_are_written_together_are_kept_together_or_not_at_all(tmp_path: Path) -> None:
@@ -70,7 +70,7 @@ async def test_changes_that_are_written_together_are_kept_together_or_not_at_all
         await database.journal.write(add_chat())
         with pytest.raises(Conflict, match="does not run"):
             await database.journal.write(said("m1"), Change("c1", (UNMET,)))
-        assert await database.store.history("c1") == []
+        assert await database.store.messages.all("c1") == []
 
 
 async def test_what_waits_too_long_is_written_by_itself(tmp_path: Path) -> None:
@@ -81,7 +81,7 @@ async def test_what_waits_too_long_is_written_by_itself(tmp_path: Path) -> None:
         waiting.keep(database.journal, said("m1"))
         await until(lambda: len(shown) == 1)
         await waiting.write(database.journal)
-        assert [m.id for m in await database.store.history("c1")] == ["m1"]
+        assert [m.id for m in await database.store.messages.all("c1")] == ["m1"]
 
 
 async def test_nothing_follows_what_could_not_be_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -93,7 +93,7 @@ async def test_nothing_follows_what_could_not_be_written(tmp_path: Path, monkeyp
         await until(lambda: database.writer.tally.works > works)
         with pytest.raises(Conflict, match="does not run"):
             await waiting.write(database.journal, said("m1"))
-        assert await database.store.history("c1") == []
+        assert await database.store.messages.all("c1") == []
 
 
 @proves("LOOP-5")

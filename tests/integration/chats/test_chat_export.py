@@ -73,16 +73,16 @@ async def test_the_three_forms_hold_conversation_plan_actual_diffs_and_audit_hea
 @proves("OPS-2")
 async def test_an_exported_chat_is_imported_with_the_same_messages(worked, tmp_path: Path) -> None:
     client, chat = worked
-    before = await client.server.database.store.history(chat.id)
+    before = await client.server.database.store.messages.all(chat.id)
     source, _ = await exported(client, chat, "json")
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
     async with opened(elsewhere) as database:
         report = await Importer(database.writer, SystemClock(), "/w", "person").load(source.encode())
         assert (report.chats, report.messages, report.problems) == (1, len(before), [])
-        imported = await database.store.chat(chat.id)
+        imported = await database.store.chats.find(chat.id)
         assert imported is not None and imported.title == "A <b>report</b>: one/two"
-        after = await database.store.history(chat.id)
+        after = await database.store.messages.all(chat.id)
         assert [(m.id, m.role, m.content, m.message_type, m.payload) for m in after] == [
             (m.id, m.role, m.content, m.message_type, m.payload) for m in before
         ]

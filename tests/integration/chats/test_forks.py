@@ -47,7 +47,7 @@ async def test_a_fork_from_an_answer_has_the_messages_up_to_it_and_goes_on_by_it
     assert (await texts(new))[-1] == "Third." and (await texts(chat))[-1] == "Second."
     sent = str(client.model.requests[-1]["messages"])
     assert "make one" in sent and "make two" not in sent
-    assert await client.server.database.store.verify_chain(new.id) is None
+    assert await client.server.database.store.audit.verify_chat(new.id) is None
 
 
 @proves("UI-7")

@@ -203,7 +203,7 @@ async def test_a_restore_is_written_into_the_chat_with_who_wanted_it(tmp_path: P
         assert last["payload"]["restore"]["undo_snapshot"] == answer["undo_snapshot"]
         events = [event for event in await chat.events(until="snapshot") if event["type"] == "snapshot"]
         assert events[-1]["principal"].startswith("person:") and events[-1]["snapshot"]["tool_call_id"] is None
-        assert await client.server.database.store.verify_chain(chat.id) is None
+        assert await client.server.database.store.audit.verify_chat(chat.id) is None
 
 
 @proves("SNAP-2/6")

@@ -6,11 +6,27 @@ import json
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from anycowork.chats.export.export_html import HtmlReport
+from anycowork.chats.export.export_markdown import MarkdownExport
+from anycowork.chats.export.exported_chat import ExportedChat
 from anycowork.cli.run_outcome import OutcomeTracker, RunOutcome
 from anycowork.cli.run_progress import JsonReporter, TextReporter
 from anycowork.client.console import Console
-from anycowork.domain.evidence import evidence_line
+from anycowork.domain.chats import Chat, ChatConfig
+from anycowork.domain.evidence import (
+    CheckOwner,
+    CheckRun,
+    Expectation,
+    ExpectationKind,
+    ExpectationSource,
+    ExpectationState,
+    evidence_line,
+    is_claimed,
+    weigh,
+)
 from anycowork.tui.chat_state import ChatStatus
 from anycowork.tui.earlier_state import notes_at_end
 from support.evidence import Json, evidence_of, working_chat
@@ -84,6 +100,55 @@ async def test_a_task_and_the_audit_of_its_job_say_the_same(tmp_path: Path) -> N
         (audited,) = (await client.ask("GET", f"/jobs/{job['id']}/audit"))["steps"]
         assert task["evidence"]["status"] == "checked" and not task["claimed"], json.dumps(task)
         assert audited["evidence"] == task["evidence"]
+
+
+SUBJECTS = st.text("abcdefghijklmnopqrstuvwxyz./ -äß", min_size=1, max_size=20).map(str.strip).filter(bool)
+EXPECTATIONS = st.builds(
+    Expectation,
+    kind=st.sampled_from(ExpectationKind),
+    subject=SUBJECTS,
+    source=st.sampled_from(ExpectationSource),
+    state=st.sampled_from(ExpectationState),
+    why=SUBJECTS,
+)
+CHECKS = st.builds(
+    CheckRun,
+    command=SUBJECTS,
+    exit_code=st.sampled_from([0, 1, None]),
+    ran_after_last_change=st.booleans(),
+    owner=st.sampled_from(CheckOwner),
+    state=st.sampled_from(ExpectationState),
+    passed_before=st.booleans(),
+)
+
+
+@proves("EVD-1/2")
+@given(
+    st.lists(EXPECTATIONS, max_size=5),
+    st.lists(CHECKS, max_size=3),
+    st.booleans(),
+    st.sampled_from(["answered", "limit", "stopped"]),
+)
+def test_the_faces_agree_on_any_history_of_a_turn(
+    expectations: list[Expectation], checks: list[CheckRun], concerned: bool, reason: str
+) -> None:
+    weighed = weigh(expectations, checks, concerned=concerned)
+    evidence = weighed.to_json() if weighed is not None else None
+    ended: Json = {"type": "turn-ended", "turn_id": "t", "reason": reason, "evidence": evidence}
+    notes = notes_at_end(ChatStatus(role="actor"), ended)
+    outcome = OutcomeTracker("t").see(ended)
+    assert outcome is not None and _result_line(outcome)["evidence"] == evidence
+    if evidence is None:
+        assert not any("Evidence" in text for text in (*notes, _printed(outcome))) and is_claimed(None)
+        return
+    line, word = evidence_line(evidence), evidence["status"]
+    assert line.startswith(f"Evidence: {word}") and line in notes and _printed(outcome).count(line) == 1
+    assert reason != "answered" or outcome.exit_code == (1 if word == "failed" else 0)
+    assert is_claimed(evidence) == (word in ("claimed", "failed"))
+    turns: tuple[Json, ...] = ({"turn_id": "t", "evidence": evidence},)
+    exported = ExportedChat(Chat("c", "", "w", ChatConfig("actor")), (), {"end": "", "last_seq": 0}, "", turns)
+    assert line in "\n".join(MarkdownExport(exported).end())
+    assert line in html.unescape("\n".join(HtmlReport(exported).end()))
 
 
 async def _exports(client: LiveServer, chat: LiveChat) -> Json:

@@ -45,7 +45,7 @@ async def test_everything_is_moved_verified_and_goes_on_there(
         assert await client.ask("GET", "/rules") == rules
         assert len((await client.ask("GET", "/search?q=zebra"))["results"]) == 1
         assert (await chat.send("Again."))["state"] == "idle"
-        assert await client.server.database.store.verify_chain(chat.id) is None
+        assert await client.server.database.store.audit.verify_chat(chat.id) is None
 
 
 async def test_a_target_in_use_and_a_missing_source_are_refused(

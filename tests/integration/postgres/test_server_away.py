@@ -11,6 +11,7 @@ from integration.postgres.test_two_servers import on
 from support.jobs import approved, by_task, bytes_of, plan, report, until, writing
 from support.live_server import LiveServer, RequestRefused, live_server
 from support.scripted_model import Reply, call
+from support.spec import proves
 from support.workers import live_worker
 
 SECONDS = 60.0
@@ -47,6 +48,7 @@ def _works(server: LiveServer, *names: str, hold: asyncio.Event | None = None) -
     )
 
 
+@proves("JOB-7/2")
 async def test_changes_of_a_server_that_is_away_are_neither_shown_nor_kept_nor_lost(
     tmp_path: Path, database_url: str
 ) -> None:
@@ -149,7 +151,7 @@ async def test_worker_ends_its_jobs_while_the_only_server_is_away(tmp_path: Path
         store = worker.services.database.store
         async with asyncio.timeout(SECONDS):
             for each in (job, waits):
-                while (found := await store.job(each["id"])) is None or not found.status.over:
+                while (found := await store.jobs.find(each["id"])) is None or not found.status.over:
                     await asyncio.sleep(0.05)
                 assert found.status.value == "completed", found.error
         assert bytes_of(servers.shared) == {f"{name}.txt": f"{name}\n".encode() for name in "abc"} | {

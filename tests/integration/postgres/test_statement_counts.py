@@ -90,7 +90,7 @@ async def test_a_write_to_one_chat_does_not_wait_for_the_writer_of_another(tmp_p
             await second.journal.write(said("free", chat_id="c2"))
             assert not waiting.done(), "the chat's own row is still locked"
         await waiting
-        assert [message.id for message in await second.store.history("c1")] == ["held"]
+        assert [message.id for message in await second.store.messages.all("c1")] == ["held"]
 
 
 async def test_the_sidebar_misses_no_record_that_becomes_visible_late(tmp_path: Path, database_url: str) -> None:
@@ -99,6 +99,6 @@ async def test_the_sidebar_misses_no_record_that_becomes_visible_late(tmp_path: 
         async with transaction(database_url) as session:
             await session.fetchval(numbered(TAKE_POSITIONS), 1)  # a lower position, which nobody sees yet
             await database.journal.write(Change("c1", (), (note("late"),)))
-            assert await database.store.sidebar_page(0, 10) == ([], True), "one before it may still come"
-        [record], more_come = await database.store.sidebar_page(0, 10)
+            assert await database.store.records.sidebar_page(0, 10) == ([], True), "one before it may still come"
+        [record], more_come = await database.store.records.sidebar_page(0, 10)
         assert record.chat_id == "c1" and not more_come

@@ -12,6 +12,9 @@ from anycowork.store.postgres import forwarded_requests
 from anycowork.store.postgres.address import read_address
 from anycowork.store.postgres.peers import PostgresPeers
 from support.live_server import LiveChat, LiveServer, RequestRefused, live_server
+from support.people import person
+from support.person_commands import end_of, start
+from support.person_terminals import open_terminal
 from support.scripted_model import Reply, call
 from support.store_factories import opened_postgres
 
@@ -201,3 +204,19 @@ async def test_a_server_that_starts_is_not_alone_while_any_other_one_is_there(da
     finally:
         for peers in (second, third):
             await peers.aclose()
+
+
+@pytest.mark.parametrize("kind", ["a terminal", "a command"])
+async def test_no_chat_is_deleted_through_the_other_server_while_a_person_runs_something_there(
+    tmp_path: Path, database_url: str, kind: str
+) -> None:
+    async with two_servers(tmp_path, database_url) as (one, two):
+        chat, beside = await one.chat(), await one.chat()
+        started = await (open_terminal(chat) if kind == "a terminal" else start(chat, "sleep 600"))
+        async with person(two, "Mia", "member") as member:
+            refused = await member.ask("DELETE", chat.path, expect=409)
+            assert "on another server. Stop it there" in refused["error"]["message"]
+            await member.ask("DELETE", beside.path, expect=204)  # nothing runs there, though it is in the same folder
+            await one.ask("POST", f"{chat.path}/person-commands/{started}/stop")
+            assert (await end_of(chat, started))["ended"] == "stopped"
+            await member.ask("DELETE", chat.path, expect=204)

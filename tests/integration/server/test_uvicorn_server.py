@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import socket
 from contextlib import asynccontextmanager
 from dataclasses import replace
 
@@ -48,6 +49,14 @@ async def test_a_server_that_is_told_to_end_does_not_wait_for_its_next_look_at_t
         session.get(f"{url}/healthz") as answer,
     ):
         assert answer.status == 200 and "Date" in answer.headers
+
+
+def test_the_second_write_of_an_answer_waits_for_no_acknowledgement():
+    with uvicorn_server._listen(ListenAddress("127.0.0.1", 0, grace_seconds=1)) as listener:
+        with socket.create_connection(listener.getsockname()):
+            connection, _ = listener.accept()
+        with connection:
+            assert connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
 
 
 @proves("SEC-1")

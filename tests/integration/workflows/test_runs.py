@@ -190,7 +190,7 @@ async def test_a_tool_step_passes_the_gate_and_is_recorded_as_the_workflows(tmp_
         assert call_event["tool_call"]["workflow"] == "make" and call_event["principal"] == "person:owner"
         assert events[-1]["reason"] == "terminated" and client.model.requests == []
         assert await progress(chat) == [(1, "running"), (2, "running"), (3, "running"), (3, "completed")]
-        stored = await client.server.database.store.past_calls(chat_id=chat.id, limit=10)
+        stored = await client.server.database.store.calls.past(chat_id=chat.id, limit=10)
         assert {past.call.provenance.workflow for past in stored} == {"make"}
 
 
@@ -327,7 +327,7 @@ async def test_a_plan_ends_a_step_of_a_planner_and_stays_open_to_be_approved(tmp
         await chat.rest()
         (message,) = await chat.of_type("plan")
         assert message["payload"]["goal"] == "greet" and (await progress(chat))[-1] == (2, "completed")
-        row = await client.server.database.store.plan(message["id"])
+        row = await client.server.database.store.plans.find(message["id"])
         assert row is not None and row.state.value == "open"
 
 
@@ -337,10 +337,10 @@ async def test_a_removed_chat_leaves_no_run_behind(tmp_path: Path) -> None:
         chat = await client.chat()
         run_id = (await started(chat, "greet", who="Ann"))["run_id"]
         await chat.rest()
-        kept = await client.server.database.store.run(run_id)
+        kept = await client.server.database.store.runs.find(run_id)
         assert kept is not None and kept.status.value == "completed" and len(kept.content_hash) == 64
         await client.ask("DELETE", chat.path)
-        assert await client.server.database.store.run(run_id) is None
+        assert await client.server.database.store.runs.find(run_id) is None
 
 
 # --- roles

@@ -42,7 +42,10 @@ async def test_another_protocol_subscribes_without_parsing_http(tmp_path: Path) 
     hub = Hub()
     async with opened(tmp_path, hub.publish) as database:
         await database.journal.write(add_chat("c1", message("m1", "hello")))
-        async with asyncio.timeout(SOON), aclosing(Streams(database.store, hub).follow("c1", after=0)) as stream:
+        async with (
+            asyncio.timeout(SOON),
+            aclosing(Streams(database.store.records, hub).follow("c1", after=0)) as stream,
+        ):
             [sent] = as_notification(await anext(stream))
     assert sent["method"] == "chat/message"
     assert isinstance(sent["params"], dict) and sent["params"]["message"]["content"] == "hello"

@@ -79,7 +79,7 @@ async def _step(server: Recorded, verb: str, name: str, given: str | bytes) -> s
             await server.bench.call("read_file", path=name)
     if not await server.call(verb, **parameters):
         return None
-    listed, _ = await server.database.store.snapshots_page(CHAT, limit=2)
+    listed, _ = await server.database.store.snapshots.page(CHAT, limit=2)
     return listed[0].id
 
 

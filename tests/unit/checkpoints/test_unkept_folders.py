@@ -94,7 +94,7 @@ async def test_undo_removes_what_was_made_there_and_says_what_it_left(tmp_path: 
         assert before is not None
         assert sorted(before.unkept()) == ["target/app", "target/gone"]
         assert {image.path for image in before.images if image.hash and image.kept} == {"a.py", "notes/mine"}
-        stored = await server.database.store.snapshot(before.chat_id, before.id)
+        stored = await server.database.store.snapshots.find(before.chat_id, before.id)
         assert stored is not None and stored.unkept() == ["target/app", "target/gone"]
         answer = await server.restore(before)
         assert sorted(answer.done.unkept) == ["target/app", "target/gone"] and not answer.done.conflicts

@@ -22,7 +22,7 @@ from support.stored import CLOCK, SOON, add_chat, body, held, message, note, ope
 
 
 def chat_stream(database: Database, hub: Hub, client: Client, chat_id: str = "c1") -> AsyncGenerator[StreamItem, None]:
-    return Streams(database.store, hub).follow(chat_id, after=client.last)
+    return Streams(database.store.records, hub).follow(chat_id, after=client.last)
 
 
 async def read(stream: AsyncGenerator[StreamItem, None], client: Client, enough: Callable[[], bool]) -> None:
@@ -38,7 +38,7 @@ async def test_a_reader_reconnecting_at_any_number_misses_nothing(tmp_path: Path
         await database.journal.write(add_chat())
         for n in range(10):
             await database.journal.write(said(f"m{n}"))
-        everything = await database.store.records_after("c1", 0, 100)
+        everything = await database.store.records.after("c1", 0, 100)
         assert [record.seq for record in everything] == sorted(record.seq for record in everything)
         for after in range(12):
             client = Client(last=after)
@@ -55,7 +55,7 @@ async def test_a_number_that_was_never_given_brings_nothing_old_and_silences_not
     async with opened(tmp_path, hub.publish) as database:
         await database.journal.write(add_chat("c1", message("m1"), message("m2")))
         client, sidebar = Client(last=5000), Client(of_all_chats=True)
-        everything = Streams(database.store, hub).follow_all(after=5000)
+        everything = Streams(database.store.records, hub).follow_all(after=5000)
         async with asyncio.timeout(SOON), aclosing(chat_stream(database, hub, client)) as one, aclosing(everything):
             async with asyncio.TaskGroup() as tasks:
                 coming = [tasks.create_task(_next(one)), tasks.create_task(_next(everything))]
@@ -101,13 +101,13 @@ async def test_what_is_shown_while_a_replay_is_read_comes_once(tmp_path: Path) -
         await database.journal.write(add_chat("c1", message("m1")))
 
         class WritesMeanwhile:
-            last_number, sidebar_page = database.store.last_number, database.store.sidebar_page
-            last_position = database.store.last_position
+            last_number, sidebar_page = database.store.records.last_number, database.store.records.sidebar_page
+            last_position = database.store.records.last_position
 
-            async def records_after(self, chat_id: str, seq: int, limit: int) -> list[Record]:
+            async def after(self, chat_id: str, seq: int, limit: int) -> list[Record]:
                 if seq == 0:
                     await database.journal.write(said("meanwhile"))
-                return await database.store.records_after(chat_id, seq, limit)
+                return await database.store.records.after(chat_id, seq, limit)
 
         client, stream = Client(), Streams(WritesMeanwhile(), hub).follow("c1", after=0)
         async with asyncio.timeout(SOON), aclosing(stream):
@@ -133,8 +133,8 @@ async def test_a_replay_ends_where_readers_have_been_shown(tmp_path: Path) -> No
                 await asyncio.sleep(0)  # the writer is given at the end of a round what was written in it
             # Both are durable now, and this event loop has not heard of it.
             wait_for(lambda: database.writer.tally.works == committed)
-            assert await database.store.records_after("c1", 0, 10) == []
-            assert (await database.store.messages_page("c1", limit=10)).last_seq == 1
+            assert await database.store.records.after("c1", 0, 10) == []
+            assert (await database.store.messages.page("c1", limit=10)).last_seq == 1
             client = Client()
             await read(chat_stream(database, hub, client), client, lambda: "m3" in client.screen.messages)
         assert client.seen == [2, 3, 4] and list(client.screen.growing.values()) == ["between the two"]
@@ -243,7 +243,7 @@ async def test_the_sidebar_follows_every_chat_from_now_or_from_a_position(tmp_pa
         await database.journal.write(Change("c1", (), (note("before"),)))
 
         def sidebar(after: int | None) -> AsyncGenerator[StreamItem, None]:
-            return Streams(store, hub).follow_all(after=after)
+            return Streams(store.records, hub).follow_all(after=after)
 
         now, all_of_it = Client(of_all_chats=True), Client(of_all_chats=True)
         async with asyncio.timeout(SOON), asyncio.TaskGroup() as tasks:
@@ -254,7 +254,7 @@ async def test_the_sidebar_follows_every_chat_from_now_or_from_a_position(tmp_pa
             await database.journal.write(Change("c2", (message("m", chat_id="c2"),), (note("one"),)))
             await database.journal.write(Change("c1", (), (note("two"),)))
         assert all_of_it.seen[1:] == now.seen
-        assert all_of_it.seen == [r.position for r in (await store.sidebar_page(0, 10))[0]]
+        assert all_of_it.seen == [r.position for r in (await store.records.sidebar_page(0, 10))[0]]
         again = Client(last=now.seen[0], of_all_chats=True)
         await read(sidebar(now.seen[0]), again, lambda: bool(again.seen))
         assert again.seen == now.seen[1:]
@@ -266,7 +266,7 @@ async def test_who_follows_all_chats_is_hinted_that_the_list_changed_and_no_read
     async with opened(tmp_path, hub.publish, hub.chats_changed) as database:
         await database.journal.write(add_chat())
         store, journal = database.store, database.journal
-        of_all = Streams(store, hub).follow_all(after=None)
+        of_all = Streams(store.records, hub).follow_all(after=None)
         one = Client()
         async with asyncio.timeout(SOON), aclosing(of_all), aclosing(chat_stream(database, hub, one)) as of_one:
             for change in (
@@ -321,7 +321,7 @@ class Play:
             for step, number, text in todo:
                 await self.take(tasks, step, number, text)
             await self.database.journal.write(Change("c1", (), (note("the end"),)))
-            end = (await self.database.store.records_after("c1", 0, 10_000))[-1].seq
+            end = (await self.database.store.records.after("c1", 0, 10_000))[-1].seq
             await until(lambda: all(client.last == end for client in self.clients))
             for number in range(3):
                 await self.leave(number)
@@ -386,7 +386,7 @@ def test_reduce_of_replay_equals_reduce_of_live_however_writers_and_readers_inte
                 }
                 for client in one.clients:
                     assert client.screen == late.screen
-                assert await database.store.verify_chain("c1") is None
+                assert await database.store.audit.verify_chat("c1") is None
 
     asyncio.run(play())
 
@@ -399,7 +399,7 @@ async def test_a_stream_that_opens_late_begins_with_what_a_running_command_has_p
         await journal.write(add_chat("c1", message("m1")))
         journal.show("c1", None, "own", "m2", 0, "one ")
         journal.show("c1", None, "own", "m2", 4, "two ")
-        streams, late = Streams(database.store, hub, journal), Client()
+        streams, late = Streams(database.store.records, hub, journal), Client()
         async with asyncio.timeout(SOON), aclosing(streams.follow("c1", after=0)) as stream:
             while printed not in late.screen.growing:
                 late.receive(await anext(stream))

@@ -46,13 +46,13 @@ async def test_an_old_chat_opens_with_defaults_shown_at_the_first_read(tmp_path:
     async with opened(tmp_path) as database:
         report = await load(database, json.dumps(OLD))
         assert (report.chats, report.messages, report.problems) == (1, 3, [])
-        chat = await database.store.chat("old-1")
+        chat = await database.store.chats.find("old-1")
         assert chat is not None and (chat.role, chat.workspace, chat.last_seq) == ("planner", "/w", 3)
-        messages = [msgspec.json.decode(b) for b in (await database.store.messages_page("old-1", limit=10)).bodies]
+        messages = [msgspec.json.decode(b) for b in (await database.store.messages.page("old-1", limit=10)).bodies]
         assert [m["content"] for m in messages] == ["parts joined", "no id, no type", "odd"]
         assert [m["message_type"] for m in messages] == ["text", "text", "text"]
         assert messages[1]["id"] and messages[0]["agent_role"] is None and [m["seq"] for m in messages] == [1, 2, 3]
-        assert [m.message_type for m in await database.store.history("old-1")] == [MessageType.TEXT] * 3
+        assert [m.message_type for m in await database.store.messages.all("old-1")] == [MessageType.TEXT] * 3
 
 
 @proves("MIG-1/1", "MIG-1/2")
@@ -72,7 +72,7 @@ async def test_a_stored_chat_has_the_role_it_names_and_without_one_is_an_actors(
 ) -> None:
     async with opened(tmp_path) as database:
         await load(database, json.dumps({"id": "x", **old}))
-        chat = await database.store.chat("x")
+        chat = await database.store.chats.find("x")
         assert chat is not None and chat.role == role
 
 
@@ -92,7 +92,7 @@ async def test_defaults_are_saved_on_the_next_write_and_unknown_fields_survive_i
         )
         config = json.loads(stored)
         assert (config["agent_role"], config["mode"], config["t"]) == ("actor", "act", 1)
-        chat = await database.store.chat("x")
+        chat = await database.store.chats.find("x")
         assert chat is not None and chat.extra["colour"] == "mauve" and chat.title == "Renamed"
 
 
@@ -123,9 +123,9 @@ async def test_times_of_any_kind_are_shown_as_ours_and_a_missing_one_is_the_chat
     old = {"session_id": "s-1", "created_at": 1_600_000_000, "messages": told}
     async with opened(tmp_path) as database:
         await load(database, json.dumps(old))
-        chat = await database.store.chat("s-1")
+        chat = await database.store.chats.find("s-1")
         assert chat is not None and chat.created_at == "2020-09-13T12:26:40.000000Z"
-        messages = [msgspec.json.decode(b) for b in (await database.store.messages_page("s-1", limit=10)).bodies]
+        messages = [msgspec.json.decode(b) for b in (await database.store.messages.page("s-1", limit=10)).bodies]
         assert [m["created_at"] for m in messages] == [
             "2023-11-14T22:13:20.000000Z",
             "2026-01-24T10:00:00.000000Z",
@@ -137,9 +137,9 @@ async def test_times_of_any_kind_are_shown_as_ours_and_a_missing_one_is_the_chat
 async def test_unknown_fields_of_imported_messages_are_shown(tmp_path: Path) -> None:
     async with opened(tmp_path) as database:
         await load(database, json.dumps(OLD))
-        page = await database.store.messages_page("old-1", limit=10)
+        page = await database.store.messages.page("old-1", limit=10)
         assert msgspec.json.decode(page.bodies[0])["stars"] == 3
-        records = await database.store.records_after("old-1", 0, 10)
+        records = await database.store.records.after("old-1", 0, 10)
         assert body(records[0])["message"]["stars"] == 3  # type: ignore[index,call-overload]
 
 
@@ -156,7 +156,7 @@ async def test_every_shape_of_file_is_read(tmp_path: Path, source: str) -> None:
     async with opened(tmp_path) as database:
         report = await load(database, source)
         assert (report.chats, report.messages, report.problems) == (2, 3, [])
-        assert await database.store.chat("old-1") and await database.store.chat("two")
+        assert await database.store.chats.find("old-1") and await database.store.chats.find("two")
 
 
 async def test_bad_items_are_named_and_the_good_ones_load(tmp_path: Path) -> None:
@@ -182,7 +182,7 @@ async def test_the_same_file_twice_changes_nothing_and_a_doubled_id_gets_a_new_o
         other = {**OLD, "title": "Other"}
         assert (await load(database, json.dumps(other))).chats == 1
         assert (await load(database, json.dumps(other))).already_there == 1
-        chats, _ = await database.store.chats_page(limit=10)
+        chats, _ = await database.store.chats.page(limit=10)
         assert len(chats) == 2 and len({chat.id for chat in chats}) == 2
 
 
@@ -195,8 +195,8 @@ async def test_ids_that_cannot_stand_in_an_address_or_are_doubled_are_replaced(t
     ]
     async with opened(tmp_path) as database:
         report = await load(database, json.dumps({"id": "../up", "messages": messages}))
-        chats, _ = await database.store.chats_page(limit=10)
-        history = await database.store.history(chats[0].id)
+        chats, _ = await database.store.chats.page(limit=10)
+        history = await database.store.messages.all(chats[0].id)
         assert "/" not in chats[0].id and report.messages == 3
         assert [m.content for m in history] == ["1", "2", "3"] and len({m.id for m in history}) == 3
 
@@ -205,8 +205,8 @@ async def test_an_imported_chat_goes_on_where_it_ended(tmp_path: Path) -> None:
     async with opened(tmp_path) as database:
         await load(database, json.dumps(OLD))
         await database.journal.write(said("new", chat_id="old-1"))
-        assert [r.seq for r in await database.store.records_after("old-1", 0, 10)] == [1, 2, 3, 4]
-        assert await database.store.verify_chain("old-1") is None
+        assert [r.seq for r in await database.store.records.after("old-1", 0, 10)] == [1, 2, 3, 4]
+        assert await database.store.audit.verify_chat("old-1") is None
 
 
 async def test_a_chat_that_is_nested_too_deep_is_named_and_the_others_are_kept(tmp_path: Path) -> None:

@@ -38,7 +38,7 @@ async def test_an_old_plan_or_question_is_one_wherever_it_was_kept(
 ) -> None:
     async with opened(tmp_path) as database:
         await load(database, {"id": "c", "messages": [{"id": "m", "role": "assistant", **stored}]})
-        found = await database.store.message("c", "m")
+        found = await database.store.messages.find("c", "m")
         assert found is not None and (found.message_type, found.content) == (kind, stored["content"])
         assert found.payload is not None and found.payload["format_version"] == "1.0"
 
@@ -48,7 +48,7 @@ async def test_an_old_plan_or_question_is_one_wherever_it_was_kept(
 async def test_what_only_calls_itself_a_plan_is_text_and_keeps_its_words(tmp_path: Path, words: str) -> None:
     async with opened(tmp_path) as database:
         await load(database, {"id": "c", "messages": [{"content": words, "message_type": "plan"}]})
-        assert [(m.message_type, m.content) for m in await database.store.history("c")] == [("text", words)]
+        assert [(m.message_type, m.content) for m in await database.store.messages.all("c")] == [("text", words)]
 
 
 @proves("MIG-1", "PLN-2")
@@ -57,7 +57,7 @@ async def test_the_newest_imported_plan_of_a_chat_stands_open_and_older_ones_are
     async with opened(tmp_path) as database:
         await load(database, [{"id": "c", "messages": plans}, {"id": "d", "messages": plans}])
         for chat in ("c", "d"):  # the second one has the same ids, and gets others
-            rows = [await database.store.plan(message.id) for message in await database.store.history(chat)]
+            rows = [await database.store.plans.find(message.id) for message in await database.store.messages.all(chat)]
             assert [(row.chat_id, row.state.value) for row in rows if row] == [(chat, "superseded"), (chat, "open")]
 
 
@@ -95,7 +95,7 @@ async def test_arguments_that_nest_too_deeply_stay_readable_as_text(tmp_path: Pa
     old = {"id": "m", "role": "assistant", "content": "", "tool_calls": [{"id": "k", "tool": "t", "arguments": nested}]}
     async with opened(tmp_path) as database:
         report = await load(database, {"id": "c", "messages": [old]})
-        [*_, made] = await database.store.history("c")
+        [*_, made] = await database.store.messages.all("c")
         assert report.chats == 1 and made.payload is not None and made.payload["parameters"] == {"arguments": nested}
 
 
@@ -116,7 +116,7 @@ async def test_old_fields_with_calls_and_results_become_cards(tmp_path: Path, st
     ]
     async with opened(tmp_path) as database:
         await load(database, {"id": "c", "messages": old})
-        words, made, good, bad = await database.store.history("c")
+        words, made, good, bad = await database.store.messages.all("c")
         assert (words.id, words.message_type, words.content) == ("m", "text", "Let me look.")
         assert made.message_type is MessageType.TOOL_CALL and made.payload is not None
         assert made.payload == {"id": "k", "tool": "read_file", "parameters": {"path": "a.txt"}, "terminate": False}
@@ -143,7 +143,7 @@ async def test_a_result_belongs_to_the_call_that_it_or_its_message_names(
     old = {"id": "n", "role": "tool", "content": "hello", "tool_result": result, **message}
     async with opened(tmp_path) as database:
         await load(database, {"id": "c", "messages": [old]})
-        (card,) = await database.store.history("c")
+        (card,) = await database.store.messages.all("c")
         assert card.payload is not None and card.payload["tool_call_id"] == call_id
 
 
@@ -153,6 +153,6 @@ async def test_fields_that_hold_no_call_leave_the_message_as_it_was(tmp_path: Pa
     async with opened(tmp_path) as database:
         message = {"id": "m", "role": "assistant", "content": "words", "tool_calls": junk}
         await load(database, {"id": "c", "messages": [message]})
-        assert [(m.id, m.content, m.message_type) for m in await database.store.history("c")] == [
+        assert [(m.id, m.content, m.message_type) for m in await database.store.messages.all("c")] == [
             ("m", "words", "text")
         ]

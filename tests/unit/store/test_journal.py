@@ -32,10 +32,10 @@ async def test_a_refused_change_leaves_nothing_and_its_neighbours_in_the_group_s
             return_exceptions=True,
         )
         assert outcomes == [None, refusal, None]
-        assert [m.id for m in await database.store.history("c1")] == ["before", "after"]
+        assert [m.id for m in await database.store.messages.all("c1")] == ["before", "after"]
         numbers = [r.seq for r in shown]
         assert numbers == sorted(numbers) and all(b"lost" not in r.body for r in shown)
-        assert await database.store.verify_chain("c1") is None
+        assert await database.store.audit.verify_chat("c1") is None
 
 
 async def test_sixty_four_writers_share_commits_and_every_number_is_given_once(tmp_path: Path) -> None:
@@ -57,7 +57,7 @@ async def test_sixty_four_writers_share_commits_and_every_number_is_given_once(t
         for chat_id in chats:
             numbers = [r.seq for r in shown if r.chat_id == chat_id]
             assert numbers == sorted(set(numbers)) and len(numbers) == 8 * 20
-            assert await database.store.verify_chain(chat_id) is None
+            assert await database.store.audit.verify_chat(chat_id) is None
 
 
 async def test_whoever_is_cancelled_while_writing_goes_on_when_the_outcome_is_known(tmp_path: Path) -> None:
@@ -69,7 +69,7 @@ async def test_whoever_is_cancelled_while_writing_goes_on_when_the_outcome_is_kn
             try:
                 await database.journal.write(said("m1"))
             finally:
-                seen.append([m.id for m in await database.store.history("c1")])
+                seen.append([m.id for m in await database.store.messages.all("c1")])
 
         async with asyncio.TaskGroup() as tasks:
             with held(database.writer):
@@ -86,8 +86,8 @@ async def test_a_chain_that_another_hand_moved_is_gone_on_with_and_found_broken(
         await database.journal.write(add_chat("c1", message("m1")))
         await database.writer.run(lambda c: c.execute("UPDATE chats SET chain = 'moved'").rowcount)
         await database.journal.write(said("m2"))
-        assert [m.id for m in await database.store.history("c1")] == ["m1", "m2"]
-        broken = await database.store.verify_chain("c1")
+        assert [m.id for m in await database.store.messages.all("c1")] == ["m1", "m2"]
+        broken = await database.store.audit.verify_chat("c1")
         assert broken is not None and broken.seq == 2
 
 
@@ -96,16 +96,16 @@ async def test_a_changed_a_missing_and_a_cut_off_record_are_found(tmp_path: Path
         await database.journal.write(add_chat())
         for n in range(4):
             await database.journal.write(said(f"m{n}"))
-        assert await database.store.verify_chain("c1") is None
+        assert await database.store.audit.verify_chat("c1") is None
 
         await database.writer.run(lambda c: c.execute("DELETE FROM records WHERE seq = 5").rowcount)
-        broken = await database.store.verify_chain("c1")
+        broken = await database.store.audit.verify_chat("c1")
         assert broken is not None and "after this one" in broken.reason
         await database.writer.run(lambda c: c.execute("DELETE FROM records WHERE seq = 3").rowcount)
-        broken = await database.store.verify_chain("c1")
+        broken = await database.store.audit.verify_chat("c1")
         assert broken is not None and broken.seq == 4
         await database.writer.run(lambda c: c.execute("UPDATE records SET body = body || ' ' WHERE seq = 2").rowcount)
-        broken = await database.store.verify_chain("c1")
+        broken = await database.store.audit.verify_chat("c1")
         assert broken is not None and broken.seq == 2
 
 
@@ -129,14 +129,14 @@ async def test_a_complete_message_takes_the_place_of_its_text(tmp_path: Path) ->
         for n in range(40):
             database.journal.publish_delta("c1", "t1", "m1", EventType.TEXT_DELTA, n * 100, "x" * 100)
         database.journal.publish_delta("c1", "t1", "m1", EventType.REASONING_DELTA, 0, "hm")
-        assert await database.store.unfinished_text("c1", "t1")
+        assert await database.store.records.unfinished_text("c1", "t1")
         await database.journal.write(Change("c1", (message("m1", "x" * 4000), Compact("m1"))))
-        records = await database.store.records_after("c1", 0, 1000)
+        records = await database.store.records.after("c1", 0, 1000)
         assert [r.type for r in records] == [EventType.MESSAGE]
-        assert await database.store.unfinished_text("c1", "t1") == []
-        assert await database.store.verify_chain("c1") is None
+        assert await database.store.records.unfinished_text("c1", "t1") == []
+        assert await database.store.audit.verify_chat("c1") is None
     async with opened(tmp_path) as database:
-        assert [r.type for r in await database.store.records_after("c1", 0, 1000)] == [EventType.MESSAGE]
+        assert [r.type for r in await database.store.records.after("c1", 0, 1000)] == [EventType.MESSAGE]
 
 
 async def test_numbers_shown_before_a_crash_are_never_given_again(tmp_path: Path) -> None:
@@ -155,7 +155,7 @@ async def test_numbers_shown_before_a_crash_are_never_given_again(tmp_path: Path
         assert not database.ended_cleanly
         again: list[Record] = []
         await database.journal.write(said("m2"))
-        again = await database.store.records_after("c1", shown[-1].seq, 10)
+        again = await database.store.records.after("c1", shown[-1].seq, 10)
         assert [body(r)["message"]["id"] for r in again] == ["m2"]  # type: ignore[index,call-overload]
     async with opened(copy) as database:
         assert database.ended_cleanly

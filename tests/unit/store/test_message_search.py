@@ -16,13 +16,13 @@ from anycowork.store.sql import message_search
 from anycowork.store.sql.database import Database
 from anycowork.store.sql.importer import Importer
 from anycowork.store.sqlite.connection import connect_to_read
-from anycowork.store.sqlite.schema import MIGRATIONS, migrate
+from anycowork.store.sqlite.database import MIGRATIONS, migrate
 from support.spec import proves
 from support.stored import CLOCK, add_chat, message, opened, said
 
 
 async def found(database: Database, query: str, limit: int = 10) -> list[str]:
-    results, _ = await database.store.search_messages(query, limit=limit)
+    results, _ = await database.store.messages.search(query, limit=limit)
     return [result.message_id for result in results]
 
 
@@ -37,7 +37,7 @@ async def test_words_of_all_chats_are_found_newest_first_with_the_chats_title(tm
         assert await found(database, "disk full") == ["m1"]
         assert await found(database, '"full disk"') == []
         assert await found(database, "diske") == ["m2"], "the last word may be unfinished"
-        [result], _ = await database.store.search_messages("external", limit=1)
+        [result], _ = await database.store.messages.search("external", limit=1)
         assert (result.chat_id, result.title, result.role) == ("c2", "Disks", "user")
         assert result.to_json()["snippet"] == "Which DISK? The external diskette."
 
@@ -60,7 +60,7 @@ async def test_the_snippet_of_a_plan_has_its_words_and_no_json(tmp_path: Path, c
     plan = Message("m1", "c1", Speaker.ASSISTANT, content, kind, payload)
     async with opened(tmp_path) as database:
         await database.journal.write(add_chat("c1", plan))
-        [result], _ = await database.store.search_messages("caches", limit=1)
+        [result], _ = await database.store.messages.search("caches", limit=1)
         assert result.to_json()["snippet"] == "Free the disk List the caches They are large Delete the oldest ones"
         assert [part.text for part in result.parts if part.match] == ["caches"]
 
@@ -70,7 +70,7 @@ async def test_the_snippet_of_an_approved_plan_has_its_words_and_no_json(tmp_pat
     approved = Message("m1", "c1", Speaker.USER, content, MessageType.TEXT, {"plan_id": "p1"})
     async with opened(tmp_path) as database:
         await database.journal.write(add_chat("c1", approved))
-        [result], _ = await database.store.search_messages("caches", limit=1)
+        [result], _ = await database.store.messages.search("caches", limit=1)
         words = "Free the disk List the caches They are large Delete the oldest ones"
         assert result.to_json()["snippet"] == f"Execute the approved plan. {words}"
 
@@ -80,7 +80,7 @@ async def test_a_plan_that_nests_its_lists_breaks_no_search(tmp_path: Path, dept
     nested = f'{{"type": "plan", "goal": "Free the disk", "steps": {"[" * depth}{"]" * depth}}}'
     async with opened(tmp_path) as database:
         await database.journal.write(add_chat("c1", message("m1", nested)))
-        [result], _ = await database.store.search_messages("disk", limit=1)
+        [result], _ = await database.store.messages.search("disk", limit=1)
         assert "disk" in result.to_json()["snippet"]
 
 
@@ -103,7 +103,7 @@ async def test_questions_and_reviews_are_words_too_and_other_json_is_shown_as_it
 ) -> None:
     async with opened(tmp_path) as database:
         await database.journal.write(add_chat("c1", message("m1", json.dumps(document))))
-        [result], _ = await database.store.search_messages("disk", limit=1)
+        [result], _ = await database.store.messages.search("disk", limit=1)
         assert result.to_json()["snippet"] == words
 
 
@@ -112,13 +112,13 @@ async def test_pages_lead_through_every_match_once(tmp_path: Path) -> None:
         await database.journal.write(add_chat("c1", *(message(f"m{n}", f"word {n}") for n in range(7))))
         seen, cursor = list[str](), None
         for _ in range(4):
-            page, cursor = await database.store.search_messages("word", limit=3, before=cursor)
+            page, cursor = await database.store.messages.search("word", limit=3, before=cursor)
             seen += [result.message_id for result in page]
             if cursor is None:
                 break
         assert seen == [f"m{n}" for n in reversed(range(7))]
         with pytest.raises(Invalid):
-            await database.store.search_messages("word", limit=3, before="m1")
+            await database.store.messages.search("word", limit=3, before="m1")
 
 
 async def test_calls_and_output_of_tools_are_not_indexed_and_a_deleted_chat_is_gone(tmp_path: Path) -> None:
@@ -214,6 +214,6 @@ async def test_a_page_of_results_costs_the_same_in_a_store_ten_times_as_large(tm
 
 async def _cpu(database: Database) -> float:
     began = time.thread_time()
-    results, _ = await database.store.search_messages("report written", limit=20)
+    results, _ = await database.store.messages.search("report written", limit=20)
     assert len(results) == 20
     return time.thread_time() - began

@@ -16,7 +16,7 @@ from anycowork.domain.journal import Change, RemoveChat, Reserve
 from anycowork.domain.messages import Message, MessageType, Speaker
 from anycowork.domain.metering import ModelUsage
 from anycowork.domain.values import replace
-from anycowork.store.sqlite.schema import MIGRATIONS, migrate
+from anycowork.store.sqlite.database import MIGRATIONS, migrate
 from support.spec import proves
 from support.stored import CLOCK, add_chat, message, new_chat, note, opened, said
 
@@ -32,16 +32,16 @@ async def test_messages_of_an_older_database_are_read_out_of_their_records(tmp_p
     _with_two_copies(path, tmp_path)
     async with opened(tmp_path) as database:
         old = Message.from_stored("c1", CAME)  # type: ignore[arg-type]  # a dict of Json
-        assert await database.store.history("c1") == [OURS, old]
-        assert await database.store.message("c1", "m2") == old
-        page = await database.store.messages_page("c1", limit=1)
+        assert await database.store.messages.all("c1") == [OURS, old]
+        assert await database.store.messages.find("c1", "m2") == old
+        page = await database.store.messages.page("c1", limit=1)
         assert msgspec.json.decode(page.bodies[0]) == {**old.to_json(), "seq": 2} and page.next == "2"
-        assert [m.seq for m in await database.store.records_after("c1", 0, 10)] == [1, 2]
-        assert await database.store.verify_chain("c1") is None
+        assert [m.seq for m in await database.store.records.after("c1", 0, 10)] == [1, 2]
+        assert await database.store.audit.verify_chat("c1") is None
         await database.journal.write(said("m3"))
-        assert [m.id for m in await database.store.history("c1")] == ["m1", "m2", "m3"]
-        assert await database.store.verify_chain("c1") is None
-        assert await database.store.last_position() == 41, "40 was given to a record that is gone"
+        assert [m.id for m in await database.store.messages.all("c1")] == ["m1", "m2", "m3"]
+        assert await database.store.audit.verify_chat("c1") is None
+        assert await database.store.records.last_position() == 41, "40 was given to a record that is gone"
         raw = await database.writer.run(lambda c: c.execute("SELECT id, raw FROM messages ORDER BY id").fetchall())
         assert raw == [("m1", None), ("m2", msgspec.json.encode(CAME)), ("m3", None)]
 
@@ -51,31 +51,33 @@ async def test_snapshots_of_an_older_database_keep_their_order_their_paths_and_t
     _with_older_snapshots(tmp_path / "anycowork.db", tmp_path)
     async with opened(tmp_path) as database:
         store = database.store
-        found, older = await store.snapshots_page("c1", limit=10)
+        found, older = await store.snapshots.page("c1", limit=10)
         assert [(one.id, one.position) for one in found] == [("s1", 3), ("s2", 4)] and older is None
-        before = await store.snapshot("c1", "s1")
+        before = await store.snapshots.find("c1", "s1")
         assert before is not None and [image.path for image in before.images] == ["a.txt"]
-        assert await store.snapshot("c2", "s1") is None
-        assert [change.before.id for change in await store.changes_since(before)] == ["s1"]
+        assert await store.snapshots.find("c2", "s1") is None
+        assert [change.before.id for change in await store.snapshots.changes_since(before)] == ["s1"]
         await database.journal.write(Change("c1", (replace(before, id="s3", change_id="later", position=0),)))
-        later = await store.snapshot("c1", "s3")
+        later = await store.snapshots.find("c1", "s3")
         assert later is not None and later.position == 5
-        assert [change.before.id for change in await store.changes_since(before)] == ["s1", "s3"]
+        assert [change.before.id for change in await store.snapshots.changes_since(before)] == ["s1", "s3"]
 
 
 @proves("MIG-2")
 async def test_what_chats_of_an_older_database_used_is_told_as_before(tmp_path: Path) -> None:
     _with_usage_by_request(tmp_path / "anycowork.db", tmp_path)
     async with opened(tmp_path) as database:
-        used = await database.store.chat_usage("c1")
+        used = await database.store.usage.of_chat("c1")
         assert used.window == 33, "what the newest settled request filled"
         assert used.models == (
             ModelUsage("b/two", 3, 70, 31, 5, 1, 0, estimated=True),
             ModelUsage("a/one", 1, 0, 10, 1, 0, 2, estimated=False),
         )
-        assert await database.store.turn_usage("c1", "t2") == (ModelUsage("b/two", 1, 0, 30, 3, 1, 0, estimated=True),)
+        assert await database.store.usage.of_turn("c1", "t2") == (
+            ModelUsage("b/two", 1, 0, 30, 3, 1, 0, estimated=True),
+        )
         await database.journal.write(Change("c1", (Reserve("u9", "t2", "turn", "b/two", 5),)))
-        assert sum(one.reserved for one in (await database.store.chat_usage("c1")).models) == 75
+        assert sum(one.reserved for one in (await database.store.usage.of_chat("c1")).models) == 75
 
 
 async def test_a_position_is_never_given_again_when_the_newest_records_are_removed(tmp_path: Path) -> None:
@@ -97,8 +99,8 @@ async def test_a_removed_chat_can_be_added_again_and_begins_a_chain_of_its_own(t
         await database.journal.write(add_chat("c1", message("m1")))
         await database.journal.write(Change("c1", (RemoveChat(),)))
         await database.journal.write(add_chat("c1", message("m1")))
-        assert [m.id for m in await database.store.history("c1")] == ["m1"]
-        assert await database.store.verify_chain("c1") is None
+        assert [m.id for m in await database.store.messages.all("c1")] == ["m1"]
+        assert await database.store.audit.verify_chat("c1") is None
 
 
 def test_an_upgrade_is_made_whole_or_not_at_all(tmp_path: Path) -> None:

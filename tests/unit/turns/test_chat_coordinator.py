@@ -51,7 +51,7 @@ async def test_another_engine_runs_the_turns(tmp_path: Path) -> None:
         turn = Turn("t1", "c1", "actor", ANN.label(), "m1")
         async with lock.exclusive("c1") as chat:
             await lock.begin(ANN, chat, turn)
-        assert engine.started == ["t1"] and (await database.store.turn("t1")) is not None
+        assert engine.started == ["t1"] and (await database.store.turns.find("t1")) is not None
         assert await lock.stop(ANN, "c1") and engine.stopped == ["t1"]
 
 

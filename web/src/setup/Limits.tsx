@@ -11,6 +11,7 @@ const KNOBS = [
   { name: "autonomy_max_steps", label: t.toolCallsWithoutAsking, unit: "" },
   { name: "autonomy_turn_seconds", label: t.workWithoutAsking, unit: t.seconds },
   { name: "command_timeout", label: t.aCommandMayRun, unit: t.seconds },
+  { name: "diagnostics_seconds", label: t.anEditWaitsForErrors, unit: t.seconds },
   { name: "provider_timeout", label: t.aModelMayBeSilent, unit: t.seconds },
 ] as const;
 

@@ -20,13 +20,14 @@ it("keeps the open dialog when another model answers meanwhile", async () => {
 
 it("keeps the number that is being typed when the settings are read again", async () => {
   const queries = new QueryClient({ defaultOptions: { queries: { staleTime: Infinity } } });
-  queries.setQueryData(["settings"], { max_steps: 10 });
+  queries.setQueryData(["settings"], { max_steps: 10, diagnostics_seconds: 2 });
   show(
     <QueryClientProvider client={queries}>
       <Limits />
     </QueryClientProvider>,
   );
   const field = screen.getByLabelText<HTMLInputElement>("Tool calls per turn");
+  expect(screen.getByLabelText<HTMLInputElement>(/language server/).value).toBe("2");
   await userEvent.clear(field);
   await userEvent.type(field, "25");
   act(() => queries.setQueryData(["settings"], { max_steps: 12 }));

@@ -92,6 +92,7 @@ export const en = {
   toolCallsWithoutAsking: "Tool calls per turn with autonomy Edits or Sandboxed",
   workWithoutAsking: "Time per turn with autonomy Edits or Sandboxed",
   aCommandMayRun: "Time per command",
+  anEditWaitsForErrors: "Wait for a language server's errors after an edit (0: no language server)",
   aModelMayBeSilent: "Longest wait for a model",
   whatRunsThemIsNot: (hint: string | number) => `The engine for local models is not installed. ${hint}`,
   cancel: "Cancel",

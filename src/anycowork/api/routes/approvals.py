@@ -48,8 +48,8 @@ class DecisionsRequest(Boundary):
 @routes.get("/context/{chat_id}/approvals", response_model=ApprovalList, responses=error_responses(404, 422))
 async def list_approvals(chat_id: str, principal: Reader, services: ServicesDep) -> Response:
     await require_chat(services.store, chat_id)
-    pending = await services.store.approvals(chat_id)
-    decided = await services.store.decided_in_waiting_batches(chat_id) if pending else {}
+    pending = await services.store.approvals.of_chat(chat_id)
+    decided = await services.store.approvals.decided_in_waiting_batches(chat_id) if pending else {}
     return json_response(
         200,
         {
@@ -76,7 +76,7 @@ async def approval_disclosure(
 ) -> Response:
     """What allowing this call grants, one page at a time."""
     await require_chat(services.store, chat_id)
-    for approval in await services.store.approvals(chat_id):
+    for approval in await services.store.approvals.of_chat(chat_id):
         if approval.id == approval_id:
             return json_response(200, approval.disclosure.to_json(after))
     raise NotFound("approval", approval_id)

@@ -46,7 +46,7 @@ async def audit_log(chat_id: str, principal: Decider, services: ServicesDep) -> 
     Nothing can be left out of it, so it is only for people who may decide.
     `heads` is the newest of the heads of all chats: kept elsewhere, this log proves later that none of them was cut or removed.
     """
-    end = await services.store.chain_end(chat_id)
+    end = await services.store.audit.end_of(chat_id)
     if end is None:
         raise NotFound("chat", chat_id)
     return StreamingResponse(_lines(services, chat_id, end), media_type="application/x-ndjson")
@@ -75,10 +75,10 @@ async def stop_audit_check(principal: Manager, services: ServicesDep) -> Respons
 
 async def _lines(services: Services, chat_id: str, end: ChainEnd) -> AsyncIterator[bytes]:
     seq, count = 0, 0
-    while page := await services.store.chained_after(chat_id, seq, up_to=end.seq, limit=_PAGE):
+    while page := await services.store.audit.links_after(chat_id, seq, up_to=end.seq, limit=_PAGE):
         yield b"".join(_line(link) for link in page)
         seq, count = page[-1].seq, count + len(page)
-    newest = services.store.newest_head()
+    newest = services.store.audit_heads.newest
     heads = {"count": newest.count, "head": newest.head} if newest is not None else None
     yield msgspec.json.encode({"chat_id": chat_id, "end": end.hash, "records": count, "heads": heads}) + b"\n"
 

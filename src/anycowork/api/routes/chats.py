@@ -87,10 +87,10 @@ async def list_chats(
     pinned: Annotated[bool | None, Query(description="Only chats that are pinned, or are not.")] = None,
     archived: Annotated[bool | None, Query(description="Only chats that are archived, or are not.")] = None,
 ) -> Response:
-    chats, following = await services.store.chats_page(
+    chats, following = await services.store.chats.page(
         limit=limit, cursor=cursor, q=q, states=frozenset(state or ()), pinned=pinned, archived=archived
     )
-    turns = await services.store.newest_turns([chat.id for chat in chats])
+    turns = await services.store.turns.newest_of([chat.id for chat in chats])
     listed = [{**chat.to_json(), "waiting": waiting_of(chat, turns.get(chat.id))} for chat in chats]
     return json_response(200, {"contexts": listed, "next": following})
 
@@ -98,12 +98,12 @@ async def list_chats(
 @routes.get("/context/{chat_id}", response_model=OpenChat, responses=error_responses(404, 422))
 async def show_chat(chat_id: str, principal: Reader, services: ServicesDep) -> Response:
     chat = await require_chat(services.store, chat_id)
-    approvals, question = await services.store.approvals(chat_id), await services.store.open_question(chat_id)
+    approvals, question = await services.store.approvals.of_chat(chat_id), await services.store.questions.open(chat_id)
     waiting = {
         "approvals": [approval.id for approval in approvals],
         "question": question.message_id if question else None,
     }
-    newest = await services.store.newest_turn(chat_id)
+    newest = await services.store.turns.newest(chat_id)
     stopped = continuation_of(chat, newest)
     also = {
         "waiting": waiting_of(chat, newest),
@@ -135,7 +135,7 @@ async def change_chat(chat_id: str, body: ChangeChatRequest, principal: Sender, 
 )
 async def remove_chat(chat_id: str, principal: Sender, services: ServicesDep) -> Response:
     """Only an idle chat can be removed: stop it first."""
-    services.person_commands.require_none_in(chat_id)
+    await services.person_commands.require_none_in(chat_id)
     await services.chats.remove_chat(principal, chat_id)
     await services.mcp.use_in_chat(chat_id, [])
     return Response(status_code=204)

@@ -24,7 +24,7 @@ async def turn_evidence(
 ) -> Response:
     """What the turn was expected to do, what was checked, and the word for it: checked, self_checked, claimed or failed."""
     await require_chat(services.store, chat_id)
-    turn = await services.store.newest_turn(chat_id) if turn_id is None else await services.store.turn(turn_id)
+    turn = await services.store.turns.newest(chat_id) if turn_id is None else await services.store.turns.find(turn_id)
     if turn is None or turn.chat_id != chat_id:
         raise NotFound("turn", turn_id or "newest")
     return json_response(200, {"evidence": turn.evidence})
@@ -33,7 +33,7 @@ async def turn_evidence(
 @routes.get("/receipts/{receipt_id}", response_model=ReceiptResponse, responses=error_responses(404))
 async def show_receipt(receipt_id: str, principal: Reader, services: ServicesDep) -> Response:
     """A passed check with the hash of every file that it could read. `anycowork verify` runs it again."""
-    receipt = await services.store.receipt(receipt_id)
+    receipt = await services.store.receipts.find(receipt_id)
     if receipt is None:
         raise NotFound("receipt", receipt_id)
     return json_response(200, {"id": receipt_id, **receipt})

@@ -30,7 +30,7 @@ async def readiness(services: ServicesDep) -> Response:
     """503 while the server is ending, or when its database does not answer."""
     if services.server.stopping.is_set():
         raise NotReady("The server is stopping. Ask another one, or try again when it is back.")
-    await services.store.chat("")  # any read proves that the database answers
+    await services.store.chats.find("")  # any read proves that the database answers
     return json_response(200, {"status": "ready"})
 
 

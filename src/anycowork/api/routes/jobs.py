@@ -129,7 +129,7 @@ async def list_jobs(
     limit: Annotated[int, Query(ge=1, le=500)] = 100,
 ) -> Response:
     """Newest first."""
-    jobs, further = await services.store.jobs_page(chat_id=context_id, limit=limit, before=before)
+    jobs, further = await services.store.jobs.page(chat_id=context_id, limit=limit, before=before)
     return json_response(200, {"jobs": [job.summary() for job in jobs], **({"next": further} if further else {})})
 
 

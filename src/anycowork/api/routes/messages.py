@@ -130,7 +130,7 @@ async def send_message(chat_id: str, new_message: NewMessage, principal: Sender,
     except UnfittingParameters as fault:
         return unfitting(fault)
     if isinstance(sent, QueuedMessage):
-        turn = await services.store.current_turn(chat_id) if sent.steer else None
+        turn = await services.store.turns.current(chat_id) if sent.steer else None
         body = {"message_id": sent.id, "turn_id": turn.id} if turn else {"queued_id": sent.id}
         return json_response(202, body)
     run = {"run_id": sent.run_id} if sent.run_id else {}
@@ -148,7 +148,7 @@ async def list_messages(
 ) -> Response:
     """Ascending; without a cursor the newest. `after` and `before` leave out what they name."""
     await require_chat(services.store, chat_id)
-    page = await services.store.messages_page(chat_id, after=after, before=before, limit=limit)
+    page = await services.store.messages.page(chat_id, after=after, before=before, limit=limit)
     return Response(_spliced(page), media_type="application/json")
 
 
@@ -165,7 +165,7 @@ async def show_image(
     services: ServicesDep,
 ) -> Response:
     """An image that came with this message, counted from 0."""
-    message = await services.store.message(chat_id, message_id)
+    message = await services.store.messages.find(chat_id, message_id)
     images = images_of(message) if message else ()
     data = await services.image_bytes.get(images[number].sha256) if number < len(images) else None
     if data is None:
@@ -198,7 +198,7 @@ async def search_messages(
     before: Annotated[str | None, Query(max_length=64, description="The `next` of the page before.")] = None,
 ) -> Response:
     """Searches what people and agents wrote in all chats, newest first. Calls and the output of tools are not searched."""
-    matches, following = await services.store.search_messages(q, limit=limit, before=before)
+    matches, following = await services.store.messages.search(q, limit=limit, before=before)
     return json_response(200, {"results": [result.to_json() for result in matches], "next": following})
 
 

@@ -1,16 +1,19 @@
 """Routes for the commands that a person runs for themselves. Only an admin may: no editor, no MCP host, no client key, no model."""
 
+from functools import partial
 from typing import Annotated
 
-from fastapi import Response
+from fastapi import Request, Response
 from pydantic import AfterValidator, Field
 
 from anycowork.api.dependencies import ServicesDep
-from anycowork.api.middleware.auth import Manager
+from anycowork.api.middleware.auth import Manager, session_in
 from anycowork.api.responses import error_responses, json_response
 from anycowork.api.router import Router
 from anycowork.api.schemas.chats import PersonCommandsResponse, StartedCommandResponse, StoppedCommandResponse
+from anycowork.chats.files.person_command_service import AccessEnd
 from anycowork.domain.boundary import Boundary
+from anycowork.server.services import Services
 from anycowork.tools.person_terminal import TerminalSize
 
 routes = Router(tags=["person commands"])
@@ -42,10 +45,19 @@ async def show_person_commands(chat_id: str, principal: Manager, services: Servi
     responses=error_responses(404, body=True),
 )
 async def run_person_command(
-    chat_id: str, body: PersonCommandRequest, principal: Manager, services: ServicesDep
+    chat_id: str, body: PersonCommandRequest, principal: Manager, request: Request, services: ServicesDep
 ) -> Response:
-    """Runs a command with bash in the chat's workspace, with the rights of the server's user. The chat records it as the person's own."""
-    return json_response(202, {"id": await services.person_commands.start(principal, chat_id, body.command)})
+    """Runs a command with bash in the chat's workspace, with the rights of the server's user. The chat records it as the person's own. It
+    ends with the browser's session that started it."""
+    session_end = _session_end(request, services)
+    started = await services.person_commands.start(principal, chat_id, body.command, session_end=session_end)
+    return json_response(202, {"id": started})
+
+
+def _session_end(request: Request, services: Services) -> AccessEnd | None:
+    """Return what waits for the end of the browser's session that the request came with; None with a token."""
+    session = session_in(request.scope)
+    return None if session is None else partial(services.access.sessions.ended, session.node)
 
 
 @routes.post(
@@ -76,10 +88,13 @@ class TerminalInputRequest(Boundary):
     response_model=StartedCommandResponse,
     responses=error_responses(404, body=True),
 )
-async def open_terminal(chat_id: str, body: TerminalSizeRequest, principal: Manager, services: ServicesDep) -> Response:
-    """Opens a shell in the chat's workspace, with the rights of the server's user. The chat records it once, when it ends."""
-    size = TerminalSize(body.rows, body.columns)
-    return json_response(201, {"id": await services.terminals.open(principal, chat_id, size)})
+async def open_terminal(
+    chat_id: str, body: TerminalSizeRequest, principal: Manager, request: Request, services: ServicesDep
+) -> Response:
+    """Opens a shell in the chat's workspace, with the rights of the server's user. The chat records it once, when it ends. It ends with
+    the browser's session that opened it."""
+    size, session_end = TerminalSize(body.rows, body.columns), _session_end(request, services)
+    return json_response(201, {"id": await services.terminals.open(principal, chat_id, size, session_end=session_end)})
 
 
 @routes.post(

@@ -75,7 +75,7 @@ async def plan_disclosure(
 ) -> Response:
     """What approving this plan as it stands grants, one page at a time."""
     await require_chat(services.store, chat_id)
-    message = await services.store.message(chat_id, message_id)
+    message = await services.store.messages.find(chat_id, message_id)
     is_plan = message is not None and message.message_type is MessageType.PLAN
     page = await asyncio.to_thread(_disclosure, message.payload or {}, after) if message and is_plan else None
     if page is None:

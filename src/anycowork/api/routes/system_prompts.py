@@ -113,7 +113,7 @@ async def _setting(services: Services, context_id: str | None) -> PromptScope | 
         context_tokens = services.models.providers.context_tokens(chat.config.model_id)
     except NoSuchModel:  # it is gone; the folder's file is there all the same
         context_tokens = services.models.providers.context_tokens(None)
-    opening = opening_request(await services.store.first_messages(chat.id, LOOKED_AT))
+    opening = opening_request(await services.store.messages.first(chat.id, LOOKED_AT))
     budget = int(context_tokens * (1 - ANSWER_SHARE))
     return PromptScope(chat.workspace, budget, opening, chat.id, works_alone=budget < LEADS_FROM)
 

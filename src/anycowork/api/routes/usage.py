@@ -35,7 +35,7 @@ async def usage(
     limit: Annotated[int, Query(ge=1, le=1000)] = 100,
 ) -> Response:
     """What all chats and jobs used of their models, and what that cost. Requests to `/v1` are counted with the client keys."""
-    rows = await services.store.grouped_usage(by, since.isoformat(), until.isoformat())
+    rows = await services.store.usage.grouped(by, since.isoformat(), until.isoformat())
     report = usage_report(by, rows, limit=limit, cost_of=services.server.settings.cost)
     return json_response(200, {"since": since.isoformat(), "until": until.isoformat(), **report})
 
@@ -43,7 +43,7 @@ async def usage(
 @routes.get("/context/{chat_id}/usage", response_model=ChatUsageResponse, responses=error_responses(404, 422))
 async def chat_usage(chat_id: str, principal: Reader, services: ServicesDep) -> Response:
     chat = await require_chat(services.store, chat_id)
-    usage = await services.store.chat_usage(chat_id)
+    usage = await services.store.usage.of_chat(chat_id)
     models = [{**asdict(used), "cost": services.server.settings.cost(used)} for used in usage.models]
     size = _context_size(services, chat)
     context = {"context_tokens": size.tokens if size else None, "context_known": size is not None and size.known}

@@ -62,18 +62,18 @@ class ChatExport:
         """Return the file, without contents that this reader may not be told. Raises: NotFound."""
         view = await self._views.of(principal)
         chat = await require_chat(self._store, chat_id)
-        end = await self._store.chain_end(
+        end = await self._store.audit.end_of(
             chat_id
         )  # read first: what comes later is not covered by it, and not exported
         plans = await self._plan_audit.of_chat(chat_id)
         exported = ExportedChat(
             chat=chat,
             plans=tuple(plans if view is None else map(view.json, plans)),
-            audit=_audit(end, self._store.newest_head()),
+            audit=_audit(end, self._store.audit_heads.newest),
             at=self._clock.now(),
             evidence=tuple(
                 {"turn_id": turn_id, "evidence": evidence}
-                for turn_id, evidence in await self._store.turn_evidence(chat_id)
+                for turn_id, evidence in await self._store.turns.evidence(chat_id)
             ),
         )
         writer, ending, media_type = _writer(exported, export_format)
@@ -86,11 +86,11 @@ class ChatExport:
         """Raises: NotFound if the chat is deleted meanwhile."""
         yield _encoded(writer.beginning())
         if writer.has_changes:
-            async for page in self._store.message_pages(chat_id, up_to=up_to):
+            async for page in self._store.messages.pages(chat_id, up_to=up_to):
                 yield await asyncio.to_thread(_encoded, writer.changes(_viewed(page, view)))
-        async for page in self._store.message_pages(chat_id, up_to=up_to):
+        async for page in self._store.messages.pages(chat_id, up_to=up_to):
             yield await asyncio.to_thread(_encoded, writer.messages(_viewed(page, view)))
-        if await self._store.chain_end(chat_id) is None:
+        if await self._store.audit.end_of(chat_id) is None:
             raise NotFound("chat", chat_id)
         yield _encoded(writer.end())
 

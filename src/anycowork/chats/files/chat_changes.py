@@ -107,11 +107,11 @@ class RecordedPathsCache:
         self._known: OrderedDict[str, RecordedPaths] = OrderedDict()
 
     async def of(self, chat: Chat) -> RecordedPaths:
-        page, _ = await self._store.snapshots_page(chat.id, limit=1)
+        page, _ = await self._store.snapshots.page(chat.id, limit=1)
         newest = page[-1].position if page else 0
         recorded = self._known.get(chat.id)
         if recorded is None or recorded.newest != newest:
-            changes = await self._store.changes_in(chat.workspace) if newest else []
+            changes = await self._store.snapshots.changes_in(chat.workspace) if newest else []
             paths = await asyncio.to_thread(changed_paths, changes, chat.id)
             recorded = self._known[chat.id] = RecordedPaths(newest, paths, changed_folders(paths))
             while len(self._known) > _MOST_CHATS:

@@ -237,9 +237,9 @@ class GitService:
         """Record the results of commits that a crash cut off, as the repository shows them. What cannot be looked at now is tried again
         at the next start."""
         for intent in await self._intents.all():
-            chat = await self._store.chat(intent.chat_id)
+            chat = await self._store.chats.find(intent.chat_id)
             try:
-                if chat is not None and await self._store.message(chat.id, intent.message_id) is None:
+                if chat is not None and await self._store.messages.find(chat.id, intent.message_id) is None:
                     await self._settle(chat, intent)
             except (BadWorkspace, Conflict, ToolFault) as error:
                 log.warning("what became of the commit %s is not known yet: %s", intent.commit, error.message)

@@ -5,9 +5,10 @@ A command holds the workspace's lease while it runs, so no agent writes at the s
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from functools import partial
 
 from anycowork.chats.files.person_changes import PersonChangeWriter
 from anycowork.checkpoints.workspace_images import KeptWorkspace
@@ -17,7 +18,7 @@ from anycowork.domain.errors import AnyCoworkError, Conflict, NotAllowed, NotFou
 from anycowork.domain.events import NewEvent
 from anycowork.domain.journal import Change, RequireLease, Write
 from anycowork.domain.messages import Json, Message, Speaker
-from anycowork.domain.person_commands import PERSON_COMMAND, CommandEnd, CommandResult
+from anycowork.domain.person_commands import PERSON_COMMAND, CommandEnd, CommandResult, has_unended_command
 from anycowork.domain.ports import Clock
 from anycowork.domain.principals import ACCESS_SCOPES, Principal, Scope
 from anycowork.domain.snapshots import Snapshot
@@ -37,6 +38,9 @@ log = logging.getLogger(__name__)
 MOST_SHOWN = 200_000  # characters of a running command's output; its end brings all of it
 EVERY_SECONDS = 0.1
 RETRY_SECONDS = 1.0
+
+AccessEnd = Callable[[], Awaitable[None]]
+"""Returns when something that the person was let in with has ended."""
 
 
 @value
@@ -74,7 +78,8 @@ class _RunningCommand:
 
 
 class PersonCommandService:
-    """`refused` says why people run no commands on this server; None where they may."""
+    """`refused` says why people run no commands on this server; None where they may. `others_write` tells whether another server on the
+    database writes in a folder."""
 
     def __init__(
         self,
@@ -87,6 +92,7 @@ class PersonCommandService:
         clock: Clock,
         tasks: asyncio.TaskGroup,
         refused: str | None,
+        others_write: Callable[[str], Awaitable[bool]] | None = None,
     ) -> None:
         self._store = store
         self._people = people
@@ -96,6 +102,7 @@ class PersonCommandService:
         self._clock = clock
         self._tasks = tasks
         self._refused = refused
+        self._others_write = others_write
         self._draft = RecordFactory(clock)
         self._running: dict[str, _RunningCommand] = {}
 
@@ -107,9 +114,18 @@ class PersonCommandService:
         return CommandsOffer(self._refused, tuple(running.to_json() for running in mine))
 
     async def start(
-        self, principal: Principal, chat_id: str, command: str, terminal: PersonTerminal | None = None
+        self,
+        principal: Principal,
+        chat_id: str,
+        command: str,
+        terminal: PersonTerminal | None = None,
+        *,
+        session_end: AccessEnd | None = None,
     ) -> str:
-        """Record the command or the terminal, start it, and return its id. Raises: NotAllowed, NotFound, Conflict, BadWorkspace."""
+        """Record the command or the terminal, start it, and return its id. It is stopped when `session_end` returns.
+
+        Raises: NotAllowed, NotFound, Conflict, BadWorkspace.
+        """
         by = admit_own_command(principal)
         if self._refused is not None:
             raise NotAllowed(self._refused)
@@ -121,14 +137,25 @@ class PersonCommandService:
         )
         self._running[running.id] = running
         begun: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._tasks.create_task(self._run(running, begun, principal))
+        self._tasks.create_task(self._run(running, begun, self._ends_of_access(principal, session_end)))
         await begun
         return running.id
 
-    def require_none_in(self, chat_id: str) -> None:
+    async def require_none_in(self, chat_id: str) -> None:
         """Raises: Conflict if a command or terminal of a person runs in this chat: its end would be recorded nowhere."""
         if any(running.chat.id == chat_id for running in self._running.values()):
             raise Conflict("A command or terminal of a person runs in this chat. Stop it before you delete the chat.")
+        if await self._runs_elsewhere(chat_id):
+            raise Conflict(
+                "A command or terminal of a person runs in this chat, on another server. Stop it there before you delete the chat."
+            )
+
+    async def _runs_elsewhere(self, chat_id: str) -> bool:
+        """A command that runs has its start recorded and no end, and its server has the workspace's lease, which ends within seconds if the
+        server dies."""
+        if self._others_write is None or (chat := await self._store.chats.find(chat_id)) is None:
+            return False
+        return await self._others_write(chat.workspace) and has_unended_command(await self._store.messages.all(chat_id))
 
     def open_terminals(self, by: str) -> int:
         """Return how many terminals this person has open."""
@@ -154,11 +181,11 @@ class PersonCommandService:
             running.stopped = True
             await running.done.wait()
 
-    async def _run(self, running: _RunningCommand, begun: asyncio.Future[None], principal: Principal) -> None:
+    async def _run(self, running: _RunningCommand, begun: asyncio.Future[None], ends: list[AccessEnd]) -> None:
         try:
             async with (
                 self._writer.writing(running.chat.workspace) as (workspace, epoch),
-                self._stopped_without_access(running, principal),
+                self._stopped_without_access(running, ends),
             ):
                 await self._record_start(running, workspace, epoch)
                 begun.set_result(None)
@@ -175,26 +202,29 @@ class PersonCommandService:
             self._journal.drop_output(running.chat.id, running.message_id)
             running.done.set()
 
+    def _ends_of_access(self, principal: Principal, session_end: AccessEnd | None) -> list[AccessEnd]:
+        """Return what to wait for: the end of the browser's session, and of the person's access. The owner's access does not end."""
+        ends = [] if session_end is None else [session_end]
+        if principal.person is not None:
+            ends.append(partial(self._lost_access, principal.person.id))
+        return ends
+
+    async def _lost_access(self, person_id: str) -> None:
+        person = await self._people.find(person_id)
+        if person is not None and Scope.MANAGE in ACCESS_SCOPES[person.access]:
+            await self._people.lost_access(person)
+
     @asynccontextmanager
-    async def _stopped_without_access(self, running: _RunningCommand, principal: Principal) -> AsyncIterator[None]:
-        """Meanwhile the command is stopped when the person's access ends, whether or not a page follows it."""
-        watch = self._tasks.create_task(self._stop_without_access(running, principal))
+    async def _stopped_without_access(self, running: _RunningCommand, ends: list[AccessEnd]) -> AsyncIterator[None]:
+        """Meanwhile the command is stopped when one of these returns, whether or not a page follows it."""
+        watches = [self._tasks.create_task(_stop_at(running, end)) for end in ends]
         try:
             yield
         finally:
-            watch.cancel()
-            await asyncio.wait([watch])
-
-    async def _stop_without_access(self, running: _RunningCommand, principal: Principal) -> None:
-        """A database that does not answer ends nobody's access: it is asked again."""
-        while principal.person is not None and not running.stopped:  # the owner's access does not end
-            try:
-                person = await self._people.find(principal.person.id)
-                if person is not None and Scope.MANAGE in ACCESS_SCOPES[person.access]:
-                    await self._people.lost_access(person)
-                running.stopped = True
-            except AnyCoworkError:
-                await asyncio.sleep(RETRY_SECONDS)
+            for watch in watches:
+                watch.cancel()
+            if watches:
+                await asyncio.wait(watches)
 
     def _fail(self, running: _RunningCommand, begun: asyncio.Future[None], error: AnyCoworkError) -> None:
         if begun.done():
@@ -286,6 +316,16 @@ class PersonCommandService:
         return replace(message, id=running.message_id)
 
 
+async def _stop_at(running: _RunningCommand, end: AccessEnd) -> None:
+    """A database that does not answer ends nobody's access: it is asked again."""
+    while not running.stopped:
+        try:
+            await end()
+            running.stopped = True
+        except AnyCoworkError:
+            await asyncio.sleep(RETRY_SECONDS)
+
+
 def _how(result: CommandResult) -> str:
     match result.ended:
         case CommandEnd.EXITED:
@@ -309,12 +349,15 @@ class TerminalService:
         self._commands = commands
         self._shell = shell
 
-    async def open(self, principal: Principal, chat_id: str, size: TerminalSize) -> str:
+    async def open(
+        self, principal: Principal, chat_id: str, size: TerminalSize, *, session_end: AccessEnd | None = None
+    ) -> str:
         """Record and start a terminal, and return its id. Raises: NotAllowed, NotFound, Conflict, BadWorkspace."""
         by = admit_own_command(principal)
         if self._commands.open_terminals(by) >= MOST_OPEN:
             raise Conflict(f"You have {MOST_OPEN} terminals open already. Close one of them first.")
-        return await self._commands.start(principal, chat_id, TERMINAL, PersonTerminal(self._shell, size))
+        terminal = PersonTerminal(self._shell, size)
+        return await self._commands.start(principal, chat_id, TERMINAL, terminal, session_end=session_end)
 
     def find(self, principal: Principal, chat_id: str, terminal_id: str) -> PersonTerminal:
         """Return an open terminal of this person. Raises: NotAllowed, NotFound."""

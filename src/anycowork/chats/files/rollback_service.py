@@ -124,7 +124,7 @@ class RollbackService:
 
     async def page(self, chat_id: str, *, before: int | None, limit: int) -> tuple[list[Snapshot], int | None]:
         await require_chat(self._store, chat_id)
-        return await self._store.snapshots_page(chat_id, before=before, limit=limit)
+        return await self._store.snapshots.page(chat_id, before=before, limit=limit)
 
     async def difference(
         self,
@@ -142,7 +142,7 @@ class RollbackService:
         """
         await require_chat(self._store, chat_id)
         snapshot = await self._snapshot(chat_id, snapshot_id)
-        change = await self._store.change_of(snapshot)
+        change = await self._store.snapshots.change(snapshot.change_id)
         if change is None or change.after is None:
             return ShownDifference()
         files = file_differences(change.before, change.after)
@@ -225,8 +225,8 @@ class RollbackService:
         """
         principal.require(Scope.DECIDE)
         chat = await require_chat(self._store, chat_id)
-        changes = await self._store.changes_of_turns(turn_ids, chat.workspace)
-        changes = changes or await self._store.changes_of_turns(turn_ids, None)
+        changes = await self._store.snapshots.changes_of_turns(turn_ids, chat.workspace)
+        changes = changes or await self._store.snapshots.changes_of_turns(turn_ids, None)
         if not changes:
             raise Conflict("No change is recorded that could be undone.")
         undos = undoing(changes)
@@ -273,8 +273,8 @@ class RollbackService:
         A restore that cannot be finished now (full disk, damaged content) blocks nothing: the next start tries again.
         """
         await self._snapshots.close_left_open()
-        for before, intended in await self._store.unfinished_restores():
-            chat = await self._store.chat(before.chat_id)
+        for before, intended in await self._store.snapshots.unfinished_restores():
+            chat = await self._store.chats.find(before.chat_id)
             try:
                 workspace = self._workspaces.open(before.workspace)
             except BadWorkspace:
@@ -284,7 +284,9 @@ class RollbackService:
             was = {image.path: image for image in before.images}
             undos = [Undo(target, was.get(target.path)) for target in intended.images]
             async with self._workspaces.writing(before.workspace):
-                if before.id not in {unfinished.id for unfinished, _ in await self._store.unfinished_restores()}:
+                if before.id not in {
+                    unfinished.id for unfinished, _ in await self._store.snapshots.unfinished_restores()
+                }:
                     continue  # another server has finished it meanwhile
                 try:
                     preview = await self._snapshots.preview(workspace, undos)
@@ -322,8 +324,8 @@ class RollbackService:
 
     async def _undos(self, snapshot: Snapshot, *, only: bool) -> list[Undo]:
         if not only:
-            return undoing(await self._store.changes_since(snapshot), for_chat=snapshot.chat_id)
-        change = await self._store.change_of(snapshot)
+            return undoing(await self._store.snapshots.changes_since(snapshot), for_chat=snapshot.chat_id)
+        change = await self._store.snapshots.change(snapshot.change_id)
         return undoing([change]) if change else []
 
     async def _begin(
@@ -370,7 +372,7 @@ class RollbackService:
         await self._journal.write(change)
 
     async def _snapshot(self, chat_id: str, snapshot_id: str) -> Snapshot:
-        snapshot = await self._store.snapshot(chat_id, snapshot_id)
+        snapshot = await self._store.snapshots.find(chat_id, snapshot_id)
         if snapshot is None:
             raise NotFound("snapshot", snapshot_id)
         if snapshot.pruned:

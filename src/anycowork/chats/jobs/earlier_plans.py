@@ -26,9 +26,11 @@ class EarlierPlans:
     async def similar(self, chat_id: str, request: str) -> list[Json]:
         """Raises: NotFound for an unknown chat."""
         chat = await require_chat(self._store, chat_id)
-        earlier = await self._store.completed_requests(chat.workspace, limit=MOST_COMPARED, longest=LONGEST_REQUEST)
+        earlier = await self._store.jobs.completed_requests(
+            chat.workspace, limit=MOST_COMPARED, longest=LONGEST_REQUEST
+        )
         similar_jobs = [
-            await self._store.job(job_id) for job_id in similar_requests(request, earlier, most=MOST_OFFERED)
+            await self._store.jobs.find(job_id) for job_id in similar_requests(request, earlier, most=MOST_OFFERED)
         ]
         return [_offered(job, job.plan) for job in similar_jobs if job is not None and job.plan is not None]
 
@@ -41,7 +43,7 @@ class EarlierPlans:
             await self._chat_coordinator.write(principal, chat.id, forgotten)
 
     async def _require_completed(self, job_id: str) -> Job:
-        job = await self._store.job(job_id, with_plan=False)
+        job = await self._store.jobs.find(job_id, with_plan=False)
         if job is None:
             raise NotFound("job", job_id)
         if job.status is not JobStatus.COMPLETED:

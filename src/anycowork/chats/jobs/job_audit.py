@@ -26,14 +26,14 @@ class JobAudit:
 
     async def of_job(self, job_id: str) -> Json:
         """Return each planned step with what was done for it, and what was done outside all steps. Raises: NotFound."""
-        job = await self._store.job(job_id)
+        job = await self._store.jobs.find(job_id)
         if job is None:
             raise NotFound("job", job_id)
-        chat, tasks = await require_chat(self._store, job.chat_id), await self._store.tasks(job_id)
+        chat, tasks = await require_chat(self._store, job.chat_id), await self._store.tasks.of_job(job_id)
         plan = read_plan(job.plan or {})
         spans = await read_spans(self._store, chat.id)
-        by_task = await self._store.job_usage(job_id)
-        used = usage_json(await self._store.whole_job_usage(job_id), by_task, cost_of=self._cost_of)
+        by_task = await self._store.usage.of_job(job_id)
+        used = usage_json(await self._store.usage.of_whole_job(job_id), by_task, cost_of=self._cost_of)
         statuses = step_statuses(tasks)
         steps: list[JsonValue] = []
         for task in tasks:
@@ -52,8 +52,8 @@ class JobAudit:
             "evidence": task.evidence,
             "intended": step.model_dump(mode="json", exclude_none=True) if step else {"action": task.description},
         }
-        turns = [turn for turn in await self._store.job_turns(job.id, task.id) if turn.plan_id is not None]
-        calls = [call for turn in turns for call in await self._store.calls(turn.id)]
+        turns = [turn for turn in await self._store.turns.of_job(job.id, task.id) if turn.plan_id is not None]
+        calls = [call for turn in turns for call in await self._store.calls.of_turn(turn.id)]
         progress = await progress_of(self._store, self._toolbox, turns[-1], chat.workspace) if turns else None
         if progress is None:
             return {

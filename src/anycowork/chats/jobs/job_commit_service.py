@@ -1,14 +1,13 @@
 """The changes of a job that a person keeps, keeps in part or drops, and the undo of one task."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from anycowork.chats.files.rollback import RollbackRequest, RollbackResult
 from anycowork.chats.files.rollback_service import RollbackService
-from anycowork.chats.jobs.race_candidates import RaceCandidate, candidates_of, chosen_candidate
 from anycowork.domain import event_factory
 from anycowork.domain.chats import Chat
 from anycowork.domain.errors import Conflict, Invalid, NotFound, RestoreConflict
-from anycowork.domain.jobs import Job, JobStatus, JobTask
+from anycowork.domain.jobs import Job, JobStatus, JobTask, of_candidate
 from anycowork.domain.messages import Json
 from anycowork.domain.ports import Clock
 from anycowork.domain.principals import Principal, Scope
@@ -23,6 +22,76 @@ from anycowork.jobs.task_commits import TaskMerge
 from anycowork.permissions.budgets import CostOf
 from anycowork.store.sql.store import Store
 from anycowork.turns.chat_coordinator import ChatCoordinator
+
+
+@value
+class RaceCandidate:
+    """What one agent of a race did. `copy` is where; None before its first task started."""
+
+    agent: str
+    tasks: tuple[JobTask, ...]
+
+    @property
+    def copy(self) -> str | None:
+        return next((task.workspace for task in self.tasks if task.workspace is not None), None)
+
+    @property
+    def status(self) -> TaskStatus:
+        statuses = {task.status for task in self.tasks}
+        order = (TaskStatus.FAILED, TaskStatus.RUNNING, TaskStatus.CANCELLED, TaskStatus.SKIPPED, TaskStatus.PENDING)
+        return next((status for status in order if status in statuses), TaskStatus.COMPLETED)
+
+    @property
+    def turn_id(self) -> str | None:
+        return next((task.turn_id for task in reversed(self.tasks) if task.turn_id is not None), None)
+
+    def to_json(self, usage: Mapping[str | None, Json]) -> Json:
+        done = [task for task in self.tasks if task.status is TaskStatus.COMPLETED]
+        return {
+            "agent": self.agent,
+            "task_ids": [task.id for task in self.tasks],
+            "status": self.status.value,
+            "completed": len(done),
+            "proved": sum(not task.claimed for task in done),
+            "result": done[-1].result if done else None,
+            "error": next((task.error for task in self.tasks if task.error is not None), None),
+            "usage": _total([usage[task.id] for task in self.tasks if task.id in usage]),
+        }
+
+
+def candidates_of(job: Job, tasks: Sequence[JobTask]) -> list[RaceCandidate]:
+    return [RaceCandidate(agent, tuple(of_candidate(tasks, agent))) for agent in job.race]
+
+
+def chosen_candidate(job: Job, tasks: Sequence[JobTask], *, agent: str | None, task_id: str | None) -> RaceCandidate:
+    """The candidate that a person keeps, by its agent or one of its tasks. Raises: Invalid, NotFound, Conflict."""
+    if agent is None and task_id is None:
+        raise Invalid(f"Name the agent to keep: {', '.join(job.race)}.", param="agent")
+    matching = [candidate for candidate in candidates_of(job, tasks) if agent in (None, candidate.agent)]
+    chosen = next(
+        (candidate for candidate in matching if task_id is None or task_id in (task.id for task in candidate.tasks)),
+        None,
+    )
+    if chosen is None:
+        raise NotFound("candidate" if task_id is None else "task", str(task_id or agent))
+    if chosen.status is not TaskStatus.COMPLETED or chosen.copy is None:
+        raise Conflict(
+            f"{chosen.agent[:80]} has not completed its part ({chosen.status.value}), so there is nothing to keep. "
+            "Retry its failed task, or keep another one."
+        )
+    return chosen
+
+
+def _total(parts: Sequence[Json]) -> Json | None:
+    if not parts:
+        return None
+    costs = [part["cost"] for part in parts]
+    known_costs = [cost for cost in costs if isinstance(cost, int | float)]
+    return {
+        "tokens": sum(tokens for part in parts if isinstance(tokens := part["tokens"], int)),
+        "seconds": round(sum(seconds for part in parts if isinstance(seconds := part["seconds"], int | float)), 3),
+        "cost": sum(known_costs) if len(known_costs) == len(costs) else None,
+    }
 
 
 @value
@@ -66,9 +135,9 @@ class JobCommitService:
 
     async def _differences(self, job: Job, chat: Chat) -> Json:
         job_id = job.id
-        tasks = await self._store.tasks(job_id)
-        by_task = await self._store.job_usage(job_id, task_ids=[task.id for task in tasks])
-        used = usage_json(await self._store.whole_job_usage(job_id), by_task, cost_of=self._cost_of)
+        tasks = await self._store.tasks.of_job(job_id)
+        by_task = await self._store.usage.of_job(job_id, task_ids=[task.id for task in tasks])
+        used = usage_json(await self._store.usage.of_whole_job(job_id), by_task, cost_of=self._cost_of)
         if not job.race:
             assert job.workspace is not None, "a job that waits for its commit has a copy"
             merge = await self._look(chat, job.workspace)
@@ -94,7 +163,7 @@ class JobCommitService:
         async with self._chat_coordinator.exclusive(job.chat_id) as chat:
             job, _ = await self._job(job_id)
             await self._coordinator.require_reachable(job)
-            tasks = await self._store.tasks(job_id)
+            tasks = await self._store.tasks.of_job(job_id)
             candidate = _chosen(job, tasks, request)
             copy = candidate.copy if candidate else job.workspace
             assert copy is not None, "a job that waits for its commit has a copy"
@@ -121,17 +190,19 @@ class JobCommitService:
         job, _ = await self._job(job_id)
         async with self._chat_coordinator.exclusive(job.chat_id) as chat:
             job, _ = await self._job(job_id)
-            tasks = await self._store.tasks(job_id)
+            tasks = await self._store.tasks.of_job(job_id)
             return await self._end(principal, chat, job, tasks, JobStatus.CANCELLED, None)
 
     async def undo_task(
         self, principal: Principal, job_id: str, task_id: str, request: RollbackRequest
     ) -> RollbackResult:
         """Undo what one task changed and keep later, independent work. Raises: NotFound, Conflict, RestoreConflict."""
-        job = await self._store.job(job_id)
+        job = await self._store.jobs.find(job_id)
         if job is None:
             raise NotFound("job", job_id)
-        task = next((candidate for candidate in await self._store.tasks(job_id) if candidate.id == task_id), None)
+        task = next(
+            (candidate for candidate in await self._store.tasks.of_job(job_id) if candidate.id == task_id), None
+        )
         if task is None:
             raise NotFound("task", task_id)
         if task.status is TaskStatus.RUNNING:
@@ -140,7 +211,7 @@ class JobCommitService:
             raise Conflict(
                 "Nothing of this job is in the workspace yet. Leave the task's paths out when you keep the changes."
             )
-        turns = [turn.id for turn in await self._store.job_turns(job_id, task_id)]
+        turns = [turn.id for turn in await self._store.turns.of_job(job_id, task_id)]
         return await self._rollback.undo_turns(principal, job.chat_id, turns, request)
 
     async def _end(
@@ -170,8 +241,8 @@ class JobCommitService:
         return await self._isolated.committer.look(chat.id, copy, chat.workspace)
 
     async def _job(self, job_id: str) -> tuple[Job, Chat]:
-        job = await self._store.job(job_id, with_plan=False)
-        chat = await self._store.chat(job.chat_id) if job is not None else None
+        job = await self._store.jobs.find(job_id, with_plan=False)
+        chat = await self._store.chats.find(job.chat_id) if job is not None else None
         if job is None or chat is None:
             raise NotFound("job", job_id)
         if job.status is not JobStatus.AWAITING_COMMIT:

@@ -118,7 +118,7 @@ def race_plan(agents: Sequence[str], request: str | None, plan: Plan | None) -> 
 async def earlier_plan(store: Store, tasks: Sequence[JobTask]) -> Plan | None:
     """The plan that the newest completed task was a step of; it holds the steps that were completed before."""
     done = [task for task in tasks if task.status is TaskStatus.COMPLETED and task.turn_id is not None]
-    turns = [await store.turn(task.turn_id or "") for task in done]
+    turns = [await store.turns.find(task.turn_id or "") for task in done]
     newest = max((turn for turn in turns if turn is not None), key=lambda turn: turn.id, default=None)
-    row = await store.plan(newest.plan_id) if newest is not None and newest.plan_id else None
+    row = await store.plans.find(newest.plan_id) if newest is not None and newest.plan_id else None
     return read_plan(row.approved) if row is not None and row.approved else None

@@ -66,9 +66,9 @@ class JobService:
     async def show(self, job: Job) -> Json:
         """The job, with its first tasks and what they used; `task_page` has the others."""
         if job.plan is None and job.plan_id is not None:
-            job = await self._store.job(job.id) or job
-        tasks = await self._store.tasks_page(job.id, limit=MOST_TASKS)
-        counts = await self._store.task_counts(job.id)
+            job = await self._store.jobs.find(job.id) or job
+        tasks = await self._store.tasks.page(job.id, limit=MOST_TASKS)
+        counts = await self._store.tasks.counts(job.id)
         used = await self._usage(job.id, tasks)
         if not job.status.over and (away := await self._coordinator.find_away(job)) is not None:
             job = replace(job, error=event_factory.error_json(away))
@@ -77,18 +77,18 @@ class JobService:
     async def task_page(self, job_id: str, *, after: str | None, limit: int) -> Json:
         """The tasks behind this one, in the order of the plan, and the cursor for the page beyond. Raises: NotFound."""
         await self.require_job(job_id)
-        tasks = await self._store.tasks_page(job_id, after=after, limit=limit)
+        tasks = await self._store.tasks.page(job_id, after=after, limit=limit)
         used = await self._usage(job_id, tasks)
         further: Json = {"next": tasks[-1].id} if len(tasks) == limit else {}
         return {"tasks": [task.to_json(used.get(task.id)) for task in tasks], **further}
 
     async def _usage(self, job_id: str, tasks: Sequence[JobTask]) -> dict[str | None, Json]:
-        by_task = await self._store.job_usage(job_id, task_ids=[task.id for task in tasks])
-        return usage_json(await self._store.whole_job_usage(job_id), by_task, cost_of=self._cost_of)
+        by_task = await self._store.usage.of_job(job_id, task_ids=[task.id for task in tasks])
+        return usage_json(await self._store.usage.of_whole_job(job_id), by_task, cost_of=self._cost_of)
 
     async def require_job(self, job_id: str) -> Job:
         """The job without its plan. Raises: NotFound."""
-        job = await self._store.job(job_id, with_plan=False)
+        job = await self._store.jobs.find(job_id, with_plan=False)
         if job is None:
             raise NotFound("job", job_id)
         return job
@@ -96,7 +96,7 @@ class JobService:
     async def show_task(self, job_id: str, task_id: str) -> Json:
         """Raises: NotFound."""
         await self.require_job(job_id)
-        task = await self._store.task(job_id, task_id)
+        task = await self._store.tasks.find(job_id, task_id)
         if task is None:
             raise NotFound("task", task_id)
         used = await self._usage(job_id, [task])
@@ -144,7 +144,7 @@ class JobService:
         """Runs a plan of the chat as a job. Raises: NotFound, Conflict, Invalid, PlanSuperseded."""
         principal.require(Scope.DECIDE)
         async with self._chat_coordinator.exclusive(chat_id) as chat:
-            waiting = await self._store.jobs_in(JobStatus.AWAITING_APPROVAL, chat_id=chat_id)
+            waiting = await self._store.jobs.in_states(JobStatus.AWAITING_APPROVAL, chat_id=chat_id)
             job = next((waiting_job for waiting_job in waiting if waiting_job.plan_id == plan_id), None)
             if job is None:
                 await self._require_free(chat)
@@ -160,12 +160,12 @@ class JobService:
         return await self._woken(job)
 
     async def _start(self, principal: Principal, chat: Chat, job: Job, plan_id: str, edits: PlanEdits) -> None:
-        row, message = await self._store.plan(plan_id), await self._store.message(chat.id, plan_id)
+        row, message = await self._store.plans.find(plan_id), await self._store.messages.find(chat.id, plan_id)
         if row is None or message is None:
             raise NotFound("plan", plan_id)
         plan = await asyncio.to_thread(approved_plan, message.payload or {}, edits)
         self._agents.require_known(plan, job.race)
-        existing = await self._store.tasks(job.id)
+        existing = await self._store.tasks.of_job(job.id)
         if existing:
             plan = continued(plan, await earlier_plan(self._store, existing), existing)
         running = replace(
@@ -214,7 +214,7 @@ class JobService:
             job = await self.require_job(job_id)
             if job.status.over:
                 raise Conflict(f"This job is {_words(job)} already.")
-            live = await self._store.current_turns(chat.id)
+            live = await self._store.turns.all_current(chat.id)
             job = await self._coordinator.canceller.cancel(
                 job, live, by=principal.label(), note="Stopped by the person."
             )
@@ -227,7 +227,7 @@ class JobService:
         job = await self.require_job(job_id)
         async with self._chat_coordinator.exclusive(job.chat_id):
             job = await self.require_job(job_id)
-            tasks = await self._store.tasks(job_id)
+            tasks = await self._store.tasks.of_job(job_id)
             task = _task(tasks, task_id)
             if job.status not in _RESTING or task.status is not TaskStatus.FAILED:
                 raise Conflict(
@@ -254,7 +254,7 @@ class JobService:
         job = await self.require_job(job_id)
         async with self._chat_coordinator.exclusive(job.chat_id) as chat:
             job = replace(await self.require_job(job_id), limits=limits)
-            tasks = await self._store.tasks(job_id)
+            tasks = await self._store.tasks.of_job(job_id)
             limited = [task for task in tasks if _met_a_limit(task)]
             if job.status.over and not limited:
                 raise Conflict(f"This job is {_words(job)}, and no limit stopped it.")
@@ -282,11 +282,11 @@ class JobService:
             if job.status not in _RESTING or job.race:
                 raise Conflict(f"This job is {_words(job)}; only a failed or paused one can be planned anew.")
             await self._coordinator.require_reachable(job)
-            if await self._store.current_turns(chat.id):
+            if await self._store.turns.all_current(chat.id):
                 raise require_idle(chat).error
             if job.status is not JobStatus.PAUSED:
                 await self._require_free(chat)
-            await self._coordinator.replan(job, await self._store.tasks(job_id))
+            await self._coordinator.replan(job, await self._store.tasks.of_job(job_id))
         return await self._woken(job)
 
     # --- the parts
@@ -296,14 +296,16 @@ class JobService:
         return await self.require_job(job.id)
 
     async def _chat(self, job: Job) -> Chat:
-        chat = await self._store.chat(job.chat_id)
+        chat = await self._store.chats.find(job.chat_id)
         if chat is None:
             raise NotFound("chat", job.chat_id)
         return chat
 
     async def _require_free(self, chat: Chat) -> None:
         """One job at a time works in a chat. Raises: Conflict."""
-        live = await self._store.jobs_in(JobStatus.PLANNING, JobStatus.RUNNING, JobStatus.PAUSED, chat_id=chat.id)
+        live = await self._store.jobs.in_states(
+            JobStatus.PLANNING, JobStatus.RUNNING, JobStatus.PAUSED, chat_id=chat.id
+        )
         if live:
             raise Conflict(f"Job {live[0].id} of this chat is {_words(live[0])}. Cancel it first, or use another chat.")
 

@@ -77,7 +77,7 @@ class JobSegments:
 
     async def run_segment(self, segment: RunSegment) -> Json | ParkUntil:
         """The engine calls it. Raises: StorageFault."""
-        job = await self._store.job(str(segment.payload["job_id"]), with_plan=False)
+        job = await self._store.jobs.find(str(segment.payload["job_id"]), with_plan=False)
         if job is None or job.status.over:
             return _result(job)
         if not await self._placement.runs_here(job):
@@ -86,12 +86,12 @@ class JobSegments:
         await self._settle(job.chat_id)
         self._coordinator.wake(job.chat_id)
         await self._until_rest(job.chat_id)
-        job = await self._store.job(job.id, with_plan=False)
+        job = await self._store.jobs.find(job.id, with_plan=False)
         return _result(job) if job is None or job.status.over else ParkUntil(GO_ON)
 
     async def offer(self, chat_id: str) -> None:
         """Submits what this worker could run of the chat, for itself or another one. Raises: StorageFault."""
-        for job in await self._store.jobs_in(JobStatus.RUNNING, chat_id=chat_id):
+        for job in await self._store.jobs.in_states(JobStatus.RUNNING, chat_id=chat_id):
             if await self._placement.runs_here(job):
                 await self._runs.go_on(job)
 

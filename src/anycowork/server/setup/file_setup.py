@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Awaitable, Callable
+from functools import partial
 
 from anycowork.chats.files.chat_changes import RecordedPathsCache
 from anycowork.chats.files.file_edit_service import FileEditService
@@ -103,6 +104,7 @@ def build_file_services(shared: SharedComponents) -> FileServices:
 
 def build_person_commands(shared: SharedComponents) -> PersonCommandService:
     settings, database = shared.settings, shared.database
+    peers = database.peers
     return PersonCommandService(
         store=database.store,
         people=database.people,
@@ -112,6 +114,7 @@ def build_person_commands(shared: SharedComponents) -> PersonCommandService:
         clock=shared.clock,
         tasks=shared.tasks,
         refused=_why_no_commands(settings),
+        others_write=None if peers is None else partial(database.leases.others_write, owner=peers.server_id),
     )
 
 

@@ -158,7 +158,7 @@ def build_services(
         workflows=workflows,
         workflow_editor=WorkflowEditor(files=shared.trusted_files, writer=definitions, toolbox=toolbox),
         job_templates=JobTemplateService(shared.trusted_files.job_templates),
-        streams=Streams(store, hub, shared.database.journal),
+        streams=Streams(store.records, hub, shared.database.journal),
         roles=shared.roles,
         role_editor=RoleService(
             roles=shared.roles, files=definitions, journal=shared.database.journal, store=store, clock=clock

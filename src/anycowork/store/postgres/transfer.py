@@ -15,9 +15,9 @@ from anycowork.store.postgres.connection import PostgresConnection, unreachable
 from anycowork.store.postgres.database import migrate
 from anycowork.store.postgres.peers import others_are_there
 from anycowork.store.sql import message_search
-from anycowork.store.sql.audit import chain_ids, verify_chat
+from anycowork.store.sql.audit import AuditChains, chain_ids
 from anycowork.store.sqlite.connection import SqliteConnection
-from anycowork.store.sqlite.schema import is_current
+from anycowork.store.sqlite.database import is_current
 
 BATCH_ROWS, BATCH_BYTES = 1_000, 4_000_000
 _OF_PEERS = (
@@ -176,8 +176,8 @@ def _verify(source: SqliteConnection, target: PostgresConnection, rows: dict[str
             )
     broken = []
     for chat_id in chain_ids(source):
-        before: BrokenChain | None = verify_chat(source, chat_id)
-        if verify_chat(target, chat_id) != before:
+        before: BrokenChain | None = AuditChains.verify_chat(source, chat_id)
+        if AuditChains.verify_chat(target, chat_id) != before:
             raise StorageFault(f"The copy differs: the audit chain of chat {chat_id}. Nothing was kept; try again.")
         if before is not None:
             broken.append(chat_id)

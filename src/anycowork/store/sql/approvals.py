@@ -11,7 +11,7 @@ from anycowork.domain.disclosure import DisclosedItem
 from anycowork.domain.errors import AlreadyDecided, NotFound, RejectedByUser
 from anycowork.domain.journal import DecideApproval, RequireNoDenial
 from anycowork.domain.origins import Endorsement
-from anycowork.store.sql.connection import SqlConnection
+from anycowork.store.sql.connection import SqlConnection, Table, query
 from anycowork.store.sql.row_mapper import BOOLEAN, JSON_OBJECT, RowMapper, enum_of, json_of, nullable
 
 _ROWS = RowMapper(
@@ -65,29 +65,51 @@ def require_no_denial(connection: SqlConnection, write: RequireNoDenial) -> None
         )
 
 
-def of_chat(connection: SqlConnection, chat_id: str, *, pending_only: bool) -> list[Approval]:
-    only = " AND state = 'pending'" if pending_only else ""
-    rows = connection.execute(
-        f"SELECT {_ROWS.columns}, {_OF_JOB} FROM approvals WHERE chat_id = ?{only} ORDER BY seq, ordinal", (chat_id,)
-    )
-    return [_approval(row) for row in rows]
+class ApprovalTable(Table):
+    """Reads approvals."""
 
+    @query
+    def of_chat(connection: SqlConnection, chat_id: str, *, pending_only: bool = True) -> list[Approval]:
+        only = " AND state = 'pending'" if pending_only else ""
+        rows = connection.execute(
+            f"SELECT {_ROWS.columns}, {_OF_JOB} FROM approvals WHERE chat_id = ?{only} ORDER BY seq, ordinal",
+            (chat_id,),
+        )
+        return [_approval(row) for row in rows]
 
-def of_call(connection: SqlConnection, call_id: str) -> list[Approval]:
-    rows = connection.execute(
-        f"SELECT {_ROWS.columns}, {_OF_JOB} FROM approvals WHERE tool_call_id = ? ORDER BY seq, ordinal", (call_id,)
-    )
-    return [_approval(row) for row in rows]
+    @query
+    def of_call(connection: SqlConnection, call_id: str) -> list[Approval]:
+        """Newest last."""
+        rows = connection.execute(
+            f"SELECT {_ROWS.columns}, {_OF_JOB} FROM approvals WHERE tool_call_id = ? ORDER BY seq, ordinal", (call_id,)
+        )
+        return [_approval(row) for row in rows]
 
+    @query
+    def decided_in_waiting_batches(connection: SqlConnection, chat_id: str) -> dict[str, DecidedCall]:
+        """Returns what a person decided of calls whose batch still waits for other decisions, by call."""
+        rows = connection.execute(
+            "SELECT tool_call_id, state, decided_by FROM approvals WHERE chat_id = ? AND state IN ('allowed', 'denied')"
+            " AND batch_id IN (SELECT batch_id FROM approvals WHERE chat_id = ? AND state = 'pending') ORDER BY seq, ordinal",
+            (chat_id, chat_id),
+        )
+        return {call_id: DecidedCall(ApprovalState(state), by) for call_id, state, by in rows}
 
-def decided_in_waiting_batches(connection: SqlConnection, chat_id: str) -> dict[str, DecidedCall]:
-    """Returns what a person decided of calls whose batch still waits for other decisions, by call."""
-    rows = connection.execute(
-        "SELECT tool_call_id, state, decided_by FROM approvals WHERE chat_id = ? AND state IN ('allowed', 'denied')"
-        " AND batch_id IN (SELECT batch_id FROM approvals WHERE chat_id = ? AND state = 'pending') ORDER BY seq, ordinal",
-        (chat_id, chat_id),
-    )
-    return {call_id: DecidedCall(ApprovalState(state), by) for call_id, state, by in rows}
+    @query
+    def seconds_waited(connection: SqlConnection, chat_id: str) -> dict[str, float]:
+        """Returns how long each call waited for a person: until the last decision of its batch."""
+        records = connection.execute(
+            "SELECT body FROM records WHERE chat_id = ? AND type = 'permission-decided' ORDER BY seq", (chat_id,)
+        )
+        decided = {record.approval.batch_id: record.at for record in (_decided_of.decode(body) for (body,) in records)}
+        approvals = connection.execute(
+            "SELECT tool_call_id, batch_id, created_at FROM approvals WHERE chat_id = ?", (chat_id,)
+        )
+        waited: dict[str, float] = {}
+        for call_id, batch_id, created_at in approvals:
+            if batch_id in decided:
+                waited[call_id] = waited.get(call_id, 0.0) + _seconds_between(created_at, decided[batch_id])
+        return waited
 
 
 def newest_decided(connection: SqlConnection, limit: int) -> list[tuple[Approval, str]]:
@@ -112,22 +134,6 @@ class _Decided(msgspec.Struct):
 
 
 _decided_of = msgspec.json.Decoder(_Decided)
-
-
-def seconds_waited(connection: SqlConnection, chat_id: str) -> dict[str, float]:
-    """Returns how long each call waited for a person: until the last decision of its batch."""
-    records = connection.execute(
-        "SELECT body FROM records WHERE chat_id = ? AND type = 'permission-decided' ORDER BY seq", (chat_id,)
-    )
-    decided = {record.approval.batch_id: record.at for record in (_decided_of.decode(body) for (body,) in records)}
-    approvals = connection.execute(
-        "SELECT tool_call_id, batch_id, created_at FROM approvals WHERE chat_id = ?", (chat_id,)
-    )
-    waited: dict[str, float] = {}
-    for call_id, batch_id, created_at in approvals:
-        if batch_id in decided:
-            waited[call_id] = waited.get(call_id, 0.0) + _seconds_between(created_at, decided[batch_id])
-    return waited
 
 
 def _seconds_between(start: str, end: str) -> float:

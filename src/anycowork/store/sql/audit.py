@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 from anycowork.domain.audit import BrokenChain, ChainEnd, ChainHead, ChainLink, HeadEvent, verify
 from anycowork.domain.people_changes import PEOPLE_CHAIN
 from anycowork.domain.values import value
-from anycowork.store.sql.connection import SqlConnection
+from anycowork.store.sql.connection import SqlConnection, Table, large_query, query
 from anycowork.store.sql.people import people_chain_end
 
 _PAGE = 100
@@ -31,20 +31,31 @@ def chain_ids(connection: SqlConnection) -> list[str]:
     return [*chat_ids(connection), *([PEOPLE_CHAIN] if has_changes else [])]
 
 
-def end_of(connection: SqlConnection, chat_id: str) -> ChainEnd | None:
-    if chat_id == PEOPLE_CHAIN:
-        return people_chain_end(connection)
-    row = connection.execute(
-        "SELECT chain, (SELECT MAX(seq) FROM records WHERE chat_id = chats.id AND message_id IS NULL) FROM chats WHERE id = ?",
-        (chat_id,),
-    ).fetchone()
-    return None if row is None else ChainEnd(str(row[0]), int(row[1] or 0))
+class AuditChains(Table):
+    """Reads and verifies the audit chains."""
 
+    @query
+    def end_of(connection: SqlConnection, chat_id: str) -> ChainEnd | None:
+        """Returns None if there is no such chat."""
+        if chat_id == PEOPLE_CHAIN:
+            return people_chain_end(connection)
+        row = connection.execute(
+            "SELECT chain, (SELECT MAX(seq) FROM records WHERE chat_id = chats.id AND message_id IS NULL) FROM chats WHERE id = ?",
+            (chat_id,),
+        ).fetchone()
+        return None if row is None else ChainEnd(str(row[0]), int(row[1] or 0))
 
-def links_after(
-    connection: SqlConnection, chat_id: str, seq: int, *, up_to: int = _NO_END, limit: int
-) -> list[ChainLink]:
-    return list(_links_after(connection, chat_id, seq, up_to=up_to, limit=limit))
+    @query
+    def links_after(
+        connection: SqlConnection, chat_id: str, seq: int, *, up_to: int = _NO_END, limit: int
+    ) -> list[ChainLink]:
+        """Returns a page of the chain, ascending."""
+        return list(_links_after(connection, chat_id, seq, up_to=up_to, limit=limit))
+
+    @large_query
+    def verify_chat(connection: SqlConnection, chat_id: str) -> BrokenChain | None:
+        """Returns None if every record of the chat is present and unchanged."""
+        return check_chain(connection, chat_id).broken
 
 
 def _links_after(
@@ -89,7 +100,7 @@ def check_chain(
     With `after`, only the records after that one are read; the record itself must still be there, with the same hash.
     `on_page` is called after each page, with its number of records; what it raises ends the check.
     """
-    end = end_of(connection, chat_id)
+    end = AuditChains.end_of(connection, chat_id)
     if end is None:
         problem = "the chat itself is missing" if chat_id != PEOPLE_CHAIN else "all its records are missing"
         return ChainCheck(BrokenChain(0, problem))
@@ -100,10 +111,6 @@ def check_chain(
     links = _PagedLinks(connection, chat_id, after.seq if after else 0, on_page)
     broken = verify(links, end=end.hash, after=after) or _check_head(connection, head)
     return ChainCheck(broken, end, links.count)
-
-
-def verify_chat(connection: SqlConnection, chat_id: str) -> BrokenChain | None:
-    return check_chain(connection, chat_id).broken
 
 
 def _check_head(connection: SqlConnection, head: ChainHead | None) -> BrokenChain | None:

@@ -13,7 +13,7 @@ import msgspec
 
 from anycowork.domain.audit import START, ChainEnd, ChainHead, HeadEvent, next_head
 from anycowork.domain.ports import Clock
-from anycowork.store.sql.audit import chain_ids, end_of
+from anycowork.store.sql.audit import AuditChains, chain_ids
 from anycowork.store.sql.connection import SqlConnection
 
 log = logging.getLogger(__name__)
@@ -87,12 +87,12 @@ class AuditHeads:
             log.error("%s is missing: starting a new file of audit chain heads", self._path)
             yield "", HeadEvent.RESTARTED, ChainEnd(START, 0)
         for chat_id in chain_ids(self._connection):
-            if chat_id not in self._waiting and (end := end_of(self._connection, chat_id)) is not None:
+            if chat_id not in self._waiting and (end := AuditChains.end_of(self._connection, chat_id)) is not None:
                 yield chat_id, HeadEvent.ADVANCED, end
 
     def _marked_heads(self) -> Iterator[tuple[str, HeadEvent, ChainEnd]]:
         for chat_id, (event, noted_end) in self._waiting.items():
-            end = noted_end or end_of(self._connection, chat_id)
+            end = noted_end or AuditChains.end_of(self._connection, chat_id)
             if end is not None:
                 yield chat_id, HeadEvent.ADVANCED, end
             elif event is HeadEvent.REMOVED:

@@ -21,9 +21,18 @@ from anycowork.domain.tools import (
     Provenance,
     ToolResult,
 )
-from anycowork.store.sql.columns import from_json_text, to_json_text, to_json_text_or_null
-from anycowork.store.sql.connection import SqlConnection
-from anycowork.store.sql.row_mapper import BOOLEAN, JSON_OBJECT, ColumnType, RowMapper, enum_of, nullable
+from anycowork.store.sql.connection import SqlConnection, Table, large_query, query
+from anycowork.store.sql.row_mapper import (
+    BOOLEAN,
+    JSON_OBJECT,
+    ColumnType,
+    RowMapper,
+    enum_of,
+    from_json_text,
+    nullable,
+    to_json_text,
+    to_json_text_or_null,
+)
 
 
 class _StoredStatus(msgspec.Struct):
@@ -102,32 +111,42 @@ def remove_of_chat(connection: SqlConnection, chat_id: str) -> None:
     connection.execute("DELETE FROM calls WHERE turn_id IN (SELECT id FROM turns WHERE chat_id = ?)", (chat_id,))
 
 
-def of_turn(connection: SqlConnection, turn_id: str) -> list[Call]:
-    rows = connection.execute(f"SELECT {_ROWS.columns} FROM calls WHERE turn_id = ? ORDER BY seq, ordinal", (turn_id,))
-    return [_ROWS.value(row) for row in rows]
+class CallTable(Table):
+    """Reads calls."""
 
+    @query
+    def of_turn(connection: SqlConnection, turn_id: str) -> list[Call]:
+        """Returns the turn's calls in the order in which they were issued."""
+        rows = connection.execute(
+            f"SELECT {_ROWS.columns} FROM calls WHERE turn_id = ? ORDER BY seq, ordinal", (turn_id,)
+        )
+        return [_ROWS.value(row) for row in rows]
 
-def finished_intents(connection: SqlConnection, chat_id: str) -> list[Intent]:
-    rows = connection.execute(
-        "SELECT intent, result FROM calls WHERE turn_id IN (SELECT id FROM turns WHERE chat_id = ?)"
-        " AND intent IS NOT NULL AND result IS NOT NULL ORDER BY seq, ordinal",
-        (chat_id,),
-    )
-    done = (intent for intent, result in rows if _status_of.decode(result).status in _ACTED)
-    return [_intent(from_json_text(intent)) for intent in done]
+    @large_query
+    def finished_intents(connection: SqlConnection, chat_id: str) -> list[Intent]:
+        """Returns what the chat's calls did to files, oldest first, without calls that were denied, refused or not finished."""
+        rows = connection.execute(
+            "SELECT intent, result FROM calls WHERE turn_id IN (SELECT id FROM turns WHERE chat_id = ?)"
+            " AND intent IS NOT NULL AND result IS NOT NULL ORDER BY seq, ordinal",
+            (chat_id,),
+        )
+        done = (intent for intent, result in rows if _status_of.decode(result).status in _ACTED)
+        return [_intent(from_json_text(intent)) for intent in done]
 
-
-def past(connection: SqlConnection, *, chat_id: str | None, workspace: str | None, limit: int) -> list[PastCall]:
-    """Returns past calls, newest first, each with the resource of its approval."""
-    fields = ", ".join(f"calls.{name}" for name in _ROWS.columns.split(", "))
-    of_chat = "" if chat_id is None else " AND calls.turn_id IN (SELECT id FROM turns WHERE chat_id = ?)"
-    in_workspace = "" if workspace is None else " AND chats.workspace = ?"
-    rows = connection.execute(
-        f"SELECT chats.workspace, (SELECT approvals.resource FROM approvals WHERE approvals.tool_call_id = calls.id LIMIT 1), {fields}"
-        f" FROM calls JOIN chats ON chats.id = calls.chat_id WHERE 1 = 1{of_chat}{in_workspace} ORDER BY calls.id DESC LIMIT ?",
-        (*(value for value in (chat_id, workspace) if value is not None), limit),
-    )
-    return [PastCall(_ROWS.value(row[2:]), workspace=row[0], resource=row[1]) for row in rows]
+    @query
+    def past(
+        connection: SqlConnection, *, chat_id: str | None = None, workspace: str | None = None, limit: int
+    ) -> list[PastCall]:
+        """Returns past calls, newest first, each with the resource of its approval."""
+        fields = ", ".join(f"calls.{name}" for name in _ROWS.columns.split(", "))
+        of_chat = "" if chat_id is None else " AND calls.turn_id IN (SELECT id FROM turns WHERE chat_id = ?)"
+        in_workspace = "" if workspace is None else " AND chats.workspace = ?"
+        rows = connection.execute(
+            f"SELECT chats.workspace, (SELECT approvals.resource FROM approvals WHERE approvals.tool_call_id = calls.id LIMIT 1), {fields}"
+            f" FROM calls JOIN chats ON chats.id = calls.chat_id WHERE 1 = 1{of_chat}{in_workspace} ORDER BY calls.id DESC LIMIT ?",
+            (*(value for value in (chat_id, workspace) if value is not None), limit),
+        )
+        return [PastCall(_ROWS.value(row[2:]), workspace=row[0], resource=row[1]) for row in rows]
 
 
 def _intent(stored: Json) -> Intent:

@@ -54,7 +54,7 @@ from anycowork.store.sql import (
     workspaces,
 )
 from anycowork.store.sql.connection import SqlConnection
-from anycowork.store.sql.records import RecordRow
+from anycowork.store.sql.envelopes import RecordRow
 
 REMEMBERED = 4096
 _SECOND = len("2026-01-01T00:00:00")

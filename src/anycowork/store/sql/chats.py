@@ -9,9 +9,18 @@ from anycowork.domain.errors import Conflict, Invalid
 from anycowork.domain.journal import AddChat, RequireState, SetChat
 from anycowork.domain.values import leaf_value
 from anycowork.store.sql import calls, messages, records
-from anycowork.store.sql.columns import from_json_text, to_json_text
-from anycowork.store.sql.connection import SqlConnection
-from anycowork.store.sql.row_mapper import BOOLEAN, JSON_OBJECT, ColumnType, RowMapper, enum_of
+from anycowork.store.sql.connection import SqlConnection, SqlReader, Table
+from anycowork.store.sql.records import RecordTable
+from anycowork.store.sql.row_mapper import (
+    BOOLEAN,
+    JSON_OBJECT,
+    ColumnType,
+    RowMapper,
+    enum_of,
+    from_json_text,
+    to_json_text,
+)
+from anycowork.store.sql.turns import RunningTurnCache
 
 _UNINDEXED = "COALESCE(updated_at, '')"
 
@@ -33,6 +42,45 @@ _ROWS = RowMapper(
         "archived": BOOLEAN,
     },
 )
+
+
+class ChatTable(Table):
+    """Reads chats and their configurations."""
+
+    def __init__(self, reader: SqlReader, records: RecordTable, running: RunningTurnCache) -> None:
+        super().__init__(reader)
+        self._records, self._running = records, running
+
+    async def find(self, chat_id: str) -> Chat | None:
+        [last_seq] = await self._records.last_seqs([chat_id])
+        chat = await self._reader.read(stored_chat, chat_id)
+        return None if chat is None else replace(chat, last_seq=last_seq)
+
+    async def config_of(self, chat_id: str) -> ChatConfig | None:
+        """Returns the chat's current config, with its role and autonomy."""
+        config = self._running.config_of(chat_id)
+        if config is None and (config := await self._reader.read(_config_of, chat_id)) is not None:
+            self._running.remember_config(chat_id, config)
+        return config
+
+    async def page(
+        self,
+        *,
+        limit: int,
+        cursor: str | None = None,
+        q: str | None = None,
+        states: Collection[ChatState] = (),
+        pinned: bool | None = None,
+        archived: bool | None = None,
+    ) -> tuple[list[Chat], str | None]:
+        """Returns the most recently updated first, and the cursor for the page beyond. Raises: Invalid for a cursor that is none.
+
+        `q` is searched in the titles, ignoring case; `states` limits the result to these states; `pinned` and `archived` to
+        chats that are so, or are not.
+        """
+        page, further = await self._reader.read(_page, limit, cursor, q, states, pinned, archived)
+        lasts = await self._records.last_seqs([chat.id for chat in page])
+        return [replace(chat, last_seq=last) for chat, last in zip(page, lasts, strict=True)], further
 
 
 def add(connection: SqlConnection, write: AddChat, *, import_hash: str | None = None) -> None:
@@ -58,7 +106,7 @@ def add(connection: SqlConnection, write: AddChat, *, import_hash: str | None = 
 
 def set_fields(connection: SqlConnection, chat_id: str, write: SetChat) -> None:
     """Rewrites the whole row, so that a configuration read with defaults is saved with them."""
-    chat = find(connection, chat_id)
+    chat = stored_chat(connection, chat_id)
     if chat is None:  # the change as a whole is refused for that
         return
     changed = replace(
@@ -192,17 +240,12 @@ def skip_numbers_of(connection: SqlConnection, chat_id: str, count: int) -> None
     connection.execute(statement, (count, chat_id))
 
 
-def next_seq(connection: SqlConnection, chat_id: str) -> int:
-    row = connection.execute("SELECT next_seq FROM chats WHERE id = ?", (chat_id,)).fetchone()
-    return 1 if row is None else int(row[0])
-
-
-def find(connection: SqlConnection, chat_id: str) -> Chat | None:
+def stored_chat(connection: SqlConnection, chat_id: str) -> Chat | None:
     row = connection.execute(f"SELECT {_ROWS.columns} FROM chats WHERE id = ?", (chat_id,)).fetchone()
     return None if row is None else _ROWS.value(row)
 
 
-def config_of(connection: SqlConnection, chat_id: str) -> ChatConfig | None:
+def _config_of(connection: SqlConnection, chat_id: str) -> ChatConfig | None:
     row = connection.execute("SELECT config FROM chats WHERE id = ?", (chat_id,)).fetchone()
     return None if row is None else _config_in(row[0])
 
@@ -211,21 +254,15 @@ def imported(connection: SqlConnection, import_hash: str) -> bool:
     return connection.execute("SELECT id FROM chats WHERE import_hash = ?", (import_hash,)).fetchone() is not None
 
 
-def page(
+def _page(
     connection: SqlConnection,
-    *,
     limit: int,
     cursor: str | None,
     q: str | None,
-    states: Collection[ChatState] = (),
-    pinned: bool | None = None,
-    archived: bool | None = None,
+    states: Collection[ChatState],
+    pinned: bool | None,
+    archived: bool | None,
 ) -> tuple[list[Chat], str | None]:
-    """Returns a page, most recently updated first.
-
-    `q` is searched in the titles, ignoring case; `states` limits the result to these states; `pinned` and `archived` to
-    chats that are so, or are not.
-    """
     clauses, values, order = ["1 = 1"], list[str | int](), "updated_at"
     if cursor is not None:
         clauses.append("(updated_at, id) < (?, ?)")

@@ -1,7 +1,16 @@
 """What the statements need of a database: connections, a dialect for the little that differs, readers. Knows no driver."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar  # Any: a database's rows have no types
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
+from functools import partial
+from typing import (
+    Any,
+    Concatenate,
+    Generic,
+    ParamSpec,
+    Protocol,
+    TypeVar,
+    overload,
+)  # Any: a database's rows have no types
 
 from anycowork.domain.errors import DatabaseDamaged, StorageFault
 from anycowork.domain.text_search import SearchTerm
@@ -111,3 +120,45 @@ class SqlReader(Protocol):
 
     def read_now(self, work: Callable[Concatenate[SqlConnection, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
         """Read while the caller waits. Only where a caller cannot await."""
+
+
+class Table:
+    """Reads one table: its methods are the functions marked `@query`, each beside its statement."""
+
+    def __init__(self, reader: SqlReader) -> None:
+        self._reader = reader
+
+
+class query(Generic[P, T]):
+    """Makes a function of a connection a method of its table that awaits the reader.
+
+    Through the class, as `JobTable.find(connection, job_id)`, it stays the function: for a transaction that reads.
+    """
+
+    def __init__(self, work: Callable[Concatenate[SqlConnection, P], T]) -> None:
+        self._work, self._name = work, ""
+
+    def __set_name__(self, owner: type[Table], name: str) -> None:
+        self._name = name
+
+    @overload
+    def __get__(self, table: None, owner: type[Table]) -> Callable[Concatenate[SqlConnection, P], T]: ...
+    @overload
+    def __get__(self, table: Table, owner: type[Table]) -> Callable[P, Awaitable[T]]: ...
+    def __get__(self, table: Table | None, owner: type[Table]) -> object:
+        if table is None:
+            return self._work
+        bound = table.__dict__[self._name] = partial(
+            self._read_with(table._reader), self._work
+        )  # found there next time
+        return bound
+
+    def _read_with(self, reader: SqlReader) -> Callable[..., Awaitable[Any]]:
+        return reader.read
+
+
+class large_query(query[P, T]):
+    """A query whose result grows with a chat or a change: the event loop goes on meanwhile."""
+
+    def _read_with(self, reader: SqlReader) -> Callable[..., Awaitable[Any]]:
+        return reader.read_large

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Protocol  # Any: rows have no types
 from anycowork.domain.events import Record
 from anycowork.domain.ports import Clock
 from anycowork.domain.values import value
-from anycowork.store.sql import chats, idempotency, ledger
+from anycowork.store.sql import chats, idempotency, ledger, records
 from anycowork.store.sql.audit_heads import AuditHeads
 from anycowork.store.sql.blobs import Blobs
 from anycowork.store.sql.change_writer import ChangeWriter, SharedChats
@@ -149,7 +149,7 @@ def assemble(
         heads.forget_ends()
 
     writer = Writer(connection, undone=undone, committed=heads.write, settled=partial(announce, connection))
-    sequencer = ChatSequencer(lambda chat_id: reader.read_now(chats.next_seq, chat_id))
+    sequencer = ChatSequencer(lambda chat_id: reader.read_now(records.next_seq, chat_id))
     pieces, running = DeltaBuffer(), RunningTurnCache()
     rules = Rules(reader, writer, clock, shared=shared)
     return Database(

@@ -6,8 +6,7 @@ from dataclasses import dataclass, field, replace
 from anycowork.domain.events import EventType, NewEvent, Record
 from anycowork.domain.messages import Json
 from anycowork.domain.values import value
-from anycowork.store.sql.envelopes import encoded
-from anycowork.store.sql.records import RecordRow
+from anycowork.store.sql.envelopes import RecordRow, encoded
 
 LARGEST_PIECE = 1024
 Key = tuple[str, str, EventType]

@@ -3,12 +3,27 @@
 import msgspec
 from pydantic import JsonValue
 
-from anycowork.domain.events import ENVELOPE_VERSION, SERVER_LABEL, EventType, NewEvent
+from anycowork.domain.events import ENVELOPE_VERSION, SERVER_LABEL, EventType, NewEvent, Record
 from anycowork.domain.messages import Json, Message
+from anycowork.domain.values import leaf_value
 
 _sorted = msgspec.json.Encoder(order="sorted").encode
 # Nested JSON is sorted; the fields of a struct keep the order of their class.
 _as_it_stands = msgspec.json.Encoder(order="deterministic").encode
+
+
+@leaf_value
+class RecordRow:
+    """A record before it gets its position among all chats' records. Only a delta has a `message_id`."""
+
+    chat_id: str
+    seq: int
+    type: EventType
+    body: bytes
+    message_id: str | None = None
+
+    def at(self, position: int) -> Record:
+        return Record(self.chat_id, self.seq, self.type, self.body, position)
 
 
 def encoded(

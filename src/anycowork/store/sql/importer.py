@@ -19,17 +19,15 @@ from anycowork.domain.messages import Json, Message, MessageType
 from anycowork.domain.origins import IMPORT
 from anycowork.domain.plan import Plan, read_plan
 from anycowork.domain.ports import Clock
-from anycowork.domain.question import Question, read_question
-from anycowork.domain.review import Review, read_review
+from anycowork.domain.question import Question, Review, read_question, read_review
 from anycowork.domain.times import stored_time
 from anycowork.domain.values import replace, value
 from anycowork.store.sql import chats, messages, questions_and_plans, records
 from anycowork.store.sql.chat_file import ImportReport, StoredChat, chats_in
 from anycowork.store.sql.connection import SqlConnection
-from anycowork.store.sql.envelopes import encoded
+from anycowork.store.sql.envelopes import RecordRow, encoded
 from anycowork.store.sql.imported_calls import with_cards
 from anycowork.store.sql.json_spans import JsonText
-from anycowork.store.sql.records import RecordRow
 from anycowork.store.sql.writer import Writer
 
 LONGEST_ID = 200
@@ -108,7 +106,7 @@ class Importer:
 
     def _chat(self, connection: SqlConnection, item: Json) -> Chat:
         chat_id, now = _id(item.get("id") or item.get("session_id")), self.clock.now()
-        if chat_id is None or chats.find(connection, chat_id) is not None:
+        if chat_id is None or chats.stored_chat(connection, chat_id) is not None:
             chat_id = self.clock.new_id()
         created_at = stored_time(item.get("created_at")) or now
         return Chat(
@@ -140,7 +138,7 @@ class Importer:
             earlier = recent.get(message_id) or _earlier(connection, chat.id, message_id)
             if earlier == digest:
                 continue
-            if earlier is not None or questions_and_plans.plan(connection, message_id) is not None:
+            if earlier is not None or questions_and_plans.PlanTable.find(connection, message_id) is not None:
                 message_id = self.clock.new_id()
                 fields["id"] = message_id
             recent[message_id] = digest

@@ -1,6 +1,6 @@
 """The jobs and tasks tables."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from functools import cache
 from itertools import compress
 
@@ -8,9 +8,18 @@ from anycowork.domain.jobs import CommitMode, Job, JobLimits, JobStatus, JobTask
 from anycowork.domain.messages import Json
 from anycowork.domain.plan import Budget
 from anycowork.domain.task_progress import TaskStatus
-from anycowork.store.sql.columns import from_json_text, to_json_text
-from anycowork.store.sql.connection import SqlConnection
-from anycowork.store.sql.row_mapper import BOOLEAN, JSON_OBJECT, ColumnType, RowMapper, enum_of, json_of, nullable
+from anycowork.store.sql.connection import SqlConnection, Table, query
+from anycowork.store.sql.row_mapper import (
+    BOOLEAN,
+    JSON_OBJECT,
+    ColumnType,
+    RowMapper,
+    enum_of,
+    from_json_text,
+    json_of,
+    nullable,
+    to_json_text,
+)
 
 _JOB = (
     "id, chat_id, request, message_id, principal, status, plan_id, plan, on_failure, parallel, limits, final_response, error,"
@@ -115,84 +124,99 @@ def _task_row(task: JobTask, seq: int) -> tuple[tuple[bool, ...], tuple[object, 
     return filled, (*always, *compress(sometimes, filled), seq)
 
 
-def find(connection: SqlConnection, job_id: str, *, with_plan: bool = True) -> Job | None:
-    fields = _JOB if with_plan else _WITHOUT_PLAN
-    row = connection.execute(f"SELECT {fields} FROM jobs WHERE id = ?", (job_id,)).fetchone()
-    return None if row is None else _JOBS.value(row)
+class JobTable(Table):
+    """Reads jobs."""
+
+    @query
+    def find(connection: SqlConnection, job_id: str, *, with_plan: bool = True) -> Job | None:
+        """A job that was read without its plan, which may be large, is written without changing the stored plan."""
+        fields = _JOB if with_plan else _WITHOUT_PLAN
+        row = connection.execute(f"SELECT {fields} FROM jobs WHERE id = ?", (job_id,)).fetchone()
+        return None if row is None else _JOBS.value(row)
+
+    @query
+    def page(
+        connection: SqlConnection, *, chat_id: str | None = None, limit: int, before: str | None = None
+    ) -> tuple[list[Job], str | None]:
+        """Newest first, without their plans, and the cursor for the page beyond."""
+        where, values = ["1 = 1"], []
+        if chat_id is not None:
+            where.append("chat_id = ?")
+            values.append(chat_id)
+        if before is not None:
+            where.append("id < ?")
+            values.append(before)
+        rows = connection.execute(
+            f"SELECT {_WITHOUT_PLAN} FROM jobs WHERE {' AND '.join(where)} ORDER BY id DESC LIMIT ?",
+            (*values, limit + 1),
+        ).fetchall()
+        jobs = [_JOBS.value(row) for row in rows[:limit]]
+        return jobs, jobs[-1].id if len(rows) > limit else None
+
+    @query
+    def in_states(connection: SqlConnection, *states: JobStatus, chat_id: str | None = None) -> list[Job]:
+        """Oldest first, without their plans."""
+        marks = ", ".join("?" for _ in states)
+        only, values = (" AND chat_id = ?", (chat_id,)) if chat_id is not None else ("", ())
+        rows = connection.execute(
+            f"SELECT {_WITHOUT_PLAN} FROM jobs WHERE status IN ({marks}){only} ORDER BY id",
+            (*(s.value for s in states), *values),
+        )
+        return [_JOBS.value(row) for row in rows]
+
+    @query
+    def completed_requests(
+        connection: SqlConnection, workspace: str, *, limit: int, longest: int
+    ) -> list[tuple[str, str]]:
+        """Newest first; without races, whose plan is one task for several agents, and without forgotten ones."""
+        rows = connection.execute(
+            "SELECT jobs.id, substr(jobs.request, 1, ?) FROM jobs JOIN chats ON chats.id = jobs.chat_id"
+            " WHERE chats.workspace = ? AND jobs.status = ? AND jobs.forgotten = 0 AND jobs.race = '[]'"
+            " ORDER BY jobs.id DESC LIMIT ?",
+            (longest, workspace, JobStatus.COMPLETED.value, limit),
+        )
+        return [(job_id, request) for job_id, request in rows]
 
 
-def page(
-    connection: SqlConnection, *, chat_id: str | None, limit: int, before: str | None = None
-) -> tuple[list[Job], str | None]:
-    """Newest first, without their plans, and the cursor for the page beyond."""
-    where, values = ["1 = 1"], []
-    if chat_id is not None:
-        where.append("chat_id = ?")
-        values.append(chat_id)
-    if before is not None:
-        where.append("id < ?")
-        values.append(before)
-    rows = connection.execute(
-        f"SELECT {_WITHOUT_PLAN} FROM jobs WHERE {' AND '.join(where)} ORDER BY id DESC LIMIT ?", (*values, limit + 1)
-    ).fetchall()
-    jobs = [_JOBS.value(row) for row in rows[:limit]]
-    return jobs, jobs[-1].id if len(rows) > limit else None
+class TaskTable(Table):
+    """Reads the tasks of jobs."""
 
+    @query
+    def of_job(connection: SqlConnection, job_id: str) -> list[JobTask]:
+        """In the order of the plan."""
+        rows = connection.execute(f"SELECT {_TASK} FROM tasks WHERE job_id = ? ORDER BY ordinal, id", (job_id,))
+        return [_TASKS.value(row) for row in rows]
 
-def in_states(connection: SqlConnection, states: Sequence[JobStatus], *, chat_id: str | None = None) -> list[Job]:
-    """Oldest first, without their plans."""
-    marks = ", ".join("?" for _ in states)
-    only, values = (" AND chat_id = ?", (chat_id,)) if chat_id is not None else ("", ())
-    rows = connection.execute(
-        f"SELECT {_WITHOUT_PLAN} FROM jobs WHERE status IN ({marks}){only} ORDER BY id",
-        (*(s.value for s in states), *values),
-    )
-    return [_JOBS.value(row) for row in rows]
+    @query
+    def find(connection: SqlConnection, job_id: str, task_id: str) -> JobTask | None:
+        row = connection.execute(f"SELECT {_TASK} FROM tasks WHERE job_id = ? AND id = ?", (job_id, task_id)).fetchone()
+        return None if row is None else _TASKS.value(row)
 
+    @query
+    def since(connection: SqlConnection, job_id: str, seq: int) -> tuple[list[JobTask], int]:
+        """The tasks that changed after the change with this number, oldest change first, and the number of the newest change."""
+        rows = connection.execute(
+            f"SELECT {_TASK}, seq FROM tasks WHERE job_id = ? AND seq > ? ORDER BY seq, ordinal", (job_id, seq)
+        ).fetchall()
+        return [_TASKS.value(row) for row in rows], rows[-1][-1] if rows else seq
 
-def completed_requests(connection: SqlConnection, workspace: str, *, limit: int, longest: int) -> list[tuple[str, str]]:
-    """Newest first; without races, whose plan is one task for several agents, and without forgotten ones."""
-    rows = connection.execute(
-        "SELECT jobs.id, substr(jobs.request, 1, ?) FROM jobs JOIN chats ON chats.id = jobs.chat_id"
-        " WHERE chats.workspace = ? AND jobs.status = ? AND jobs.forgotten = 0 AND jobs.race = '[]'"
-        " ORDER BY jobs.id DESC LIMIT ?",
-        (longest, workspace, JobStatus.COMPLETED.value, limit),
-    )
-    return [(job_id, request) for job_id, request in rows]
+    @query
+    def page(connection: SqlConnection, job_id: str, *, after: str | None = None, limit: int) -> list[JobTask]:
+        """The tasks behind this one, in the order of the plan."""
+        behind = (
+            "" if after is None else " AND (ordinal, id) > (SELECT ordinal, id FROM tasks WHERE job_id = ? AND id = ?)"
+        )
+        values = () if after is None else (job_id, after)
+        rows = connection.execute(
+            f"SELECT {_TASK} FROM tasks WHERE job_id = ?{behind} ORDER BY ordinal, id LIMIT ?", (job_id, *values, limit)
+        )
+        return [_TASKS.value(row) for row in rows]
 
-
-def tasks(connection: SqlConnection, job_id: str) -> list[JobTask]:
-    """In the order of the plan."""
-    rows = connection.execute(f"SELECT {_TASK} FROM tasks WHERE job_id = ? ORDER BY ordinal, id", (job_id,))
-    return [_TASKS.value(row) for row in rows]
-
-
-def task(connection: SqlConnection, job_id: str, task_id: str) -> JobTask | None:
-    row = connection.execute(f"SELECT {_TASK} FROM tasks WHERE job_id = ? AND id = ?", (job_id, task_id)).fetchone()
-    return None if row is None else _TASKS.value(row)
-
-
-def tasks_since(connection: SqlConnection, job_id: str, seq: int) -> tuple[list[JobTask], int]:
-    """The tasks that changed after the change with this number, oldest change first, and the number of the newest change."""
-    rows = connection.execute(
-        f"SELECT {_TASK}, seq FROM tasks WHERE job_id = ? AND seq > ? ORDER BY seq, ordinal", (job_id, seq)
-    ).fetchall()
-    return [_TASKS.value(row) for row in rows], rows[-1][-1] if rows else seq
-
-
-def tasks_page(connection: SqlConnection, job_id: str, *, after: str | None, limit: int) -> list[JobTask]:
-    """The tasks behind this one, in the order of the plan."""
-    behind = "" if after is None else " AND (ordinal, id) > (SELECT ordinal, id FROM tasks WHERE job_id = ? AND id = ?)"
-    values = () if after is None else (job_id, after)
-    rows = connection.execute(
-        f"SELECT {_TASK} FROM tasks WHERE job_id = ?{behind} ORDER BY ordinal, id LIMIT ?", (job_id, *values, limit)
-    )
-    return [_TASKS.value(row) for row in rows]
-
-
-def counts(connection: SqlConnection, job_id: str) -> dict[TaskStatus, int]:
-    rows = connection.execute("SELECT status, COUNT(*) FROM tasks WHERE job_id = ? GROUP BY status", (job_id,))
-    return {TaskStatus(status): int(count) for status, count in rows}
+    @query
+    def counts(connection: SqlConnection, job_id: str) -> dict[TaskStatus, int]:
+        """Returns how many tasks of the job have each status."""
+        rows = connection.execute("SELECT status, COUNT(*) FROM tasks WHERE job_id = ? GROUP BY status", (job_id,))
+        return {TaskStatus(status): int(count) for status, count in rows}
 
 
 def _limits(stored: Json) -> JobLimits:

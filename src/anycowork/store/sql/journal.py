@@ -26,17 +26,15 @@ from anycowork.domain.ports import Clock
 from anycowork.domain.rules import Rule
 from anycowork.domain.snapshots import Snapshot
 from anycowork.domain.tools import Call
-from anycowork.store.sql import chats, messages, turns
+from anycowork.store.sql import chats, messages, records, turns
 from anycowork.store.sql.change_writer import ChangeWriter, NumberedChanges, NumberedPieces
 from anycowork.store.sql.chat_sequencer import ChatSequence, ChatSequencer
 from anycowork.store.sql.connection import SqlConnection, SqlReader
 from anycowork.store.sql.delta_buffer import DeltaBuffer, DeltaPiece, DroppedDeltas, StreamDelta
-from anycowork.store.sql.envelopes import encoded, encoded_message
+from anycowork.store.sql.envelopes import RecordRow, encoded, encoded_message
 from anycowork.store.sql.job_turns import JobTurns
-from anycowork.store.sql.printed_outputs import PrintedOutputs
-from anycowork.store.sql.records import RecordRow
-from anycowork.store.sql.turn_waits import TurnWaits
 from anycowork.store.sql.turns import RunningTurnCache
+from anycowork.store.sql.unstored_events import PrintedOutputs, TurnWaits
 from anycowork.store.sql.writer import UncancellableFuture, WriteDone, WriteFailed, Writer
 
 FLUSH_SECONDS = 0.1
@@ -97,7 +95,7 @@ class Journal:
         """
         chat_id = changes[0].chat_id
         if not self._sequencer.knows(chat_id):
-            self._sequencer.start_at(chat_id, await self._reader.read(chats.next_seq, chat_id))
+            self._sequencer.start_at(chat_id, await self._reader.read(records.next_seq, chat_id))
         await self.submit_change(*changes)
 
     def submit_change(self, *changes: Change) -> UncancellableFuture[None]:
@@ -205,7 +203,7 @@ class Journal:
     async def refresh(self, chat_id: str) -> None:
         """Reads again what this server remembers of a chat that it takes over: another one may have written to it."""
         await self._writer.run(partial(chats.skip_numbers_of, chat_id=chat_id, count=SKIPPED_NUMBERS), exclusive=False)
-        next_seq = await self._reader.read(chats.next_seq, chat_id)
+        next_seq = await self._reader.read(records.next_seq, chat_id)
         open_turns = await self._reader.read(turns.task_states, chat_id)
         self.forget(chat_id)
         self._sequencer.start_at(chat_id, next_seq)

@@ -7,9 +7,8 @@ from dataclasses import fields, replace
 
 from anycowork.domain.errors import StorageFault
 from anycowork.domain.metering import Account, DailyUsage, KeyLimits
-from anycowork.store.sql.columns import from_json_text_or_none, to_json_text
 from anycowork.store.sql.connection import SqlConnection, SqlReader
-from anycowork.store.sql.row_mapper import RowMapper
+from anycowork.store.sql.row_mapper import RowMapper, from_json_text_or_none, to_json_text
 from anycowork.store.sql.writer import WriteDone, WriteFailed, Writer
 
 FLUSH_SECONDS = 0.1

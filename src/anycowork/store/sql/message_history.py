@@ -5,11 +5,70 @@ from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, S
 from contextlib import aclosing
 
 from anycowork.domain.messages import Message, MessageType
-from anycowork.domain.ports import RecentMessages
-from anycowork.store.sql import messages
-from anycowork.store.sql.chat_tails import ChatTail, ChatTails, TailRow
-from anycowork.store.sql.connection import SqlReader
-from anycowork.store.sql.stored_message import message_in
+from anycowork.domain.ports import MessagePage, RecentMessages
+from anycowork.domain.values import value
+from anycowork.store.sql import message_search, messages
+from anycowork.store.sql.connection import SqlReader, Table, large_query, query
+from anycowork.store.sql.messages import Cursor, message_in
+from anycowork.store.sql.records import RecordTable
+
+MOST_BYTES = 16_000_000  # of all tails: their records, and `_OVERHEAD` for each
+MOST_BYTES_OF_A_CHAT = 4_000_000
+_OVERHEAD = 1_000  # bytes that a message takes beside its text
+
+TailRow = tuple[int, int, Message]
+"""Number of a record, its bytes, and its message."""
+
+
+@value
+class ChatTail:
+    """The messages outside tasks from the record `oldest` to `newest`, newest first. `mark` is the hash of `newest`."""
+
+    newest: int
+    mark: str
+    oldest: int
+    rows: Sequence[TailRow]
+
+    def pages(self, length: int) -> Iterator[Sequence[TailRow]]:
+        for start in range(0, len(self.rows), length):
+            yield self.rows[start : start + length]
+
+
+class ChatTails:
+    """The chat that was read last comes last; the first is forgotten first."""
+
+    def __init__(self) -> None:
+        self._tails: dict[str, tuple[ChatTail, int]] = {}
+        self.size = 0
+
+    def of(self, chat_id: str) -> ChatTail | None:
+        entry = self._tails.get(chat_id)
+        return None if entry is None else entry[0]
+
+    def keep(self, chat_id: str, tail: ChatTail) -> None:
+        """Keep the tail instead of an earlier one; of a large one only its newest part."""
+        self.forget(chat_id)
+        shortened, size = _shortened(tail)
+        self._tails[chat_id] = shortened, size
+        self.size += size
+        while self.size > MOST_BYTES:
+            self.forget(next(iter(self._tails)))
+
+    def forget(self, chat_id: str) -> None:
+        _, size = self._tails.pop(chat_id, (None, 0))
+        self.size -= size
+
+
+def _shortened(tail: ChatTail) -> tuple[ChatTail, int]:
+    """Return as much of the tail as may be kept, and its bytes."""
+    size = _OVERHEAD
+    for count, (_, length, _) in enumerate(tail.rows):
+        if size + length + _OVERHEAD > MOST_BYTES_OF_A_CHAT:
+            oldest = tail.rows[count - 1][0] if count else tail.newest + 1
+            return ChatTail(tail.newest, tail.mark, oldest, tail.rows[:count]), size
+        size += length + _OVERHEAD
+    return tail, size
+
 
 MOST_RECENT = 5_000  # messages of a long chat that a turn starts with
 MOST_RECENT_BYTES = 16_000_000
@@ -18,12 +77,27 @@ _BACK_AT_A_TIME = 50  # about half of the last ones are read in vain
 _LENGTHS_AT_A_TIME = 500
 
 
-class MessageHistory:
-    def __init__(self, reader: SqlReader) -> None:
-        self._reader = reader
-        self._tails = ChatTails()
+class MessageTable(Table):
+    """Reads messages. Lists are ascending."""
+
+    find = query(messages.find)
+    first = query(messages.first)
+    search = large_query(message_search.search)
+
+    def __init__(self, reader: SqlReader, records: RecordTable) -> None:
+        super().__init__(reader)
+        self._records, self._tails = records, ChatTails()
+
+    async def page(self, chat_id: str, *, after: Cursor = None, before: Cursor = None, limit: int) -> MessagePage:
+        """Returns a page. A reader who then follows the events after its `last_seq` misses nothing. Raises: Invalid."""
+        # In this order: a message that arrives between the two reads is on the page, and again in the stream.
+        [last_seq] = await self._records.last_seqs([chat_id])
+        return await self._reader.read(
+            messages.page, chat_id, after=after, before=before, limit=limit, last_seq=last_seq
+        )
 
     async def all(self, chat_id: str) -> list[Message]:
+        """Returns every message of the chat."""
         return await self._messages(chat_id, await self._reader.read(messages.lengths, chat_id))
 
     async def pages(self, chat_id: str, *, up_to: int) -> AsyncIterator[list[Message]]:
@@ -35,6 +109,7 @@ class MessageHistory:
             seq = lengths[-1][0]
 
     async def since(self, chat_id: str, message_id: str) -> list[Message]:
+        """Returns this message and all newer ones."""
         first = await self._reader.read(messages.number_of, chat_id, message_id)
         if first is None:
             return []

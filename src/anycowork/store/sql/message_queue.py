@@ -2,8 +2,9 @@
 
 from anycowork.domain.errors import NotFound
 from anycowork.domain.messages import QueuedMessage
-from anycowork.store.sql.connection import SqlConnection
+from anycowork.store.sql.connection import SqlConnection, SqlReader, Table, query
 from anycowork.store.sql.row_mapper import BOOLEAN, RowMapper
+from anycowork.store.sql.turns import RunningTurnCache
 
 _ROWS = RowMapper(QueuedMessage, "id, chat_id, content, principal, steer, created_at", types={"steer": BOOLEAN})
 _PUT = (
@@ -25,14 +26,25 @@ def remove(connection: SqlConnection, chat_id: str, queued_id: str) -> None:
         raise NotFound("queued message", queued_id)
 
 
-def of_chat(connection: SqlConnection, chat_id: str) -> list[QueuedMessage]:
-    """Returns them in the order in which they are sent: what steers first, then by age."""
+class QueuedMessageTable(Table):
+    """Reads the queued messages."""
+
+    def __init__(self, reader: SqlReader, running: RunningTurnCache) -> None:
+        super().__init__(reader)
+        self._running = running
+
+    async def of_chat(self, chat_id: str) -> list[QueuedMessage]:
+        """Returns them in the order in which they are sent: what steers first, then by age."""
+        return await self._running.queue_of(chat_id, lambda: self._reader.read(_of_chat, chat_id))
+
+    @query
+    def chats(connection: SqlConnection) -> list[str]:
+        """Returns the chats that have queued messages."""
+        return [row[0] for row in connection.execute("SELECT DISTINCT chat_id FROM queued_messages")]
+
+
+def _of_chat(connection: SqlConnection, chat_id: str) -> list[QueuedMessage]:
     rows = connection.execute(
         f"SELECT {_ROWS.columns} FROM queued_messages WHERE chat_id = ? ORDER BY steer DESC, id", (chat_id,)
     )
     return [_ROWS.value(row) for row in rows]
-
-
-def chats(connection: SqlConnection) -> list[str]:
-    """Returns the chats that have queued messages."""
-    return [row[0] for row in connection.execute("SELECT DISTINCT chat_id FROM queued_messages")]

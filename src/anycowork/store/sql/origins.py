@@ -11,8 +11,8 @@ import msgspec
 
 from anycowork.domain.journal import AddFileOrigins
 from anycowork.domain.origins import NO_ORIGINS, PERSON, WORKSPACE, Origins, join
-from anycowork.store.sql.columns import to_json_text
-from anycowork.store.sql.connection import SqlConnection, SqlReader
+from anycowork.store.sql.connection import SqlConnection, Table, query
+from anycowork.store.sql.row_mapper import to_json_text
 
 MOST_ROWS = 200  # of one change; a larger one is recorded by its folders
 _ALL = ""
@@ -27,31 +27,43 @@ _PUT = (
 _decode = msgspec.json.Decoder(frozenset[str]).decode
 
 
-class StoredOrigins:
+class StoredOrigins(Table):
     """Reads the origins of files and turns, and which workspaces a person vouches for."""
 
-    def __init__(self, reader: SqlReader) -> None:
-        self._reader = reader
-
-    async def trusts_contents(self, workspace: str) -> bool:
+    @query
+    def trusts_contents(connection: SqlConnection, workspace: str) -> bool:
         """Returns whether a person trusted the contents of this folder, or of one around it."""
-        return await self._reader.read(_trusts_contents, workspace)
+        rows = connection.execute("SELECT root FROM workspaces WHERE trusts_contents = 1")
+        return any(f"{workspace}/".startswith(f"{root.rstrip('/')}/") for (root,) in rows)
 
-    async def of_paths(self, workspace: str, paths: Sequence[str]) -> Origins:
+    @query
+    def of_paths(connection: SqlConnection, workspace: str, paths: Sequence[str]) -> Origins:
         """Returns the join of the origins of these files, and of everything below them if they are folders."""
-        return await self._reader.read(_of_paths, workspace, tuple(paths))
+        if len(paths) > MOST_ROWS or any(path.strip("/") in ("", ".") for path in paths):
+            return StoredOrigins.of_workspace(connection, workspace)
+        return join(*(_of_path(connection, workspace, path.strip("/")) for path in paths))
 
-    async def of_workspace(self, workspace: str) -> Origins:
+    @query
+    def of_workspace(connection: SqlConnection, workspace: str) -> Origins:
         """Returns the join of the origins of every file in the workspace."""
-        return await self._reader.read(_of_workspace, workspace)
+        return join((WORKSPACE,), _rows(connection, workspace, (_ALL,)).get(_ALL, NO_ORIGINS))
 
-    async def of_turns(self, turn_ids: Sequence[str | None]) -> Origins:
+    @query
+    def of_turns(connection: SqlConnection, turn_ids: Sequence[str | None]) -> Origins:
         """Returns the join of what the models of these turns were shown."""
-        return await self._reader.read(_of_turns, tuple(filter(None, turn_ids)))
+        ids, joined = tuple(filter(None, turn_ids)), NO_ORIGINS
+        for start in range(0, len(ids), MOST_ROWS):
+            part = ids[start : start + MOST_ROWS]
+            marks = ", ".join("?" * len(part))
+            rows = connection.execute(f"SELECT DISTINCT origins FROM turns WHERE id IN ({marks})", part)
+            joined = join(joined, *(_decode(text) for (text,) in rows))
+        return joined
 
-    async def of_job(self, job_id: str) -> Origins:
+    @query
+    def of_job(connection: SqlConnection, job_id: str) -> Origins:
         """Returns the join of what the models of this job's turns were shown."""
-        return await self._reader.read(_of_job, job_id)
+        rows = connection.execute("SELECT DISTINCT origins FROM turns WHERE job_id = ?", (job_id,))
+        return join(*(_decode(text) for (text,) in rows))
 
 
 def add(connection: SqlConnection, write: AddFileOrigins) -> None:
@@ -93,12 +105,6 @@ def row_keys(paths: Iterable[str]) -> list[str]:
     return ["/"]
 
 
-def _of_paths(connection: SqlConnection, workspace: str, paths: Sequence[str]) -> Origins:
-    if len(paths) > MOST_ROWS or any(path.strip("/") in ("", ".") for path in paths):
-        return _of_workspace(connection, workspace)
-    return join(*(_of_path(connection, workspace, path.strip("/")) for path in paths))
-
-
 def _of_path(connection: SqlConnection, workspace: str, path: str) -> Origins:
     folders = ["/", *(f"{folder}/" for folder in map(str, PurePosixPath(path).parents) if folder != ".")]
     rows = _rows(connection, workspace, [path, f"{path}/", *folders])
@@ -110,10 +116,6 @@ def _of_path(connection: SqlConnection, workspace: str, path: str) -> Origins:
     if own == _VOUCHED:
         return own
     return join(own, *rows.values(), *(_decode(text) for (text,) in below))
-
-
-def _of_workspace(connection: SqlConnection, workspace: str) -> Origins:
-    return join((WORKSPACE,), _rows(connection, workspace, (_ALL,)).get(_ALL, NO_ORIGINS))
 
 
 def _rows(connection: SqlConnection, workspace: str, keys: Sequence[str], *, lock: str = "") -> dict[str, Origins]:
@@ -132,23 +134,3 @@ def vouch(connection: SqlConnection, workspace: str, path: str) -> None:
     )
     every_origin = join(*(_decode(text) for (text,) in rows))
     connection.execute(_PUT, (workspace, _ALL, to_json_text(sorted(every_origin))))
-
-
-def _of_turns(connection: SqlConnection, turn_ids: Sequence[str]) -> Origins:
-    joined = NO_ORIGINS
-    for start in range(0, len(turn_ids), MOST_ROWS):
-        part = turn_ids[start : start + MOST_ROWS]
-        marks = ", ".join("?" * len(part))
-        rows = connection.execute(f"SELECT DISTINCT origins FROM turns WHERE id IN ({marks})", part)
-        joined = join(joined, *(_decode(text) for (text,) in rows))
-    return joined
-
-
-def _of_job(connection: SqlConnection, job_id: str) -> Origins:
-    rows = connection.execute("SELECT DISTINCT origins FROM turns WHERE job_id = ?", (job_id,))
-    return join(*(_decode(text) for (text,) in rows))
-
-
-def _trusts_contents(connection: SqlConnection, workspace: str) -> bool:
-    rows = connection.execute("SELECT root FROM workspaces WHERE trusts_contents = 1")
-    return any(f"{workspace}/".startswith(f"{root.rstrip('/')}/") for (root,) in rows)

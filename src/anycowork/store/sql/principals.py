@@ -7,9 +7,9 @@ from anycowork.domain.metering import KeyLimits
 from anycowork.domain.ports import Clock
 from anycowork.domain.principals import Principal, PrincipalKind
 from anycowork.domain.values import value
-from anycowork.store.sql.columns import to_json_text
 from anycowork.store.sql.connection import SqlConnection, SqlReader
 from anycowork.store.sql.ledger import read_limits, write_limits
+from anycowork.store.sql.row_mapper import to_json_text
 from anycowork.store.sql.writer import Writer
 
 

@@ -3,9 +3,8 @@
 from anycowork.domain.approvals import PlanRow, PlanState, QuestionRow, QuestionState
 from anycowork.domain.errors import AlreadyAnswered, NotFound, PlanAlreadyApproved, PlanSuperseded
 from anycowork.domain.journal import ApprovePlan, SettleQuestion
-from anycowork.store.sql.columns import to_json_text, to_json_text_or_null
-from anycowork.store.sql.connection import SqlConnection
-from anycowork.store.sql.row_mapper import JSON_OBJECT, RowMapper, enum_of, nullable
+from anycowork.store.sql.connection import SqlConnection, Table, query
+from anycowork.store.sql.row_mapper import JSON_OBJECT, RowMapper, enum_of, nullable, to_json_text, to_json_text_or_null
 
 _QUESTIONS = RowMapper(
     QuestionRow,
@@ -39,15 +38,19 @@ def settle_question(connection: SqlConnection, chat_id: str, write: SettleQuesti
     raise AlreadyAnswered(f"Question '{write.message_id}' is already {row[0]}. Reload the chat to see the answer.")
 
 
-def question(connection: SqlConnection, message_id: str) -> QuestionRow | None:
-    return _question(connection, "message_id = ?", message_id)
+class QuestionTable(Table):
+    """Reads questions."""
 
+    @query
+    def find(connection: SqlConnection, message_id: str) -> QuestionRow | None:
+        return _question(connection, "message_id = ?", message_id)
 
-def open_question(connection: SqlConnection, chat_id: str, *, turn_id: str | None = None) -> QuestionRow | None:
-    """Returns an open question of the chat; with `turn_id` the one of this turn, because several tasks of a job may ask."""
-    if turn_id is None:
-        return _question(connection, "chat_id = ? AND state = 'open'", chat_id)
-    return _question(connection, "chat_id = ? AND state = 'open' AND turn_id = ?", chat_id, turn_id)
+    @query
+    def open(connection: SqlConnection, chat_id: str, *, turn_id: str | None = None) -> QuestionRow | None:
+        """Returns an open question of the chat; with `turn_id` the one of this turn, because several tasks of a job may ask."""
+        if turn_id is None:
+            return _question(connection, "chat_id = ? AND state = 'open'", chat_id)
+        return _question(connection, "chat_id = ? AND state = 'open' AND turn_id = ?", chat_id, turn_id)
 
 
 def _question(connection: SqlConnection, where: str, *values: str) -> QuestionRow | None:
@@ -81,12 +84,16 @@ def approve_plan(connection: SqlConnection, chat_id: str, write: ApprovePlan) ->
     raise PlanAlreadyApproved(f"Plan '{write.message_id}' is already approved. See its run in the chat.")
 
 
-def plan(connection: SqlConnection, message_id: str) -> PlanRow | None:
-    row = connection.execute(f"SELECT {_PLANS.columns} FROM plans WHERE message_id = ?", (message_id,)).fetchone()
-    return None if row is None else _PLANS.value(row)
+class PlanTable(Table):
+    """Reads plans."""
 
+    @query
+    def find(connection: SqlConnection, message_id: str) -> PlanRow | None:
+        row = connection.execute(f"SELECT {_PLANS.columns} FROM plans WHERE message_id = ?", (message_id,)).fetchone()
+        return None if row is None else _PLANS.value(row)
 
-def approved_plans(connection: SqlConnection, chat_id: str) -> list[PlanRow]:
-    """Returns approved plans, ordered by message id, and therefore by time."""
-    query = f"SELECT {_PLANS.columns} FROM plans WHERE chat_id = ? AND state = 'approved' ORDER BY message_id"
-    return [_PLANS.value(row) for row in connection.execute(query, (chat_id,))]
+    @query
+    def approved(connection: SqlConnection, chat_id: str) -> list[PlanRow]:
+        """Returns approved plans, ordered by message id, and therefore by time."""
+        query = f"SELECT {_PLANS.columns} FROM plans WHERE chat_id = ? AND state = 'approved' ORDER BY message_id"
+        return [_PLANS.value(row) for row in connection.execute(query, (chat_id,))]

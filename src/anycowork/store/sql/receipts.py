@@ -2,8 +2,8 @@
 
 from anycowork.domain.evidence import Receipt
 from anycowork.domain.messages import Json
-from anycowork.store.sql.columns import from_json_text, to_json_text
-from anycowork.store.sql.connection import SqlConnection
+from anycowork.store.sql.connection import SqlConnection, Table, query
+from anycowork.store.sql.row_mapper import from_json_text, to_json_text
 
 
 def put(connection: SqlConnection, receipt: Receipt, *, chat_id: str) -> None:
@@ -14,6 +14,10 @@ def put(connection: SqlConnection, receipt: Receipt, *, chat_id: str) -> None:
     )
 
 
-def find(connection: SqlConnection, receipt_id: str) -> Json | None:
-    row = connection.execute("SELECT body FROM receipts WHERE id = ?", (receipt_id,)).fetchone()
-    return None if row is None else from_json_text(row[0])
+class ReceiptTable(Table):
+    """Reads the receipts of passed checks."""
+
+    @query
+    def find(connection: SqlConnection, receipt_id: str) -> Json | None:
+        row = connection.execute("SELECT body FROM receipts WHERE id = ?", (receipt_id,)).fetchone()
+        return None if row is None else from_json_text(row[0])

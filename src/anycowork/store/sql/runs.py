@@ -6,9 +6,8 @@ import msgspec
 
 from anycowork.domain.roles import Permission
 from anycowork.domain.workflows import Run, RunStatus, RunStep
-from anycowork.store.sql.columns import to_json_text
-from anycowork.store.sql.connection import SqlConnection
-from anycowork.store.sql.row_mapper import JSON_OBJECT, ColumnType, RowMapper, enum_of, nullable
+from anycowork.store.sql.connection import SqlConnection, Table, query
+from anycowork.store.sql.row_mapper import JSON_OBJECT, ColumnType, RowMapper, enum_of, nullable, to_json_text
 
 _ROWS = RowMapper(
     Run,
@@ -34,9 +33,13 @@ def put(connection: SqlConnection, run: Run) -> None:
     connection.execute(_PUT, _ROWS.row(run))
 
 
-def find(connection: SqlConnection, turn_id: str) -> Run | None:
-    row = connection.execute(f"SELECT {_ROWS.columns} FROM workflow_runs WHERE turn_id = ?", (turn_id,)).fetchone()
-    return None if row is None else _ROWS.value(row)
+class WorkflowRunTable(Table):
+    """Reads workflow runs."""
+
+    @query
+    def find(connection: SqlConnection, turn_id: str) -> Run | None:
+        row = connection.execute(f"SELECT {_ROWS.columns} FROM workflow_runs WHERE turn_id = ?", (turn_id,)).fetchone()
+        return None if row is None else _ROWS.value(row)
 
 
 def _steps(text: str) -> tuple[RunStep, ...]:

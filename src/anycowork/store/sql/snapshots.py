@@ -2,13 +2,17 @@
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import starmap
+from operator import attrgetter
 from typing import Any
 
+import msgspec
+
 from anycowork.domain.snapshots import PathImage, PathKind, RecordedChange, Snapshot, SnapshotMoment
-from anycowork.store.sql.columns import from_json_text
-from anycowork.store.sql.connection import SqlConnection, SqlResult
-from anycowork.store.sql.row_mapper import BOOLEAN, RowMapper, enum_of, json_of
-from anycowork.store.sql.stored_images import from_stored, to_stored
+from anycowork.domain.values import value
+from anycowork.store.sql import messages
+from anycowork.store.sql.connection import SqlConnection, SqlResult, Table, large_query, query
+from anycowork.store.sql.row_mapper import BOOLEAN, RowMapper, enum_of, from_json_text, json_of
 from anycowork.store.sql.writer import Writer
 
 _ROWS = RowMapper(
@@ -28,28 +32,88 @@ def add(connection: SqlConnection, snapshot: Snapshot) -> None:
     connection.execute(_ADD, _ROWS.row(snapshot, to_stored(snapshot.images)))
 
 
-def find(connection: SqlConnection, chat_id: str, snapshot_id: str) -> Snapshot | None:
-    row = connection.execute(
-        f"SELECT {_ROWS.columns}, position, images FROM snapshots WHERE id = ? AND chat_id = ? AND moment <> 'meant'",
-        (snapshot_id, chat_id),
-    ).fetchone()
-    return None if row is None else _whole(connection, row)
+class SnapshotTable(Table):
+    """Reads snapshots."""
+
+    @large_query
+    def find(connection: SqlConnection, chat_id: str, snapshot_id: str) -> Snapshot | None:
+        """Returns the snapshot with its images. Snapshots of the moment `meant` are internal and never returned."""
+        row = connection.execute(
+            f"SELECT {_ROWS.columns}, position, images FROM snapshots WHERE id = ? AND chat_id = ? AND moment <> 'meant'",
+            (snapshot_id, chat_id),
+        ).fetchone()
+        return None if row is None else _whole(connection, row)
+
+    @query
+    def page(
+        connection: SqlConnection, chat_id: str, *, before: int | None = None, limit: int
+    ) -> tuple[list[Snapshot], int | None]:
+        """Returns those of the chat's own workspace, not of the private copies that tasks work in."""
+        rows = connection.execute(
+            f"SELECT {_ROWS.columns}, position FROM snapshots WHERE chat_id = ? AND position < ? AND moment <> 'meant'"
+            " AND workspace = (SELECT workspace FROM chats WHERE chats.id = chat_id) ORDER BY position DESC LIMIT ?",
+            (chat_id, _NO_END if before is None else before, limit + 1),
+        ).fetchall()
+        snapshots = [_snapshot(row, ()) for row in reversed(rows[:limit])]
+        return snapshots, snapshots[0].position if len(rows) > limit else None
+
+    async def after_message(self, chat_id: str, message_id: str) -> str | None:
+        """Returns the chat's first snapshot that was taken before a change later than this message."""
+        seq = await self._reader.read(messages.number_of, chat_id, message_id)
+        return None if seq is None else await self._reader.read_large(_first_after, chat_id, seq)
+
+    @large_query
+    def changes_since(connection: SqlConnection, snapshot: Snapshot) -> list[RecordedChange]:
+        """Returns the changes since a snapshot. A change is later than a snapshot if its `before` row is later."""
+        rows = connection.execute(
+            "SELECT change_id FROM snapshots WHERE workspace = ? AND position >= ? AND moment = 'before' ORDER BY position",
+            (snapshot.workspace, snapshot.position),
+        )
+        return _changes(connection, rows)
+
+    @large_query
+    def changes_in(connection: SqlConnection, workspace: str) -> list[RecordedChange]:
+        """Returns every recorded change in this workspace, oldest first."""
+        rows = connection.execute(
+            "SELECT change_id FROM snapshots WHERE workspace = ? AND moment = 'before' ORDER BY position", (workspace,)
+        )
+        return _changes(connection, rows)
+
+    @large_query
+    def changes_of_turns(
+        connection: SqlConnection, turn_ids: Sequence[str], workspace: str | None
+    ) -> list[RecordedChange]:
+        """A copy that collects a job's changes gets them by commits; the change of a call names its call."""
+        marks = ", ".join("?" for _ in turn_ids)
+        place = "call_id IS NULL AND restores IS NULL" if workspace is None else "workspace = ?"
+        rows = connection.execute(
+            f"SELECT change_id FROM snapshots WHERE chat_id IN (SELECT chat_id FROM turns WHERE id IN ({marks}))"
+            f" AND moment = 'before' AND turn_id IN ({marks}) AND {place} ORDER BY position",
+            (*turn_ids, *turn_ids, *(() if workspace is None else (workspace,))),
+        )
+        return _changes(connection, rows)
+
+    @large_query
+    def change(connection: SqlConnection, change_id: str) -> RecordedChange | None:
+        sides = {snapshot.moment: snapshot for snapshot in _of_change(connection, change_id)}
+        before = sides.get(SnapshotMoment.BEFORE)
+        return None if before is None else RecordedChange(before, sides.get(SnapshotMoment.AFTER))
+
+    @large_query
+    def unfinished_restores(connection: SqlConnection) -> list[tuple[Snapshot, Snapshot]]:
+        """Returns the `before` and `meant` snapshots of each restore that was started and never finished."""
+        rows = connection.execute(
+            "SELECT change_id FROM snapshots AS meant WHERE moment = 'meant' AND NOT EXISTS"
+            " (SELECT 1 FROM snapshots AS done WHERE done.change_id = meant.change_id AND done.moment = 'after') ORDER BY position"
+        ).fetchall()
+        unfinished = []
+        for (change_id,) in rows:
+            sides = {snapshot.moment: snapshot for snapshot in _of_change(connection, change_id)}
+            unfinished.append((sides[SnapshotMoment.BEFORE], sides[SnapshotMoment.MEANT]))
+        return unfinished
 
 
-def page(
-    connection: SqlConnection, chat_id: str, *, before: int | None, limit: int
-) -> tuple[list[Snapshot], int | None]:
-    """Returns those of the chat's own workspace, not of the private copies that tasks work in."""
-    rows = connection.execute(
-        f"SELECT {_ROWS.columns}, position FROM snapshots WHERE chat_id = ? AND position < ? AND moment <> 'meant'"
-        " AND workspace = (SELECT workspace FROM chats WHERE chats.id = chat_id) ORDER BY position DESC LIMIT ?",
-        (chat_id, _NO_END if before is None else before, limit + 1),
-    ).fetchall()
-    snapshots = [_snapshot(row, ()) for row in reversed(rows[:limit])]
-    return snapshots, snapshots[0].position if len(rows) > limit else None
-
-
-def first_after(connection: SqlConnection, chat_id: str, seq: int) -> str | None:
+def _first_after(connection: SqlConnection, chat_id: str, seq: int) -> str | None:
     """Returns the first snapshot before a change whose record is later than this number."""
     rows = connection.execute(
         "SELECT body FROM records WHERE chat_id = ? AND seq > ? AND type = 'snapshot' ORDER BY seq", (chat_id, seq)
@@ -64,55 +128,9 @@ def first_after(connection: SqlConnection, chat_id: str, seq: int) -> str | None
 _NO_END = 2**62
 
 
-def changes_since(connection: SqlConnection, snapshot: Snapshot) -> list[RecordedChange]:
-    """Returns the changes since a snapshot. A change is later than a snapshot if its `before` row is later."""
-    rows = connection.execute(
-        "SELECT change_id FROM snapshots WHERE workspace = ? AND position >= ? AND moment = 'before' ORDER BY position",
-        (snapshot.workspace, snapshot.position),
-    )
-    return _changes(connection, rows)
-
-
-def changes_in(connection: SqlConnection, workspace: str) -> list[RecordedChange]:
-    rows = connection.execute(
-        "SELECT change_id FROM snapshots WHERE workspace = ? AND moment = 'before' ORDER BY position", (workspace,)
-    )
-    return _changes(connection, rows)
-
-
-def changes_of_turns(connection: SqlConnection, turn_ids: Sequence[str], workspace: str | None) -> list[RecordedChange]:
-    """A copy that collects a job's changes gets them by commits; the change of a call names its call."""
-    marks = ", ".join("?" for _ in turn_ids)
-    place = "call_id IS NULL AND restores IS NULL" if workspace is None else "workspace = ?"
-    rows = connection.execute(
-        f"SELECT change_id FROM snapshots WHERE chat_id IN (SELECT chat_id FROM turns WHERE id IN ({marks}))"
-        f" AND moment = 'before' AND turn_id IN ({marks}) AND {place} ORDER BY position",
-        (*turn_ids, *turn_ids, *(() if workspace is None else (workspace,))),
-    )
-    return _changes(connection, rows)
-
-
 def _changes(connection: SqlConnection, ids: SqlResult) -> list[RecordedChange]:
-    changes = (change(connection, change_id) for (change_id,) in ids.fetchall())
+    changes = (SnapshotTable.change(connection, change_id) for (change_id,) in ids.fetchall())
     return [recorded for recorded in changes if recorded is not None]
-
-
-def change(connection: SqlConnection, change_id: str) -> RecordedChange | None:
-    sides = {snapshot.moment: snapshot for snapshot in _of_change(connection, change_id)}
-    before = sides.get(SnapshotMoment.BEFORE)
-    return None if before is None else RecordedChange(before, sides.get(SnapshotMoment.AFTER))
-
-
-def unfinished_restores(connection: SqlConnection) -> list[tuple[Snapshot, Snapshot]]:
-    rows = connection.execute(
-        "SELECT change_id FROM snapshots AS meant WHERE moment = 'meant' AND NOT EXISTS"
-        " (SELECT 1 FROM snapshots AS done WHERE done.change_id = meant.change_id AND done.moment = 'after') ORDER BY position"
-    ).fetchall()
-    unfinished = []
-    for (change_id,) in rows:
-        sides = {snapshot.moment: snapshot for snapshot in _of_change(connection, change_id)}
-        unfinished.append((sides[SnapshotMoment.BEFORE], sides[SnapshotMoment.MEANT]))
-    return unfinished
 
 
 class Retention:
@@ -224,3 +242,51 @@ def _whole(connection: SqlConnection, row: Sequence[Any]) -> Snapshot:  # Any: r
 
 def _snapshot(row: Sequence[Any], images: tuple[PathImage, ...]) -> Snapshot:
     return _ROWS.value(row, position=row[-1], images=images)
+
+
+_SEPARATOR = "\0"
+
+
+@value
+class _Columns:
+    """All lists are as long as there are paths."""
+
+    paths: bytes
+    kinds: list[PathKind]
+    hashes: list[str | None]
+    modes: list[int]
+    sizes: list[int]
+    mtimes: list[int]
+    additions: list[int]
+    deletions: list[int]
+    kept: list[bool]
+
+
+_DECODER = msgspec.msgpack.Decoder(_Columns)
+_FIELDS = [attrgetter(name) for name in ("kind", "hash", "mode", "size", "mtime", "additions", "deletions", "kept")]
+
+
+def to_stored(images: Sequence[PathImage]) -> bytes:
+    paths = _SEPARATOR.join([image.path for image in images]).encode("utf-8", "surrogateescape")
+    return msgspec.msgpack.encode(_Columns(paths, *(list(map(read, images)) for read in _FIELDS)))
+
+
+def from_stored(stored: bytes) -> tuple[PathImage, ...]:
+    """Raises: ValueError (msgspec's own errors are such) if these are not stored images."""
+    stored_columns = _DECODER.decode(stored)
+    if not stored_columns.kinds:
+        return ()
+    paths = stored_columns.paths.decode("utf-8", "surrogateescape").split(_SEPARATOR)
+    columns = zip(
+        paths,
+        stored_columns.kinds,
+        stored_columns.hashes,
+        stored_columns.modes,
+        stored_columns.sizes,
+        stored_columns.mtimes,
+        stored_columns.additions,
+        stored_columns.deletions,
+        stored_columns.kept,
+        strict=True,
+    )
+    return tuple(starmap(PathImage, columns))

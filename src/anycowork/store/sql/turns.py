@@ -4,9 +4,16 @@ from collections.abc import Awaitable, Callable, Sequence
 
 from anycowork.domain.chats import ChatConfig, EndReason, Turn, TurnState
 from anycowork.domain.messages import Json, QueuedMessage
-from anycowork.store.sql.columns import from_json_text
-from anycowork.store.sql.connection import SqlConnection
-from anycowork.store.sql.row_mapper import JSON_OBJECT, ColumnType, RowMapper, enum_of, json_of, nullable
+from anycowork.store.sql.connection import SqlConnection, SqlReader, Table, query
+from anycowork.store.sql.row_mapper import (
+    JSON_OBJECT,
+    ColumnType,
+    RowMapper,
+    enum_of,
+    from_json_text,
+    json_of,
+    nullable,
+)
 
 _ROWS = RowMapper(
     Turn,
@@ -98,50 +105,67 @@ def put(connection: SqlConnection, turn: Turn, *, seq: int) -> None:
     connection.write_later(_PUT, [_ROWS.row(turn, seq)])
 
 
-def find(connection: SqlConnection, turn_id: str) -> Turn | None:
-    row = connection.execute(f"SELECT {_ROWS.columns} FROM turns WHERE id = ?", (turn_id,)).fetchone()
-    return None if row is None else _ROWS.value(row)
+class TurnTable(Table):
+    """Reads turns, those that run with their current counters."""
+
+    def __init__(self, reader: SqlReader, running: RunningTurnCache) -> None:
+        super().__init__(reader)
+        self._running = running
+
+    async def find(self, turn_id: str) -> Turn | None:
+        return await self._first("id = ?", turn_id)
+
+    async def in_states(self, *states: TurnState) -> list[Turn]:
+        return await self._all(f"state IN ({', '.join('?' for _ in states)}) ORDER BY chat_id, seq", *states)
+
+    async def current(self, chat_id: str) -> Turn | None:
+        """Returns the chat's newest turn that has not ended."""
+        return await self._first(f"{_OPEN} AND chat_id = ? ORDER BY +seq DESC LIMIT 1", chat_id)
+
+    async def all_current(self, chat_id: str) -> list[Turn]:
+        """Returns every turn of the chat that has not ended, oldest first: several if tasks of a job run side by side."""
+        return await self._all(f"{_OPEN} AND chat_id = ? ORDER BY +seq", chat_id)
+
+    async def newest(self, chat_id: str) -> Turn | None:
+        """Returns the chat's last turn, ended or not."""
+        return await self._first("chat_id = ? ORDER BY seq DESC LIMIT 1", chat_id)
+
+    async def newest_of(self, chat_ids: Sequence[str]) -> dict[str, Turn]:
+        """Returns the last turn of each of these chats that has one, by the chat's id."""
+        if not chat_ids:
+            return {}  # PostgreSQL refuses an empty list
+        newest = "seq = (SELECT MAX(seq) FROM turns AS later WHERE later.chat_id = turns.chat_id)"
+        turns = await self._all(f"chat_id IN ({', '.join('?' for _ in chat_ids)}) AND {newest}", *chat_ids)
+        return {turn.chat_id: turn for turn in turns}
+
+    async def of_job(self, job_id: str, task_id: str | None) -> list[Turn]:
+        """Returns those that worked on the task, or, without one, that planned or closed the job; oldest first."""
+        if task_id is None:
+            return await self._all("job_id = ? AND task_id IS NULL ORDER BY seq", job_id)
+        return await self._all("job_id = ? AND task_id = ? ORDER BY seq", job_id, task_id)
+
+    async def of_plan(self, chat_id: str, plan_id: str) -> list[Turn]:
+        """Returns the chat's own turns that carried out this plan, oldest first."""
+        return await self._all("chat_id = ? AND plan_id = ? AND job_id IS NULL ORDER BY seq", chat_id, plan_id)
+
+    @query
+    def evidence(connection: SqlConnection, chat_id: str) -> list[tuple[str, Json]]:
+        """Returns each turn of the chat that has evidence, oldest first, with the evidence."""
+        rows = connection.execute(
+            "SELECT id, evidence FROM turns WHERE chat_id = ? AND evidence IS NOT NULL ORDER BY seq", (chat_id,)
+        )
+        return [(turn_id, from_json_text(evidence)) for turn_id, evidence in rows]
+
+    async def _first(self, where: str, *values: str) -> Turn | None:
+        turns = await self._reader.read(_select, where, values)
+        return self._running.current_state(turns[0]) if turns else None
+
+    async def _all(self, where: str, *values: str) -> list[Turn]:
+        return [self._running.current_state(turn) for turn in await self._reader.read(_select, where, values)]
 
 
-def in_states(connection: SqlConnection, states: Sequence[TurnState]) -> list[Turn]:
-    marks = ", ".join("?" for _ in states)
-    rows = connection.execute(
-        f"SELECT {_ROWS.columns} FROM turns WHERE state IN ({marks}) ORDER BY chat_id, seq", states
-    )
-    return [_ROWS.value(row) for row in rows]
-
-
-def of_job(connection: SqlConnection, job_id: str, task_id: str | None) -> list[Turn]:
-    only, values = ("IS NULL", (job_id,)) if task_id is None else ("= ?", (job_id, task_id))
-    rows = connection.execute(
-        f"SELECT {_ROWS.columns} FROM turns WHERE job_id = ? AND task_id {only} ORDER BY seq", values
-    )
-    return [_ROWS.value(row) for row in rows]
-
-
-def of_plan(connection: SqlConnection, chat_id: str, plan_id: str) -> list[Turn]:
-    rows = connection.execute(
-        f"SELECT {_ROWS.columns} FROM turns WHERE chat_id = ? AND plan_id = ? AND job_id IS NULL ORDER BY seq",
-        (chat_id, plan_id),
-    )
-    return [_ROWS.value(row) for row in rows]
-
-
-def current(connection: SqlConnection, chat_id: str) -> Turn | None:
-    """Returns the newest turn that has not ended."""
-    row = connection.execute(
-        f"SELECT {_ROWS.columns} FROM turns WHERE {_OPEN} AND chat_id = ? ORDER BY +seq DESC LIMIT 1", (chat_id,)
-    ).fetchone()
-    return None if row is None else _ROWS.value(row)
-
-
-def all_current(connection: SqlConnection, chat_id: str) -> list[Turn]:
-    """Returns every turn that has not ended, oldest first."""
-    rows = connection.execute(
-        f"SELECT {_ROWS.columns} FROM turns WHERE {_OPEN} AND chat_id = ? ORDER BY +seq",
-        (chat_id,),
-    )
-    return [_ROWS.value(row) for row in rows]
+def _select(connection: SqlConnection, where: str, values: Sequence[str]) -> list[Turn]:
+    return [_ROWS.value(row) for row in connection.execute(f"SELECT {_ROWS.columns} FROM turns WHERE {where}", values)]
 
 
 def task_states(connection: SqlConnection, chat_id: str | None = None) -> list[tuple[str, str, bool, bool]]:
@@ -154,31 +178,3 @@ def task_states(connection: SqlConnection, chat_id: str | None = None) -> list[t
         values,
     )
     return [(chat_id, id_, bool(parked), bool(asks)) for chat_id, id_, parked, asks in rows]
-
-
-def newest(connection: SqlConnection, chat_id: str) -> Turn | None:
-    row = connection.execute(
-        f"SELECT {_ROWS.columns} FROM turns WHERE chat_id = ? ORDER BY seq DESC LIMIT 1", (chat_id,)
-    ).fetchone()
-    return None if row is None else _ROWS.value(row)
-
-
-def newest_of(connection: SqlConnection, chat_ids: Sequence[str]) -> dict[str, Turn]:
-    """The newest turn of each chat that has one, by the chat's id."""
-    if not chat_ids:
-        return {}  # PostgreSQL refuses an empty list
-    marks = ", ".join("?" for _ in chat_ids)
-    rows = connection.execute(
-        f"SELECT {_ROWS.columns} FROM turns AS one WHERE chat_id IN ({marks})"
-        " AND seq = (SELECT MAX(seq) FROM turns WHERE chat_id = one.chat_id)",
-        chat_ids,
-    )
-    return {turn.chat_id: turn for turn in map(_ROWS.value, rows)}
-
-
-def evidence_of(connection: SqlConnection, chat_id: str) -> list[tuple[str, Json]]:
-    """Each turn of the chat that has evidence, oldest first."""
-    rows = connection.execute(
-        "SELECT id, evidence FROM turns WHERE chat_id = ? AND evidence IS NOT NULL ORDER BY seq", (chat_id,)
-    )
-    return [(turn_id, from_json_text(evidence)) for turn_id, evidence in rows]

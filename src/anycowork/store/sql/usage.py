@@ -7,7 +7,7 @@ from typing import Any, assert_never
 from anycowork.domain.errors import NotFound
 from anycowork.domain.journal import Reserve, Spend
 from anycowork.domain.metering import ChatUsage, GroupedUsage, ModelUsage, TurnUsage, UsageGroup
-from anycowork.store.sql.connection import SqlConnection
+from anycowork.store.sql.connection import SqlConnection, Table, large_query, query
 from anycowork.store.sql.row_mapper import require_number
 
 _COUNTED = ("requests", "reserved", "prompt", "completion", "cached", "reasoning", "estimated")
@@ -92,35 +92,63 @@ class _Sum:
         return (*counted, self.estimated, self.newest, self.filled)
 
 
-def of_chat(connection: SqlConnection, chat_id: str) -> ChatUsage:
-    newest = connection.execute(
-        "SELECT filled FROM usage WHERE chat_id = ? AND newest <> '' ORDER BY newest DESC LIMIT 1", (chat_id,)
-    ).fetchone()
-    return ChatUsage(
-        _models(connection, "chat_id = ?", chat_id), window=require_number(newest[0], "filled") if newest else 0
-    )
+class UsageTable(Table):
+    """Reads what models were used for."""
 
+    @query
+    def of_chat(connection: SqlConnection, chat_id: str) -> ChatUsage:
+        """Returns the usage of the chat; empty if there is no such chat."""
+        newest = connection.execute(
+            "SELECT filled FROM usage WHERE chat_id = ? AND newest <> '' ORDER BY newest DESC LIMIT 1", (chat_id,)
+        ).fetchone()
+        return ChatUsage(
+            _models(connection, "chat_id = ?", chat_id), window=require_number(newest[0], "filled") if newest else 0
+        )
 
-def of_turn(connection: SqlConnection, chat_id: str, turn_id: str) -> tuple[ModelUsage, ...]:
-    return _models(connection, "chat_id = ? AND turn_id = ?", chat_id, turn_id)
+    @query
+    def of_turn(connection: SqlConnection, chat_id: str, turn_id: str) -> tuple[ModelUsage, ...]:
+        """Returns the usage of one turn, per model."""
+        return _models(connection, "chat_id = ? AND turn_id = ?", chat_id, turn_id)
 
+    @query
+    def of_job(connection: SqlConnection, job_id: str, *, task_ids: Collection[str] | None = None) -> list[TurnUsage]:
+        """Returns what the turns on each task have used together, of all tasks or of these; of turns without a task under None."""
+        only = "" if task_ids is None else f" AND turns.task_id IN ({', '.join('?' * len(task_ids)) or 'NULL'})"
+        values = (job_id, *(task_ids or ()))
+        models: dict[str | None, list[ModelUsage]] = {}
+        rows = connection.execute(
+            f"SELECT turns.task_id, model, {_SUMS} FROM turns JOIN usage ON usage.chat_id = turns.chat_id AND usage.turn_id = turns.id"
+            f" WHERE turns.job_id = ?{only} GROUP BY turns.task_id, model ORDER BY MIN(first)",
+            values,
+        )
+        for task_id, *counted in rows:
+            models.setdefault(task_id, []).append(_model(counted))
+        seconds = connection.execute(
+            f"SELECT task_id, SUM(seconds) FROM turns WHERE job_id = ?{only} GROUP BY task_id", values
+        )
+        return [TurnUsage(task_id, float(total), tuple(models.get(task_id, ()))) for task_id, total in seconds]
 
-def of_job(connection: SqlConnection, job_id: str, task_ids: Collection[str] | None) -> list[TurnUsage]:
-    """Returns what the turns on each task have used together, of all tasks or of these; of turns without a task under None."""
-    only = "" if task_ids is None else f" AND turns.task_id IN ({', '.join('?' * len(task_ids)) or 'NULL'})"
-    values = (job_id, *(task_ids or ()))
-    models: dict[str | None, list[ModelUsage]] = {}
-    rows = connection.execute(
-        f"SELECT turns.task_id, model, {_SUMS} FROM turns JOIN usage ON usage.chat_id = turns.chat_id AND usage.turn_id = turns.id"
-        f" WHERE turns.job_id = ?{only} GROUP BY turns.task_id, model ORDER BY MIN(first)",
-        values,
-    )
-    for task_id, *counted in rows:
-        models.setdefault(task_id, []).append(_model(counted))
-    seconds = connection.execute(
-        f"SELECT task_id, SUM(seconds) FROM turns WHERE job_id = ?{only} GROUP BY task_id", values
-    )
-    return [TurnUsage(task_id, float(total), tuple(models.get(task_id, ()))) for task_id, total in seconds]
+    @query
+    def of_whole_job(connection: SqlConnection, job_id: str) -> TurnUsage:
+        """Returns what all turns of the job have used so far, together."""
+        rows = connection.execute(
+            f"SELECT model, {_SUMS} FROM turns JOIN usage ON usage.chat_id = turns.chat_id AND usage.turn_id = turns.id"
+            " WHERE turns.job_id = ? GROUP BY model ORDER BY MIN(first)",
+            (job_id,),
+        )
+        [seconds] = connection.execute("SELECT SUM(seconds) FROM turns WHERE job_id = ?", (job_id,)).fetchone()
+        return TurnUsage(None, float(seconds or 0.0), tuple(_model(row) for row in rows))
+
+    @large_query
+    def grouped(connection: SqlConnection, by: UsageGroup, since: str, until: str) -> list[GroupedUsage]:
+        """Returns the use by model of each chat, job, role, model or day, of turns that began on these days. It reads all turns."""
+        rows = connection.execute(
+            f"SELECT {_GROUPS[by]}, model, {_SUMS} FROM turns"
+            " JOIN usage ON usage.chat_id = turns.chat_id AND usage.turn_id = turns.id"
+            " WHERE substr(turns.created_at, 1, 10) BETWEEN ? AND ? GROUP BY 1, 2",
+            (since, until),
+        )
+        return [GroupedUsage(row[0], _model(row[1:])) for row in rows if row[0] is not None]
 
 
 _GROUPS = {
@@ -130,27 +158,6 @@ _GROUPS = {
     UsageGroup.MODEL: "usage.model",
     UsageGroup.DAY: "substr(turns.created_at, 1, 10)",
 }
-
-
-def grouped(connection: SqlConnection, by: UsageGroup, since: str, until: str) -> list[GroupedUsage]:
-    """Returns the use by model of each chat, job, role, model or day, of turns that began on these days. It reads all turns."""
-    rows = connection.execute(
-        f"SELECT {_GROUPS[by]}, model, {_SUMS} FROM turns"
-        " JOIN usage ON usage.chat_id = turns.chat_id AND usage.turn_id = turns.id"
-        " WHERE substr(turns.created_at, 1, 10) BETWEEN ? AND ? GROUP BY 1, 2",
-        (since, until),
-    )
-    return [GroupedUsage(row[0], _model(row[1:])) for row in rows if row[0] is not None]
-
-
-def of_whole_job(connection: SqlConnection, job_id: str) -> TurnUsage:
-    rows = connection.execute(
-        f"SELECT model, {_SUMS} FROM turns JOIN usage ON usage.chat_id = turns.chat_id AND usage.turn_id = turns.id"
-        " WHERE turns.job_id = ? GROUP BY model ORDER BY MIN(first)",
-        (job_id,),
-    )
-    [seconds] = connection.execute("SELECT SUM(seconds) FROM turns WHERE job_id = ?", (job_id,)).fetchone()
-    return TurnUsage(None, float(seconds or 0.0), tuple(_model(row) for row in rows))
 
 
 def _models(connection: SqlConnection, where: str, *values: str) -> tuple[ModelUsage, ...]:

@@ -1,8 +1,11 @@
 """Who gets in, and how far."""
 
+import re
+
 import pytest
 
 from support.asgi import Answer, Client
+from support.people import scope_of_routes
 from support.spec import proves
 
 OPEN = ["/", "/assets/style.css", "/healthz", "/readyz"]
@@ -30,6 +33,17 @@ async def test_the_page_and_the_probes_are_open(anonymous, path):
 async def test_everything_else_needs_the_token(anonymous, path):
     answer = await anonymous.get(path)
     assert (answer.status, answer.error["code"]) == (401, "unauthenticated")
+
+
+@proves("SEC-1", "SEC-5")
+async def test_no_route_that_needs_a_scope_answers_without_a_token(anonymous):
+    needs = {route: scope for route, scope in scope_of_routes().items() if scope is not None}
+    answered = {}
+    for method, path in needs:
+        answer = await anonymous.ask(method, re.sub(r"\{\w+(:path)?\}", "x", path), None if method == "GET" else {})
+        if answer.status != 401:
+            answered[method, path] = answer.status
+    assert answered == {} and len(needs) > 150
 
 
 async def test_the_token_opens(client):

@@ -95,6 +95,7 @@ export const settings: Texts = {
   toolCallsWithoutAsking: "Werkzeugaufrufe pro Zug mit Autonomie Bearbeiten oder Sandbox",
   workWithoutAsking: "Zeit pro Zug mit Autonomie Bearbeiten oder Sandbox",
   aCommandMayRun: "Zeit pro Befehl",
+  anEditWaitsForErrors: "Warten auf Fehler eines Sprachservers nach einer Bearbeitung (0: kein Sprachserver)",
   aModelMayBeSilent: "Längste Wartezeit auf ein Modell",
   whatRunsThemIsNot: (hint: string | number) =>
     `Die Engine für lokale Modelle ist nicht installiert. ${String(hint).replace(/^Run: /, "Führen Sie aus: ")}`,
