@@ -115,7 +115,7 @@ class ToolRunner:
             await self._recorder.park(context, [authorization.approval])
             return CallsParked()
         result = (
-            failed_result(authorization)
+            await self._recorder.refused(context, call, authorization)
             if isinstance(authorization, AnyCoworkError)
             else await self._effect(context, authorization, call)
         )
@@ -167,7 +167,7 @@ class ToolRunner:
             await self._recorder.park(context, [authorization.approval])
             return authorization
         if isinstance(authorization, AnyCoworkError):
-            await self._recorder.settle(context, call, failed_result(authorization))
+            await self._recorder.settle(context, call, await self._recorder.refused(context, call, authorization))
             return None
         if authorization.tool.spec.read_only:
             await self._recorder.settle(context, call, await self._effect(context, authorization, call))
@@ -222,7 +222,7 @@ class ToolRunner:
             if isinstance(authorization, AnyCoworkError)
             else StateChanged("Nobody has seen these changes yet.")
         )
-        await self._recorder.settle(context, call, failed_result(fault))
+        await self._recorder.settle(context, call, await self._recorder.refused(context, call, fault))
         return None
 
     async def _images(self, context: TurnContext, call: Call, paths: Sequence[str]) -> list[Snapshot]:
