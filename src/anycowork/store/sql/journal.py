@@ -68,7 +68,7 @@ class Journal:
         publish: Callable[[Record], None],
         rules_changed: Callable[[], None],
         chats_changed: Callable[[], None],
-        job_turns: JobTurns | None = None,
+        job_turns: JobTurns | None,
     ) -> None:
         self._reader = reader
         self._writer = writer
