@@ -905,7 +905,8 @@ export interface paths {
         put?: never;
         /**
          * Run Person Command
-         * @description Runs a command with bash in the chat's workspace, with the rights of the server's user. The chat records it as the person's own.
+         * @description Runs a command with bash in the chat's workspace, with the rights of the server's user. The chat records it as the person's own. It
+         *     ends with the browser's session that started it.
          */
         post: operations["run_person_command"];
         delete?: never;
@@ -945,7 +946,8 @@ export interface paths {
         put?: never;
         /**
          * Open Terminal
-         * @description Opens a shell in the chat's workspace, with the rights of the server's user. The chat records it once, when it ends.
+         * @description Opens a shell in the chat's workspace, with the rights of the server's user. The chat records it once, when it ends. It ends with
+         *     the browser's session that opened it.
          */
         post: operations["open_terminal"];
         delete?: never;
