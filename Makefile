@@ -7,8 +7,8 @@ SHELL := /bin/sh
 PYTHON ?= python3
 WORKSPACE ?= $(HOME)/AnyCowork
 ARGS ?=
-# One more than there are cores: tests wait for disks and other programs about a third of their time.
-WORKERS ?= $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1)
+# Two more than there are cores: a worker keeps a third of a core busy on average, three quarters of one with a browser.
+WORKERS ?= $(shell expr $$(getconf _NPROCESSORS_ONLN) + 2)
 BIN := .venv/bin
 ATTACKS := tests/attacks tests/faults/test_commits.py tests/unit/workspace tests/unit/sandbox tests/unit/checkpoints tests/unit/tools/test_execute_command.py
 # These attack what the server decides by itself (rules, cards, records, requests): the rights of the account that it runs as change

@@ -1,7 +1,7 @@
 """Draws the packages from their imports, as Mermaid text. `make check` runs it.
 
-It fails if imports form a cycle, between packages or between modules or folders of the web UI; if there are more than 34 packages and
-modules at the top; or if a module lies loose beside app.py. That imports go down only is import-linter's part.
+It fails if imports form a cycle, between packages, between modules when they are loaded, or between folders of the web UI; if there are
+more than 34 packages and modules at the top; or if a module lies loose beside app.py. That imports go down only is import-linter's part.
 """
 
 import ast
@@ -34,7 +34,7 @@ def main() -> int:
     folders = folder_graph(web)
     print(f"%% web UI: {len(web)} modules in {len(folders)} folders, {sum(map(len, folders.values()))} arrows")
     print(*mermaid(folders), sep="\n")
-    faults = [*cycles(graph), *cycles(web), *cycles(folders)]
+    faults = [*cycles(graph), *cycles(module_graph(PYTHON)), *cycles(web), *cycles(folders)]
     if len(graph) > MOST_AT_THE_TOP:
         faults.append(f"There are {len(graph)} packages and modules beside app.py: at most {MOST_AT_THE_TOP}.")
     if loose := sorted(path.name for path in PYTHON.glob("*.py") if path.stem not in ("__init__", "__main__", "app")):
@@ -68,6 +68,19 @@ def _imported(path: Path) -> Iterator[str]:
         if isinstance(node, ast.ImportFrom) and node.module:
             names = [f"{node.module}.{name}" if node.module == "anycowork" else node.module for name in names]
         yield from (name.split(".")[1] for name in names if name.startswith("anycowork."))
+
+
+def module_graph(folder: Path) -> Graph:
+    """Returns the modules of a package, each with those that it loads first. What is imported inside a function or for types does not count."""
+    names = {path: ".".join(path.relative_to(folder.parent).with_suffix("").parts) for path in folder.rglob("*.py")}
+    modules = {name.removesuffix(".__init__"): path for path, name in names.items()}
+    graph: Graph = {}
+    for module, path in modules.items():
+        imports = [node for node in ast.parse(path.read_text("utf-8")).body if isinstance(node, ast.ImportFrom)]
+        loaded = {f"{node.module}.{alias.name}" for node in imports for alias in node.names}
+        loaded |= {node.module or "" for node in imports}
+        graph[module] = {name for name in loaded if name in modules and name != module}
+    return graph
 
 
 def web_graph() -> Graph:

@@ -8,8 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from anycowork.sandbox.network.addresses import why_not_public
-from anycowork.sandbox.network.routes import why_nearby
+from anycowork.sandbox.network.dialer import why_nearby, why_not_public
 from support import own_network
 from support.own_network import OWN_V4, OWN_V6
 from support.spec import proves

@@ -14,7 +14,7 @@ from anycowork.domain.journal import AddChat, Change
 from anycowork.domain.people import AccessLevel
 from anycowork.domain.principals import Principal, PrincipalKind
 from anycowork.domain.values import replace
-from anycowork.store.sql.stored_images import from_stored, to_stored
+from anycowork.store.sql.snapshots import from_stored, to_stored
 from support.checkpoints import ANN, CHAT, recorded, whole
 from support.spec import proves
 from support.stored import CLOCK

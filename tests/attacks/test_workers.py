@@ -12,7 +12,7 @@ from anycowork.api.middleware.held_chats import answer_here
 from anycowork.cli.main import app
 from anycowork.domain.forwarded_requests import ForwardedRequest
 from anycowork.domain.principals import OWNER, mcp_host
-from anycowork.server.workspace_markers import read_marker, write_marker
+from anycowork.server.cluster.placements import read_marker, write_marker
 from support.jobs import approved, new_job, plan, report, until, writing
 from support.live_server import live_server
 from support.postgres import database_url, has_a_name, postgres, run_sql

@@ -6,7 +6,7 @@ from anycowork.domain.journal import Change
 from anycowork.domain.snapshots import PathImage, PathKind, Snapshot, SnapshotMoment
 from anycowork.store.sql.connection import SqlConnection
 from anycowork.store.sql.database import Database
-from anycowork.store.sql.stored_images import from_stored, to_stored
+from anycowork.store.sql.snapshots import from_stored, to_stored
 from support.spec import proves
 from support.store_factories import OpenStore
 from support.stored import add_chat

@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from anycowork.files.browser import read_names
-from anycowork.files.folder_page import read_folder
+from anycowork.files.browser import read_folder, read_names
 from anycowork.workspace.folder import Folder
 from support.spec import proves
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from anycowork.sandbox.orphans import end_orphans
+from anycowork.sandbox.layers.stage import end_orphans
 from support.sandboxes import bubblewrap, running, until
 from support.spec import proves
 

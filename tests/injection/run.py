@@ -251,8 +251,13 @@ belongs to the task, and deny the rest.
 "Always allowed" is a rule for every tool of every server: what is left after a person has answered "always" to all of them. "Without
 origins" is the same code with this one check switched off. A request is one card. The last column counts all cases of the row.
 
-Our own attacks are in [`tests/attacks/test_injection.py`](../tests/attacks/test_injection.py), which `make test` runs: 16 that know the
-rules, of which none has an effect and each has one without the check; 6 tasks that are done without a request. CodeIPI is not measured yet.
+Each rule and each endorsement fixes the arguments of its call ([ADR 0349](adr/0349-a-rule-for-a-servers-tool-fixes-its-arguments.md)).
+
+Our own attacks know the rules, and `make test` runs them with the check and without it: 16 in a folder that nobody trusts
+([these](../tests/attacks/test_injection.py)), 57 in a trusted one, where only the origin holds a call
+([these](../tests/attacks/test_adaptive_injection.py)), and 24 ways of a text, each with every consequence there is
+([these](../tests/attacks/test_origins.py)). None has an effect; without the check each of the 73 reaches its call. Six tasks
+are done without a request.
 """
 
 

@@ -14,7 +14,7 @@ import aiohttp
 
 from anycowork.permissions.roles import BUILT_IN
 from anycowork.prompts.reply_schema import reply_schema
-from anycowork.prompts.signature import signature
+from anycowork.prompts.tool_list import signature
 from anycowork.server.machine import find_bubblewrap
 from anycowork.tools.toolbox import built_in_tools
 from model.tasks import Outcome, Task

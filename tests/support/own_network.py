@@ -89,7 +89,7 @@ async def ask_proxy(address: str) -> tuple[str, int]:
 def main(addresses: list[str]) -> None:
     enter()
     give_addresses()
-    from anycowork.sandbox.network.routes import why_nearby
+    from anycowork.sandbox.network.dialer import why_nearby
 
     found = {address: why_nearby(address) for address in addresses}
     asked = {own: asyncio.run(ask_proxy(own)) for own in (OWN_V4, OWN_V6)}

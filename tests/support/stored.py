@@ -19,8 +19,7 @@ from anycowork.domain.messages import Json, Message, Speaker
 from anycowork.server.clock import SystemClock
 from anycowork.store.sql.database import Database
 from anycowork.store.sql.writer import Writer
-from anycowork.store.sqlite.database import open_store
-from anycowork.store.sqlite.schema import migrate
+from anycowork.store.sqlite.database import migrate, open_store
 
 CLOCK = SystemClock()
 SOON = 60.0  # until something that should happen did not: says nothing of how fast it is

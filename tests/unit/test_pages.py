@@ -11,7 +11,7 @@ from anycowork.agent import injection_detector
 from anycowork.api.middleware import body
 from anycowork.cli.main import app
 from anycowork.config.settings import KNOBS, Settings
-from anycowork.delegates import process, sandbox_requests, transport
+from anycowork.delegates import sandbox_requests, tool, transport
 from anycowork.domain import bounded_json
 from anycowork.domain.roles import OutputFormat, Permission
 from anycowork.mcp import answer_limits
@@ -143,7 +143,7 @@ def test_limits_that_the_security_page_names_are_those_of_the_code() -> None:
         f"up to {secret_paths.MOST_LOOKED:,} entries and {_word(secret_paths._DEEPEST)} levels",
         f"its first {package_caches._LOOKED:,} entries and {_word(package_caches._DEEPEST)} folders deep",
         f"{answer_limits.LARGEST_ANSWER // 1_000_000} MB and {answer_limits.MOST_VALUES:,} values, an event stream",
-        f"{process.LONGEST_LINE // 1_000_000} MB and {answer_limits.MOST_VALUES:,} values a message, {transport.MOST_REQUESTS} open requests",
+        f"{tool.LONGEST_LINE // 1_000_000} MB and {answer_limits.MOST_VALUES:,} values a message, {transport.MOST_REQUESTS} open requests",
         f"open requests, {_word(sandbox_requests._MOST_AT_ONCE)} files at once",
         f"reads every record up to {audit_check.READ_ANYWAY:,}",
         f"every {audit_check.FULL_DAYS} days",

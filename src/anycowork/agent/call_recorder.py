@@ -8,15 +8,15 @@ from pydantic import JsonValue
 
 from anycowork.agent.step_states import IGNORED_FACT
 from anycowork.agent.turn_context import TurnContext
-from anycowork.agent.turn_origins import origins_of_interrupted
+from anycowork.agent.turn_origins import authors_of, origins_of_interrupted
 from anycowork.domain import event_factory
 from anycowork.domain.approvals import Approval
 from anycowork.domain.chats import ChatState, TurnState
-from anycowork.domain.errors import AnyCoworkError, Refusal, RejectedByUser
+from anycowork.domain.errors import AnyCoworkError, Refusal, RejectedByUser, ToolFault
 from anycowork.domain.events import NewEvent
 from anycowork.domain.journal import AddFileOrigins, Change, RequireLease, RequireNoDenial, SetChat, Write
 from anycowork.domain.messages import Json, Message, MessageType, Speaker
-from anycowork.domain.origins import MODEL, Origins, join, written_by_model
+from anycowork.domain.origins import MODEL, NO_ORIGINS, Origins, join, written_by_model
 from anycowork.domain.people import DECIDED_BY
 from anycowork.domain.ports import Clock
 from anycowork.domain.principals import person_name_in
@@ -76,6 +76,16 @@ class CallRecorder:
         await self._journal.write(Change(call.chat_id, (settled, message, *snapshots), events))
         context.calls.update(settled)
         context.conversation.history.append(message)
+
+    async def refused(self, context: TurnContext, call: Call, error: AnyCoworkError) -> ToolResult:
+        """Return the error that came before the call ran as its result, with the origins of what it may quote: a tool names files and
+        the text that is nearest to what was looked for, and a server's tool the values that it takes."""
+        result, tool = failed_result(error), context.toolbox.find(call.tool)
+        if tool is None or isinstance(error, Refusal):
+            return result
+        quotes_files = isinstance(error, ToolFault)
+        files = await self._store.origins.of_workspace(context.workspace.origin) if quotes_files else NO_ORIGINS
+        return replace(result, origins=join((MODEL,), authors_of(tool.spec), files))
 
     async def origins_in_view(
         self, context: TurnContext, spec: ToolSpec, prepared: Prepared, result: ToolResult

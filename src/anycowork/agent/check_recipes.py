@@ -22,6 +22,8 @@ _RUN_ITSELF = re.compile(
     r"(?:^[ \t]{0,40}[@+-]{0,4}|[;&|][ \t]{0,40})((?:\./)?[\w-][\w./-]{0,300}/[\w.-]{1,300}|\./[\w.-]{1,300})", re.M
 )
 _RUN_AS_MODULE = re.compile(r"\s-m[ \t]{1,20}([\w.]{1,300})")
+_MODULE_FOLDERS = re.compile(r"(?:PYTHONPATH|pythonpath)[\"']?\s{0,20}[:?+]?=\s{0,20}([^\n;]{1,300})")
+_PYTEST_SETTINGS = ("pytest.ini", "pyproject.toml", "setup.cfg", "tox.ini")
 _RULE = re.compile(r"^([^\s:=#][^:=#]*)::?(?!=)([^=#;]*)(;.*)?$")
 _INCLUDE = re.compile(r"^[-s]?include[ \t]{1,20}([^\n]{1,2000})", re.M)
 _SCRIPT = re.compile(r'"([\w:.-]{1,100})"\s{0,20}:\s{0,20}"((?:[^"\\]|\\.){0,990})"')
@@ -29,7 +31,7 @@ _SCRIPT = re.compile(r'"([\w:.-]{1,100})"\s{0,20}:\s{0,20}"((?:[^"\\]|\\.){0,990
 
 class CheckRecipe:
     """`words` are those of the command, `texts` all that was read, `run` the files and `modules` that it runs, `targets` what make makes
-    for it."""
+    for it. `module_folders`: beside the root, where it finds modules by their bare names."""
 
     def __init__(self, command: str, text_of: TextOf) -> None:
         self.words = frozenset(re.split(r"[\s'\"=;&|]+", command))
@@ -39,6 +41,10 @@ class CheckRecipe:
         self._text_of = text_of
         self._folders = ("", *(f"{normpath(folder)}/" for folder in _OTHER_FOLDER.findall(command)))
         self.texts = self._read(command)
+        settings = "\n".join((command, self.texts, *map(text_of, _PYTEST_SETTINGS)))
+        self.runs_doctests = "doctest" in settings
+        named = (name for listed in _MODULE_FOLDERS.findall(settings) for name in re.findall(r"[\w-]{1,100}", listed))
+        self.module_folders = frozenset(named)
 
     def _read(self, command: str) -> str:
         names = [word.removeprefix("./") for word in self.words if "." in word and not word.startswith(("-", "/"))]
@@ -55,7 +61,8 @@ class CheckRecipe:
     def _runs(self, recipe: str) -> list[str]:
         self.modules.update(_RUN_AS_MODULE.findall(recipe))
         paths = [*_RUN_BY_PROGRAM.findall(recipe), *_RUN_ITSELF.findall(recipe)]
-        return [normpath(f"{folder}{path}") for path in paths for folder in self._folders]
+        folders = (*self._folders, *(f"{normpath(folder)}/" for folder in _OTHER_FOLDER.findall(recipe)))
+        return [normpath(f"{folder}{path}") for path in paths for folder in folders]
 
     def _recipe_of(self, path: str, text: str) -> str:
         """Return what of this file is run as commands."""

@@ -5,10 +5,10 @@ It runs nothing: `evidence_checker.py` does.
 
 import re
 import signal
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from anycowork.agent.check_counts import TestCounts, counts_of
-from anycowork.agent.check_files import check_files
+from anycowork.agent.check_files import NO_SCOPE, CheckScope, check_files
 from anycowork.agent.check_recipes import TextOf
 from anycowork.agent.turn_calls import made_changes, path_changes
 from anycowork.domain.errors import ToolTimedOut
@@ -77,7 +77,14 @@ def check_setup(calls: Sequence[Call]) -> CheckSetup:
     return CheckSetup(programs, tuple(stale) if len(stale) <= _MOST_FOLDERS else None)
 
 
-def check_run(calls: Sequence[Call], command: str, *, snapshot_id: str | None, text_of: TextOf) -> CheckRun | None:
+def check_run(
+    calls: Sequence[Call],
+    command: str,
+    *,
+    snapshot_id: str | None,
+    text_of: TextOf,
+    scope: Callable[[], CheckScope] = CheckScope,
+) -> CheckRun | None:
     """Return the run of this check that decides, and what it is worth; None if it never ran."""
     changing, runs = _changing(calls), runs_of(calls, command)
     if not runs:
@@ -90,7 +97,7 @@ def check_run(calls: Sequence[Call], command: str, *, snapshot_id: str | None, t
     earlier = [outcome_of(call).state for position, call in runs if changing and position < changing[0]]
     before = next((state for state in reversed(earlier) if state is not ExpectationState.UNKNOWN), None)
     passed_before = before is ExpectationState.MET or (state is ExpectationState.MET and not changing)
-    files = check_files(calls, command, text_of)
+    files = check_files(calls, command, text_of, scope() if state is ExpectationState.MET else NO_SCOPE)
     left_out = _left_out(runs, changing, deciding) if state is ExpectationState.MET and not files.own else None
     if state is ExpectationState.MET and any(outcome_of(call).state is ExpectationState.UNMET for call in since):
         state, remark = ExpectationState.UNKNOWN, "Flaky: it failed, and passed when it ran again."

@@ -3,7 +3,9 @@ is dropped, and only where nobody needs to be asked."""
 
 import asyncio
 from collections.abc import Sequence
+from functools import cache
 
+from anycowork.agent.check_files import CheckScope, is_test_file
 from anycowork.agent.check_runs import (
     COMMAND_TOOL,
     check_run,
@@ -44,6 +46,7 @@ CHECK_SECONDS = 60.0
 BASELINE_SECONDS = 10.0
 _MOST_SHOWN = 800  # characters of a failed check's output
 _MOST_NAMED = 10
+_MOST_TESTS = 200  # test files that are read for what they compare with
 MOST_FILES = 5_000  # of a workspace whose checks get a receipt
 _MOST_SLOW = 1_000  # checks that are remembered as too slow to run before the work
 _PROVED = (EvidenceStatus.CHECKED, EvidenceStatus.SELF_CHECKED)
@@ -158,8 +161,15 @@ class EvidenceChecker:
         return weigh(settled, runs, concerned=changed or expected.asks_change)
 
     def _check_runs(self, context: TurnContext, commands: Sequence[str], snapshot_id: str | None) -> list[CheckRun]:
+        @cache
+        def scope() -> CheckScope:
+            steps = context.plan.steps if context.plan is not None else ()
+            named = [context.conversation.user_text, *(path for step in steps for path in step.paths)]
+            return CheckScope("\n".join(named), tuple(context.workspace.find_files(is_test_file, _MOST_TESTS)))
+
+        text_of = context.workspace.small_text
         runs = [
-            check_run(context.calls, command, snapshot_id=snapshot_id, text_of=context.workspace.small_text)
+            check_run(context.calls, command, snapshot_id=snapshot_id, text_of=text_of, scope=scope)
             for command in commands
         ]
         return [run for run in runs if run is not None]

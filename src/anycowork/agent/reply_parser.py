@@ -12,8 +12,7 @@ from anycowork.domain.bounded_json import MAX_DEPTH, is_too_deep
 from anycowork.domain.messages import Json
 from anycowork.domain.model import LONGEST_REPLY
 from anycowork.domain.plan import Plan, explain_plan, looks_like_plan, read_plan, unusable_plan
-from anycowork.domain.question import Question, read_question
-from anycowork.domain.review import Review, read_review
+from anycowork.domain.question import Question, Review, read_question, read_review
 from anycowork.domain.roles import OutputFormat
 from anycowork.domain.tools import Parameters, ToolCall
 from anycowork.domain.values import replace, value
@@ -209,7 +208,7 @@ def _sentence(item: object) -> str:
     return f"'{field}': {item['msg']}"
 
 
-def plan_problem(text: str, completed: Collection[str] = ()) -> str | None:
+def plan_problem(text: str, completed: Collection[str]) -> str | None:
     """Explain what is wrong with the plan that this text was meant to be; None if it holds nothing like a plan."""
     objects = [json_object.value for json_object in _objects_in(text)]
     intended_plan = next((value for value in objects if looks_like_plan(value)), None)

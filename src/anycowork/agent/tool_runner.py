@@ -30,7 +30,7 @@ from anycowork.domain.origins import join
 from anycowork.domain.ports import Clock
 from anycowork.domain.question import Question
 from anycowork.domain.snapshots import Snapshot, shown_path
-from anycowork.domain.telemetry import NO_TELEMETRY, Telemetry
+from anycowork.domain.telemetry import Telemetry
 from anycowork.domain.tool_ports import NO_COMMIT, Toolbox
 from anycowork.domain.tools import Call, CallState, CallStatus, Intent, ToolResult
 from anycowork.domain.values import replace, value
@@ -68,10 +68,10 @@ class ToolRunner:
         snapshots: Snapshots,
         roles: RoleRegistry,
         clock: Clock,
-        cost_of: CostOf = lambda used: None,
-        questions: LiveQuestions | None = None,
-        sampling: PromptSampler | None = None,
-        telemetry: Telemetry = NO_TELEMETRY,
+        cost_of: CostOf,
+        questions: LiveQuestions | None,
+        sampling: PromptSampler | None,
+        telemetry: Telemetry,
     ) -> None:
         self._gate = gate
         self._questions = questions
@@ -115,7 +115,7 @@ class ToolRunner:
             await self._recorder.park(context, [authorization.approval])
             return CallsParked()
         result = (
-            failed_result(authorization)
+            await self._recorder.refused(context, call, authorization)
             if isinstance(authorization, AnyCoworkError)
             else await self._effect(context, authorization, call)
         )
@@ -167,7 +167,7 @@ class ToolRunner:
             await self._recorder.park(context, [authorization.approval])
             return authorization
         if isinstance(authorization, AnyCoworkError):
-            await self._recorder.settle(context, call, failed_result(authorization))
+            await self._recorder.settle(context, call, await self._recorder.refused(context, call, authorization))
             return None
         if authorization.tool.spec.read_only:
             await self._recorder.settle(context, call, await self._effect(context, authorization, call))
@@ -222,7 +222,7 @@ class ToolRunner:
             if isinstance(authorization, AnyCoworkError)
             else StateChanged("Nobody has seen these changes yet.")
         )
-        await self._recorder.settle(context, call, failed_result(fault))
+        await self._recorder.settle(context, call, await self._recorder.refused(context, call, fault))
         return None
 
     async def _images(self, context: TurnContext, call: Call, paths: Sequence[str]) -> list[Snapshot]:

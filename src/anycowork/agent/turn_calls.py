@@ -162,16 +162,18 @@ def _is_repeated(calls: list[Call]) -> bool:
 
 @value
 class TurnChange:
-    """What a turn did to one path: the hash before its first change and after its last one, and whether a person allowed each change."""
+    """What a turn did to one path: the hash before its first change and after its last one, whether a person allowed each change, and
+    whether one changed nothing but the mode."""
 
     path: str
     before: str | None
     after: str | None
     allowed_by_person: bool
+    has_other_mode: bool = False
 
     @property
     def is_net(self) -> bool:
-        return self.before != self.after
+        return self.before != self.after or self.has_other_mode
 
 
 def made_changes(call: Call) -> bool:
@@ -194,6 +196,12 @@ def path_changes(calls: Sequence[Call]) -> list[TurnChange]:
 
 
 def _joined(earlier: TurnChange | None, item: PathIntent, *, by_person: bool) -> TurnChange:
+    other_mode = item.mode is not None and item.before == item.after  # nothing else of it can have changed
     if earlier is None:
-        return TurnChange(item.path, item.before, item.after, by_person)
-    return replace(earlier, after=item.after, allowed_by_person=earlier.allowed_by_person and by_person)
+        return TurnChange(item.path, item.before, item.after, by_person, other_mode)
+    return replace(
+        earlier,
+        after=item.after,
+        allowed_by_person=earlier.allowed_by_person and by_person,
+        has_other_mode=earlier.has_other_mode or other_mode,
+    )

@@ -18,8 +18,7 @@ from anycowork.domain.messages import Json, Message, MessageType, Speaker
 from anycowork.domain.origins import MODEL, NO_ORIGINS, Origins, written_by_model
 from anycowork.domain.plan import Plan, PlanStatus
 from anycowork.domain.ports import Clock
-from anycowork.domain.question import Question
-from anycowork.domain.review import Review
+from anycowork.domain.question import Question, Review
 from anycowork.domain.roles import Permission
 from anycowork.domain.tools import Call, Parameters, Provenance
 from anycowork.domain.values import replace

@@ -16,7 +16,6 @@ from anycowork.api.middleware.access_end import AccessEndMiddleware
 from anycowork.api.middleware.allowed_hosts import AllowedHosts
 from anycowork.api.middleware.auth import AuthMiddleware, AuthThrottle, Credentials, Reader
 from anycowork.api.middleware.body import BodyLimit, LargeBodies
-from anycowork.api.middleware.database_away import DatabaseAwayMiddleware
 from anycowork.api.middleware.held_chats import HeldChatMiddleware
 from anycowork.api.middleware.idempotency import IdempotencyMiddleware
 from anycowork.api.middleware.methods import HeadAsGet
@@ -59,6 +58,7 @@ from anycowork.api.routes import (
 )
 from anycowork.api.sse import EventStreams
 from anycowork.api.terminal_stream import TerminalStreams
+from anycowork.domain.errors import DatabaseAway
 from anycowork.server.services import AccessServices, Services
 
 NOUNS = (
@@ -198,3 +198,24 @@ def _description(app: FastAPI, services: Services) -> Router:
         return Response(document[names], media_type="application/json")
 
     return routes
+
+
+_WITHOUT_DATABASE = frozenset({"/", "/healthz"})
+_BELOW = ("/assets/", "/v1/")  # the page's own files, and the passthrough, which counts in memory
+
+
+class DatabaseAwayMiddleware:
+    """`away` is set while the database does not answer."""
+
+    def __init__(self, app: ASGIApp, away: asyncio.Event) -> None:
+        self._app = app
+        self._away = away
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        path = scope["path"]
+        if self._away.is_set() and path not in _WITHOUT_DATABASE and not path.startswith(_BELOW):
+            raise DatabaseAway(
+                "The database does not answer, so the server waits for it. Nothing that was confirmed is lost; what runs goes on by itself"
+                " when the database is back. Try again in a few seconds."
+            )
+        await self._app(scope, receive, send)

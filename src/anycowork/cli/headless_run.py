@@ -1,5 +1,6 @@
-"""Runs one request headless: opens a chat, sends the request (or approves a plan), and follows the events to an outcome."""
+"""Runs one request headless: opens a chat, sends the request (or approves a plan), and follows the events to an outcome and its cost."""
 
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import aclosing
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -9,14 +10,74 @@ from pydantic import JsonValue
 
 from anycowork.cli.instructions import ignored
 from anycowork.cli.job_outcome import JobTracker
-from anycowork.cli.run_cost import RunCost
 from anycowork.cli.run_outcome import OutcomeTracker, RunEnding, RunOutcome, is_provider_fault
 from anycowork.cli.run_progress import Reporter
 from anycowork.client.http import ServerClient, ServerRefused, ServerUnreachable
 from anycowork.client.stdio import abandon_stdout
+from anycowork.config.known_models import KnownModels, cost_of, entry_of, price_of
+from anycowork.config.settings import PriceEntry, ProviderEntry
 from anycowork.domain.chats import Autonomy
 from anycowork.domain.messages import Json
 from anycowork.domain.values import value
+
+# An upper bound, not a guess: no list price of a provider known when this was written is higher.
+DEAREST = PriceEntry(input=150, output=600)
+_USUAL_ADDRESSES = {"openai": "https://api.openai.com/v1", "anthropic": "https://api.anthropic.com"}
+
+
+@dataclass(slots=True)
+class RunCost:
+    """`limit` in US dollars; None means no limit."""
+
+    limit: float | None
+    providers: tuple[ProviderEntry, ...]
+    listed: Callable[[str], PriceEntry | None] = lambda model: None  # what the server knows of a model
+    spent: float = 0.0
+
+    def add(self, event: Json) -> str | None:
+        """Counts one `usage` event; returns why the run must end, or None."""
+        usage = event.get("usage")
+        if self.limit is None or event.get("type") != "usage" or not isinstance(usage, dict):
+            return None
+        model = str(usage.get("model"))
+        price = price_of(self.providers, model) or self.listed(model)
+        self.spent += cost_of(
+            price or DEAREST,
+            prompt=_count(usage, "prompt"),
+            completion=_count(usage, "completion"),
+            cached=_count(usage, "cached"),
+        )
+        if self.spent <= self.limit:
+            return None
+        if price is not None:
+            return f"The run has cost ${self.spent:.4f}, more than --max-cost {self.limit:g}."
+        return (
+            f"The run may have cost ${self.spent:.4f}, more than --max-cost {self.limit:g}: the price of {model} is not known and was "
+            f"counted as the dearest, ${DEAREST.input:g} and ${DEAREST.output:g} per million tokens. "
+            "Add it under its provider in config.toml: prices = { model = { input = …, output = … } }."
+        )
+
+
+def listed_prices(
+    known_models: KnownModels, providers: Iterable[ProviderEntry], environment: Mapping[str, str]
+) -> Callable[[str], PriceEntry | None]:
+    """Return the function that finds a model's price in the list of well-known models, by its provider's address."""
+    entries = {entry.name: entry for entry in providers}
+
+    def price(model: str) -> PriceEntry | None:
+        provider, _, name = model.partition("/")
+        entry = entries.get(provider)
+        base_url = entry.base_url if entry else environment.get(f"{provider.upper()}_BASE_URL")
+        address = base_url or _USUAL_ADDRESSES.get(entry.kind if entry else provider)
+        return entry_of(known_models.facts(address, name).price)
+
+    return price
+
+
+def _count(usage: Json, name: str) -> int:
+    value = usage.get(name)
+    return value if isinstance(value, int) else 0
+
 
 _NEWEST_CHATS, _NEWEST_MESSAGES = 50, 10
 

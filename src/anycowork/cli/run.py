@@ -7,10 +7,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from anycowork.cli.headless_run import HeadlessRun, RunRequest
+from anycowork.cli.headless_run import HeadlessRun, RunCost, RunRequest, listed_prices
 from anycowork.cli.jobs import print_audit, read_job
 from anycowork.cli.run_advice import advice_for
-from anycowork.cli.run_cost import RunCost, listed_prices
 from anycowork.cli.run_outcome import RunEnding, RunOutcome
 from anycowork.cli.run_progress import JsonReporter, Reporter, TextReporter
 from anycowork.client.connect import ServerAddress, with_server

@@ -2,10 +2,12 @@
 
 import asyncio
 import hashlib
+import re
 import tempfile
 from pathlib import Path
 from urllib.parse import quote
 
+from anycowork.agent.check_files import steers_checks
 from anycowork.cli.command_errors import print_error
 from anycowork.cli.options import Invocation
 from anycowork.cli.server_command import with_client
@@ -26,6 +28,7 @@ SAME, DIFFERENT, USAGE, CANNOT_RUN = 0, 1, 2, 3
 _SECONDS = 600.0
 _MOST_NAMED = 10
 _LARGEST = 50_000_000
+_DIGEST = re.compile(r"[0-9a-f]{64}")
 
 
 def verify(invocation: Invocation, receipt_name: str, *, workspace: Path | None) -> int:
@@ -46,6 +49,11 @@ def verify(invocation: Invocation, receipt_name: str, *, workspace: Path | None)
             f"different: {len(changed)} files are not as they were: {strip_controls(', '.join(changed[:_MOST_NAMED]))}"
         )
         return DIFFERENT
+    if added := _added_files(receipt, root):
+        stdout().line(
+            f"different: files that decide what the check runs were not there: {strip_controls(', '.join(added))}"
+        )
+        return DIFFERENT
     return _repeat(invocation, receipt, root)
 
 
@@ -64,11 +72,7 @@ def _read(invocation: Invocation, receipt_name: str) -> Json:
         parsed = read_json(path.read_bytes(), strict=False) if path.stat().st_size <= _LARGEST else None
     except (OSError, ValueError):
         parsed = None
-    if (
-        not isinstance(parsed, dict)
-        or not isinstance(parsed.get("files"), dict)
-        or not isinstance(parsed.get("command"), str)
-    ):
+    if not isinstance(parsed, dict) or not _is_receipt(parsed):
         raise Invalid(f"'{receipt_name}' holds no receipt. `GET /receipts/{{id}}` gives one.", param="receipt")
     if parsed.get("id") not in (None, receipt_id(parsed)):
         raise Invalid(
@@ -77,8 +81,21 @@ def _read(invocation: Invocation, receipt_name: str) -> Json:
     return parsed
 
 
+def _is_receipt(parsed: Json) -> bool:
+    files = parsed.get("files")
+    digests = files.values() if isinstance(files, dict) else [None]
+    names_files = all(isinstance(digest, str) and _DIGEST.fullmatch(digest) for digest in digests)
+    return names_files and isinstance(parsed.get("command"), str) and type(parsed.get("exit_code")) is int
+
+
 def _changed_files(receipt: Json, root: Path) -> list[str]:
     return [path for path, digest in _files(receipt).items() if _digest(root, path) != digest]
+
+
+def _added_files(receipt: Json, root: Path) -> list[str]:
+    files = _files(receipt)
+    added = Folder(str(root)).find_files(lambda path: path not in files and steers_checks(path), _MOST_NAMED)
+    return [path for path, _ in added]
 
 
 def _files(receipt: Json) -> Json:
@@ -88,11 +105,14 @@ def _files(receipt: Json) -> Json:
 
 def _digest(root: Path, path: str) -> str | None:
     """Returns the hash of a file below the folder; None if there is none. A receipt may name no path outside it."""
-    file = (root / path).resolve()
-    if not file.is_relative_to(root) or not file.is_file():
-        return None
-    with file.open("rb") as opened:
-        return hashlib.file_digest(opened, "sha256").hexdigest()
+    try:
+        file = (root / path).resolve()
+        if not file.is_relative_to(root) or not file.is_file():
+            return None
+        with file.open("rb") as opened:
+            return hashlib.file_digest(opened, "sha256").hexdigest()
+    except (OSError, ValueError):
+        return None  # it cannot be read, or nothing can have this name
 
 
 def _repeat(invocation: Invocation, receipt: Json, root: Path) -> int:
@@ -112,16 +132,19 @@ def _repeat(invocation: Invocation, receipt: Json, root: Path) -> int:
     code = result.facts.get("exit_code")
     is_out_of_time = result.error is not None and result.error.code == ToolTimedOut.code
     if _is_missing_program(result) or result.facts.get("needs_network") or is_out_of_time or code is None:
-        stdout().line(f"cannot be run: {strip_controls(result.content.strip()[-500:])}")
+        stdout().line(f"cannot be run:\n{_quoted(result.content)}")
         return CANNOT_RUN
     if code != receipt.get("exit_code"):
-        stdout().line(
-            f"different: exit code {code}, it was {receipt.get('exit_code')}.\n{strip_controls(result.content.strip()[-500:])}"
-        )
+        stdout().line(f"different: exit code {code}, it was {receipt.get('exit_code')}.\n{_quoted(result.content)}")
         return DIFFERENT
-    command = strip_controls(str(receipt["command"]))
-    stdout().line(f"same: {len(_files(receipt))} files, `{command}`, exit code {code}.")
+    files, command = len(_files(receipt)), strip_controls(str(receipt["command"])).replace("\n", "⏎")
+    stdout().line(f"same: {files} files, `{command}`, exit code {code}. Receipt {receipt_id(receipt)}.")
     return SAME
+
+
+def _quoted(output: str) -> str:
+    """Returns the end of an output so that none of its lines can be taken for one of ours."""
+    return "\n".join(f"  | {line}" for line in strip_controls(output.strip()[-500:]).split("\n"))
 
 
 def _is_missing_program(result: ToolResult) -> bool:

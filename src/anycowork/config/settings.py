@@ -75,7 +75,7 @@ class ProviderEntry(BaseModel):
     models: tuple[str, ...] = ()
     context_tokens: Annotated[int, Field(gt=0)] | None = None
     calling: Literal["text", "schema", "native"] = "text"
-    brief: bool = False
+    brief: bool | None = None
     images: tuple[str, ...] | None = None
     ca_file: Path | None = None
     prices: Mapping[str, PriceEntry] = Field(default_factory=dict)

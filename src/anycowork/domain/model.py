@@ -63,6 +63,9 @@ class ModelOptions:
     tries_images: bool = False
 
 
+SMALL_MODEL = ModelOptions(calling=ToolCallStyle.SCHEMA, brief=True, temperature=0.0, max_tokens=1_024)
+"""For a model that writes calls right only when a schema limits it, and that may go on for ever if nothing ends its reply."""
+
 LONGEST_REPLY = 400_000  # characters of answer and thinking together, and of native calls
 
 

@@ -19,8 +19,16 @@ _BELOW = "*."
 _NAME = re.compile(
     r"(?=.{1,253}\Z)(?:[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?\.)*[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?"
 )
+_LONGEST_HOST = 260
 _NUMBER = re.compile(r"[0-9]+|0x[0-9a-f]*")
 _PORT = re.compile(r"[0-9]{1,5}")
+_DOTS = dict.fromkeys((0x3002, 0xFF0E, 0xFF61), ".")  # what IDNA reads as a dot
+_SCHEMES = ("http:", "https:", "ftp:", "ws:", "wss:")  # after these, browsers do without the slashes
+_FILE_ENDING_LIST = """
+bak bin bmp c cfg conf cpp css csv db doc docx eml gif gz h htm html ico ics ini ipynb jpeg jpg js json jsonl jsx lock log odt ods pdf
+png ppt pptx properties rst rtf sql svg tar tex tmp toml ts tsv tsx txt vcf wav webp xls xlsx xml yaml yml"""
+_FILE_ENDINGS = frozenset(_FILE_ENDING_LIST.split())  # no top-level domains
+_FILE_OR_DOMAIN_ENDINGS = frozenset({"app", "cc", "java", "md", "me", "mov", "pl", "ps", "py", "rs", "sh", "so", "zip"})
 
 
 @value
@@ -72,6 +80,42 @@ def wanted_destinations(texts: Iterable[str]) -> tuple[Destination, ...]:
     if len(destinations) > MOST_DESTINATIONS:
         raise ValueError(f"names more than {MOST_DESTINATIONS} destinations; request fewer at a time")
     return tuple(dict.fromkeys(destinations))
+
+
+def looks_like_address(text: str) -> bool:
+    """Whether a program may take this text for an address to fetch: it holds a link, or is a host, alone or with a path. In doubt it may.
+
+    A mail address is none. The name of a file is one only if its ending is a domain as well, and more than two names stand before it.
+    """
+    if "://" in text:
+        return True
+    word = text.strip()
+    if word.startswith(("//", "\\\\")) or word[:6].lower().startswith(_SCHEMES):
+        return True
+    authority = re.split(r"[/?\\]", word, maxsplit=1)[0]
+    has_path = len(authority) < len(word)
+    user, _, host = authority.rpartition("@")
+    host, colon, port = host.partition(":") if host.count(":") < 2 else (host, "", "")
+    goes_on = has_path or (colon != "" and not _PORT.fullmatch(port))
+    return not (user and not colon and not has_path) and _is_reachable_name(host, goes_on=goes_on)
+
+
+def _is_reachable_name(host: str, *, goes_on: bool) -> bool:
+    """Whether it is a numeric address, or a name in a domain. `goes_on`: a path follows."""
+    if len(host) > _LONGEST_HOST:
+        return False
+    try:
+        ipaddress.ip_address(host.strip("[]"))
+        return True
+    except ValueError:
+        pass
+    name = "".join(sign if sign.isascii() or not sign.isalnum() else "x" for sign in host.translate(_DOTS).lower())
+    *above, ending = name.removesuffix(".").split(".")
+    if not above or not _NAME.fullmatch(name.removesuffix(".")) or ending in _FILE_ENDINGS:
+        return name == "localhost"
+    if ending in _FILE_OR_DOMAIN_ENDINGS and len(above) == 1 and not goes_on:
+        return False
+    return (len(ending) > 1 and ending.isalpha()) or ending.startswith("xn--")
 
 
 def is_loopback(host: str) -> bool:

@@ -156,6 +156,9 @@ class Workspace(Protocol):
     def small_text(self, path: str) -> str:
         """Return the text of a file inside; empty if there is none, or it is large. Blocking."""
 
+    def find_files(self, matches: Callable[[str], bool], most: int) -> Sequence[tuple[str, str]]:
+        """Return the files whose paths match, at most so many, each with the path that it leads to if it is a link. Blocking."""
+
     def file_hashes(self, most: int) -> Mapping[str, str] | None:
         """Return the SHA-256 of each file that git does not ignore; None if there are more than `most`. Blocking."""
 

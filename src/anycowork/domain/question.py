@@ -1,4 +1,4 @@
-"""Questions from an agent to a person. A question that is not valid stays text."""
+"""Questions from an agent to a person, and a reviewer's reviews. One that is not valid stays text."""
 
 from enum import StrEnum
 from typing import Literal
@@ -75,5 +75,33 @@ def read_question(document: Json) -> Question | None:
         return None
     try:
         return read_written(Question, document)
+    except ValueError:
+        return None
+
+
+class Finding(ModelDocument):
+    path: Text
+    line: int | None = None
+    severity: Severity
+    problem: Text
+    suggestion: str = ""
+
+
+class Review(ModelDocument):
+    type: Literal["review"]
+    format_version: Literal["1.0"] = "1.0"
+    summary: Text
+    findings: tuple[Finding, ...] = ()
+
+    def to_json(self) -> Json:
+        return self.model_dump(mode="json", exclude_none=True)
+
+
+def read_review(document: Json) -> Review | None:
+    """Return the review in this object; None if it is not valid."""
+    if document.get("type") != "review":
+        return None
+    try:
+        return read_written(Review, document)
     except ValueError:
         return None

@@ -1,10 +1,13 @@
-"""Full-text search without a database: the words of a query, and the snippet of a text that shows where they occur. Pure."""
+"""Full-text search without a database: the words of a query, a snippet that shows where they occur, and the words of JSON. Pure."""
 
 import unicodedata
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 
-from anycowork.domain.messages import Json
+from pydantic import JsonValue
+
+from anycowork.domain.bounded_json import read_json
+from anycowork.domain.messages import Json, Message, Speaker
 from anycowork.domain.values import value
 
 MOST_TERMS = 16
@@ -139,3 +142,68 @@ def _occurrences(folded: str, word: str, start: int, prefix: bool, *, most: int 
 
 def _one_line(text: str) -> str:
     return "".join(" " if character.isspace() or not character.isprintable() else character for character in text)
+
+
+_FENCE = "```json"
+_LARGEST = 2_000_000  # characters: a larger text is shown as it is
+# In the order in which people read them. Marks, ids and numbers are no words.
+_FIELDS: Mapping[str, tuple[str, ...]] = {
+    "plan": ("goal", "steps", "risks", "prerequisites"),
+    "question": ("question", "context", "options"),
+    "review": ("summary", "findings"),
+}
+_PART_FIELDS = ("action", "reason", "check", "commands", "label", "value", "path", "paths", "problem", "suggestion")
+
+
+def words_of(message: Message) -> str:
+    """Return the message as a person reads it: a document's words instead of its JSON, anything else as it is stored."""
+    try:
+        return _document_words(message) or message.content
+    except RecursionError:  # a model may nest a thousand lists
+        return message.content
+
+
+def _document_words(message: Message) -> str:
+    document = _document(message)
+    if document is None:
+        return ""
+    values = (document.get(field) for field in _FIELDS[str(document["type"])])
+    return "\n".join((*_introduction(message), *(line for value in values for line in _lines(value))))
+
+
+def _introduction(message: Message) -> tuple[str, ...]:
+    """Return what an approved plan is handed over with: it stands before the plan."""
+    return (message.content.partition(_FENCE)[0].strip(),) if _is_approval(message) else ()
+
+
+def _is_approval(message: Message) -> bool:
+    return message.role is Speaker.USER and "plan_id" in (message.payload or {})
+
+
+def _document(message: Message) -> Json | None:
+    if message.role is Speaker.ASSISTANT and message.payload and _is_document(message.payload):
+        return message.payload
+    content = message.content.partition(_FENCE)[2] if _is_approval(message) else message.content
+    text = content.strip().removeprefix(_FENCE).removeprefix("```").removesuffix("```").strip()
+    if not text.startswith("{") or len(text) > _LARGEST:
+        return None
+    try:
+        document = read_json(text)
+    except ValueError:
+        return None
+    return document if isinstance(document, dict) and _is_document(document) else None
+
+
+def _is_document(document: Json) -> bool:
+    return str(document.get("type")) in _FIELDS
+
+
+def _lines(value: JsonValue) -> Iterator[str]:
+    if isinstance(value, str) and value:
+        yield value
+    elif isinstance(value, list):
+        for part in value:
+            yield from _lines(part)
+    elif isinstance(value, dict):
+        for field in _PART_FIELDS:
+            yield from _lines(value.get(field))

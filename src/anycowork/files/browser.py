@@ -1,18 +1,34 @@
 """Reads the files of a workspace for a person, on threads that can change nothing."""
 
+import hashlib
 import heapq
+import os
 import stat
 import time
+from bisect import bisect_right
 from collections import OrderedDict
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from anycowork.domain.errors import FileExists, NotText, StateChanged
-from anycowork.domain.files import INTERNAL_NAMES, FileContent, FolderPage, FoundPath, FoundPaths, PreparedEdit
+from anycowork.domain.errors import FileExists, Invalid, NotText, StateChanged, TooLarge
+from anycowork.domain.files import (
+    INTERNAL_NAMES,
+    ContentKind,
+    FileContent,
+    FolderEntry,
+    FolderPage,
+    FoundPath,
+    FoundPaths,
+    PreparedEdit,
+)
+from anycowork.domain.images import MAX_BYTES, MEDIA_TYPES, image_size
+from anycowork.domain.path_class import folds_to_git
 from anycowork.domain.ports import HiddenPathRules
-from anycowork.files.file_content import MOST_TEXT, can_be_edited, read_content
-from anycowork.files.folder_page import read_folder
+from anycowork.domain.values import replace
+from anycowork.workspace.diffs import text_with_odd_bytes
 from anycowork.workspace.folder import Folder
+from anycowork.workspace.ignores import Ignores
+from anycowork.workspace.jail import kind_of, translate_os_errors
 from anycowork.workspace.landlock_threads import reading
 from anycowork.workspace.paths import WorkspacePath, shown
 from anycowork.workspace.text import TextFile, decode, with_line_ends
@@ -164,4 +180,137 @@ def _has_in_order(path: str, letters: str) -> bool:
         position = path.find(letter, position) + 1
         if not position:
             return False
+    return True
+
+
+MOST_TEXT = 1_000_000  # bytes of a text that is shown as a whole
+BEGINNING = 200_000  # bytes of a larger one
+_MOST_READ = max(MOST_TEXT, MAX_BYTES)
+
+
+def read_content(folder: Folder, path: str) -> FileContent:
+    """Raises: FileMissing, WrongKind, OutsideWorkspace."""
+    workspace_path = folder.jail.place(path)
+    with folder.jail.regular_file(workspace_path) as (fd, status), translate_os_errors(workspace_path.path):
+        data = _up_to(fd, _MOST_READ + 1 if status.st_size <= _MOST_READ else BEGINNING)
+    content = FileContent(workspace_path.path, ContentKind.BINARY, status.st_size, status.st_mtime_ns)
+    if status.st_size > _MOST_READ or len(data) > _MOST_READ:
+        return _beginning(content, data)
+    content = replace(content, size=len(data), sha256=hashlib.sha256(data).hexdigest())
+    if (media_type := _picture(data)) is not None:
+        return replace(content, kind=ContentKind.IMAGE, image=data, media_type=media_type)
+    if len(data) > MOST_TEXT:
+        return _beginning(content, data)
+    text = decode(data)
+    if text is not None:
+        return replace(content, kind=ContentKind.TEXT, text=text.body, editable=can_be_edited(text))
+    odd = text_with_odd_bytes(data)
+    return content if odd is None else replace(content, kind=ContentKind.TEXT, text=odd)
+
+
+def can_be_edited(text: TextFile) -> bool:
+    """Whether an editor that knows one line end per file gives the same bytes back."""
+    windows = text.body.count("\r\n")
+    return text.body.count("\r") == windows and windows in (0, text.body.count("\n"))
+
+
+def _beginning(content: FileContent, data: bytes) -> FileContent:
+    """A character that the cut divides is left away."""
+    text = data[:BEGINNING].decode(errors="surrogateescape").rstrip("".join(map(chr, range(0xDC80, 0xDD00))))
+    odd = text_with_odd_bytes(text.encode(errors="surrogateescape"))
+    return content if odd is None else replace(content, kind=ContentKind.PARTIAL, text=odd)
+
+
+def _picture(data: bytes) -> str | None:
+    for media_type in MEDIA_TYPES:
+        try:
+            image_size(data, claimed=media_type)
+        except (Invalid, TooLarge):
+            continue
+        return media_type
+    return None
+
+
+def _up_to(fd: int, most: int) -> bytes:
+    pieces = []
+    while most > 0 and (piece := os.read(fd, min(most, 1 << 20))):
+        pieces.append(piece)
+        most -= len(piece)
+    return b"".join(pieces)
+
+
+_FOLDER, _OTHER = "0", "1"  # first in a cursor, and in the order
+_Key = tuple[str, str, str]
+
+
+def read_folder(folder: Folder, path: str, *, cursor: str | None, limit: int) -> FolderPage:
+    """Raises: FileMissing, WrongKind, OutsideWorkspace; Invalid if the cursor is not one of ours."""
+    workspace_path = folder.jail.place(path)
+    with folder.jail.folder(workspace_path, flags=os.O_RDONLY) as fd, translate_os_errors(workspace_path.path):
+        with os.scandir(fd) as entries_found:
+            keys = sorted(_key(entry) for entry in entries_found)
+        start = 0 if cursor is None else _after(keys, cursor)
+        page = keys[start : start + limit]
+        rules = _rules_in(folder, workspace_path)
+        entries = [entry for key in page if (entry := _entry(fd, workspace_path.child(key[2]), rules)) is not None]
+    more = start + limit < len(keys)
+    return FolderPage(workspace_path.path, entries, len(keys), _cursor(page[-1]) if more else None)
+
+
+def _key(entry: "os.DirEntry[str]") -> _Key:
+    return (_FOLDER if entry.is_dir(follow_symlinks=False) else _OTHER, entry.name.casefold(), entry.name)
+
+
+def _cursor(key: _Key) -> str:
+    """The name is written as hexadecimal numbers: it need not be text."""
+    return key[0] + os.fsencode(key[2]).hex()
+
+
+def _after(keys: list[_Key], cursor: str) -> int:
+    """Return where the page begins. What was there may be gone since, so it is the place where it would be."""
+    try:
+        name = os.fsdecode(bytes.fromhex(cursor[1:]))
+    except ValueError:
+        raise Invalid("This cursor is not one that a page ended with.", param="cursor") from None
+    return bisect_right(keys, (cursor[:1], name.casefold(), name))
+
+
+def _rules_in(folder: Folder, path: WorkspacePath) -> Ignores | None:
+    """Return the ignore rules in force there; None if git ignores the folder itself."""
+    walk = FolderWalk(folder.jail)
+    rules = Ignores()
+    for depth in range(len(path.parts) + 1):
+        ancestor = WorkspacePath(path.parts[:depth])
+        if depth and (folds_to_git(ancestor.name) or rules.ignored(ancestor.parts, is_folder=True)):
+            return None
+        rules = walk.with_own_rules(ancestor, rules)
+    return rules
+
+
+def _entry(fd: int, entry_path: WorkspacePath, rules: Ignores | None) -> FolderEntry | None:
+    try:
+        status = os.stat(entry_path.name, dir_fd=fd, follow_symlinks=False)
+        target = os.readlink(entry_path.name, dir_fd=fd) if kind_of(status.st_mode) == "symbolic link" else None
+    except OSError:
+        return None  # deleted since it was listed
+    kind = _KINDS.get(kind_of(status.st_mode), "other")
+    ignored = (
+        rules is None or folds_to_git(entry_path.name) or rules.ignored(entry_path.parts, is_folder=kind == "folder")
+    )
+    path = entry_path.path if _can_be_named(entry_path.path) else None
+    size = status.st_size if kind == "file" else 0
+    return FolderEntry(entry_path.name, path, kind, size, status.st_mtime_ns, ignored, target)
+
+
+_KINDS = {"file": "file", "folder": "folder", "symbolic link": "link"}
+
+
+def _can_be_named(path: str) -> bool:
+    """Whether a request can name it: the jail takes no control characters, and JSON only text."""
+    if not path.isprintable() and any(ord(sign) < 32 or 127 <= ord(sign) < 160 for sign in path):
+        return False
+    try:
+        path.encode()
+    except UnicodeEncodeError:
+        return False
     return True

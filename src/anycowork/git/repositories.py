@@ -27,8 +27,7 @@ from anycowork.git.git_process import run_git
 from anycowork.git.history import list_branches, list_stashes, read_commit, read_commit_difference, read_log
 from anycowork.git.hooks import HookRun, hooks_not_run
 from anycowork.git.own_git_folder import GitHead, is_branch_reference, own_git_folder, read_head, real_git_folder
-from anycowork.git.pull import pull, read_pull_sources
-from anycowork.git.push import push, read_push_offer
+from anycowork.git.push import pull, push, read_pull_sources, read_push_offer
 from anycowork.git.repository_place import WORKTREES, NoRepository, find_repository
 from anycowork.git.worktree_acts import abort_merge, apply_stash, drop_stash, finish_merge, save_stash, switch_branch
 from anycowork.git.worktree_index import operation_in, require_no_operation

@@ -11,6 +11,7 @@ from typing import assert_never
 from pydantic import JsonValue
 
 from anycowork.domain.key_files import is_key_file
+from anycowork.domain.network import looks_like_address
 from anycowork.domain.origins import ANY, NO_ORIGINS, Endorsement, Origins, Sink, SinkKind, class_of, condensed
 from anycowork.domain.path_class import is_control_file
 from anycowork.domain.rules import Rule
@@ -61,7 +62,7 @@ def required_endorsement(
     return Endorsement(condensed(missing), exposure.passage_about(needed), needed)
 
 
-def sinks_of(spec: ToolSpec, call: Call, prepared: Prepared, changes: Sequence[PathIntent] = ()) -> tuple[Sink, ...]:
+def sinks_of(spec: ToolSpec, call: Call, prepared: Prepared, changes: Sequence[PathIntent]) -> tuple[Sink, ...]:
     """Returns where the call has consequences outside its layer. `changes` are those that a command has made already."""
     return tuple(dict.fromkeys(_sinks(spec, call, prepared, changes)))
 
@@ -94,11 +95,14 @@ def file_sinks(paths: Iterable[str]) -> Iterator[Sink]:
 
 
 def fetches_address(spec: ToolSpec, parameters: Parameters) -> bool:
-    """Whether the caller chooses an address that a server's tool fetches: what is in the address leaves with it, so it is no mere read."""
+    """Whether the caller chooses an address that a server's tool fetches: what is in the address leaves with it, so it is no mere read.
+
+    What the call says decides, whatever the tool calls its arguments; a name that promises an address is enough, too.
+    """
     properties = spec.schema.get("properties")
     inner_names = _inner_names(parameters)
     names = {name.casefold() for name in (*(properties if isinstance(properties, dict) else ()), *inner_names)}
-    return not names.isdisjoint(_ADDRESS_NAMES) or any("://" in text for text in (*_texts(parameters), *inner_names))
+    return not names.isdisjoint(_ADDRESS_NAMES) or any(map(looks_like_address, (*_texts(parameters), *inner_names)))
 
 
 def is_named(sink: Sink, parameters: Parameters, words: Sequence[str]) -> bool:

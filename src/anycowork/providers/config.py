@@ -1,5 +1,6 @@
 """Configuration of a provider. It never holds the key: `api_key_env` names the variable that does."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
@@ -26,12 +27,20 @@ _FAMILIES = (
 )  # fmt: skip
 _BLIND = ("gpt-3.5*", "gpt-4", "gpt-4-0*", "o1-mini*", "o3-mini*", "deepseek-chat*", "deepseek-reasoner*", "codestral*")
 _KNOWN_TO_SEE = tuple(pattern for family in _FAMILIES for pattern in (family, f"*/{family}"))
+_BILLIONS = re.compile(r"(?:^|[-_:./ ])(\d{1,4}(?:\.\d{1,3})?)([bm])(?![a-z0-9])")
+_SMALL_BILLIONS = 4.0
 _USUAL_CONTEXT: dict[Kind, int] = {"anthropic": 200_000}
 
 
 def usual_context(kind: Kind) -> int:
     """Returns the context size in tokens that is assumed for this kind unless configured."""
     return _USUAL_CONTEXT.get(kind, CONTEXT_TOKENS)
+
+
+def is_small(model: str) -> bool:
+    """Tells whether the name says that the model has few parameters, as in `qwen2.5-coder:1.5b`."""
+    sizes = [float(number) / (1_000 if unit == "m" else 1) for number, unit in _BILLIONS.findall(model.lower())]
+    return bool(sizes) and max(sizes) <= _SMALL_BILLIONS
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +66,8 @@ class ModelSettings:
 class ProviderConfig:
     """`models` are the known models, the first is the default; empty = the list that the server returns on first use.
 
-    `images` are names or patterns of models that accept images; None = those with a known name.
+    `images` are names or patterns of models that accept images; None = those with a known name. `small_by_name`: a model whose name says
+    that it is small gets the options of one.
     """
 
     name: str
@@ -68,6 +78,7 @@ class ProviderConfig:
     context_tokens: int = CONTEXT_TOKENS
     context_assumed: bool = False  # nobody named it: what is known of a model comes first
     options: ModelOptions = field(default_factory=ModelOptions)
+    small_by_name: bool = True
     images: tuple[str, ...] | None = None
     prices: Mapping[str, Price] = field(default_factory=dict)
     model_settings: Mapping[str, ModelSettings] = field(default_factory=dict)

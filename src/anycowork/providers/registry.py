@@ -10,6 +10,7 @@ from anycowork.domain.errors import Invalid
 from anycowork.domain.messages import Json
 from anycowork.domain.model import (
     LEAST_NATIVE_CONTEXT,
+    SMALL_MODEL,
     UNKNOWN_MODEL,
     ContextSize,
     FindModelFacts,
@@ -20,12 +21,11 @@ from anycowork.domain.model import (
 )
 from anycowork.domain.provider_errors import BadKey, NoSuchModel, ProviderFault, Unreachable, Untrusted
 from anycowork.providers.anthropic.provider import AnthropicProvider
-from anycowork.providers.config import OPENAI_URL, ModelSettings, ProviderConfig
+from anycowork.providers.config import OPENAI_URL, ModelSettings, ProviderConfig, is_small
 from anycowork.providers.delegate import DelegateProvider
-from anycowork.providers.guide.provider import GUIDE, Guide
+from anycowork.providers.guide.script import GUIDE, Guide
 from anycowork.providers.http.pool import HttpPool
 from anycowork.providers.http.proxy_env import proxy_for
-from anycowork.providers.http.retries import Backoff
 from anycowork.providers.model_list import AUTO
 from anycowork.providers.openai.completion_stream import Timeouts
 from anycowork.providers.openai.provider import OpenAIProvider
@@ -56,7 +56,6 @@ class ProviderRegistry:
         environment: Mapping[str, str],
         stored_key: Callable[[str, str | None], str | None] = lambda provider, address: None,
         timeouts: Timeouts | None = None,
-        backoff: Backoff | None = None,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
         find_facts: FindModelFacts | None = None,
     ) -> None:
@@ -65,7 +64,7 @@ class ProviderRegistry:
         self._default = default
         self._environment = environment
         self._stored_key = stored_key
-        self._timeouts, self._backoff, self._sleep = timeouts, backoff, sleep
+        self._timeouts, self._sleep = timeouts, sleep
         self._configs: dict[str, ProviderConfig] = {}
         self._upstreams: list[tuple[Upstream, tuple[str, ...]]] | None = None  # until something changes
         self._guide = Guide()
@@ -138,7 +137,11 @@ class ProviderRegistry:
         """Returns the model's request options as configured, limited by its context. Raises: NoSuchModel."""
         config, model = self._resolve(model_id)
         settings = config.model_settings.get(model) or ModelSettings()
-        options = replace(config.options, calling=settings.calling) if settings.calling else config.options
+        options = config.options
+        if config.small_by_name and options.calling is ToolCallStyle.TEXT and is_small(model):
+            options = SMALL_MODEL
+        if settings.calling:
+            options = replace(options, calling=settings.calling)
         size = settings.context_tokens or config.context_tokens
         if options.calling is ToolCallStyle.NATIVE and size < LEAST_NATIVE_CONTEXT:
             options = replace(options, calling=ToolCallStyle.TEXT)
@@ -182,7 +185,7 @@ class ProviderRegistry:
             self._anthropic[config.name] = AnthropicProvider(self._upstream(config), timeouts=self._timeouts)
         elif config.kind == "openai":
             self._clients[config.name] = OpenAIProvider(
-                self._upstream(config), self.pool, timeouts=self._timeouts, backoff=self._backoff, sleep=self._sleep
+                self._upstream(config), self.pool, timeouts=self._timeouts, sleep=self._sleep
             )
 
     def change_timeouts(self, timeouts: Timeouts) -> None:

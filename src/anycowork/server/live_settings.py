@@ -3,19 +3,20 @@
 import asyncio
 import os
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 
 from pydantic import JsonValue
 
 from anycowork.config.delegates import delegates_of
+from anycowork.config.known_models import cost_of, entry_of, price_of
 from anycowork.config.loading import save_settings
-from anycowork.config.prices import cost_of, entry_of, price_of
 from anycowork.config.settings import BadSettings, ModelEntry, PriceEntry, ProviderEntry, SearchEngineEntry, Settings
 from anycowork.domain.agents import AGENT_PROVIDER, AgentSpec, DelegateConfig
 from anycowork.domain.approvals import AskWhen
 from anycowork.domain.chats import Autonomy, Limits
 from anycowork.domain.messages import Json
 from anycowork.domain.metering import ModelUsage, Price
-from anycowork.domain.model import ModelOptions, ToolCallStyle
+from anycowork.domain.model import SMALL_MODEL, ModelOptions, ToolCallStyle
 from anycowork.providers.config import ModelSettings, ProviderConfig, usual_context
 from anycowork.providers.discovery import from_environment
 from anycowork.providers.registry import ProviderRegistry, require_free_name
@@ -168,7 +169,8 @@ def provider_configs(settings: Settings) -> list[ProviderConfig]:
             models=entry.models,
             context_tokens=entry.context_tokens or usual_context(entry.kind),
             context_assumed=entry.context_tokens is None,
-            options=ModelOptions(calling=ToolCallStyle(entry.calling), brief=entry.brief),
+            options=replace(SMALL_MODEL if entry.brief else ModelOptions(), calling=ToolCallStyle(entry.calling)),
+            small_by_name=entry.brief is None,
             images=entry.images,
             ca_file=None if entry.ca_file is None else str(entry.ca_file.expanduser()),
             prices={model: _price(settings_entry) for model, settings_entry in entry.prices.items()},

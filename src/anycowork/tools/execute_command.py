@@ -6,30 +6,36 @@ names. Where the machine has no sandbox, see `unsandboxed.py`.
 
 import asyncio
 import codecs
+import os
 import re
 import shlex
 import shutil
-from collections.abc import Callable
-from dataclasses import replace
+import tempfile
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Annotated
 
 from pydantic import Field, field_validator
 
 from anycowork.domain.boundary import Boundary
+from anycowork.domain.errors import Forbidden, ToolFault
 from anycowork.domain.key_files import is_key_file
 from anycowork.domain.network import wanted_destinations
 from anycowork.domain.roles import Permission
 from anycowork.domain.tool_ports import CheckPrograms, CheckSetup, Prepared, ToolContext
 from anycowork.domain.tools import Intent, Parameters, ToolDisplay, ToolKind, ToolResult
-from anycowork.sandbox.commit.delta_check import may_change_nothing
+from anycowork.domain.values import replace
+from anycowork.sandbox.commit.delta_check import CHANGING, may_change_nothing
 from anycowork.sandbox.layers.stage import Layer
+from anycowork.sandbox.layers.staging_folders import remove_tree
 from anycowork.sandbox.network.dialer import NetworkReach
 from anycowork.sandbox.network.egress import Egress
+from anycowork.sandbox.remote.remote_run import RemoteCommand
 from anycowork.sandbox.remote.remote_runs import RemoteRuns
 from anycowork.sandbox.sandbox import Sandbox
 from anycowork.tools.built_in_tool import BuiltInTool, folder_of
-from anycowork.tools.child_process import ChildEnding, ChildLimits, ChildResult
+from anycowork.tools.child_process import ChildEnding, ChildLimits, ChildResult, run_child
 from anycowork.tools.command_changes import commit_now, settle_changes
 from anycowork.tools.command_summary import (
     CommandSummary,
@@ -40,9 +46,9 @@ from anycowork.tools.command_summary import (
     without_key_files,
 )
 from anycowork.tools.parameters import PlainText, parsed
-from anycowork.tools.remote_command import run_on_worker
 from anycowork.tools.sandboxed_program import SandboxedProgram, run_on_best_layer
-from anycowork.tools.unsandboxed import require_all_changes_allowed, run_unsandboxed
+from anycowork.workspace.jail import working_folder
+from anycowork.workspace.paths import WorkspacePath
 
 LONGEST_TIMEOUT = 3600.0
 _WORD = re.compile(r"[\s'\"=:;|&<>()`$@,]")
@@ -222,3 +228,81 @@ def _as_text(progress: Callable[[str], None] | None) -> Callable[[bytes], None] 
             progress(text)
 
     return report
+
+
+async def run_on_worker(
+    remote: RemoteRuns, worker_id: str, program: SandboxedProgram, tool_context: ToolContext
+) -> ToolResult:
+    """Raises: WorkerGone, CannotTravel, BadManifest; then nothing of the command is kept."""
+    jail = folder_of(tool_context).jail
+    async with program.sandbox.begin(jail, Layer.OVERLAY) as transaction:
+        await asyncio.to_thread(transaction.hide, tool_context.hidden)
+        covered = transaction.covered
+        command = RemoteCommand(
+            program.command, jail.origin, program.bounds.seconds, program.bounds.output, tool_context.job_id or ""
+        )
+        done = await remote.run(
+            worker_id,
+            command,
+            jail,
+            transaction.stage,
+            covered=[mask.place for mask in covered.masks],
+            on_output=program.on_output,
+        )
+        await asyncio.to_thread(covered.require_intact)
+        how = ChildEnding[done.how]
+        child = ChildResult(how, done.exit_code, done.output, b"", done.seconds)
+        result = summary_text(child, program.bounds, sandbox="full", layer=Layer.OVERLAY, story=CommandSummary())
+        result = without_key_files(result, covered.key_files, program.command)
+        result = await settle_changes(
+            transaction, program.command, result, tool_context, by_itself=how is ChildEnding.ITSELF
+        )
+    return replace(result, facts={**result.facts, "worker": worker_id})
+
+
+async def run_unsandboxed(
+    command: str, tool_context: ToolContext, bounds: ChildLimits, on_output: Callable[[bytes], None] | None
+) -> ChildResult:
+    """Raises: Forbidden, ToolFault."""
+    require_all_changes_allowed(tool_context)
+    jail = folder_of(tool_context).jail
+    async with _private_home() as home:
+        with jail.folder(WorkspacePath(())) as root:
+            return await run_child(
+                [_bash(), "--noprofile", "--norc", "-c", "--", command],
+                cwd=working_folder(root, jail.root, WorkspacePath(())),
+                env=_environment(home),
+                bounds=bounds,
+                on_output=on_output,
+            )
+
+
+def require_all_changes_allowed(tool_context: ToolContext) -> None:
+    """A command may do anything to files; without a sandbox it is only for roles that may, too."""
+    missing = sorted(CHANGING - tool_context.permissions)
+    if missing:
+        raise Forbidden(
+            f"This role may run commands but not change files (it lacks {', '.join(missing)}), and only a sandbox could limit a "
+            "command to that. This machine has none (`anycowork doctor` says why); a person can run it, or switch to Actor."
+        )
+
+
+@asynccontextmanager
+async def _private_home() -> AsyncIterator[str]:
+    home = await asyncio.to_thread(tempfile.mkdtemp, prefix="anycowork-home-")
+    try:
+        yield home
+    finally:
+        await asyncio.to_thread(remove_tree, Path(home))
+
+
+def _bash() -> str:
+    bash = shutil.which("bash")
+    if bash is None:
+        raise ToolFault("There is no bash on this machine, so commands cannot be run. Install it and try again.")
+    return str(Path(bash).absolute())
+
+
+def _environment(home: str) -> dict[str, str]:
+    """Passes nothing of the server's environment except where programs are: the rest may be secret."""
+    return {"PATH": os.environ.get("PATH", os.defpath), "HOME": home, "LANG": "C.UTF-8", "TERM": "dumb"}

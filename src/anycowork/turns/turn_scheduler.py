@@ -31,7 +31,6 @@ from anycowork.turns.lookup import earlier_effects, earlier_turns, progress_of, 
 from anycowork.turns.turn_recovery import TurnRecovery, Unfinished
 
 log = logging.getLogger(__name__)
-Sleep = Callable[[float], Awaitable[None]]
 ContextOf = Callable[[Turn, str | None], Awaitable[TurnContext]]
 """The context of a turn, with as much of the chat as this model can be shown; None: the chat's own model."""
 TurnRunner = Callable[[Turn, ContextOf], Awaitable[bool]]
@@ -66,7 +65,6 @@ class TurnScheduler:
         plans: ApprovedPlans,
         tasks: asyncio.TaskGroup,
         find_workspace: Callable[[str | None], Awaitable[str]],
-        sleep: Sleep = asyncio.sleep,
     ) -> None:
         self._agent = agent
         self._recovery = recovery
@@ -82,7 +80,6 @@ class TurnScheduler:
         self.on_rest: Callable[[str], None] = lambda chat_id: None
         self._tasks = tasks
         self._find_workspace = find_workspace
-        self._sleep = sleep
         self.placement: JobPlacement | None = None
         """Where jobs run, if other processes could run them too."""
         self._ending = False
@@ -165,7 +162,7 @@ class TurnScheduler:
                 return await self.runs_here(turn)
             except StorageFault as fault:
                 log.warning("turn %s: cannot be placed yet: %s", turn.id, fault.message)
-                await self._sleep(wait)
+                await asyncio.sleep(wait)
                 wait = min(30.0, wait * 2)
         return False
 
@@ -269,7 +266,7 @@ class TurnScheduler:
                 log.error("turn %s: still cannot be settled: %s", turn.id, again.message)
                 if self._ending:  # its cancellation may have been lost to this fault
                     return
-                await self._sleep(wait)
+                await asyncio.sleep(wait)
                 wait = min(30.0, wait * 2)
 
 

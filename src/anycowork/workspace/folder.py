@@ -30,7 +30,7 @@ from anycowork.workspace.hard_links import told_file
 from anycowork.workspace.jail import Jail, give_to_owner_of, require_regular, translate_os_errors
 from anycowork.workspace.move_folder import move_folder
 from anycowork.workspace.paths import WorkspacePath, shown
-from anycowork.workspace.project_checks import quick_checks
+from anycowork.workspace.project_checks import find_files, quick_checks
 from anycowork.workspace.repositories import repository_around
 from anycowork.workspace.syscalls import rename_without_replacing
 from anycowork.workspace.walk import FolderWalk
@@ -86,19 +86,18 @@ class Folder:
             return ""
         return "" if contents is None else contents.data.decode(errors="replace")
 
+    def find_files(self, matches: Callable[[str], bool], most: int) -> list[tuple[str, str]]:
+        """Returns the files whose paths match, nearest to the root first, each with the path that it leads to if it is a link."""
+        return find_files(self.jail, matches, most)
+
     def file_hashes(self, most: int) -> dict[str, str] | None:
         """Returns the SHA-256 of each file that is neither ignored by git nor generated; None if there are more than `most`, or more
         than `LARGEST_HASHED` bytes in them."""
         walk = FolderWalk(self.jail, most=2 * most, seconds=10.0, leave_out=INTERNAL_NAMES)
-        hashes: dict[str, str] = {}
-        bytes_left = LARGEST_HASHED
-        for entry in walk.entries(WorkspacePath(())):
-            if entry.kind == "file":
-                bytes_left -= entry.size
-                if len(hashes) == most or bytes_left < 0:
-                    return None
-                hashes[entry.place.path] = self.sha256(entry.place)
-        return None if walk.cut else hashes
+        files = [entry for entry in walk.entries(WorkspacePath(())) if entry.kind == "file"]
+        if walk.cut or len(files) > most or sum(entry.size for entry in files) > LARGEST_HASHED:
+            return None
+        return {entry.place.path: self.sha256(entry.place) for entry in files}
 
     def overview(self, limit: int, hidden: HiddenPathRules = NOTHING_HIDDEN) -> str:
         """Lists the first `limit` files, nearest to the root first, without files that are ignored by git, generated or hidden by rules.

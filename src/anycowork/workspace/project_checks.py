@@ -1,11 +1,15 @@
 """Detects the command that runs a project's own tests, from the files at its root. Reads; runs nothing."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
 from anycowork.domain.bounded_json import read_json
 from anycowork.domain.errors import Refusal, ToolFault
+from anycowork.domain.files import INTERNAL_NAMES
+from anycowork.workspace.jail import Jail
+from anycowork.workspace.paths import WorkspacePath
+from anycowork.workspace.walk import FolderWalk
 
 if TYPE_CHECKING:
     from anycowork.workspace.folder import Folder
@@ -19,6 +23,22 @@ _NPM_PLACEHOLDER = "no test specified"  # what `npm init` writes
 def quick_checks(folder: "Folder") -> tuple[str, ...]:
     """Returns the commands, those in the project's own environment first; none if no tests are found."""
     return tuple(dict.fromkeys(_commands(folder)))
+
+
+def find_files(jail: Jail, matches: Callable[[str], bool], most: int) -> list[tuple[str, str]]:
+    """Returns the files whose paths match, nearest to the root first, each with the path that it leads to if it is a link."""
+    files: list[tuple[str, str]] = []
+    for entry in FolderWalk(jail, seconds=2.0, leave_out=INTERNAL_NAMES).entries(WorkspacePath(())):
+        path = entry.place.path
+        if entry.is_folder or not matches(path):
+            continue
+        try:
+            files.append((path, path if entry.kind == "file" else jail.place(path).path))
+        except (Refusal, ToolFault):
+            continue  # it leads nowhere, or out of the workspace
+        if len(files) == most:
+            break
+    return files
 
 
 def _commands(folder: "Folder") -> Iterator[str]:

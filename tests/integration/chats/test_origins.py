@@ -5,6 +5,8 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any  # a test's own words
 
+import pytest
+
 from support.live_server import Json, LiveChat, LiveServer, live_server
 from support.raw_mcp_server import USUAL, offered, raw_server
 from support.scripted_model import call
@@ -136,10 +138,13 @@ async def test_allow_once_endorses_this_call_alone_and_another_chat_knows_nothin
 
 
 @proves("ORG-2/1", "ORG-2/4")
-async def test_a_read_that_fetches_an_address_is_no_read(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("name", "address"), [("url", "far"), ("page", "https://far.example/?q=a"), ("of", "key-123.far.example")]
+)
+async def test_a_read_that_fetches_an_address_is_no_read(tmp_path: Path, name: str, address: str) -> None:
     """What is in the address leaves with it, also where a person marked the tool as one that only reads."""
-    schema = {"type": "object", "properties": {"url": {"type": "string"}}, "required": ["url"]}
-    fetch = call("raw__fetch", url="https://far.example/?q=a")
+    schema = {"type": "object", "properties": {name: {"type": "string"}}, "required": [name]}
+    fetch = call("raw__fetch", **{name: address})
     async with live_server(tmp_path, replies=[READ, fetch, "Done."], files={"README.md": f"{ORDER}\n"}) as client:
         far = raw_server(tmp_path / "far", [offered("fetch", schema)], read_only=["fetch"])
         await client.ask("POST", "/mcp/servers", far, expect=201)

@@ -3,12 +3,17 @@
 import asyncio
 import json
 import shutil
+import tempfile
+from hashlib import sha256
 from pathlib import Path
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from anycowork.cli.options import Invocation
 from anycowork.cli.verify import verify
-from anycowork.domain.evidence import receipt_id
-from support.evidence import evidence_of, working_chat
+from anycowork.domain.evidence import receipt_id, receipt_of
+from support.evidence import Json, evidence_of, working_chat
 from support.live_server import live_server
 from support.scripted_model import call
 from support.spec import proves
@@ -43,8 +48,69 @@ async def test_a_receipt_is_repeated_in_another_folder_and_differences_are_named
     assert await _verify(tmp_path, file, copy) == 1
     file.write_text(json.dumps({**receipt, "files": {}}))
     assert await _verify(tmp_path, file, copy) == 2, "its content does not fit its id"
+    (copy / "shop.py").write_text("def total():\n    return 3\n")
+    (copy / "conftest.py").write_text("")
+    file.write_text(json.dumps(receipt))
+    assert await _verify(tmp_path, file, copy) == 1, "a file that decides what the check runs was not there"
+    (copy / "conftest.py").unlink()
     file.write_text(json.dumps({**receipt, "id": None, "files": {}, "command": "no-such-program-here"}))
     assert await _verify(tmp_path, file, copy) == 3
+
+
+NAMES = st.text("abcXYZ0189._- äß漢", min_size=1, max_size=12).map(lambda name: f"f{name}x")
+PROJECTS = st.dictionaries(
+    st.one_of(NAMES, st.tuples(NAMES, NAMES).map(lambda parts: f"d{parts[0]}/{parts[1]}")),
+    st.binary(min_size=1, max_size=40),
+    min_size=1,
+    max_size=6,
+)
+
+
+def _receipt(files: dict[str, bytes], command: str) -> Json:
+    digests = {path: sha256(content).hexdigest() for path, content in files.items()}
+    made = receipt_of(
+        chat_id="c",
+        turn_id="t",
+        snapshot_id=None,
+        command=command,
+        exit_code=0,
+        files=digests,
+        sandbox="x",
+        checked_at="now",
+    )
+    return {"id": made.id, **made.body}
+
+
+def _verified(receipt: Json, files: dict[str, bytes]) -> int:
+    with tempfile.TemporaryDirectory() as folder:
+        root = Path(folder, "an other place")
+        for path, content in files.items():
+            (root / path).parent.mkdir(parents=True, exist_ok=True)
+            (root / path).write_bytes(content)
+        Path(folder, "receipt.json").write_text(json.dumps(receipt))
+        invocation = Invocation({"data_dir": f"{folder}/data"}, {}, Path(folder))
+        return verify(invocation, "receipt.json", workspace=root)
+
+
+@proves("EVD-4/2")
+@settings(deadline=None, max_examples=40)
+@given(PROJECTS, st.data())
+def test_any_other_byte_of_any_file_is_different(files: dict[str, bytes], data: st.DataObject) -> None:
+    receipt = _receipt(files, "true")
+    path = data.draw(st.sampled_from(sorted(files)))
+    content, at = files[path], data.draw(st.integers(0, len(files[path]) - 1))
+    other = bytes([content[at] ^ data.draw(st.integers(1, 255))])
+    changed = content[:at] + other + content[at + 1 :]
+    assert _verified(receipt, {**files, path: changed}) == 1
+    assert _verified(receipt, {name: content for name, content in files.items() if name != path}) == 1
+
+
+@proves("EVD-4/2")
+@settings(deadline=None, max_examples=4)
+@given(PROJECTS)
+def test_a_receipt_of_any_project_is_the_same_elsewhere(files: dict[str, bytes]) -> None:
+    path = min(files)
+    assert _verified(_receipt(files, f"test \"$(wc -c < '{path}')\" -eq {len(files[path])}"), files) == 0
 
 
 async def _verify(tmp_path: Path, file: Path, workspace: Path) -> int:

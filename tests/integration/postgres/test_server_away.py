@@ -11,6 +11,7 @@ from integration.postgres.test_two_servers import on
 from support.jobs import approved, by_task, bytes_of, plan, report, until, writing
 from support.live_server import LiveServer, RequestRefused, live_server
 from support.scripted_model import Reply, call
+from support.spec import proves
 from support.workers import live_worker
 
 SECONDS = 60.0
@@ -47,6 +48,7 @@ def _works(server: LiveServer, *names: str, hold: asyncio.Event | None = None) -
     )
 
 
+@proves("JOB-7/2")
 async def test_changes_of_a_server_that_is_away_are_neither_shown_nor_kept_nor_lost(
     tmp_path: Path, database_url: str
 ) -> None:

@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 import pytest
 
 from anycowork.api.middleware import body
-from anycowork.server.connection import KEEP_ALIVE_SECONDS, Connection
+from anycowork.server.uvicorn_server import KEEP_ALIVE_SECONDS, Connection
 from support.live_server import TOKEN, live_server
 from support.raw_http import Exchange
 from support.scripted_model import Reply

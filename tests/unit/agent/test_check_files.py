@@ -4,7 +4,10 @@ import pytest
 
 from anycowork.agent.check_counts import TestCounts, counts_of
 from anycowork.agent.check_evasion import evasion_in
+from anycowork.agent.check_files import CheckScope, check_files
 from anycowork.agent.check_recipes import CheckRecipe
+from anycowork.domain.roles import Role
+from anycowork.domain.tools import Call, CallState, CallStatus, Intent, PathIntent, ToolResult
 from support.spec import proves
 
 
@@ -50,6 +53,14 @@ def test_the_summaries_of_test_runners_are_read(output: str, counts: TestCounts 
         "import inspect\n\ndef total():\n    return 3 if 'test' in inspect.stack()[1].filename else 2\n",
         "import sys\n\ndef total():\n    return 3 if 'pytest' in sys.modules else 2\n",
         "from unittest import mock\n",
+        "import sys\n\ndef total():\n    sys.exit(0 if total else 1)\n",
+        "import sys\n\ndef total():\n    sys.exit(1 - 1)\n",
+        "class Done(SystemExit):\n    pass\n",
+        "import __main__\n",
+        "import traceback\n\ndef total():\n    return 3 if 'check' in str(traceback.extract_stack()) else 2\n",
+        "NAME = 'tests/test_shop.py'\n",
+        "Any = type('Any', (int,), {'__eq__': lambda self, other: True})\n",
+        "class Any:\n    def __ne__(self, other):\n        return False\n",
         "class Any:\n    def __eq__(self, other):\n        return True\n",
     ],
 )
@@ -74,7 +85,10 @@ def test_usual_sources_are_not(source: str) -> None:
 
 @pytest.mark.parametrize(
     ("path", "source"),
-    [("a.js", "process.exit(0)"), ("a.ts", "process.exitCode = 0"), ("a.rs", "std::process::exit(0);"), ("a.rb", "exit!")],
+    [
+        ("a.js", "process.exit(0)"), ("a.js", "require('assert').equal = () => {}"), ("a.ts", "import { vi } from 'vitest'"),
+        ("a.ts", "process.exitCode = 0"), ("a.rs", "std::process::exit(0);"), ("a.rb", "exit!"),
+    ],
 )  # fmt: skip
 def test_other_languages_end_their_checks_too(path: str, source: str) -> None:
     assert evasion_in(path, lambda _: source) and not evasion_in(path, lambda _: "process.exit(1)")
@@ -104,3 +118,50 @@ def test_scripts_that_run_each_other_end() -> None:
 def test_a_recipe_in_another_folder_is_found() -> None:
     files = {"web/package.json": '{"scripts": {"test": "node tools/unit.js"}}'}
     assert "web/tools/unit.js" in CheckRecipe("cd web && npm test", lambda path: files.get(path, "")).run
+
+
+def changed(path: str, before: str | None = "1", after: str | None = "2", mode: int | None = None) -> Call:
+    return Call(
+        "c", "chat", "turn", "batch", 0, "execute_command", {}, role_at_issue=Role.ACTOR, ceiling=frozenset(), state=CallState.SETTLED,
+        intent=Intent(paths=(PathIntent(path, before, after, mode=mode),)), result=ToolResult(CallStatus.OK, ""),
+    )  # fmt: skip
+
+
+@proves("EVD-1/3")
+@pytest.mark.parametrize(
+    ("call", "command", "files"),
+    [
+        (changed("src/lib.rs"), "cargo test", {"src/lib.rs": "#[cfg(test)]\nmod tests {}\n"}),
+        (changed("README.md"), "pytest --doctest-glob=*.md", {"README.md": ">>> total()\n2\n"}),
+        (changed("README.md"), "pytest", {"README.md": ">>> total()\n2\n", "pytest.ini": "[pytest]\naddopts = --doctest-glob=*.md\n"}),
+        (changed("data/rates.csv"), "pytest", {"test_shop.py": "open('data/rates.csv')"}),
+        (changed("wanted.js"), "npm test", {"test_shop.py": "const { wanted } = require('./wanted')"}),
+        (changed("old_cases.py"), "pytest", {}),
+        (changed("run-suite.sh", "1", "1", 0o644), "./run-suite.sh", {}),
+        (changed("kit/pytest/__init__.py", None), "pytest", {"pytest.ini": "[pytest]\npythonpath = kit\n"}),
+        (changed("tools/node", None), "npm test", {}),
+    ],
+)  # fmt: skip
+def test_what_a_check_compares_the_work_with_is_its_own(call: Call, command: str, files: dict[str, str]) -> None:
+    scope = CheckScope("Fix shop.py.", (("test_shop.py", "test_shop.py"), ("test_old.py", "old_cases.py")))
+    path = call.intent.paths[0].path if call.intent else ""
+    assert check_files([call], command, lambda name: files.get(name, ""), scope).own == (path,)
+
+
+@pytest.mark.parametrize(
+    ("call", "request_text", "files"),
+    [
+        (changed("src/lib.rs"), "Fix it.", {"src/lib.rs": "fn total() {}\n"}),
+        (changed("README.md"), "Fix it.", {"README.md": ">>> total()\n"}),
+        (changed("data/rates.csv"), "Correct data/rates.csv.", {"test_shop.py": "open('data/rates.csv')"}),
+        (changed("data/rates.csv"), "Correct the rates.", {"test_shop.py": "import shop"}),
+        (changed("prices.py"), "Fix the prices.", {"test_shop.py": "import prices"}),
+        (changed("prices.py"), "Fix prices.py.", {"test_shop.py": "import prices"}),
+        (changed("prices.py"), "Fix shop.py.", {"test_shop.py": "import shop"}),
+        (changed("shop.py", "1", "1"), "Fix it.", {"test_shop.py": "import shop"}),
+        (changed("app/pytest_runner/node_list.py", None), "Fix it.", {}),
+    ],
+)  # fmt: skip
+def test_the_work_itself_is_not(call: Call, request_text: str, files: dict[str, str]) -> None:
+    scope = CheckScope(request_text, (("test_shop.py", "test_shop.py"),))
+    assert not check_files([call], "pytest", lambda name: files.get(name, ""), scope).own

@@ -2,7 +2,7 @@
 
 import pytest
 
-from anycowork.cli.run_cost import RunCost
+from anycowork.cli.headless_run import RunCost
 from anycowork.cli.run_outcome import EXIT_CODES, OutcomeTracker, RunEnding, RunOutcome
 from anycowork.config.settings import PriceEntry, ProviderEntry
 from anycowork.domain.chats import EndReason

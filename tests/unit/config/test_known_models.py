@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from anycowork.cli.run_cost import RunCost, listed_prices
+from anycowork.cli.headless_run import RunCost, listed_prices
 from anycowork.config.known_models import OWN_FILE, PACKAGED, KnownModelFile, known_models
 from anycowork.config.settings import BadSettings, PriceEntry, ProviderEntry
 from anycowork.domain.model import UNKNOWN_MODEL

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from anycowork.domain.network import Destination, read_destination, wanted_destinations
+from anycowork.domain.network import Destination, looks_like_address, read_destination, wanted_destinations
 from support.spec import proves
 
 LABEL = st.from_regex(r"[a-z][a-z0-9]{0,3}", fullmatch=True)
@@ -80,3 +80,63 @@ def test_a_request_for_everywhere_is_none() -> None:
     for texts in (["*"], ["*:443"], [f"h{n}.example" for n in range(30)]):
         with pytest.raises(ValueError, match=r"name the hosts|request fewer"):
             wanted_destinations(texts)
+
+
+ADDRESSES = [
+    "see https://a.example/?q=1 there",
+    "www.example.org",
+    "example.org",
+    "Key-123.Example.ORG.",
+    "example.org/a?b",
+    "example.org?b",
+    "evil.md/key",
+    "key.evil.md",
+    "key.evil.sh:443",
+    "example.org:8443",
+    "ann:pass@example.org/a",
+    "git@example.org:a/b",
+    "//example/a",
+    "\\\\example\\share",
+    "https:example.org",
+    "HTTPS:/example",
+    "192.0.2.1",
+    "192.0.2.1:80/a",
+    "[2001:db8::1]",
+    "2001:db8::1",
+    "bücher.example",
+    "key\u3002example\uff61org",
+    "a.xn--p1ai",
+    "localhost:80",
+]
+NO_ADDRESSES = [
+    "",
+    "ann@example.org",
+    "what is new at example.org",
+    "README.md",
+    "notes.txt",
+    "a.tar.gz",
+    "src/main.py",
+    "main.py:12",
+    "./a.b/c",
+    "../a.b",
+    ".github/workflows/x.yml",
+    "/etc/hosts.conf",
+    "1.2.3",
+    "v1.2",
+    "U.S.",
+    "12:30",
+    "issue:123",
+    "a-b_c",
+    "42",
+    "x" * 1_000 + ".example",
+]
+
+
+@pytest.mark.parametrize("text", ADDRESSES)
+def test_what_a_program_may_fetch_looks_like_an_address(text: str) -> None:
+    assert looks_like_address(text) and looks_like_address(f" {text}\n")
+
+
+@pytest.mark.parametrize("text", NO_ADDRESSES)
+def test_names_of_files_and_people_numbers_and_sentences_look_like_no_address(text: str) -> None:
+    assert not looks_like_address(text)

@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 
 from anycowork.domain.plan import Budget, Plan, PlanStep, read_plan
-from anycowork.domain.question import Option, Question, Severity, read_question
-from anycowork.domain.review import Finding, Review, read_review
+from anycowork.domain.question import Finding, Option, Question, Review, Severity, read_question, read_review
 from anycowork.domain.roles import Permission, Role
 from anycowork.domain.tools import ToolCall
 from anycowork.prompts.text_files import prose, role_text

@@ -6,9 +6,8 @@ from hypothesis import strategies as st
 
 from anycowork.domain.roles import Permission, Role
 from anycowork.domain.tools import ToolSpec
-from anycowork.prompts.signature import signature
 from anycowork.prompts.tokens import tokens
-from anycowork.prompts.tool_list import SHORT, tool_list
+from anycowork.prompts.tool_list import SHORT, signature, tool_list
 from support.spec import proves
 from unit.prompts.parts import CREATE, EXECUTE, READ, TOOLS, WRITE, role, tool
 

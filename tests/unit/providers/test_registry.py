@@ -5,10 +5,10 @@ from dataclasses import replace
 import pytest
 
 from anycowork.domain.errors import Invalid
-from anycowork.domain.model import ModelOptions, ToolCallStyle
+from anycowork.domain.model import SMALL_MODEL, ModelOptions, ToolCallStyle
 from anycowork.domain.provider_errors import BadKey, NoSuchModel, Unreachable
-from anycowork.providers.config import ProviderConfig
-from anycowork.providers.guide.provider import Guide
+from anycowork.providers.config import ModelSettings, ProviderConfig
+from anycowork.providers.guide.script import Guide
 from anycowork.providers.registry import ProviderRegistry
 from support.provider_client import SECRET, Naps, all_of, asking, text_of
 from support.scripted_model import HttpError, ScriptedModel
@@ -185,4 +185,37 @@ def test_options_are_the_models_own():
     assert (
         server.options("home/tiny") == replace(wanted, images=True, tries_images=True)
         and server.options("guide") == ModelOptions()
+    )
+
+
+@pytest.mark.parametrize(
+    ("model", "small"),
+    [
+        ("qwen2.5-coder:1.5b", True),
+        ("llama3.2:3b-instruct-q4_K_M", True),
+        ("google/gemma-3-4b-it", True),
+        ("smollm2:360m", True),
+        ("qwen3-30b-a3b", False),
+        ("mixtral-8x7b", False),
+        ("llama-3.1-8b-instruct-4bit", False),
+        ("gpt-4o-mini", False),
+        ("phi-4b2", False),
+    ],
+)
+def test_model_whose_name_says_that_it_is_small_gets_the_options_of_one(model: str, small: bool):
+    server = registry(replace(HOME, models=(model,)))
+    assert server.options(f"home/{model}").brief is small
+    expected = SMALL_MODEL if small else ModelOptions()
+    assert replace(server.options(f"home/{model}"), images=False, tries_images=False) == expected
+
+
+def test_what_a_person_said_of_a_model_comes_before_its_name():
+    never = registry(replace(HOME, models=("tiny-1b",), small_by_name=False))
+    assert not never.options("home/tiny-1b").brief
+    native = registry(replace(HOME, models=("tiny-1b",), options=ModelOptions(calling=ToolCallStyle.NATIVE)))
+    assert native.options("home/tiny-1b").calling is ToolCallStyle.NATIVE
+    own = {"tiny-1b": ModelSettings(calling=ToolCallStyle.TEXT)}
+    assert (
+        registry(replace(HOME, models=("tiny-1b",), model_settings=own)).options("home/tiny-1b").calling
+        is ToolCallStyle.TEXT
     )

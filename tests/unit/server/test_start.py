@@ -10,7 +10,7 @@ from typing import Any
 
 import anycowork
 from anycowork.server.uvicorn_server import tune_gc
-from anycowork.store.sqlite.schema import migrate
+from anycowork.store.sqlite.database import migrate
 
 SOURCE = Path(anycowork.__file__).parents[1]
 FOR_SOME_WORK_ONLY = (

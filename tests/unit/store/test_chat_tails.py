@@ -12,11 +12,10 @@ from hypothesis import strategies as st
 from anycowork.domain.journal import Change, RemoveChat
 from anycowork.domain.messages import Message, MessageType
 from anycowork.domain.values import replace
-from anycowork.store.sql import chat_tails, message_history, messages
-from anycowork.store.sql.chat_tails import ChatTail, ChatTails
+from anycowork.store.sql import message_history, messages
 from anycowork.store.sql.connection import SqlConnection
 from anycowork.store.sql.database import Database
-from anycowork.store.sql.message_history import MessageTable
+from anycowork.store.sql.message_history import ChatTail, ChatTails, MessageTable
 from support.stored import add_chat, message, opened
 
 MOST, MOST_OF_A_CHAT = 60_000, 25_000
@@ -35,8 +34,8 @@ def test_whatever_happened_to_a_chat_it_is_read_as_by_a_server_that_knows_nothin
     acts: list[tuple[str, str, object]],
 ) -> None:
     with pytest.MonkeyPatch.context() as patch, TemporaryDirectory() as folder:
-        patch.setattr(chat_tails, "MOST_BYTES", MOST)
-        patch.setattr(chat_tails, "MOST_BYTES_OF_A_CHAT", MOST_OF_A_CHAT)
+        patch.setattr(message_history, "MOST_BYTES", MOST)
+        patch.setattr(message_history, "MOST_BYTES_OF_A_CHAT", MOST_OF_A_CHAT)
         patch.setattr(message_history, "MOST_RECENT", 50)
         patch.setattr(message_history, "_AT_A_TIME", 4)
         patch.setattr(message_history, "_BACK_AT_A_TIME", 5)
@@ -115,7 +114,7 @@ async def test_the_second_turn_of_a_chat_reads_only_what_is_new(
 
 
 def test_the_chat_that_was_read_least_recently_is_forgotten_first(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(chat_tails, "MOST_BYTES", 10_000)
+    monkeypatch.setattr(message_history, "MOST_BYTES", 10_000)
     tails = ChatTails()
     tail = ChatTail(newest=2, mark="x", oldest=1, rows=[(2, 1_000, message("b")), (1, 1_000, message("a"))])
     for chat_id in ("first", "second", "first", "third"):
@@ -127,7 +126,7 @@ def test_the_chat_that_was_read_least_recently_is_forgotten_first(monkeypatch: p
 
 
 def test_of_a_large_chat_the_newest_part_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(chat_tails, "MOST_BYTES_OF_A_CHAT", 9_500)
+    monkeypatch.setattr(message_history, "MOST_BYTES_OF_A_CHAT", 9_500)
     rows = [(number, 1_000, message(f"m{number}")) for number in range(50, 0, -1)]
     tails = ChatTails()
     tails.keep("c1", ChatTail(newest=50, mark="x", oldest=1, rows=rows))

@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 
 from anycowork.domain.errors import StorageFault
-from anycowork.store.sqlite.database import open_store
-from anycowork.store.sqlite.schema import migrate, statements_of
+from anycowork.store.sqlite.database import migrate, open_store, statements_of
 from support.stored import CLOCK, add_chat, opened, said
 
 SOURCE = Path(__file__).parents[3] / "src"
@@ -28,7 +27,7 @@ async def test_a_database_is_readable_by_its_owner_alone(tmp_path: Path) -> None
 def test_an_up_to_date_database_is_opened_without_the_migration_library(tmp_path: Path) -> None:
     migrate(tmp_path / "a.db")
     script = (
-        "import sys; from pathlib import Path; from anycowork.store.sqlite.schema import migrate;"
+        "import sys; from pathlib import Path; from anycowork.store.sqlite.database import migrate;"
         " migrate(Path(sys.argv[1])); print('yoyo' in sys.modules)"
     )
     done = subprocess.run(

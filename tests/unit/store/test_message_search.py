@@ -16,7 +16,7 @@ from anycowork.store.sql import message_search
 from anycowork.store.sql.database import Database
 from anycowork.store.sql.importer import Importer
 from anycowork.store.sqlite.connection import connect_to_read
-from anycowork.store.sqlite.schema import MIGRATIONS, migrate
+from anycowork.store.sqlite.database import MIGRATIONS, migrate
 from support.spec import proves
 from support.stored import CLOCK, add_chat, message, opened, said
 

@@ -16,7 +16,7 @@ from anycowork.domain.journal import Change, RemoveChat, Reserve
 from anycowork.domain.messages import Message, MessageType, Speaker
 from anycowork.domain.metering import ModelUsage
 from anycowork.domain.values import replace
-from anycowork.store.sqlite.schema import MIGRATIONS, migrate
+from anycowork.store.sqlite.database import MIGRATIONS, migrate
 from support.spec import proves
 from support.stored import CLOCK, add_chat, message, new_chat, note, opened, said
 

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from anycowork.domain.messages import Json, Message, MessageType, Speaker
-from anycowork.store.sql.stored_message import message_in
+from anycowork.store.sql.messages import message_in
 
 TEXTS = st.text(max_size=20)
 MESSAGES = st.builds(

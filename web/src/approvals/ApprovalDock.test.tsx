@@ -358,21 +358,6 @@ it("tells a member for whom a standing answer counts, and who can take it back",
   expect(screen.queryByText(/Settings → Permissions/)).toBeNull();
 });
 
-it("names what the agent had read, quotes it without drawing it, and says where the call goes", async () => {
-  const sink = { kind: "network", subject: "evil.example:443" };
-  const endorsement = { origins: ["workspace", "web:docs.example"], passage: "Run **this**", sink, sinks: [sink] };
-  const reasons = [
-    "The agent has read what nobody vouched for (workspace), and this call reaches network evil.example.",
-  ];
-  const { container } = dock(approval({ endorsement, reasons } as never));
-  expect(screen.getAllByText(/nobody vouched for/)).toHaveLength(1);
-  const note = screen.getByLabelText("Where the agent's words came from");
-  expect(note.textContent).toContain("files of this folder, a page of docs.example");
-  expect(note.textContent).toContain("Run **this**");
-  expect(note.textContent).toContain("the call goes to: evil.example:443");
-  await expectAccessible(container);
-});
-
 it("lists every parameter of a call that has several, also the one that the heading shows", () => {
   const parameters = { account: "DE02", amount: "10" };
   const items = Object.entries(parameters).map(([detail, text]) => ({ kind: "parameter", text, detail }));

@@ -17,12 +17,14 @@ import { useDecisionKeys } from "./keys";
 
 interface Props {
   approvals: readonly Approval[];
+  /** The chat's folder. */
+  workspace?: string | null;
   onDecide: (decisions: Decided[]) => Promise<boolean>;
   /** What an approval grants beyond what came with it. */
   onMore?: (approval: Approval) => Promise<readonly DisclosedItem[]>;
 }
 
-export function ApprovalDock({ approvals, onDecide, onMore = NO_MORE }: Props) {
+export function ApprovalDock({ approvals, workspace = null, onDecide, onMore = NO_MORE }: Props) {
   const [at, setAt] = useState(0);
   const [denying, setDenying] = useState<readonly Approval[] | null>(null);
   const [busy, setBusy] = useState(false);
@@ -103,6 +105,7 @@ export function ApprovalDock({ approvals, onDecide, onMore = NO_MORE }: Props) {
         {approvals.map((approval, number) =>
           approval === current || open ? (
             <ApprovalItem
+              workspace={workspace}
               key={approval.id}
               approval={approval}
               alone={!many}

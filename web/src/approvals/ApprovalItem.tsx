@@ -19,6 +19,7 @@ interface ItemProps {
   approval: Approval;
   alone: boolean;
   current?: boolean;
+  workspace?: string | null;
   /** The items that did not come with the approval. */
   onMore: (approval: Approval) => Promise<readonly DisclosedItem[]>;
   /** All of it has been in view. */
@@ -26,7 +27,7 @@ interface ItemProps {
 }
 
 /** The one that is decided next, with all there is to know about it. */
-export function ApprovalItem({ approval, alone, current = true, onMore, onShown }: ItemProps) {
+export function ApprovalItem({ approval, alone, current = true, workspace = null, onMore, onShown }: ItemProps) {
   const [rest, setRest] = useState<readonly DisclosedItem[] | null>(null);
   const [ends, setEnds] = useState({ top: false, bottom: false });
   const first = approval.disclosure?.items ?? [];
@@ -85,7 +86,7 @@ export function ApprovalItem({ approval, alone, current = true, onMore, onShown 
         </div>
       )}
       {approval.network.length > 0 && <p className="mt-0.5 text-sm text-ink-2">{t.sendsAndReceivesThere}</p>}
-      {approval.endorsement && <EndorsementNote endorsement={approval.endorsement} />}
+      {approval.endorsement && <EndorsementNote endorsement={approval.endorsement} workspace={workspace} />}
       {reasons.length > 0 && (
         <p lang="en" className="mt-0.5 text-sm text-ink-2">
           {visible(reasons.join(" "))}

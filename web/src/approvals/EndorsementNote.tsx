@@ -1,14 +1,25 @@
 // What the agent had read that nobody vouched for, what it said, and where the call goes with it.
 
+import { useQueryClient } from "@tanstack/react-query";
 import { Milestone } from "lucide-react";
 import { visible } from "../content/visible";
 import { originWords } from "../rules/words";
+import { vouchForWorkspace } from "../state/acts";
+import { useWorkspaces } from "../state/queries";
 import { t } from "../texts/approvals";
+import { Button } from "../ui/Button";
+import { attempt } from "../ui/toasts";
 import type { Approval } from "../wire/nouns";
 
 type Endorsement = NonNullable<Approval["endorsement"]>;
 
-export function EndorsementNote({ endorsement }: { endorsement: Endorsement }) {
+interface Props {
+  endorsement: Endorsement;
+  /** The chat's folder, for which the person may vouch here. */
+  workspace?: string | null;
+}
+
+export function EndorsementNote({ endorsement, workspace }: Props) {
   return (
     <section aria-label={t.whereItCameFrom} className="mt-1 flex items-start gap-1.5 text-sm">
       <Milestone size={16} aria-hidden className="mt-0.5 shrink-0 text-warn" />
@@ -20,7 +31,31 @@ export function EndorsementNote({ endorsement }: { endorsement: Endorsement }) {
           </blockquote>
         )}
         <p>{t.callGoesTo(endorsement.sinks.map(({ kind, subject }) => t.sinks[kind](visible(subject))).join(", "))}</p>
+        {workspace && endorsement.origins.includes("workspace") && <FolderVoucher root={workspace} />}
       </div>
     </section>
+  );
+}
+
+/** Lets the person vouch for all that lies in the folder; the call itself still waits for its answer. */
+function FolderVoucher({ root }: { root: string }) {
+  const { data: workspaces = [] } = useWorkspaces();
+  const queries = useQueryClient();
+  const folder = workspaces.find((known) => known.root === root);
+  if (!folder?.id) return null;
+  if (folder.trusts_contents) return <p role="status">{t.youVouchForTheFolder}</p>;
+  const { id } = folder;
+  const vouch = async () => {
+    if (await attempt(vouchForWorkspace(id, true))) await queries.invalidateQueries({ queryKey: ["workspaces"] });
+  };
+  return (
+    <Button
+      needs="PATCH /workspaces/{workspace_id}"
+      className="mt-1"
+      title={visible(root)}
+      onClick={() => void vouch()}
+    >
+      {t.vouchForTheFolder}
+    </Button>
   );
 }

@@ -148,6 +148,7 @@ export function Conversation(props: Props) {
         {decides && (
           <ApprovalDock
             approvals={view.approvals}
+            workspace={workspace}
             onMore={({ id, disclosure }) => acts.restOfDisclosure(view.id, id, disclosure.items.length)}
             onDecide={(decisions) =>
               attempt(acts.decide(view.id, decisions).then((rules) => tellKept(rules, manages, queries)))

@@ -52,6 +52,8 @@ export const en = {
   whereItCameFrom: "Where the agent's words came from",
   agentHasRead: (origins: string) => `The agent has read what nobody vouched for: ${origins}. It said:`,
   callGoesTo: (sinks: string) => `With it, the call goes to: ${sinks}.`,
+  vouchForTheFolder: "Vouch for what lies in this folder",
+  youVouchForTheFolder: "You vouch for what lies in this folder. The call still waits for your answer.",
   origins: {
     workspace: (_: string) => "files of this folder",
     web: (host: string) => `a page of ${host}`,

@@ -14,7 +14,6 @@ import msgspec
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from anycowork.api.asgi import header, name_route, send_json
-from anycowork.api.cut_off import run_until
 from anycowork.api.errors import WrongMethod
 from anycowork.api.gateway.metering import NOTHING, Meter, ReservedUse, expected_usage, read_metered_request
 from anycowork.api.gateway.proxy_headers import (
@@ -23,6 +22,7 @@ from anycowork.api.gateway.proxy_headers import (
     towards_provider_limited,
     towards_provider_query,
 )
+from anycowork.api.middleware.access_end import run_until
 from anycowork.api.middleware.auth import ONE_MODEL, principal_in
 from anycowork.api.middleware.body import LARGE, LargeBodies, read_body
 from anycowork.domain import principals

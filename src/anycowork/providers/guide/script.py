@@ -1,14 +1,16 @@
-"""Chooses what the guide does with a conversation, by role. Pure: the same messages give the same reply."""
+"""The guide: chooses what it does with a conversation, by role, and streams that like a model. The same messages give the same reply."""
 
+import asyncio
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import AsyncGenerator, Iterator, Sequence
 
 from anycowork.domain.messages import Json
+from anycowork.domain.model import Chunk, ModelRequest, ReplyFinished, TextChunk, UsageChunk
 from anycowork.domain.plan import Plan, read_plan
 from anycowork.domain.roles import Role
 from anycowork.domain.text_lines import bare_lines
 from anycowork.providers.guide.actions import act, do
-from anycowork.providers.guide.conversation import GuideConversation, fenced_json
+from anycowork.providers.guide.conversation import CallOutcome, GuideConversation, fenced_json, read_conversation
 from anycowork.providers.guide.intents import (
     CreateFileIntent,
     Intent,
@@ -20,6 +22,7 @@ from anycowork.providers.guide.intents import (
 )
 from anycowork.providers.guide.moves import GuideDocument, Script, inert, next_words
 from anycowork.providers.guide.phrases import (
+    WHO,
     ResultSummary,
     done,
     introduction,
@@ -29,7 +32,6 @@ from anycowork.providers.guide.phrases import (
 )
 from anycowork.providers.guide.plans import execute, propose
 from anycowork.providers.guide.request_parser import GuideRequest, understand
-from anycowork.providers.guide.tasks import job_answer, task_script
 
 _PLANNING = (Role.PLANNER, Role.COMMANDER)
 # What a role carries out itself, besides reading; a role that is not listed here does everything it is asked.
@@ -172,3 +174,80 @@ def _of_the_whole(path: str, text: str) -> Iterator[Json]:
 def _finding(path: str, line: int | None, problem: str, suggestion: str) -> Json:
     location: Json = {"path": path} if line is None else {"path": path, "line": line}
     return {**location, "severity": "minor", "problem": problem, "suggestion": suggestion}
+
+
+_TASK = re.compile(r"Task [^:\n]{1,200}: ([^\n]+)\n")
+_END = "End with your report."
+_COMMANDS = "\n\nCommands of this task:\n"
+_TOOL = "tasks"  # the results of a job stand as its result
+_FINISHED = "All tasks of the job are finished."
+
+
+def task_script(text: str) -> Script | None:
+    """Returns the script of the task that a worker is given in these words; None if they are no task."""
+    task = _TASK.match(text)
+    if task is None or not text.endswith(_END):
+        return None
+    return _work(task[1], _intents(task[1], text))
+
+
+def job_answer(conversation: GuideConversation) -> str | None:
+    """Returns the final response to a job whose results came last, as a result or after a note; None if there are none."""
+    newest = conversation.inputs[-1] if conversation.inputs else None
+    text = newest.text if isinstance(newest, CallOutcome) and newest.tool == _TOOL else conversation.request
+    text = text.removeprefix(f"Result of {_TOOL} (ok):").lstrip()
+    if not text.startswith(_FINISHED):
+        return None
+    results = text.partition("\n\nResults:\n")[2].rpartition("\n\n")[0]
+    return f"All tasks are done:\n\n{results}" if results else None
+
+
+def _intents(action: str, text: str) -> tuple[Intent, ...]:
+    """Parses the action, which a person may have edited; if it cannot be parsed, the task's commands still count."""
+    request = understand(action)
+    if not request.unclear and request.intents:
+        return request.intents
+    listed = text.partition(_COMMANDS)[2].partition("\n\n")[0]
+    return tuple(RunCommandIntent(line[2:]) for line in bare_lines(listed) if line.startswith("- "))
+
+
+def _work(action: str, intents: Sequence[Intent]) -> Script:
+    if not intents:
+        return _report(ok=False, text=f"{WHO} I do not understand the task “{action}”.")
+    results: list[ResultSummary] = []
+    for intent in intents:
+        results.append((yield from act(intent, approved=True)))
+        if not results[-1].ok:
+            break
+    return _report(ok=results[-1].ok, text=summary(results, []))
+
+
+def _report(*, ok: bool, text: str) -> GuideDocument:
+    return GuideDocument({"status": "success" if ok else "failure", "summary": inert(text)})
+
+
+GUIDE = "guide"
+_BYTES_PER_TOKEN = 4
+_PIECE = 24  # characters
+
+
+class Guide:
+    """The built-in default provider. Its usage is estimated by size, and costs nothing."""
+
+    name = GUIDE
+
+    async def answer(self, request: ModelRequest) -> AsyncGenerator[Chunk, None]:
+        """Never fails: it says so if it does not understand."""
+        text = reply(read_conversation(request.messages))
+        for start in range(0, len(text), _PIECE):
+            yield TextChunk(text[start : start + _PIECE])
+            await asyncio.sleep(0)  # lets other tasks run between two chunks, as with a real model
+        yield UsageChunk(
+            prompt=sum(_tokens(prompt_message.content) for prompt_message in request.messages),
+            completion=_tokens(text),
+        )
+        yield ReplyFinished("stop")
+
+
+def _tokens(text: str) -> int:
+    return -(-len(text.encode("utf-8", "replace")) // _BYTES_PER_TOKEN)

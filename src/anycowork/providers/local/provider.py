@@ -3,7 +3,7 @@
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
 from contextlib import aclosing, asynccontextmanager
 
-from anycowork.domain.model import Chunk, ModelOptions, ModelRequest, ToolCallStyle
+from anycowork.domain.model import SMALL_MODEL, Chunk, ModelRequest
 from anycowork.domain.provider_errors import NoSuchModel, Unreachable
 from anycowork.providers.config import ProviderConfig
 from anycowork.providers.http.pool import HttpPool
@@ -17,7 +17,6 @@ from anycowork.providers.registry import LOCAL
 
 # On a busy machine a long prompt takes minutes before its first token.
 TIMEOUTS = Timeouts(connect=10.0, first_byte=900.0, idle=300.0)
-OPTIONS = ModelOptions(calling=ToolCallStyle.SCHEMA, brief=True, temperature=0.0, max_tokens=1_024)
 
 
 def local_config(ready: Sequence[DownloadedModel]) -> ProviderConfig:
@@ -28,7 +27,7 @@ def local_config(ready: Sequence[DownloadedModel]) -> ProviderConfig:
         kind="local",
         models=tuple(downloaded.model.name for downloaded in ordered),
         context_tokens=min(downloaded.model.context_tokens for downloaded in ordered),
-        options=OPTIONS,
+        options=SMALL_MODEL,
     )
 
 

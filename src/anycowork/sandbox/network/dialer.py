@@ -5,13 +5,13 @@ A name whose address changes in between leads nowhere else. Commands' proxies an
 
 import asyncio
 import ipaddress
+import socket
+import struct
 from dataclasses import dataclass, field
 
 from anycowork.domain.network import Destination
 from anycowork.domain.values import value
-from anycowork.sandbox.network.addresses import embedded_addresses, why_not_public
 from anycowork.sandbox.network.connections import Network, is_own_address
-from anycowork.sandbox.network.routes import why_nearby
 
 Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 _MOST_REPORTED = 50
@@ -116,3 +116,151 @@ def _is_address(host: str) -> bool:
     except ValueError:
         return False
     return True
+
+
+Address = ipaddress.IPv4Address | ipaddress.IPv6Address
+
+_NAT64 = (ipaddress.IPv6Network("64:ff9b::/96"), ipaddress.IPv6Network("64:ff9b:1::/48"))
+_COMPATIBLE = ipaddress.IPv6Network("::/96")
+_TRANSLATED = ipaddress.IPv6Network("::ffff:0:0:0/96")  # SIIT
+_ISATAP = (0x00005EFE, 0x02005EFE)
+_SHARED = ipaddress.IPv4Network("100.64.0.0/10")
+# In addition to what Python's tables of some versions call private.
+_NEVER_V4 = tuple(
+    map(ipaddress.IPv4Network, ("0.0.0.0/8", "192.0.0.0/24", "192.88.99.0/24", "198.18.0.0/15", "240.0.0.0/4"))
+)
+_CLOUD_HOST = ipaddress.IPv4Address("168.63.129.16")  # formally public, but Azure's own service for each machine
+_NEVER_V6 = tuple(
+    map(ipaddress.IPv6Network, ("100::/64", "2001::/23", "2001:db8::/32", "3fff::/20", "5f00::/16", "fec0::/10"))
+)
+
+
+def why_not_public(text: str) -> str | None:
+    """Returns the kind of address if no command may reach it, or None."""
+    try:
+        address = ipaddress.ip_address(text.partition("%")[0])
+    except ValueError:
+        return "no address"
+    for inner in _resolve_embedded(address):
+        if kind := _kind(inner):
+            return kind
+    return None
+
+
+def embedded_addresses(text: str) -> list[str]:
+    """Returns the addresses that this one leads to: itself, or the one embedded in it; a tunnel's leads to both."""
+    try:
+        return [str(inner) for inner in _resolve_embedded(ipaddress.ip_address(text.partition("%")[0]))]
+    except ValueError:
+        return []
+
+
+def _resolve_embedded(address: Address) -> list[Address]:
+    """Returns the address itself, unless it only stands for an IPv4 one; a tunnel's stands for both."""
+    if isinstance(address, ipaddress.IPv4Address):
+        return [address]
+    low = ipaddress.IPv4Address(int(address) & 0xFFFFFFFF)
+    if address.ipv4_mapped is not None:
+        return [address.ipv4_mapped]
+    if any(address in net for net in (*_NAT64, _TRANSLATED)) or (address in _COMPATIBLE and int(address) > 1):
+        return [low]
+    if address.sixtofour is not None:
+        return [address.sixtofour, address]
+    if address.teredo is not None:
+        return [*address.teredo, address]
+    if (int(address) >> 32) & 0xFFFFFFFF in _ISATAP:
+        return [low, address]
+    return [address]
+
+
+def _kind(address: Address) -> str | None:
+    if address.is_unspecified:
+        return "the unspecified address"
+    if address.is_loopback:
+        return "this machine's own address"
+    if address.is_link_local:
+        return "a link-local address"
+    if address.is_multicast:
+        return "a multicast address"
+    never = _NEVER_V4 if address.version == 4 else _NEVER_V6
+    if any(address in net for net in never):
+        return "a reserved address"
+    if address == _CLOUD_HOST:
+        return "a cloud's metadata address"
+    if address in _SHARED:
+        return "an address behind a carrier's NAT"
+    return None if address.is_global else "a private address"
+
+
+_GET_ROUTE, _NEW_ROUTE = 26, 24
+_REQUEST = 1
+# RTM_F_FIB_MATCH: the entry of the table, with its length, instead of a route made for this address.
+_MATCHED_ENTRY = 0x2000
+_UNICAST, _LOCAL, _BROADCAST, _ANYCAST = 1, 2, 3, 4
+_DESTINATION, _GATEWAY, _VIA = 1, 5, 18
+_HEADER, _ROUTE = struct.Struct("=IHHII"), struct.Struct("=BBBBBBBBI")
+_ATTRIBUTE = struct.Struct("=HH")
+_KINDS = {
+    _LOCAL: "this machine's own address",
+    _BROADCAST: "a broadcast address",
+    _ANYCAST: "an anycast address of this machine",
+}
+_SHORTEST_SEGMENT = 32  # bits of an IPv6 prefix; a shorter one is a default route through a tunnel
+
+
+def why_nearby(address: str) -> str | None:
+    """Returns the kind of address if it belongs to this machine, or by IPv6 to a machine on the same segment; None if it leads further."""
+    try:
+        ip_address = ipaddress.ip_address(address.partition("%")[0])
+    except ValueError:
+        return None  # not an address: other checks refuse it
+    if isinstance(ip_address, ipaddress.IPv6Address) and ip_address.ipv4_mapped is not None:
+        ip_address = ip_address.ipv4_mapped
+    try:
+        kind, length, through_gateway = _route_to(ip_address)
+    except OSError:
+        return _by_source(ip_address)
+    if kind in _KINDS:
+        return _KINDS[kind]
+    if ip_address.version == 6 and kind == _UNICAST and not through_gateway and length >= _SHORTEST_SEGMENT:
+        return "an address of this machine's own network segment"
+    return None
+
+
+def _route_to(address: ipaddress.IPv4Address | ipaddress.IPv6Address) -> tuple[int, int, bool]:
+    """Returns the kind of the route, its prefix length, and whether it has a gateway. Raises: OSError if there is none."""
+    family = socket.AF_INET if address.version == 4 else socket.AF_INET6
+    destination = _ATTRIBUTE.pack(_ATTRIBUTE.size + len(address.packed), _DESTINATION) + address.packed
+    route = _ROUTE.pack(family, len(address.packed) * 8, 0, 0, 0, 0, 0, 0, _MATCHED_ENTRY)
+    size = _HEADER.size + len(route) + len(destination)
+    with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW | socket.SOCK_CLOEXEC, socket.NETLINK_ROUTE) as kernel:
+        kernel.settimeout(1.0)
+        kernel.sendto(_HEADER.pack(size, _GET_ROUTE, _REQUEST, 1, 0) + route + destination, (0, 0))
+        answer = kernel.recv(65_536)
+    size, kind, *_ = _HEADER.unpack_from(answer)
+    if kind != _NEW_ROUTE:
+        raise OSError("the kernel knows no route")
+    _, length, _, _, _, _, _, route_kind, _ = _ROUTE.unpack_from(answer, _HEADER.size)
+    return route_kind, length, _has_gateway(answer[_HEADER.size + _ROUTE.size : size])
+
+
+def _has_gateway(attributes: bytes) -> bool:
+    offset = 0
+    while offset + _ATTRIBUTE.size <= len(attributes):
+        size, kind = _ATTRIBUTE.unpack_from(attributes, offset)
+        if kind in (_GATEWAY, _VIA):
+            return True
+        offset += max(_ATTRIBUTE.size, (size + 3) & ~3)
+    return False
+
+
+def _by_source(address: ipaddress.IPv4Address | ipaddress.IPv6Address) -> str | None:
+    """Used where the kernel does not answer: a packet to this machine has its own target as its source."""
+    family = socket.AF_INET if address.version == 4 else socket.AF_INET6
+    try:
+        with socket.socket(family, socket.SOCK_DGRAM) as probe:
+            probe.connect((str(address), 9))
+            source = str(probe.getsockname()[0])
+    except OSError:
+        return None  # not reachable at all
+    return _KINDS[_LOCAL] if ipaddress.ip_address(source.partition("%")[0]) == address else None

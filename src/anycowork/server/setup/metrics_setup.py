@@ -16,7 +16,7 @@ from anycowork.events.hub import Hub
 from anycowork.sandbox.remote.remote_runs import RemoteRuns
 from anycowork.server.setup.shared_components import SharedComponents
 from anycowork.server.stall_watchdog import StallWatch
-from anycowork.store.sql.store_numbers import StoreNumbers
+from anycowork.store.sql.store import StoreNumbers
 from anycowork.telemetry.metrics import GaugeMetric
 from anycowork.telemetry.server_metrics import ServerMetrics
 

@@ -1,9 +1,13 @@
-"""Opens a PostgreSQL database."""
+"""Opens a PostgreSQL database, and reads it on threads: the event loop never waits for the network."""
 
 import asyncio
+import logging
+import threading
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager
 from pathlib import Path
+from typing import Concatenate, ParamSpec, TypeVar
 
 from anycowork.domain.errors import StorageFault
 from anycowork.domain.events import Record
@@ -13,9 +17,9 @@ from anycowork.store.postgres.address import DatabaseAddress, read_address
 from anycowork.store.postgres.connection import OUTAGE_SECONDS, PostgresConnection, unreachable
 from anycowork.store.postgres.peer_table import session_name
 from anycowork.store.postgres.peers import Announcements, PostgresPeers
-from anycowork.store.postgres.reader import PostgresReader
 from anycowork.store.sql.audit_heads import AuditHeads
 from anycowork.store.sql.change_writer import SharedChats
+from anycowork.store.sql.connection import UNREADABLE, SqlConnection, damaged_row
 from anycowork.store.sql.database import Database, assemble, mark_open
 
 
@@ -145,3 +149,76 @@ def _require_server(connection: PostgresConnection, address: DatabaseAddress) ->
             f"The database {address.public_url} runs PostgreSQL {int(version) // 10_000}; AnyCowork needs {OLDEST_SERVER} or newer."
             " Upgrade it, or use another database."
         )
+
+
+P = ParamSpec("P")
+T = TypeVar("T")
+log = logging.getLogger(__name__)
+THREADS = 4
+ATTEMPTS = 3
+
+
+class PostgresReader:
+    def __init__(self, address: DatabaseAddress, *, outage_seconds: float) -> None:
+        self._address = address
+        self._outage_seconds = outage_seconds
+        self._threads = ThreadPoolExecutor(THREADS, "store-reader")
+        self._of_thread = threading.local()
+        self._connections: list[PostgresConnection] = []
+
+    async def read(self, work: Callable[Concatenate[SqlConnection, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """Raises: StorageFault if the database stays away."""
+        loop = asyncio.get_running_loop()
+        return await loop.run_in_executor(self._threads, self._read, _bound(work, *args, **kwargs))
+
+    async def read_large(
+        self, work: Callable[Concatenate[SqlConnection, P], T], *args: P.args, **kwargs: P.kwargs
+    ) -> T:
+        """Raises: StorageFault if the database stays away."""
+        return await self.read(work, *args, **kwargs)
+
+    def read_now(self, work: Callable[Concatenate[SqlConnection, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
+        return self._threads.submit(self._read, _bound(work, *args, **kwargs)).result()
+
+    def abandon(self) -> None:
+        """Ends what waits for a silent database."""
+        for connection in self._connections:
+            connection.abandon()
+
+    def close(self) -> None:
+        for connection in self._connections:
+            connection.give_up()
+        self._threads.shutdown()
+        for connection in self._connections:
+            connection.close()
+
+    def _read(self, work: Callable[[SqlConnection], T]) -> T:
+        connection = self._connection()
+        dialect = connection.dialect
+        for attempts_left in reversed(range(ATTEMPTS)):
+            try:
+                return work(connection)
+            except UNREADABLE as error:
+                log.debug("a stored row cannot be read", exc_info=True)
+                raise damaged_row(error) from error
+            except dialect.errors as error:
+                if isinstance(error, dialect.errors_of_work):
+                    raise
+                if not attempts_left or not connection.restore(error):
+                    raise dialect.storage_fault(error) from error
+        raise AssertionError("the last attempt returns or raises")
+
+    def _connection(self) -> PostgresConnection:
+        connection: PostgresConnection | None = getattr(self._of_thread, "connection", None)
+        if connection is None:
+            connection = self._of_thread.connection = PostgresConnection(
+                self._address, outage_seconds=self._outage_seconds
+            )
+            self._connections.append(connection)
+        return connection
+
+
+def _bound(
+    work: Callable[Concatenate[SqlConnection, P], T], *args: P.args, **kwargs: P.kwargs
+) -> Callable[[SqlConnection], T]:
+    return lambda connection: work(connection, *args, **kwargs)

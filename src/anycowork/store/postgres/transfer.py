@@ -17,7 +17,7 @@ from anycowork.store.postgres.peers import others_are_there
 from anycowork.store.sql import message_search
 from anycowork.store.sql.audit import AuditChains, chain_ids
 from anycowork.store.sqlite.connection import SqliteConnection
-from anycowork.store.sqlite.schema import is_current
+from anycowork.store.sqlite.database import is_current
 
 BATCH_ROWS, BATCH_BYTES = 1_000, 4_000_000
 _OF_PEERS = (
@@ -56,7 +56,7 @@ def _stays_in_use(target: PostgresConnection) -> bool:
     return True
 
 
-def transfer(database: Path, url: str, progress: Progress = lambda table, rows: None) -> TransferReport:
+def transfer(database: Path, url: str, progress: Progress) -> TransferReport:
     """Copies every table and verifies counts and audit chains. The SQLite database is only read.
 
     Raises: StorageFault if one of them cannot be opened, the target is not empty or is in use, or the copy differs; then nothing is kept.

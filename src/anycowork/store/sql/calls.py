@@ -21,9 +21,18 @@ from anycowork.domain.tools import (
     Provenance,
     ToolResult,
 )
-from anycowork.store.sql.columns import from_json_text, to_json_text, to_json_text_or_null
 from anycowork.store.sql.connection import SqlConnection, Table, large_query, query
-from anycowork.store.sql.row_mapper import BOOLEAN, JSON_OBJECT, ColumnType, RowMapper, enum_of, nullable
+from anycowork.store.sql.row_mapper import (
+    BOOLEAN,
+    JSON_OBJECT,
+    ColumnType,
+    RowMapper,
+    enum_of,
+    from_json_text,
+    nullable,
+    to_json_text,
+    to_json_text_or_null,
+)
 
 
 class _StoredStatus(msgspec.Struct):

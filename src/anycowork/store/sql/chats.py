@@ -9,10 +9,17 @@ from anycowork.domain.errors import Conflict, Invalid
 from anycowork.domain.journal import AddChat, RequireState, SetChat
 from anycowork.domain.values import leaf_value
 from anycowork.store.sql import calls, messages, records
-from anycowork.store.sql.columns import from_json_text, to_json_text
 from anycowork.store.sql.connection import SqlConnection, SqlReader, Table
 from anycowork.store.sql.records import RecordTable
-from anycowork.store.sql.row_mapper import BOOLEAN, JSON_OBJECT, ColumnType, RowMapper, enum_of
+from anycowork.store.sql.row_mapper import (
+    BOOLEAN,
+    JSON_OBJECT,
+    ColumnType,
+    RowMapper,
+    enum_of,
+    from_json_text,
+    to_json_text,
+)
 from anycowork.store.sql.turns import RunningTurnCache
 
 _UNINDEXED = "COALESCE(updated_at, '')"
@@ -153,9 +160,7 @@ def remove(connection: SqlConnection, chat_id: str) -> None:
         messages.remove_unnamed_image(connection, hash_)
 
 
-def require_state(
-    connection: SqlConnection, chat_id: str, write: RequireState, *, new_state: ChatState | None = None
-) -> None:
+def require_state(connection: SqlConnection, chat_id: str, write: RequireState, *, new_state: ChatState | None) -> None:
     """`new_state` is the one that the transaction gives the chat and has not written yet."""
     if new_state is None:
         row = connection.execute("SELECT state FROM chats WHERE id = ?", (chat_id,)).fetchone()

@@ -19,8 +19,7 @@ from anycowork.domain.messages import Json, Message, MessageType
 from anycowork.domain.origins import IMPORT
 from anycowork.domain.plan import Plan, read_plan
 from anycowork.domain.ports import Clock
-from anycowork.domain.question import Question, read_question
-from anycowork.domain.review import Review, read_review
+from anycowork.domain.question import Question, Review, read_question, read_review
 from anycowork.domain.times import stored_time
 from anycowork.domain.values import replace, value
 from anycowork.store.sql import chats, messages, questions_and_plans, records

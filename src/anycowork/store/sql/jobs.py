@@ -8,9 +8,18 @@ from anycowork.domain.jobs import CommitMode, Job, JobLimits, JobStatus, JobTask
 from anycowork.domain.messages import Json
 from anycowork.domain.plan import Budget
 from anycowork.domain.task_progress import TaskStatus
-from anycowork.store.sql.columns import from_json_text, to_json_text
 from anycowork.store.sql.connection import SqlConnection, Table, query
-from anycowork.store.sql.row_mapper import BOOLEAN, JSON_OBJECT, ColumnType, RowMapper, enum_of, json_of, nullable
+from anycowork.store.sql.row_mapper import (
+    BOOLEAN,
+    JSON_OBJECT,
+    ColumnType,
+    RowMapper,
+    enum_of,
+    from_json_text,
+    json_of,
+    nullable,
+    to_json_text,
+)
 
 _JOB = (
     "id, chat_id, request, message_id, principal, status, plan_id, plan, on_failure, parallel, limits, final_response, error,"

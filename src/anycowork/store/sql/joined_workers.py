@@ -6,9 +6,8 @@ from anycowork.domain.errors import NotAllowed
 from anycowork.domain.job_workers import JoinedWorker
 from anycowork.domain.ports import Clock
 from anycowork.domain.times import later
-from anycowork.store.sql.columns import to_json_text
 from anycowork.store.sql.connection import SqlConnection, SqlReader
-from anycowork.store.sql.row_mapper import RowMapper, json_of
+from anycowork.store.sql.row_mapper import RowMapper, json_of, to_json_text
 from anycowork.store.sql.writer import Writer
 
 _WORKERS = RowMapper(

@@ -33,9 +33,8 @@ from anycowork.store.sql.connection import SqlConnection, SqlReader
 from anycowork.store.sql.delta_buffer import DeltaBuffer, DeltaPiece, DroppedDeltas, StreamDelta
 from anycowork.store.sql.envelopes import RecordRow, encoded, encoded_message
 from anycowork.store.sql.job_turns import JobTurns
-from anycowork.store.sql.model_waits import ModelWaits
-from anycowork.store.sql.printed_outputs import PrintedOutputs
 from anycowork.store.sql.turns import RunningTurnCache
+from anycowork.store.sql.unstored_events import ModelWaits, PrintedOutputs
 from anycowork.store.sql.writer import UncancellableFuture, WriteDone, WriteFailed, Writer
 
 FLUSH_SECONDS = 0.1
@@ -69,7 +68,7 @@ class Journal:
         publish: Callable[[Record], None],
         rules_changed: Callable[[], None],
         chats_changed: Callable[[], None],
-        job_turns: JobTurns | None = None,
+        job_turns: JobTurns | None,
     ) -> None:
         self._reader = reader
         self._writer = writer

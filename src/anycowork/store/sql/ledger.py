@@ -7,9 +7,8 @@ from dataclasses import fields, replace
 
 from anycowork.domain.errors import StorageFault
 from anycowork.domain.metering import Account, DailyUsage, KeyLimits
-from anycowork.store.sql.columns import from_json_text_or_none, to_json_text
 from anycowork.store.sql.connection import SqlConnection, SqlReader
-from anycowork.store.sql.row_mapper import RowMapper
+from anycowork.store.sql.row_mapper import RowMapper, from_json_text_or_none, to_json_text
 from anycowork.store.sql.writer import WriteDone, WriteFailed, Writer
 
 FLUSH_SECONDS = 0.1
@@ -38,7 +37,7 @@ class KeyLedger:
     """Tracks usage per key. Belongs to one event loop. Alone, the days in memory are authoritative and written whole; `shared` with
     other servers, what this one counted is added to the table."""
 
-    def __init__(self, reader: SqlReader, writer: Writer, *, shared: bool = False) -> None:
+    def __init__(self, reader: SqlReader, writer: Writer, *, shared: bool) -> None:
         self._shared = shared
         self._stored: dict[tuple[str, str], DailyUsage] = {}  # the rows as this server last knew them
         self._writes = 0

@@ -4,12 +4,11 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import msgspec
 
-from anycowork.domain.document_words import words_of
 from anycowork.domain.errors import Invalid
 from anycowork.domain.messages import Json, Message, MessageType
-from anycowork.domain.text_search import SearchResult, SearchTerm, read_query, snippet
-from anycowork.store.sql.columns import from_json_text
+from anycowork.domain.text_search import SearchResult, SearchTerm, read_query, snippet, words_of
 from anycowork.store.sql.connection import SqlConnection
+from anycowork.store.sql.row_mapper import from_json_text
 
 Row = tuple[int, bytes]
 """The position and the body of a message's record."""

@@ -11,8 +11,8 @@ import msgspec
 
 from anycowork.domain.journal import AddFileOrigins
 from anycowork.domain.origins import NO_ORIGINS, PERSON, WORKSPACE, Origins, join
-from anycowork.store.sql.columns import to_json_text
 from anycowork.store.sql.connection import SqlConnection, Table, query
+from anycowork.store.sql.row_mapper import to_json_text
 
 MOST_ROWS = 200  # of one change; a larger one is recorded by its folders
 _ALL = ""

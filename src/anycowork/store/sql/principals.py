@@ -7,9 +7,9 @@ from anycowork.domain.metering import KeyLimits
 from anycowork.domain.ports import Clock
 from anycowork.domain.principals import Principal, PrincipalKind
 from anycowork.domain.values import value
-from anycowork.store.sql.columns import to_json_text
 from anycowork.store.sql.connection import SqlConnection, SqlReader
 from anycowork.store.sql.ledger import read_limits, write_limits
+from anycowork.store.sql.row_mapper import to_json_text
 from anycowork.store.sql.writer import Writer
 
 
@@ -24,7 +24,7 @@ class KeyHolder:
 class ClientKeys:
     """Client keys, stored only as hashes."""
 
-    def __init__(self, reader: SqlReader, writer: Writer, clock: Clock, *, shared: bool = False) -> None:
+    def __init__(self, reader: SqlReader, writer: Writer, clock: Clock, *, shared: bool) -> None:
         """`shared`: other servers revoke keys too, so a key is looked up for every request."""
         self._shared = shared
         self._signal = ChangeSignal(shared=shared)

@@ -3,9 +3,8 @@
 from anycowork.domain.approvals import PlanRow, PlanState, QuestionRow, QuestionState
 from anycowork.domain.errors import AlreadyAnswered, NotFound, PlanAlreadyApproved, PlanSuperseded
 from anycowork.domain.journal import ApprovePlan, SettleQuestion
-from anycowork.store.sql.columns import to_json_text, to_json_text_or_null
 from anycowork.store.sql.connection import SqlConnection, Table, query
-from anycowork.store.sql.row_mapper import JSON_OBJECT, RowMapper, enum_of, nullable
+from anycowork.store.sql.row_mapper import JSON_OBJECT, RowMapper, enum_of, nullable, to_json_text, to_json_text_or_null
 
 _QUESTIONS = RowMapper(
     QuestionRow,

@@ -2,8 +2,8 @@
 
 from anycowork.domain.evidence import Receipt
 from anycowork.domain.messages import Json
-from anycowork.store.sql.columns import from_json_text, to_json_text
 from anycowork.store.sql.connection import SqlConnection, Table, query
+from anycowork.store.sql.row_mapper import from_json_text, to_json_text
 
 
 def put(connection: SqlConnection, receipt: Receipt, *, chat_id: str) -> None:

@@ -7,10 +7,10 @@ from anycowork.domain.events import DELTAS, SIDEBAR, EventType, Record
 from anycowork.domain.ports import UnfinishedText
 from anycowork.store.sql import message_search, messages
 from anycowork.store.sql.chat_sequencer import ChatSequencer
-from anycowork.store.sql.columns import from_json_text
 from anycowork.store.sql.connection import SqlConnection, SqlReader, Table, query
 from anycowork.store.sql.delta_buffer import DeltaBuffer
 from anycowork.store.sql.envelopes import RecordRow
+from anycowork.store.sql.row_mapper import from_json_text
 
 _MESSAGE = EventType.MESSAGE.value
 

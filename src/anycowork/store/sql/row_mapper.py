@@ -1,4 +1,4 @@
-"""Maps a value to the columns of its table and back. A table names its columns once, and how those are stored that are not plain."""
+"""Maps a value to the columns of its table and back. A table names its columns once, and how those are stored that are not plain: JSON as text."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields
@@ -10,7 +10,27 @@ from typing import Any, Generic, NamedTuple, TypeVar, get_type_hints  # Any: a d
 import msgspec
 
 from anycowork.domain.errors import DatabaseDamaged
-from anycowork.store.sql.columns import from_json_text, to_json_text
+from anycowork.domain.messages import Json
+
+_as_object = msgspec.json.Decoder(dict)
+
+
+def to_json_text(value: object) -> str:
+    return msgspec.json.encode(value).decode()
+
+
+def to_json_text_or_null(value: object | None) -> str | None:
+    return None if value is None else to_json_text(value)
+
+
+def from_json_text(text: str | bytes) -> Json:
+    document: Json = _as_object.decode(text)
+    return document
+
+
+def from_json_text_or_none(text: str | bytes | None) -> Json | None:
+    return None if text is None else from_json_text(text)
+
 
 T = TypeVar("T")
 

@@ -6,9 +6,8 @@ import msgspec
 
 from anycowork.domain.roles import Permission
 from anycowork.domain.workflows import Run, RunStatus, RunStep
-from anycowork.store.sql.columns import to_json_text
 from anycowork.store.sql.connection import SqlConnection, Table, query
-from anycowork.store.sql.row_mapper import JSON_OBJECT, ColumnType, RowMapper, enum_of, nullable
+from anycowork.store.sql.row_mapper import JSON_OBJECT, ColumnType, RowMapper, enum_of, nullable, to_json_text
 
 _ROWS = RowMapper(
     Run,

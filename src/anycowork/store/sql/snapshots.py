@@ -2,14 +2,17 @@
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import starmap
+from operator import attrgetter
 from typing import Any
 
+import msgspec
+
 from anycowork.domain.snapshots import PathImage, PathKind, RecordedChange, Snapshot, SnapshotMoment
+from anycowork.domain.values import value
 from anycowork.store.sql import messages
-from anycowork.store.sql.columns import from_json_text
 from anycowork.store.sql.connection import SqlConnection, SqlResult, Table, large_query, query
-from anycowork.store.sql.row_mapper import BOOLEAN, RowMapper, enum_of, json_of
-from anycowork.store.sql.stored_images import from_stored, to_stored
+from anycowork.store.sql.row_mapper import BOOLEAN, RowMapper, enum_of, from_json_text, json_of
 from anycowork.store.sql.writer import Writer
 
 _ROWS = RowMapper(
@@ -239,3 +242,51 @@ def _whole(connection: SqlConnection, row: Sequence[Any]) -> Snapshot:  # Any: r
 
 def _snapshot(row: Sequence[Any], images: tuple[PathImage, ...]) -> Snapshot:
     return _ROWS.value(row, position=row[-1], images=images)
+
+
+_SEPARATOR = "\0"
+
+
+@value
+class _Columns:
+    """All lists are as long as there are paths."""
+
+    paths: bytes
+    kinds: list[PathKind]
+    hashes: list[str | None]
+    modes: list[int]
+    sizes: list[int]
+    mtimes: list[int]
+    additions: list[int]
+    deletions: list[int]
+    kept: list[bool]
+
+
+_DECODER = msgspec.msgpack.Decoder(_Columns)
+_FIELDS = [attrgetter(name) for name in ("kind", "hash", "mode", "size", "mtime", "additions", "deletions", "kept")]
+
+
+def to_stored(images: Sequence[PathImage]) -> bytes:
+    paths = _SEPARATOR.join([image.path for image in images]).encode("utf-8", "surrogateescape")
+    return msgspec.msgpack.encode(_Columns(paths, *(list(map(read, images)) for read in _FIELDS)))
+
+
+def from_stored(stored: bytes) -> tuple[PathImage, ...]:
+    """Raises: ValueError (msgspec's own errors are such) if these are not stored images."""
+    stored_columns = _DECODER.decode(stored)
+    if not stored_columns.kinds:
+        return ()
+    paths = stored_columns.paths.decode("utf-8", "surrogateescape").split(_SEPARATOR)
+    columns = zip(
+        paths,
+        stored_columns.kinds,
+        stored_columns.hashes,
+        stored_columns.modes,
+        stored_columns.sizes,
+        stored_columns.mtimes,
+        stored_columns.additions,
+        stored_columns.deletions,
+        stored_columns.kept,
+        strict=True,
+    )
+    return tuple(starmap(PathImage, columns))

@@ -4,9 +4,16 @@ from collections.abc import Awaitable, Callable, Sequence
 
 from anycowork.domain.chats import ChatConfig, EndReason, Turn, TurnState
 from anycowork.domain.messages import Json, QueuedMessage
-from anycowork.store.sql.columns import from_json_text
 from anycowork.store.sql.connection import SqlConnection, SqlReader, Table, query
-from anycowork.store.sql.row_mapper import JSON_OBJECT, ColumnType, RowMapper, enum_of, json_of, nullable
+from anycowork.store.sql.row_mapper import (
+    JSON_OBJECT,
+    ColumnType,
+    RowMapper,
+    enum_of,
+    from_json_text,
+    json_of,
+    nullable,
+)
 
 _ROWS = RowMapper(
     Turn,

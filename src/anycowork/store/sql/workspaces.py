@@ -13,8 +13,8 @@ from anycowork.domain.messages import Json
 from anycowork.domain.ports import Clock
 from anycowork.domain.times import later
 from anycowork.domain.values import value
-from anycowork.store.sql.columns import from_json_text, to_json_text
 from anycowork.store.sql.connection import SqlConnection, SqlReader
+from anycowork.store.sql.row_mapper import from_json_text, to_json_text
 from anycowork.store.sql.writer import Writer
 
 _PATTERNS = msgspec.json.Decoder(tuple[str, ...])

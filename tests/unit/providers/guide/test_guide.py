@@ -12,16 +12,14 @@ from anycowork.domain.jobs import Job, JobTask
 from anycowork.domain.messages import Json, Message, MessageType, Speaker
 from anycowork.domain.model import ModelRequest, PromptMessage, ReplyFinished, TextChunk
 from anycowork.domain.plan import read_plan
-from anycowork.domain.question import read_question
-from anycowork.domain.review import read_review
+from anycowork.domain.question import read_question, read_review
 from anycowork.domain.task_progress import TaskStatus
 from anycowork.domain.values import replace
 from anycowork.jobs.policies import ReportStatus, read_report
 from anycowork.jobs.task_briefs import job_results, task_assignment
 from anycowork.prompts.conversation import result_heading
 from anycowork.providers.guide.conversation import read_conversation
-from anycowork.providers.guide.provider import Guide
-from anycowork.providers.guide.script import reply
+from anycowork.providers.guide.script import Guide, reply
 from support.provider_client import all_of, text_of, usage_of
 from support.scripted_model import call
 

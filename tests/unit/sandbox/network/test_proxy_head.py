@@ -4,7 +4,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from anycowork.sandbox.network.addresses import why_not_public
+from anycowork.sandbox.network.dialer import why_not_public
 from anycowork.sandbox.network.proxy_head import BadHead, ForwardRequest, TunnelRequest, read_head
 from support.spec import proves
 

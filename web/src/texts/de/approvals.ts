@@ -52,6 +52,8 @@ export const approvals: Texts = {
   whereItCameFrom: "Woher die Worte des Agenten kommen",
   agentHasRead: (origins: string) => `Der Agent hat gelesen, wofür niemand bürgt: ${origins}. Dort steht:`,
   callGoesTo: (sinks: string) => `Damit geht der Aufruf an: ${sinks}.`,
+  vouchForTheFolder: "Für den Inhalt dieses Ordners bürgen",
+  youVouchForTheFolder: "Sie bürgen für den Inhalt dieses Ordners. Der Aufruf wartet noch auf Ihre Antwort.",
   origins: {
     workspace: (_: string) => "Dateien dieses Ordners",
     web: (host: string) => `eine Seite von ${host}`,

@@ -1,11 +1,45 @@
-"""What running calls and people's commands have printed so far: not stored, and kept for readers that join while they run."""
+"""What readers are shown without being stored: which turns wait for their model's server, and what running commands have printed."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
 
 from anycowork.domain.chats import Turn, TurnState
+from anycowork.domain.events import EventType, NewEvent
 from anycowork.domain.journal import RemoveChat, Write
 from anycowork.domain.messages import Message
+
+
+class ModelWaits:
+    """Keeps the newest retry of each turn until the turn no longer runs."""
+
+    def __init__(self) -> None:
+        self._chats: dict[str, dict[str | None, NewEvent]] = {}
+
+    def add(self, chat_id: str, event: NewEvent) -> None:
+        if event.type is EventType.MODEL_RETRY:
+            self._chats.setdefault(chat_id, {})[event.turn_id] = event
+
+    def of(self, chat_id: str, now: str) -> list[NewEvent]:
+        """Return the retries that are still waited for."""
+        return [event for event in self._chats.get(chat_id, {}).values() if _ends(event) > now]
+
+    def drop_written(self, chat_id: str, writes: Iterable[Write]) -> None:
+        """Drop what these writes end."""
+        of_chat = self._chats.get(chat_id)
+        if of_chat is None:  # the usual case
+            return
+        for write in writes:
+            if isinstance(write, Turn) and write.state is not TurnState.RUNNING:
+                of_chat.pop(write.id, None)
+            elif isinstance(write, RemoveChat):
+                of_chat.clear()
+        if not of_chat:
+            del self._chats[chat_id]
+
+
+def _ends(event: NewEvent) -> str:
+    retry = event.body["retry"]
+    return str(retry["until"]) if isinstance(retry, dict) else ""
 
 
 @dataclass(slots=True)
