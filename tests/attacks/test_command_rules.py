@@ -217,6 +217,19 @@ NO_PLAIN_SCRIPT = {
     "one written by tee": "tee s <<< 'rm x'; {} s",
     "one copied": "cp f s && {} s",
     "one loaded": "curl -o s example.org; {} s",
+    "one written above": "echo 'rm x' > s; cd sub; {} ../s",
+    "one written below": "echo 'rm x' > sub/s; cd sub; {} s",
+    "one written in a folder that was left": "cd sub; echo 'rm x' > s; cd ..; {} sub/s",
+    "one written before a folder that is not there": "echo 'rm x' > s; cd none || true; {} s",
+    "one written by dd": "dd if=f of=s; {} s",
+    "one changed in place": "sed -i s/a/rm/ s; {} s",
+    "one sorted": "sort -o s f; {} s",
+    "a device from its folder": "cd /proc/self && {} environ",
+    "a device from the root": "cd /; {} dev/stdin",
+    "a device from far above": "cd .. && cd ../.. && {} proc/self/environ",
+    "a device behind a folder that was not entered": "cd /dev/fd; false && cd /tmp; {} 0",
+    "a device behind a link that was just made": "ln -s /proc/self p; cd p; {} environ",
+    "a device behind many folders": "cd a; cd b; cd c; cd d; cd e; {} s",
     "a pipe with a name": "mkfifo p; {} p | echo 'rm x' > p",
     "by xargs": "echo f | xargs {}",
     "by find": "find . -maxdepth 0 -exec {} ';' <<< 'rm x'",
@@ -226,6 +239,10 @@ NO_PLAIN_SCRIPT = {
 
 RUNS_A_FILE = frozenset({
     "a variable", "a script that was just written", "one written in another spelling", "one written by tee", "one copied", "one loaded",
+    "one written above", "one written below", "one written in a folder that was left", "one written before a folder that is not there",
+    "one written by dd", "one changed in place", "one sorted", "a device from its folder", "a device from the root",
+    "a device from far above", "a device behind a folder that was not entered", "a device behind a link that was just made",
+    "a device behind many folders",
     "a pipe with a name", "by xargs", "stdin alone", "the environment", "the environment around a corner", "the environment from above",
 })  # fmt: skip
 
@@ -248,7 +265,9 @@ def test_what_an_interpreter_reads_passes_no_rule_that_denies(way: str, interpre
 
 @pytest.mark.parametrize(
     "text", ["bash build.sh", "python3 -m pytest -q", "python3 tools/gen.py out.txt", "node x.js", "echo x > s; cat s", "sh -e run.sh a b",
-             "cp a b && cat b", "cat f | sort | uniq -c", "python3.12 x.py", "perl -w x.pl", "./run.sh --fast"]
+             "cp a b && cat b", "cat f | sort | uniq -c", "python3.12 x.py", "perl -w x.pl", "./run.sh --fast",
+             "cd sub && python3 x.py", "cd /work/a && bash b.sh /dev/null",
+             "cp -r a b && cd b && python3 x.py", "cd .. && ./run.sh", "cd a && cd b && node x.js"]
 )  # fmt: skip
 def test_a_script_that_lies_there_is_an_ordinary_program(text: str) -> None:
     assert _decide(text, _rule(Effect.ALLOW, "*"), _rule(Effect.DENY, "rm *")).effect is Effect.ALLOW
@@ -258,6 +277,8 @@ def test_a_program_that_the_same_line_makes_passes_no_rule_that_denies() -> None
     rules = (_rule(Effect.ALLOW, "*"), _rule(Effect.DENY, "rm *"))
     assert _decide("echo 'rm x' > s; chmod +x s; ./s", *rules).effect is Effect.ASK
     assert _decide("cp f bin/tool && bin/tool", *rules).effect is Effect.ASK
+    assert _decide("cp f bin/tool && cd bin && ./tool", *rules).effect is Effect.ASK
+    assert _decide("cd bin && cp ../f tool; cd ..; bin/tool", *rules).effect is Effect.ASK
 
 
 @proves("APR-2")

@@ -48,11 +48,15 @@ def require_plain_script(name: str, arguments: Sequence[Word]) -> None:
 
 
 def _require_no_device(name: str, path: str) -> None:
-    """A path that climbs may lead to a device as well."""
+    if leads_to_device(path):
+        raise Unanalyzable(f"'{name[:40]}' runs '{path[:40]}', which is not a plain file")
+
+
+def leads_to_device(path: str) -> bool:
+    """Whether an absolute path leads to a device; a path that climbs may do so as well."""
     plain = posixpath.normpath(path)
     if not plain.startswith(("/", "../")):
-        return
+        return False
     while plain.startswith(("/", "../")):
         plain = plain.removeprefix("../").lstrip("/")
-    if plain.startswith(_DEVICES):
-        raise Unanalyzable(f"'{name[:40]}' runs '{path[:40]}', which is not a plain file")
+    return plain.startswith(_DEVICES)

@@ -10,7 +10,13 @@ from typing import TYPE_CHECKING
 
 from anycowork.domain.values import value
 from anycowork.permissions.shell.builtins import require_plain_builtin
-from anycowork.permissions.shell.interpreters import SHELLS, is_interpreter, program_name, require_plain_script
+from anycowork.permissions.shell.interpreters import (
+    SHELLS,
+    is_interpreter,
+    leads_to_device,
+    program_name,
+    require_plain_script,
+)
 from anycowork.permissions.shell.options import UncoveredWord, may_run_input, uncovered_words
 from anycowork.permissions.shell.shellwords import Unanalyzable, Word
 from anycowork.permissions.shell.variables import uncovered_variables
@@ -62,7 +68,10 @@ Parse = Callable[[str], "ParsedCommand"]
 _DEEPEST = 8
 _TOKEN = re.compile(r"[\w.+-]+")
 _READ_AS_BASH = frozenset({"sh", "bash", "dash", "ash"})
-_MAKERS = frozenset({"tee", "cp", "mv", "ln", "link", "install", "dd", "mkfifo", "mknod", "rsync", "curl", "wget"})
+_MAKERS = frozenset(
+    {"tee", "cp", "mv", "ln", "link", "install", "dd", "mkfifo", "mknod", "rsync", "curl", "wget", "sed", "sort"}
+)
+_MOST_FOLDERS = 16
 _SHELL_LETTERS = frozenset("ceuxvns")
 _SHELL_WORDS = ("--norc", "--noprofile")
 # Programs that run something named in their arguments, each in its own syntax, which is not parsed here.
@@ -75,7 +84,7 @@ _LAUNCHERS = frozenset({
     "start-stop-daemon", "toybox", "ld.so", "ld-linux-x86-64.so.2", "ld-linux-aarch64.so.1", "tar", "vim", "vi", "nvim", "ex", "at", "batch",
 })
 # fmt: on
-_MADE = UncoveredWord(0, "it runs a file that the same command line makes", is_known=True)
+_MADE = UncoveredWord(0, "it runs a file that the same command line makes or chooses", is_known=True)
 
 
 @value
@@ -110,7 +119,7 @@ _WRAPPERS = {
 }
 
 
-def part_of(argv: Sequence[Word], assigned: int, parse: Parse, depth: int = 0, *, is_fed: bool = False) -> CommandPart:
+def part_of(argv: Sequence[Word], assigned: int, parse: Parse, depth: int = 0, *, is_fed: bool) -> CommandPart:
     """Return the command of these words with its inner commands. The first `assigned` words set variables for it."""
     command = CommandPart.plain(argv)
     try:
@@ -143,24 +152,49 @@ def takes_orders(part: CommandPart) -> bool:
 
 
 def runs_what_is_made(parts: Sequence[CommandPart], writes: Sequence[str]) -> tuple[CommandPart, ...]:
-    """Mark each part that runs a file which the same command line makes: what it runs is not what lies there now."""
+    """Mark each part that runs a file which the same command line makes, or a device: what it runs is not what lies there now."""
     every = [part for top in parts for part in top.all()]
-    made_paths = {posixpath.normpath(path) for path in writes}
+    folders = _possible_folders(every)
+    made_paths = {path for written in writes for path in _from_any(folders, written)}
     for part in every:
         if program_name(part.name) in _MAKERS:
-            made_paths.update(posixpath.normpath(word) for word in part.argv[1:])
+            made_paths.update(path for word in part.argv[1:] for path in _from_any(folders, word.removeprefix("of=")))
     return tuple(
         replace(top, uncovered=(*top.uncovered, _MADE))
-        if any(_runs_any(part, made_paths) for part in top.all())
+        if any(_runs_any(part, made_paths, folders) for part in top.all())
         else top
         for top in parts
     )
 
 
-def _runs_any(part: CommandPart, made_paths: set[str]) -> bool:
+def _possible_folders(every: Sequence[CommandPart]) -> frozenset[str]:
+    """Return the folders in which a part may run: each `cd` may fail, or stand behind an `&&`. Empty if nobody can tell: they
+    are too many, or one is a link that was just made."""
+    folders = {""}
+    links = {posixpath.normpath(word) for part in every if program_name(part.name) == "ln" for word in part.argv[1:]}
+    for part in every:
+        if part.name == "cd":
+            if not links.isdisjoint(map(posixpath.normpath, part.argv[1:])):
+                return frozenset()
+            folders |= {posixpath.join(folder, *part.argv[1:2]) for folder in folders}
+            if len(folders) > _MOST_FOLDERS:
+                return frozenset()
+    return frozenset(folders)
+
+
+def _from_any(folders: frozenset[str], path: str) -> Iterator[str]:
+    return (posixpath.normpath(posixpath.join(folder, path)) for folder in folders)
+
+
+def _runs_any(part: CommandPart, made_paths: set[str], folders: frozenset[str]) -> bool:
     scripts = part.argv[1:] if is_interpreter(part.name) else ()
     program = (part.name,) if "/" in part.name else ()
-    return any(posixpath.normpath(path) in made_paths for path in (*program, *scripts))
+    for word in (*program, *scripts):
+        if not folders or any(path in made_paths for path in _from_any(folders, word)):
+            return True
+        if not word.startswith("/") and any(map(leads_to_device, _from_any(folders - {""}, word))):
+            return True
+    return False
 
 
 def without_folder(argv: tuple[str, ...]) -> tuple[str, ...]:
