@@ -50,8 +50,8 @@ test-interop: install ## run real programs against the passthrough: llm, aider, 
 	@$(BIN)/python scripts/interop.py clients
 	@$(BIN)/python -m pytest tests/interop/clients/check_clients.py $(ARGS)
 
-test-delegate: install ## give tasks to a real agent of another vendor (opencode, 180 MB, into .venv/interop)
-	@$(BIN)/python scripts/interop.py agent
+test-delegate: install ## give tasks to real agents of other vendors (opencode, Claude, Codex, Gemini, Qwen: 1.3 GB, into .venv/interop)
+	@$(BIN)/python scripts/interop.py agents
 	@$(BIN)/python -m pytest -n 2 tests/interop/clients/check_delegate.py $(ARGS)
 
 test-mcp: install ## every MCP server of others over every transport and at its real work, and the conformance suite (make test runs a part)
