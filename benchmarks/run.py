@@ -16,6 +16,7 @@ from measuring import BENCH_FOLDER, Ground, Measured, in_rounds, machine
 HERE = Path(__file__).parent
 BENCHMARKS = (
     "agent_loop",
+    "evidence",
     "appends",
     "jobs",
     "job_memory",

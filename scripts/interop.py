@@ -4,7 +4,7 @@ python scripts/interop.py sdk         OpenAI's client for Node, into tests/inter
 python scripts/interop.py mcp         MCP servers by others and the conformance suite, into tests/interop/mcp/node_modules and .venv/interop
 python scripts/interop.py older-mcp   an MCP server of the first generation, into .venv/interop
 python scripts/interop.py clients     llm, aider and opencode, into .venv/interop
-python scripts/interop.py agent       opencode alone
+python scripts/interop.py agents      opencode, and other vendors' agents that need Node, into .venv/interop
 """
 
 import fcntl
@@ -53,11 +53,17 @@ def install_clients() -> None:
     for name in ("llm", "aider"):
         place, pinned = CLIENTS / name, INTEROP / "clients" / f"{name}.txt"
         _once(place / ".installed", pinned, lambda place=place, pinned=pinned: _python_client(place, pinned))
-    install_agent()
+    _install_packed("opencode", "clients")
 
 
-def install_agent() -> None:
-    place, lock = CLIENTS / "opencode", INTEROP / "clients" / "package-lock.json"
+def install_agents() -> None:
+    """Nothing is run but npm itself: what the agents compile or download when they are installed, they can do without."""
+    _install_packed("opencode", "clients")
+    _install_packed("agents", "agents")
+
+
+def _install_packed(name: str, locked_in: str) -> None:
+    place, lock = CLIENTS / name, INTEROP / locked_in / "package-lock.json"
     _once(place / ".installed", lock, lambda: _node_client(place, lock))
 
 
@@ -105,8 +111,8 @@ def main(words: list[str]) -> int:
                 install_older_mcp()
             case ["clients"]:
                 install_clients()
-            case ["agent"]:
-                install_agent()
+            case ["agents"]:
+                install_agents()
             case _:
                 print(__doc__, file=sys.stderr)
                 return 2

@@ -145,7 +145,7 @@ async def start_services(
             watcher = LocalServerWatcher(providers, is_wanted=server.settings.probe_local_servers)
             server.settings.pass_on("probe_local_servers", watcher.changed.set)
             watches.append(tasks.create_task(watcher.watch()))
-            server.scheduler.open(lambda chat_id: watcher.looked.wait(), server.mcp.until_tried)
+            server.scheduler.open(lambda chat_id, show_wait: watcher.looked.wait(), server.mcp.until_tried)
             try:
                 with stalls.watching(asyncio.get_running_loop()):
                     yield server

@@ -225,7 +225,8 @@ def main() -> int:
             sys.stdout.write(f"{rows[-1]}\n")
             sys.stdout.flush()
     if given.write:
-        PAGE.write_text(page(rows, given.every, given.tasks))
+        _, *other_sections = PAGE.read_text().partition("\n## CodeIPI")
+        PAGE.write_text(page(rows, given.every, given.tasks) + "".join(other_sections))
     return 0
 
 

@@ -1,7 +1,7 @@
 """A server that speaks Anthropic's Messages API and says what a test wrote down, for the real SDK to talk to."""
 
 import json
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Any
@@ -38,17 +38,24 @@ class FailsMidway:
 
 
 class ScriptedAnthropic:
+    """`mind` answers when no reply is left."""
+
     def __init__(
-        self, replies: Iterable[Spoken | Refused | FailsMidway] = (), *, models: tuple[str, ...] = ("claude-test",)
+        self,
+        replies: Iterable[Spoken | Refused | FailsMidway] = (),
+        *,
+        mind: Callable[[Body], Spoken] | None = None,
+        models: tuple[str, ...] = ("claude-test",),
     ) -> None:
         self.replies = list(replies)
+        self.mind = mind
         self.models = models
         self.requests: list[Body] = []
         self.headers: list[dict[str, str]] = []
         self.base_url = ""
 
     async def __aenter__(self) -> "ScriptedAnthropic":
-        app = web.Application()
+        app = web.Application(client_max_size=64 * 1024 * 1024)
         app.router.add_post("/v1/messages", self._answer)
         app.router.add_get("/v1/models", self._list)
         self._runner = web.AppRunner(app, access_log=None, shutdown_timeout=1.0)
@@ -72,7 +79,7 @@ class ScriptedAnthropic:
     async def _answer(self, request: web.Request) -> web.StreamResponse:
         self.requests.append(await request.json())
         self.headers.append({name.lower(): value for name, value in request.headers.items()})
-        answer = self.replies.pop(0)
+        answer = self.mind(self.requests[-1]) if self.mind is not None and not self.replies else self.replies.pop(0)
         if isinstance(answer, Refused):
             error = {"type": "error", "error": {"type": answer.kind, "message": answer.message}}
             headers = {} if answer.retry_after is None else {"Retry-After": str(answer.retry_after)}
@@ -81,7 +88,7 @@ class ScriptedAnthropic:
         await response.prepare(request)
         if isinstance(answer, FailsMidway):
             return await self._fail(answer, request, response)
-        for event in _events(answer):
+        for event in _events(answer, len(self.requests)):
             await response.write(_line(event))
         await response.write_eof()
         return response
@@ -89,7 +96,7 @@ class ScriptedAnthropic:
     async def _fail(
         self, answer: FailsMidway, request: web.Request, response: web.StreamResponse
     ) -> web.StreamResponse:
-        for event in _events(Spoken("half"))[:3]:
+        for event in _events(Spoken("half"), len(self.requests))[:3]:
             await response.write(_line(event))
         if answer.how == "error":
             await response.write(
@@ -102,15 +109,16 @@ class ScriptedAnthropic:
         return response
 
 
-def _events(answer: Spoken) -> list[Body]:
+def _events(answer: Spoken, request: int) -> list[Body]:
+    """The ids differ from those of other requests: Claude Code takes what has the same id for the same message."""
     usage = {
         "input_tokens": 12,
         "output_tokens": 1,
         "cache_read_input_tokens": answer.cached,
         "cache_creation_input_tokens": 3,
     }
-    head = {
-        "id": "msg_1",
+    head: Body = {
+        "id": f"msg_{request}",
         "type": "message",
         "role": "assistant",
         "model": "claude-test",
@@ -130,7 +138,7 @@ def _events(answer: Spoken) -> list[Body]:
         )
     for number, (name, given) in enumerate(answer.calls):
         deltas = [{"type": "input_json_delta", "partial_json": piece} for piece in _pieces(json.dumps(given))]
-        blocks.append(({"type": "tool_use", "id": f"toolu_{number}", "name": name, "input": {}}, deltas))
+        blocks.append(({"type": "tool_use", "id": f"toolu_{request}_{number}", "name": name, "input": {}}, deltas))
     for index, (block, deltas) in enumerate(blocks):
         events.append({"type": "content_block_start", "index": index, "content_block": block})
         events += [{"type": "content_block_delta", "index": index, "delta": delta} for delta in deltas]

@@ -17,7 +17,7 @@ from anycowork.domain.messages import Json, Message
 from anycowork.domain.model import ModelOptions, ModelRequest, PromptMessage, ToolCallStyle, UsageChunk
 from anycowork.domain.ports import HiddenPathRules
 from anycowork.domain.provider_errors import NoSuchModel, PromptTooLong
-from anycowork.domain.telemetry import NO_TELEMETRY, Telemetry
+from anycowork.domain.telemetry import Telemetry
 from anycowork.domain.values import replace
 from anycowork.prompts.agent_list import LEADS_FROM
 from anycowork.prompts.conversation import is_summary
@@ -50,7 +50,7 @@ class ModelCaller:
         prompts: PromptService,
         hidden: Callable[[str, str], Awaitable[HiddenPathRules]],
         image_bytes: Blobs,
-        telemetry: Telemetry = NO_TELEMETRY,
+        telemetry: Telemetry,
     ) -> None:
         self._journal = journal
         self._providers = providers

@@ -23,7 +23,7 @@ from anycowork.domain.model import (
     UsageChunk,
 )
 from anycowork.domain.ports import Clock
-from anycowork.domain.telemetry import NO_TELEMETRY, Telemetry
+from anycowork.domain.telemetry import Telemetry
 from anycowork.prompts.tokens import tokens
 from anycowork.providers.registry import ProviderRegistry
 from anycowork.store.sql.journal import Journal
@@ -35,9 +35,7 @@ MOST_LETTERS = 40_000
 class PromptSampler:
     """What a prompt costs is counted like every other request of the turn, under its own purpose."""
 
-    def __init__(
-        self, *, journal: Journal, providers: ProviderRegistry, clock: Clock, telemetry: Telemetry = NO_TELEMETRY
-    ) -> None:
+    def __init__(self, *, journal: Journal, providers: ProviderRegistry, clock: Clock, telemetry: Telemetry) -> None:
         self._journal = journal
         self._providers = providers
         self._clock = clock

@@ -208,7 +208,7 @@ def _sentence(item: object) -> str:
     return f"'{field}': {item['msg']}"
 
 
-def plan_problem(text: str, completed: Collection[str] = ()) -> str | None:
+def plan_problem(text: str, completed: Collection[str]) -> str | None:
     """Explain what is wrong with the plan that this text was meant to be; None if it holds nothing like a plan."""
     objects = [json_object.value for json_object in _objects_in(text)]
     intended_plan = next((value for value in objects if looks_like_plan(value)), None)

@@ -30,7 +30,7 @@ from anycowork.domain.origins import join
 from anycowork.domain.ports import Clock
 from anycowork.domain.question import Question
 from anycowork.domain.snapshots import Snapshot, shown_path
-from anycowork.domain.telemetry import NO_TELEMETRY, Telemetry
+from anycowork.domain.telemetry import Telemetry
 from anycowork.domain.tool_ports import NO_COMMIT, Toolbox
 from anycowork.domain.tools import Call, CallState, CallStatus, Intent, ToolResult
 from anycowork.domain.values import replace, value
@@ -68,10 +68,10 @@ class ToolRunner:
         snapshots: Snapshots,
         roles: RoleRegistry,
         clock: Clock,
-        cost_of: CostOf = lambda used: None,
-        questions: LiveQuestions | None = None,
-        sampling: PromptSampler | None = None,
-        telemetry: Telemetry = NO_TELEMETRY,
+        cost_of: CostOf,
+        questions: LiveQuestions | None,
+        sampling: PromptSampler | None,
+        telemetry: Telemetry,
     ) -> None:
         self._gate = gate
         self._questions = questions

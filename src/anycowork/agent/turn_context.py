@@ -80,7 +80,7 @@ class Assignment:
 class TurnConversation:
     """What the model is told. `history` has of a long chat only the newest messages; `beginning` are then its first ones."""
 
-    def __init__(self, turn: Turn, history: list[Message], beginning: Sequence[Message] = ()) -> None:
+    def __init__(self, turn: Turn, history: list[Message], beginning: Sequence[Message]) -> None:
         self.history = history
         self._turn = turn
         self.beginning = beginning

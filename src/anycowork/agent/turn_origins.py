@@ -18,7 +18,7 @@ from anycowork.domain.origins import (
 )
 from anycowork.domain.plan import Plan
 from anycowork.domain.tool_ports import Prepared
-from anycowork.domain.tools import Parameters, ToolSpec
+from anycowork.domain.tools import CallStatus, Parameters, ToolSpec
 from anycowork.domain.visible_text import UntrustedText, visible
 
 FOLDER_CONTENTS: Origins = frozenset({WORKSPACE})
@@ -131,5 +131,14 @@ def _texts_of_others(message: Message) -> Iterator[str]:
     yield from (file.content[:_MOST_SEARCHED] for file in attached_files_of(message))
     if reports := quoted_reports(message):
         yield reports[:_MOST_SEARCHED]
-    if message.role in (Speaker.TOOL, Speaker.SYSTEM) and message.content:
-        yield message.content[:_MOST_SEARCHED]
+    if message.role in (Speaker.TOOL, Speaker.SYSTEM) and (content := _without_our_refusal(message)):
+        yield content[:_MOST_SEARCHED]
+
+
+def _without_our_refusal(message: Message) -> str:
+    """Returns what a call returned before it was denied or refused; the reason that follows is the server's own sentence."""
+    match message.payload:
+        case {"status": CallStatus.DENIED | CallStatus.REFUSED, "error": {"message": str(reason)}} if reason:
+            return message.content.rpartition(reason)[0].rstrip("\n")
+        case _:
+            return message.content

@@ -57,6 +57,7 @@ _NOUN_OF: dict[EventType, str] = {
     EventType.SNAPSHOT: "snapshot",
     EventType.RESTORE_PROGRESS: "restore",
     EventType.MODEL_RETRY: "retry",
+    EventType.MCP_WAIT: "wait",
     EventType.USAGE: "usage",
     EventType.ERROR: "error",
 }
@@ -99,6 +100,18 @@ _RETRY: Schema = {
         },
     },
     "required": ["seconds", "until", "attempt", "tries", "reason", "status"],
+}
+_WAIT: Schema = {
+    "type": "object",
+    "description": "Sent while a turn waits for MCP servers that are being started, and not stored.",
+    "properties": {
+        "servers": {
+            "type": "array",
+            "items": _TEXT,
+            "description": "The names of those that it waits for; none when it goes on.",
+        }
+    },
+    "required": ["servers"],
 }
 _STREAM = "Server-sent events that stay open: `id: <number>`, `event: <type>`, `data: <the envelope, as described>`."
 _HINT = "A comment `: chats` says that the list of chats should be read again: one came, went, or has another title"
@@ -182,6 +195,8 @@ def _noun_schema(event: EventType) -> Schema:
         return _RESTORE
     if event is EventType.MODEL_RETRY:
         return _RETRY
+    if event is EventType.MCP_WAIT:
+        return _WAIT
     return {"$ref": f"#/components/schemas/{shape}"} if shape else {"type": "object"}
 
 

@@ -71,7 +71,7 @@ class ChatService:
         find_workspace: Callable[[str | None], Awaitable[str]],
         image_bytes: Blobs,
         removed: Callable[[], None] = lambda: None,
-        holds_commands: bool = False,
+        holds_commands: bool,
     ) -> None:
         self._chat_coordinator = chat_coordinator
         self._store = store

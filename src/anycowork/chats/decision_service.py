@@ -40,7 +40,7 @@ class DecisionService:
         store: Store,
         toolbox: Toolbox,
         clock: Clock,
-        questions: LiveQuestions | None = None,
+        questions: LiveQuestions | None,
     ) -> None:
         self._questions = questions
         self._chat_coordinator = chat_coordinator

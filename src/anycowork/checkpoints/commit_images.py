@@ -11,7 +11,7 @@ from anycowork.checkpoints.capture import ImageReader, PackTarget, Seen, bytes_i
 from anycowork.checkpoints.unkept_folders import UnkeptFolders
 from anycowork.domain.errors import OutsideWorkspace, ToolFault
 from anycowork.domain.path_class import folds_to_git, is_git_control
-from anycowork.domain.snapshots import NOTHING_REPLACED, PathImage, PathKind, ReplacedFile, Restored, absent
+from anycowork.domain.snapshots import PathImage, PathKind, ReplacedFile, Restored, absent
 from anycowork.domain.tools import PathIntent
 from anycowork.domain.values import replace
 from anycowork.workspace.folder import Folder
@@ -32,7 +32,7 @@ class CommitImages:
         folder: Folder,
         intents: Sequence[PathIntent],
         unkept: UnkeptFolders,
-        replaced: Mapping[str, ReplacedFile] = NOTHING_REPLACED,
+        replaced: Mapping[str, ReplacedFile],
     ) -> None:
         """Raises: NotKept if there are too many paths; ToolFault if a folder cannot be read."""
         self._folder = folder

@@ -99,7 +99,7 @@ def _read_id(folder: Path) -> str | None:
         return None
 
 
-def describe_folders(folders: Sequence[PackFolder], most: int = 3) -> Iterator[str]:
+def describe_folders(folders: Sequence[PackFolder]) -> Iterator[str]:
     """Yields where contents are, for people."""
-    for pack_folder in folders[:most]:
+    for pack_folder in folders[:3]:
         yield f"the {pack_folder.kind} on {pack_folder.host} ({pack_folder.folder})"

@@ -10,7 +10,7 @@ from anycowork.domain.snapshots import PathImage, PathKind, SeenEntry, Undo
 _CLOCK_STEP = 50_000_000
 
 
-def seen_entry(status: os.stat_result | None, image: PathImage, content: bytes | None = None) -> SeenEntry | None:
+def seen_entry(status: os.stat_result | None, image: PathImage, content: bytes | None) -> SeenEntry | None:
     """Returns how to recognise the file again whose content was read after `status`; None if its times cannot tell a later change."""
     if status is None or image.kind is not PathKind.FILE or image.hash is None or is_young(status):
         return None

@@ -76,8 +76,8 @@ class TextReporter:
             self._show_message(message)
         elif event.get("type") == "workflow-progress" and isinstance(run := event.get("workflow"), dict):
             self._show_step(event, run)
-        elif event.get("type") == "model-retry":
-            self._show_retry(event)
+        elif event.get("type") in ("model-retry", "mcp-wait"):
+            self._show_wait(event)
         elif event.get("type") in ("task-started", "task-completed") and isinstance(task := event.get("task"), dict):
             self._show_task(task)
 
@@ -117,10 +117,10 @@ class TextReporter:
             step = shortened(strip_controls(progress_line(event)), LINE_WIDTH)
             self.progress.line(self.progress.paint(step, "bold"))
 
-    def _show_retry(self, event: Json) -> None:
+    def _show_wait(self, event: Json) -> None:
         task = f"[{task}] " if (task := event.get("task_id")) else ""
-        line = shortened(strip_controls(f"{task}{progress_line(event)}"), LINE_WIDTH)
-        self.progress.line(self.progress.paint(line, "yellow"))
+        if line := progress_line(event):
+            self.progress.line(self.progress.paint(shortened(strip_controls(f"{task}{line}"), LINE_WIDTH), "yellow"))
 
     def _show_task(self, task: Json) -> None:
         line = f"Task {task.get('id')} ({task.get('status')}): {task.get('result') or task.get('description')}"

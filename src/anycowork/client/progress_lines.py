@@ -14,12 +14,14 @@ _FAULTS = {
 
 
 def progress_line(event: Json) -> str:
-    """Returns the line for a `workflow-progress` or `model-retry` event; empty for any other."""
+    """Returns the line for a `workflow-progress`, `model-retry` or `mcp-wait` event; empty for any other, and where nothing is waited for."""
     match event:
         case {"type": "workflow-progress", "workflow": dict(run)}:
             return f"{run.get('name')}, step {run.get('step')} of {run.get('of')}: {run.get('title')}"
         case {"type": "model-retry", "retry": dict(retry)}:
             return _retry_line(retry, _seconds_left(event, retry))
+        case {"type": "mcp-wait", "wait": {"servers": [_, *_] as servers}}:
+            return f"Waiting for the MCP {'server' if len(servers) == 1 else 'servers'} {', '.join(map(str, servers))} to start."
         case _:
             return ""
 

@@ -14,7 +14,7 @@ Place = tuple[str | int, ...]
 
 
 def describe_problem(
-    error: ValidationError, sources: Mapping[str, str], *, units: Mapping[str, str], file: str = "", text: str = ""
+    error: ValidationError, sources: Mapping[str, str], *, units: Mapping[str, str], file: str, text: str
 ) -> list[str]:
     """Returns one sentence for each error. `sources` says where a setting came from; those from `file` are located in its `text`."""
     sentences = []

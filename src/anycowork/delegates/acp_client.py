@@ -207,9 +207,8 @@ class DelegateClient:
         """The answer is what the agent says after its last call. Some agents announce a call by asking for its permission."""
         self._pieces.clear()
         self._length = 0
-        if call.tool_call_id not in self._kinds:
-            self.calls += 1
-            self._tell(f"[{self._name}] {plain_text(call.title or str(call.kind or 'a call'), 200)}\n")
+        self.calls += 1
+        self._tell(f"[{self._name}] {plain_text(call.title or str(call.kind or 'a call'), 200)}\n")
 
     def _wanted(self, call: ToolCallUpdate) -> WantedPermission:
         self._remember(call)

@@ -107,7 +107,7 @@ def next_head(previous: ChainHead | None, recorded_at: str, event: HeadEvent, ch
     return ChainHead(count, recorded_at, event, chat_id, end.seq, end.hash, head)
 
 
-def verify_heads(heads: Iterable[ChainHead], *, after: ChainHead | None = None) -> BrokenChain | None:
+def verify_heads(heads: Iterable[ChainHead], *, after: ChainHead | None) -> BrokenChain | None:
     """Return None if no head was changed, removed or inserted. A head removed at the end is detected by the chats' own chains.
 
     `after` is the head before the first one.

@@ -46,6 +46,11 @@ def model_retry(turn_id: str, retry: RetryChunk, until: str) -> NewEvent:
     return NewEvent(EventType.MODEL_RETRY, {"retry": {**retry.to_json(), "until": until}}, turn_id=turn_id)
 
 
+def mcp_wait(turn_id: str, servers: Sequence[str]) -> NewEvent:
+    """The turn waits until these MCP servers are started; with none, it goes on."""
+    return NewEvent(EventType.MCP_WAIT, {"wait": {"servers": [*servers]}}, turn_id=turn_id)
+
+
 def tool_call(call: Call) -> NewEvent:
     """A call made by a workflow names the workflow."""
     made_by: Json = {"workflow": call.provenance.workflow} if call.provenance.workflow else {}

@@ -34,6 +34,7 @@ class EventType(StrEnum):
     SNAPSHOT = "snapshot"
     RESTORE_PROGRESS = "restore-progress"
     MODEL_RETRY = "model-retry"
+    MCP_WAIT = "mcp-wait"
     USAGE = "usage"
     ERROR = "error"
 

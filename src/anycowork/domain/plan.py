@@ -139,7 +139,7 @@ def explain_plan(document: Json, completed: Collection[str] = ()) -> str:
     return "it is valid."
 
 
-def unusable_plan(document: Json, *, alone: bool = False) -> str | None:
+def unusable_plan(document: Json, *, alone: bool) -> str | None:
     """Explain to the person why an object that looks like a plan is not valid; None if it is valid, or not a plan at all.
 
     One that does not call itself a plan is meant as one only if it is the whole reply (`alone`).
@@ -153,7 +153,7 @@ def unusable_plan(document: Json, *, alone: bool = False) -> str | None:
     return f"This plan cannot be used, so it is shown as text: {explain_plan(document)}"
 
 
-def _validated(document: Json, completed: Collection[str] = ()) -> Plan:
+def _validated(document: Json, completed: Collection[str]) -> Plan:
     return read_written(Plan, _building_on(_filled_in(document), completed), most_bytes=MOST_BYTES)
 
 

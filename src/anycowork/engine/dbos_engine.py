@@ -41,9 +41,9 @@ class DbosEngine:
         url: str,
         session: DatabaseSession,
         *,
-        schema: str = "public",
-        session_name: str = "anycowork",
-        most_runs: int | None = None,
+        schema: str,
+        session_name: str,
+        most_runs: int | None,
         announce: Callable[[], Awaitable[None]],
         poll_seconds: float = POLL_SECONDS,
     ) -> None:

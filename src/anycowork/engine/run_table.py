@@ -175,7 +175,7 @@ class RunTable:
         two writes."""
         return [(run_id, number, status) for run_id, number, status in await self._fetch(self._unqueued)]
 
-    async def queue_again(self, queue: str, worker_id: str, at_work: Collection[str] = ()) -> list[str]:
+    async def queue_again(self, queue: str, worker_id: str, at_work: Collection[str]) -> list[str]:
         """Give back what the queue counts as a dead worker's, and as this one's although it is not at work on it; return their ids."""
         return [row[0] for row in await self._fetch(self._queue_again, queue, worker_id, list(at_work))]
 

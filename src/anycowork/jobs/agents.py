@@ -58,7 +58,7 @@ class AgentRegistry:
             return replace(worker, name=step.agent, model=step.agent)
         return replace(worker, role=step.role) if step.role else worker
 
-    def require_known(self, plan: Plan, race: Sequence[str] = ()) -> None:
+    def require_known(self, plan: Plan, race: Sequence[str]) -> None:
         """Raises: Invalid for a step whose agent or role does not exist. In a race a model can stand for an agent."""
         names = {agent.name for agent in self.all()}
         models = {name for name in race if is_model(name)}

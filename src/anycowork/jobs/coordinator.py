@@ -6,7 +6,7 @@ and the server's start lead to the same function, so a job goes on after a crash
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Callable, Sequence
 
 from anycowork.domain import event_factory
 from anycowork.domain.chats import Chat, ChatState, EndReason, Turn, TurnState
@@ -67,10 +67,9 @@ class JobCoordinator:
         isolated: IsolatedTasks,
         clock: Clock,
         tasks: asyncio.TaskGroup,
-        parallel_tasks: Callable[[], int] = lambda: 4,
+        parallel_tasks: Callable[[], int],
         placement: JobPlacement | None = None,
         remote: RemoteRuns | None = None,
-        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
         self._store = store
         self._turns = turns
@@ -94,7 +93,6 @@ class JobCoordinator:
         self._placement = placement or LocalPlacement()
         self.on_done: list[Callable[[str], None]] = []
         self._tasks = tasks
-        self._sleep = sleep
         self._closed = False
         self._woken: set[str] = set()
 
@@ -156,7 +154,7 @@ class JobCoordinator:
                 return  # the chat is gone, or another process works in it and takes its jobs on
             except StorageFault as fault:
                 log.error("jobs of chat %s cannot go on yet: %s", chat_id, fault.message)
-                await self._sleep(wait)
+                await asyncio.sleep(wait)
                 wait = min(30.0, wait * 2)
             except Exception:
                 log.exception("jobs of chat %s could not go on", chat_id)
@@ -238,7 +236,7 @@ class JobCoordinator:
 
     # --- execution
 
-    async def execution_phase(self, job: Job, chat: Chat, live: Sequence[Turn] = ()) -> None:
+    async def execution_phase(self, job: Job, chat: Chat, live: Sequence[Turn]) -> None:
         """Settles what ended, merges what is done, asks about a failed task, then dispatches what is ready, or closes the job."""
         state = await self._states.find(job)
         if state is None:

@@ -35,7 +35,7 @@ class IsolatedTasks:
         return replace(job, workspace=await self._copies.create(chat.workspace))
 
     async def workspace_for(
-        self, job: Job, chat: Chat, *, reads: bool, candidate: str | None = None
+        self, job: Job, chat: Chat, *, reads: bool, candidate: str | None
     ) -> tuple[str | None, bool]:
         """Return where a task's turn works, None for the chat's workspace, and whether that is a copy of its own.
 

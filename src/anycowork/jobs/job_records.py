@@ -61,9 +61,7 @@ class JobRecords:
         message = self._message(job, Speaker.TOOL, text, MessageType.TOOL_RESULT, payload, None, None)
         return replace(message, origins=written_by_model(origins))
 
-    def failure_question(
-        self, job: Job, task: JobTask, dependants: Sequence[str] = ()
-    ) -> tuple[Message, QuestionRow, Turn]:
+    def failure_question(self, job: Job, task: JobTask, dependants: Sequence[str]) -> tuple[Message, QuestionRow, Turn]:
         reason = str((task.error or {}).get("message") or "It failed.")
         text = f"Task {task.id} failed: {reason[:2000]} What shall the job do?"
         options = {"Try it again": RETRY, "Go on without it": SKIP}

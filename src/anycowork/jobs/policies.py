@@ -134,7 +134,7 @@ class TaskPolicy(_AskOnce):
         *,
         now: Now,
         evidence: Callable[[], Json | None],
-        earlier: Sequence[str] = (),
+        earlier: Sequence[str],
     ) -> None:
         super().__init__(earlier)
         self._job = job

@@ -46,8 +46,8 @@ class TaskDispatcher:
         writer: JobWriter,
         clock: Clock,
         parallel_tasks: Callable[[], int],
-        remote: RemoteRuns | None = None,
-        wake: Callable[[str], None] = lambda chat_id: None,
+        remote: RemoteRuns | None,
+        wake: Callable[[str], None],
     ) -> None:
         self._remote = remote
         self._wake = wake
@@ -96,7 +96,7 @@ class TaskDispatcher:
         """Whether the task has not started and all that it depends on is completed."""
         return state.progress.can_execute(task.id)
 
-    def next_task(self, state: JobState, kinds: Collection[Hashable] | None = None) -> JobTask | None:
+    def next_task(self, state: JobState, kinds: Collection[Hashable] | None) -> JobTask | None:
         """The first of the ready tasks, of these kinds if some are named."""
         ready = state.progress.ready_kinds() if kinds is None else kinds
         task_id = state.progress.next_ready([kind for kind in ready if self._is_offered(state.step_of(kind))])

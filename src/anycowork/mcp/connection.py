@@ -64,14 +64,12 @@ class McpConnection:
     ) -> None:
         self.config = config
         self.log = LineLog()
-        self._tasks = tasks
-        self._tokens = tokens
+        self._tasks, self._tokens = tasks, tokens
         self._sessions = SessionFactory(
             launcher, modules, tokens, self.log, self._list_changed, for_chat=only_chat is not None
         )
         self._sign_in: ServerSignIn | None = None
-        self._taken = taken_names
-        self._tools_changed = tools_changed
+        self._taken, self._tools_changed = taken_names, tools_changed
         self._only_chat = only_chat
         self._status, self._error = "disabled", ""
         self._offers = ServerOffers()
@@ -82,9 +80,8 @@ class McpConnection:
         self._workspaces = WorkspaceSessions(
             self._new_session, lambda root: self._sessions.key_files(self.config, root), tasks
         )
-        self._settled = asyncio.Event()
+        self._settled, self._wake = asyncio.Event(), asyncio.Event()
         self._first: asyncio.Future[Json] = asyncio.get_running_loop().create_future()
-        self._wake = asyncio.Event()
         self._started_at = 0.0
         self._task: asyncio.Task[None] | None = None
 
@@ -145,12 +142,17 @@ class McpConnection:
     def is_started(self) -> bool:
         return self._task is not None
 
+    @property
+    def is_awaited(self) -> bool:
+        """Whether its first attempt since `start` is not over, and a turn waits for it."""
+        is_tried = self._task is None or self._first.done()
+        return not is_tried and asyncio.get_running_loop().time() < self._started_at + TURN_WAIT_SECONDS
+
     async def until_tried(self) -> None:
         """Waits for the first attempt since `start`, as long as a turn waits for it."""
-        if self._task is not None and not self._first.done():
-            with suppress(TimeoutError):
-                async with asyncio.timeout_at(self._started_at + TURN_WAIT_SECONDS):
-                    await asyncio.shield(self._first)
+        with suppress(TimeoutError):
+            async with asyncio.timeout_at(self._started_at + TURN_WAIT_SECONDS):
+                await asyncio.shield(self._first)
 
     async def first_outcome(self) -> Json:
         """What it showed when the first attempt since `start` was over, however later ones go."""

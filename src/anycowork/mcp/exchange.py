@@ -31,9 +31,9 @@ class Exchange:
         self,
         server: str,
         seconds: float,
-        tell: Callable[[str], None] | None = None,
-        ask: AskPerson | None = None,
-        sample: Sample | None = None,
+        tell: Callable[[str], None] | None,
+        ask: AskPerson | None,
+        sample: Sample | None,
     ) -> None:
         self._server, self._seconds, self._tell, self._ask, self._sample = server, seconds, tell, ask, sample
         self._sampled = 0

@@ -67,10 +67,18 @@ class McpManager:
     def tools(self) -> list[McpTool]:
         return [tool for server in self._all() for tool in server.tools()]
 
-    async def until_tried(self, chat_id: str) -> None:
-        """Waits, for a few seconds at most, until the servers that are being started for this chat have connected or failed."""
-        for server in [*self._servers.values(), *self._of_chats.get(chat_id, ())]:
-            await server.until_tried()
+    async def until_tried(self, chat_id: str, show_wait: Callable[[Sequence[str]], None]) -> None:
+        """Waits, for a few seconds at most, until the servers that are being started for this chat have connected or failed.
+
+        `show_wait` is told the names of those that are waited for, each time they are fewer, and none in the end."""
+        servers = [*self._servers.values(), *self._of_chats.get(chat_id, ())]
+        if not any(server.is_awaited for server in servers):
+            return
+        for server in servers:
+            if server.is_awaited:
+                show_wait([awaited.config.name for awaited in servers if awaited.is_awaited])
+                await server.until_tried()
+        show_wait(())
 
     def resources(self, query: str = "", limit: int = MOST_LISTED) -> list[Json]:
         """The resources of all connected servers whose server, name or address holds the query."""

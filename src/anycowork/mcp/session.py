@@ -49,7 +49,7 @@ class McpSession:
         legacy: bool,
         timeout: float,
         root: str | None,
-        own_folder: str = SCRATCH,
+        own_folder: str,
         has_roots: bool,
         sampling: bool,
         offers_changed: Callable[[], None],

@@ -42,7 +42,7 @@ class SessionFactory:
         lines: LineLog,
         offers_changed: Callable[[], None],
         *,
-        for_chat: bool = False,
+        for_chat: bool,
     ) -> None:
         self._launcher = launcher
         self._modules = modules

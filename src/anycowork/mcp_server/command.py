@@ -24,9 +24,7 @@ if TYPE_CHECKING:
 PATH = "/mcp"
 
 
-def serve_host(
-    flags: Mapping[str, object], environ: Mapping[str, str], *, cwd: Path, http_port: int | None = None
-) -> int:
+def serve_host(flags: Mapping[str, object], environ: Mapping[str, str], *, cwd: Path, http_port: int | None) -> int:
     """The exit code: 0 when the host has closed the connection. With `http_port` it serves HTTP on this machine until it is ended."""
 
     async def serve() -> None:

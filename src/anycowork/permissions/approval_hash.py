@@ -44,7 +44,7 @@ def bind(
     return hashlib.sha256(msgspec.json.encode(bound_values, order="sorted")).hexdigest()
 
 
-def disclose(call: Call, prepared: Prepared, held_intent: Intent | None = None) -> Disclosure:
+def disclose(call: Call, prepared: Prepared, held_intent: Intent | None) -> Disclosure:
     """Return everything that allowing this call, or its held changes, grants."""
     diff = held_intent.held.diff if held_intent and held_intent.held else prepared.diff
     items = call_items(

@@ -62,7 +62,7 @@ def required_endorsement(
     return Endorsement(condensed(missing), exposure.passage_about(needed), needed)
 
 
-def sinks_of(spec: ToolSpec, call: Call, prepared: Prepared, changes: Sequence[PathIntent] = ()) -> tuple[Sink, ...]:
+def sinks_of(spec: ToolSpec, call: Call, prepared: Prepared, changes: Sequence[PathIntent]) -> tuple[Sink, ...]:
     """Returns where the call has consequences outside its layer. `changes` are those that a command has made already."""
     return tuple(dict.fromkeys(_sinks(spec, call, prepared, changes)))
 

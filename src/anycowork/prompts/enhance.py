@@ -35,7 +35,7 @@ def enhance(
     role_text: str,
     specs: Sequence[ToolSpec],
     *,
-    budget_tokens: int | None = None,
+    budget_tokens: int | None,
     request: str = "",
     mermaid: bool = True,
     offered: bool = False,

@@ -136,9 +136,7 @@ class HistoryBudget:
     """An append-only history within a budget. Dropped messages stay dropped, so that appending costs only the new messages;
     the result is the same whether messages came one by one or all at once."""
 
-    def __init__(
-        self, *, budget: int, ratio: float = 1.0, result_cap: int = RESULT_CAP, begins_late: bool = False
-    ) -> None:
+    def __init__(self, *, budget: int, ratio: float, result_cap: int, begins_late: bool = False) -> None:
         """`begins_late`: earlier messages are left out already."""
         self.budget = budget
         self._begins_late = begins_late

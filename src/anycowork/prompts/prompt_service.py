@@ -190,8 +190,8 @@ class PromptService:
         role: RoleDefinition,
         setting: PromptScope,
         *,
-        brief: bool = False,
-        offered: bool = False,
+        brief: bool,
+        offered: bool,
     ) -> str:
         """Build the system prompt of a chat, without tools if they are `offered` natively. A missing prompt is replaced by the default."""
         chosen = await self.find(prompt_id or DEFAULT_ID) or _built_in()

@@ -33,7 +33,7 @@ def small_model_prompt(
 
 
 def small_model_tools(
-    role: RoleDefinition, specs: Sequence[ToolSpec], *, budget_tokens: int = TOOL_BUDGET, request: str = ""
+    role: RoleDefinition, specs: Sequence[ToolSpec], *, budget_tokens: int, request: str = ""
 ) -> ToolSelection:
     """Return the tools that a small model in this role is offered."""
     budget = budget_tokens * BYTES_PER_TOKEN

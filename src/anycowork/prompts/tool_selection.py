@@ -47,7 +47,7 @@ def rank_tools(specs: Iterable[ToolSpec], request: str) -> list[ToolSpec]:
 
 
 def select_tools(
-    granted: Sequence[ToolSpec], *, weight: Callable[[ToolSpec], int], budget: int, request: str = ""
+    granted: Sequence[ToolSpec], *, weight: Callable[[ToolSpec], int], budget: int, request: str
 ) -> ToolSelection:
     """Return all tools if they fit into `budget` bytes, else those of the highest rank that fit."""
     if sum(map(weight, granted)) <= budget:

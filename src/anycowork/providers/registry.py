@@ -26,7 +26,6 @@ from anycowork.providers.delegate import DelegateProvider
 from anycowork.providers.guide.script import GUIDE, Guide
 from anycowork.providers.http.pool import HttpPool
 from anycowork.providers.http.proxy_env import proxy_for
-from anycowork.providers.http.retries import Backoff
 from anycowork.providers.model_list import AUTO
 from anycowork.providers.openai.completion_stream import Timeouts
 from anycowork.providers.openai.provider import OpenAIProvider
@@ -57,7 +56,6 @@ class ProviderRegistry:
         environment: Mapping[str, str],
         stored_key: Callable[[str, str | None], str | None] = lambda provider, address: None,
         timeouts: Timeouts | None = None,
-        backoff: Backoff | None = None,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
         find_facts: FindModelFacts | None = None,
     ) -> None:
@@ -66,7 +64,7 @@ class ProviderRegistry:
         self._default = default
         self._environment = environment
         self._stored_key = stored_key
-        self._timeouts, self._backoff, self._sleep = timeouts, backoff, sleep
+        self._timeouts, self._sleep = timeouts, sleep
         self._configs: dict[str, ProviderConfig] = {}
         self._upstreams: list[tuple[Upstream, tuple[str, ...]]] | None = None  # until something changes
         self._guide = Guide()
@@ -187,7 +185,7 @@ class ProviderRegistry:
             self._anthropic[config.name] = AnthropicProvider(self._upstream(config), timeouts=self._timeouts)
         elif config.kind == "openai":
             self._clients[config.name] = OpenAIProvider(
-                self._upstream(config), self.pool, timeouts=self._timeouts, backoff=self._backoff, sleep=self._sleep
+                self._upstream(config), self.pool, timeouts=self._timeouts, sleep=self._sleep
             )
 
     def change_timeouts(self, timeouts: Timeouts) -> None:

@@ -40,7 +40,7 @@ class CommandLimits:
 
 
 def limited_shell(
-    bash: str, limits: CommandLimits, command: str, *, death_pipe: int, unneeded: int, begun: int, check: str = ":"
+    bash: str, limits: CommandLimits, command: str, *, death_pipe: int, unneeded: int, begun: int, check: str
 ) -> list[str]:
     """Returns a bash script that limits itself permanently and then runs the command; it ends instead if nobody holds the other end of its
     death pipe or `check` ends it. It writes to `begun` just before the command.

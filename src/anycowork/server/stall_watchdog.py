@@ -8,21 +8,23 @@ import time
 import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TextIO
 
 log = logging.getLogger(__name__)
 STALL_SECONDS = 0.1
 _BUSY_PAUSE, _IDLE_PAUSE = 0.04, 0.2  # seconds between two checks: an idle loop is checked less often
 _QUICK_ANSWER = 0.002
-_MOST_LINES = 25  # of a stack
+_MOST_LINES, _NAMED_LINES = 25, 3  # of a stack, and of it in a warning
+_PROGRAM = str(Path(__file__).parents[1])
 _LOG_EVERY = 10.0  # seconds: a server in trouble must not fill its log as well
 
 
 def stall_log_level(log_format: str, stream: TextIO | None) -> int:
     """Returns the level at which stalls are logged. `stream` is the one to which the log goes.
 
-    A stack helps nobody who looks at a terminal, and a loaded machine causes it without a fault: there only `debug` shows it. Files,
-    journals and JSON logs have it as a warning.
+    It helps nobody who looks at a terminal, and a loaded machine causes it without a fault: there only `debug` shows it. Files,
+    journals and JSON logs have it as a warning of one line; the whole stack is logged as `debug` everywhere.
     """
     at_terminal = stream is not None and stream.isatty()
     return logging.DEBUG if log_format == "text" and at_terminal else logging.WARNING
@@ -70,8 +72,8 @@ class StallWatch:
         """Captures the stack while the loop is still blocked; the duration is known when it continues."""
         stack = _stack_of(watched)
         while not answered.wait(1.0) and not self._ended.is_set():
-            message = "the event loop has not answered for %.1f s; it is blocked in:\n%s"
-            log.log(self._log_level, message, _since(asked_at), stack)
+            log.log(self._log_level, "the event loop has not answered for %.1f s: %s", _since(asked_at), _place(stack))
+            log.debug("the event loop is blocked in:\n%s", _lines(stack))
             stack = _stack_of(watched)
         lasted = _since(asked_at)
         if lasted < STALL_SECONDS:
@@ -80,14 +82,33 @@ class StallWatch:
         self.longest = max(self.longest, lasted)
         if time.monotonic() - self._last_logged >= _LOG_EVERY:
             self._last_logged = time.monotonic()
-            log.log(self._log_level, "the event loop was blocked for %.0f ms, in:\n%s", lasted * 1000, stack)
+            log.log(self._log_level, "the event loop was blocked for %.0f ms: %s", lasted * 1000, _place(stack))
+            log.debug("the event loop was blocked in:\n%s", _lines(stack))
 
 
 def _since(start: float) -> float:
     return time.monotonic() - start
 
 
-def _stack_of(thread: int) -> str:
-    """Returns the thread's current stack, the innermost line last; no values, only code locations."""
+def _stack_of(thread: int) -> traceback.StackSummary:
+    """Returns the thread's current stack, the innermost frame last; no values, only code locations."""
     frame = sys._current_frames().get(thread)
-    return "".join(traceback.format_stack(frame)[-_MOST_LINES:]) if frame is not None else ""
+    frames = traceback.walk_stack(frame) if frame is not None else iter(())
+    stack = traceback.StackSummary.extract(frames, limit=_MOST_LINES, lookup_lines=False)
+    stack.reverse()
+    return stack
+
+
+def _lines(stack: traceback.StackSummary) -> str:
+    return "".join(stack.format())
+
+
+def _place(stack: traceback.StackSummary) -> str:
+    """Returns the innermost line of this program, and the innermost lines of all."""
+    ours = [frame for frame in stack if frame.filename.startswith(_PROGRAM)]
+    frames = (*ours[-1:], *stack[-_NAMED_LINES:])
+    return " > ".join(dict.fromkeys(f"{_short(frame.filename)}:{frame.lineno} {frame.name}" for frame in frames))
+
+
+def _short(filename: str) -> str:
+    return "/".join(Path(filename).parts[-3:])

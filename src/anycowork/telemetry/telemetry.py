@@ -34,7 +34,7 @@ class Traces(Protocol):
 class ServerTelemetry:
     """Implements `Telemetry`. Without `traces` nothing is traced."""
 
-    def __init__(self, metrics: ServerMetrics, traces: Traces | None = None) -> None:
+    def __init__(self, metrics: ServerMetrics, traces: Traces | None) -> None:
         self.metrics = metrics
         self._traces = traces
 

@@ -105,7 +105,7 @@ class CreateFile(BuiltInTool[CreateFileParameters]):
     display = ToolDisplay(ToolKind.CREATE, ("path",), ("path",), {"path": "notes/today.md", "content": ""})
     model = CreateFileParameters
 
-    def __init__(self, language_servers: LanguageServers | None = None) -> None:
+    def __init__(self, language_servers: LanguageServers | None) -> None:
         super().__init__()
         self._language_servers = language_servers
 
@@ -182,7 +182,7 @@ class UpdateFile(BuiltInTool[UpdateFileParameters]):
     )
     model = UpdateFileParameters
 
-    def __init__(self, language_servers: LanguageServers | None = None) -> None:
+    def __init__(self, language_servers: LanguageServers | None) -> None:
         super().__init__()
         self._language_servers = language_servers
 

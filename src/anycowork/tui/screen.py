@@ -175,8 +175,9 @@ class ChatScreen(App[None]):
                 conversation.grow_by(event, thinking=kind == "reasoning-delta")
             case "error":
                 conversation.note(str(noun(event, "error").get("message")), "error")
-            case "workflow-progress" | "model-retry":
-                conversation.note(progress_line(event))
+            case "workflow-progress" | "model-retry" | "mcp-wait":
+                if line := progress_line(event):
+                    conversation.note(line)
             case "turn-ended":
                 conversation.end_growing()
                 for note in notes_at_end(self.status, event):

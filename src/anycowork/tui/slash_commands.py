@@ -75,7 +75,7 @@ def own_command_in(typed: str) -> str | None:
     return (typed[1:].strip() or None) if typed.startswith("!") else None
 
 
-def command_help(workflows: Iterable[Json] = ()) -> str:
+def command_help(workflows: Iterable[Json]) -> str:
     """Lists the commands, the workflows of the chat's folder, and the keys."""
     commands = [f"/{name}: {entry.about}" for name, entry in COMMANDS.items()]
     listed = [f"{strip_controls(str(workflow.get('usage')))}: {workflow.get('description')}" for workflow in workflows]

@@ -44,7 +44,7 @@ class DistributedChatLocks:
         refresh: Callable[[str], Awaitable[None]],
         flush: Callable[[], Awaitable[None]],
         is_busy: Callable[[str], bool],
-        wait_seconds: float = SHORT_WAIT_SECONDS,
+        wait_seconds: float,
     ) -> None:
         self._peers = peers
         self._refresh = refresh

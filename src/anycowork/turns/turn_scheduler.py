@@ -5,9 +5,11 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
+from functools import partial
 
 from anycowork.agent.loop import Agent
 from anycowork.agent.turn_context import Assignment, TurnContext, TurnConversation
+from anycowork.domain import event_factory
 from anycowork.domain.chats import EndReason, Turn, TurnState
 from anycowork.domain.errors import AnyCoworkError, LimitReached, StorageFault, TooManyFaults
 from anycowork.domain.events import EventType
@@ -31,13 +33,12 @@ from anycowork.turns.lookup import earlier_effects, earlier_turns, progress_of, 
 from anycowork.turns.turn_recovery import TurnRecovery, Unfinished
 
 log = logging.getLogger(__name__)
-Sleep = Callable[[float], Awaitable[None]]
 ContextOf = Callable[[Turn, str | None], Awaitable[TurnContext]]
 """The context of a turn, with as much of the chat as this model can be shown; None: the chat's own model."""
 TurnRunner = Callable[[Turn, ContextOf], Awaitable[bool]]
 """Runs the turn's next segment if the turn belongs to it, and tells whether it did."""
-UntilReady = Callable[[str], Awaitable[object]]
-"""Waits, bounded, for what comes a little later than the server, and a turn of this chat may use."""
+UntilReady = Callable[[str, Callable[[Sequence[str]], None]], Awaitable[object]]
+"""Waits, bounded, for what comes a little later than the server, and a turn of this chat may use; tells the names of what it waits for."""
 _LOOKED_AT_FIRST = 3  # messages
 _Line = tuple[str, str | None]
 """A chat's id, and the id of a task of its job."""
@@ -66,7 +67,6 @@ class TurnScheduler:
         plans: ApprovedPlans,
         tasks: asyncio.TaskGroup,
         find_workspace: Callable[[str | None], Awaitable[str]],
-        sleep: Sleep = asyncio.sleep,
     ) -> None:
         self._agent = agent
         self._recovery = recovery
@@ -82,7 +82,6 @@ class TurnScheduler:
         self.on_rest: Callable[[str], None] = lambda chat_id: None
         self._tasks = tasks
         self._find_workspace = find_workspace
-        self._sleep = sleep
         self.placement: JobPlacement | None = None
         """Where jobs run, if other processes could run them too."""
         self._ending = False
@@ -165,7 +164,7 @@ class TurnScheduler:
                 return await self.runs_here(turn)
             except StorageFault as fault:
                 log.warning("turn %s: cannot be placed yet: %s", turn.id, fault.message)
-                await self._sleep(wait)
+                await asyncio.sleep(wait)
                 wait = min(30.0, wait * 2)
         return False
 
@@ -198,7 +197,7 @@ class TurnScheduler:
 
     async def _run(self, turn: Turn) -> None:
         for until_ready in await asyncio.shield(self._until_ready):
-            await until_ready(turn.chat_id)
+            await until_ready(turn.chat_id, partial(self._show_wait, turn))
         if turn.state is TurnState.DUE:
             current = await self._store.turns.find(turn.id)
             if current is None or current.state not in (TurnState.RUNNING, TurnState.DUE):
@@ -211,6 +210,9 @@ class TurnScheduler:
             if await run(turn, self._context):
                 return
         await self._agent.run(await self._context(turn))
+
+    def _show_wait(self, turn: Turn, servers: Sequence[str]) -> None:
+        self._journal.show_event(turn.chat_id, event_factory.mcp_wait(turn.id, servers))
 
     async def _context(self, turn: Turn, model_id: str | None = None) -> TurnContext:
         """Build the turn's context. Raises: BadWorkspace, also for an unregistered folder: an imported chat may name any folder.
@@ -269,7 +271,7 @@ class TurnScheduler:
                 log.error("turn %s: still cannot be settled: %s", turn.id, again.message)
                 if self._ending:  # its cancellation may have been lost to this fault
                     return
-                await self._sleep(wait)
+                await asyncio.sleep(wait)
                 wait = min(30.0, wait * 2)
 
 

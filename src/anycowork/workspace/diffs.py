@@ -196,7 +196,7 @@ def summary(size: int, digest: str, head: bytes, tail: bytes) -> str:
     return _identity(size, digest) + "\n".join(["  first lines:", *first, "  last lines:", *last]) + "\n"
 
 
-def summary_of(data: bytes, *, edges: bool = True) -> str:
+def summary_of(data: bytes, *, edges: bool) -> str:
     """Without `edges`, returns size and hash only: the bytes of an image mean nothing to a reader."""
     digest = sha256(data).hexdigest()
     return summary(len(data), digest, data[:EDGE_BYTES], data[-EDGE_BYTES:]) if edges else _identity(len(data), digest)

@@ -124,6 +124,32 @@ async def test_a_turn_goes_on_without_a_server_that_does_not_connect(
         await client.ask("DELETE", "/mcp/servers/silent", expect=204)
 
 
+@proves("MCP-1/3")
+async def test_who_watches_a_turn_is_told_which_server_it_waits_for_and_when_it_goes_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("anycowork.mcp.connection.TURN_WAIT_SECONDS", 600)
+    silent = {"name": "silent", "command": sys.executable, "args": ["-c", "input()"], "timeout": 600}
+    async with live_server(tmp_path, replies=["Here I am.", "Again."]) as client:
+        await client.ask("POST", "/mcp/servers", silent, expect=201)
+        chat = await client.chat()
+        await chat.send("Go.", until="sent")
+        waits = []
+        async with asyncio.timeout(60):
+            async for event in chat.follow():  # whoever joins later is told of the wait too
+                if event["type"] == "mcp-wait":
+                    waits.append(event["wait"]["servers"])
+                    if waits == [["silent"]]:
+                        await client.ask("POST", "/mcp/servers/silent/disconnect", {})
+                if event["type"] == "turn-ended":
+                    break
+        assert waits == [["silent"], []]
+        assert (await chat.last())["content"] == "Here I am."
+        async with asyncio.timeout(60):
+            await chat.send("Once more.")
+        assert (await chat.last())["content"] == "Again.", "a server that is not started is not waited for"
+
+
 @proves("MCP-1/1", "OPS-2")
 async def test_sessions_leave_no_task_behind_whichever_way_they_end(
     tmp_path: Path, caplog: pytest.LogCaptureFixture

@@ -1,31 +1,226 @@
-"""opencode, an agent that the public registry carries, as a delegate: a task on real files, its model scripted. `make test-delegate` runs
-this: it is large, and installed in a place of its own."""
+"""Agents of several vendors as delegates, each with its own tools and its own model's API, the model scripted: a task in a chat, a step of a
+job, a role that changes nothing; and opencode at what it may not do. `make test-delegate` runs this: they are large, and installed in a
+place of their own."""
 
 import asyncio
 import json
 import platform
-from collections.abc import AsyncIterator
+import sys
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any  # what the agent asked its model
+from typing import Any  # what an agent asked its model, and what a server shows
 
 import pytest
 
 from anycowork.config.settings import AgentEntry
 from support.fake_network import PUBLIC, FakeNetwork
+from support.jobs import approved, plan
 from support.live_server import LiveChat, LiveServer, live_server
 from support.openai_wire import NativeCall
 from support.scripted_model import Hang, Reply, ScriptedModel
 from support.spec import proves
+from support.vendor_models import Wire, port_of, scripted_mind, vendor_model
+
+ROOT = Path(__file__).parents[3]
+sys.path.insert(0, str(ROOT / "scripts"))
+from webui import find_node  # noqa: E402  # a script, beside the package
 
 MACHINE = "arm64" if platform.machine() in ("aarch64", "arm64") else "x64"
-PROGRAM = (
-    Path(__file__).parents[3] / ".venv/interop/opencode/node_modules" / f"opencode-linux-{MACHINE}" / "bin" / "opencode"
-)
+OPENCODE = ROOT / f".venv/interop/opencode/node_modules/opencode-linux-{MACHINE}/bin/opencode"
+PACKAGES = ROOT / ".venv/interop/agents/node_modules"
 FILES = {"greeting.txt": "Hello.\n", "kept.txt": "kept\n"}
 HOST = "model.example"
-WHOLE_TASK = 120.0
-pytestmark = pytest.mark.timeout(400)
+URL = f"http://{HOST}"
+WHOLE_TASK = 180.0
+pytestmark = pytest.mark.timeout(600)
+
+
+# --- the agents
+
+
+@dataclass(frozen=True)
+class Vendor:
+    """`create` and `change` are its tools for files, given the whole path; `environment` is how it finds its model."""
+
+    command: tuple[str, ...]
+    wire: Wire
+    environment: Mapping[str, str]
+    create: Callable[[str, str], list[NativeCall]]
+    change: Callable[[str, str, str], list[NativeCall]]
+
+
+def packed(script: str, *arguments: str) -> tuple[str, ...]:
+    return (str(find_node()), str(PACKAGES / script), *arguments)
+
+
+def create_by(tool: str) -> Callable[[str, str], list[NativeCall]]:
+    return lambda path, text: [NativeCall(tool, {"file_path": path, "content": text})]
+
+
+def change_by(read: str, edit: str, **more: str) -> Callable[[str, str, str], list[NativeCall]]:
+    """Reads first: most agents refuse to change what they have not read."""
+    return lambda path, old, new: [
+        NativeCall(read, {"file_path": path}),
+        NativeCall(edit, {"file_path": path, "old_string": old, "new_string": new, **more}),
+    ]
+
+
+def opencode_environment(permission: str) -> dict[str, str]:
+    provider = {
+        "npm": "@ai-sdk/openai-compatible",
+        "options": {"baseURL": f"{URL}/v1", "apiKey": "none"},
+        "models": {"agent": {"tool_call": True}},
+    }
+    asked = dict.fromkeys(("edit", "bash", "external_directory", "webfetch"), permission)
+    settings = {"provider": {"house": provider}, "model": "house/agent", "autoupdate": False, "share": "disabled"}
+    return {
+        "OPENCODE_CONFIG_CONTENT": json.dumps({**settings, "permission": asked}),
+        "OPENCODE_DISABLE_MODELS_FETCH": "1",
+        "OPENCODE_DISABLE_AUTOUPDATE": "1",
+    }
+
+
+CODEX = {
+    "model": "agent",
+    "model_provider": "house",
+    "model_providers": {"house": {"name": "House", "base_url": f"{URL}/v1", "wire_api": "responses"}},
+}
+VENDORS = {
+    "opencode": Vendor(
+        (str(OPENCODE), "acp"),
+        "openai",
+        opencode_environment("ask"),
+        lambda path, text: [write(path, text)],
+        lambda path, old, new: [
+            NativeCall("read", {"filePath": path}),
+            NativeCall("edit", {"filePath": path, "oldString": old, "newString": new}),
+        ],
+    ),
+    "qwen": Vendor(
+        packed("@qwen-code/qwen-code/cli-entry.js", "--acp", "--auth-type", "openai"),
+        "openai",
+        {"OPENAI_API_KEY": "none", "OPENAI_BASE_URL": f"{URL}/v1", "OPENAI_MODEL": "agent"},
+        create_by("write_file"),
+        change_by("read_file", "edit"),
+    ),
+    "gemini": Vendor(
+        packed("@google/gemini-cli/bundle/gemini.js", "--acp"),
+        "gemini",
+        {"GEMINI_API_KEY": "none", "GOOGLE_GEMINI_BASE_URL": URL, "GEMINI_MODEL": "gemini-2.5-flash"},
+        create_by("write_file"),
+        change_by("read_file", "replace", instruction="Change it."),
+    ),
+    "claude": Vendor(
+        packed("@agentclientprotocol/claude-agent-acp/dist/index.js"),
+        "anthropic",
+        {"ANTHROPIC_API_KEY": "none", "ANTHROPIC_BASE_URL": URL, "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1"},
+        create_by("Write"),
+        change_by("Read", "Edit"),
+    ),
+    "codex": Vendor(
+        packed("@agentclientprotocol/codex-acp/dist/index.js"),
+        "openai",
+        {"CODEX_CONFIG": json.dumps(CODEX), "MODEL_PROVIDER": "house", "NO_BROWSER": "1"},
+        lambda path, text: [
+            NativeCall("exec_command", {"cmd": f"mkdir -p {Path(path).parent} && printf '{text.strip()}\\n' > {path}"})
+        ],
+        lambda path, old, new: [NativeCall("exec_command", {"cmd": f"sed -i 's/{old}/{new}/' {path}"})],
+    ),
+}
+
+
+@asynccontextmanager
+async def server_with(
+    name: str, environment: Mapping[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, port: int
+) -> AsyncIterator[LiveServer]:
+    """A server with this agent, whose model answers on `port`."""
+    outside = FakeNetwork({HOST: [[PUBLIC]]}, {(PUBLIC, 80): port})
+    for variable, value in environment.items():
+        monkeypatch.setenv(variable, value)
+    entry = AgentEntry(
+        command=VENDORS[name].command, env=tuple(environment), network=(HOST,), seconds=WHOLE_TASK, role="actor"
+    )
+    async with live_server(tmp_path, files=FILES, agents={name: entry}, outside=outside) as client:
+        yield client
+
+
+async def given(client: LiveServer, words: str, *, role: str = "actor", agent: str = "opencode") -> LiveChat:
+    chat = await client.chat(role=role, model=f"agent/{agent}")
+    await chat.send(words)
+    await allow_all(client, chat)
+    return chat
+
+
+async def allow_all(client: LiveServer, chat: LiveChat) -> None:
+    decisions = [{"id": approval["id"], "decision": "allow_once"} for approval in await chat.approvals()]
+    if decisions:
+        await client.ask("POST", f"{chat.path}/approvals", {"decisions": decisions}, expect=200)
+
+
+async def ended(chat: LiveChat) -> dict[str, Any]:
+    async with asyncio.timeout(WHOLE_TASK):
+        async for event in chat.follow():
+            if event["type"] == "turn-ended":
+                return (await chat.of_type("tool_result"))[-1]
+    raise AssertionError("the stream ended")
+
+
+async def end_of_job(client: LiveServer, chat: LiveChat, job_id: str) -> dict[str, Any]:
+    """The job when it has ended; a person allows whatever asks."""
+    async with asyncio.timeout(WHOLE_TASK):
+        async for event in chat.follow():
+            if event.get("state") == "awaiting_approval":
+                await allow_all(client, chat)
+            job = await client.ask("GET", f"/jobs/{job_id}")
+            if job["status"] in ("completed", "failed"):
+                return job
+    raise AssertionError("the stream ended")
+
+
+def files_of(client: LiveServer) -> dict[str, str]:
+    paths = [path for path in client.workspace.rglob("*") if path.is_file()]
+    return {str(path.relative_to(client.workspace)): path.read_text() for path in paths}
+
+
+# --- what each of them does
+
+
+@proves("ACP-2/1", "ACP-2/2", "ACP-2/3")
+@pytest.mark.parametrize("name", VENDORS)
+async def test_vendors_agent_does_a_chats_task_and_a_jobs_step_and_keeps_nothing_as_tester(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    vendor, folder = VENDORS[name], tmp_path / "workspace"
+    change = vendor.change(str(folder / "greeting.txt"), "Hello", "Good day")
+    tasks = {
+        "Task Alpha.": [*vendor.create(str(folder / "made" / "alpha.txt"), "alpha\n"), *change],
+        "Task Beta.": vendor.create(str(folder / "beta.txt"), "beta\n"),
+        "Task Gamma.": vendor.create(str(folder / "gamma.txt"), "gamma\n"),
+    }
+    after_chat = {**FILES, "greeting.txt": "Good day.\n", "made/alpha.txt": "alpha\n"}
+    after_job = {**after_chat, "beta.txt": "beta\n"}
+    asked: list[str] = []
+    async with (
+        vendor_model(vendor.wire, scripted_mind(tasks, asked)) as port,
+        server_with(name, vendor.environment, tmp_path, monkeypatch, port) as client,
+    ):
+        result = await ended(await given(client, "Task Alpha.", agent=name))
+        assert result["payload"]["status"] == "ok", result["content"]
+        assert files_of(client) == after_chat, result["content"]
+        assert result["payload"]["facts"]["agent_calls"] >= 2 and result["payload"]["facts"]["kept_from"] == []
+        guessed = {"id": "b", "action": "Task Beta.", "agent": name, "tools_needed": ["grep"], "paths": ["guess.md"]}
+        chat = await client.chat()
+        job = await end_of_job(client, chat, (await approved(client, chat, plan=plan(guessed)))["id"])
+        assert (job["status"], [task["attempt"] for task in job["tasks"]]) == ("completed", [1]), job
+        assert files_of(client) == after_job
+        await ended(await given(client, "Task Gamma.", role="tester", agent=name))
+        assert files_of(client) == after_job, "a tester changes nothing"
+        assert "Task Gamma." in asked, "though its model called for it"
+
+
+# --- opencode at what it may not do
 
 
 @asynccontextmanager
@@ -43,44 +238,13 @@ async def opencode(
             return Reply("Let me see.", calls=(wanted,), finish="tool_calls")
         return wanted() if callable(wanted) else wanted
 
-    async with ScriptedModel(mind=mind) as model:
-        port = int(model.base_url.split(":")[2].partition("/")[0])
-        outside = FakeNetwork({HOST: [[PUBLIC]]}, {(PUBLIC, 80): port})
-        provider = {
-            "npm": "@ai-sdk/openai-compatible",
-            "options": {"baseURL": f"http://{HOST}/v1", "apiKey": "none"},
-            "models": {"agent": {"tool_call": True}},
-        }
-        asked = dict.fromkeys(("edit", "bash", "external_directory", "webfetch"), permission)
-        settings = {"provider": {"house": provider}, "model": "house/agent", "autoupdate": False, "share": "disabled"}
-        monkeypatch.setenv("OPENCODE_CONFIG_CONTENT", json.dumps({**settings, "permission": asked}))
-        monkeypatch.setenv("OPENCODE_DISABLE_MODELS_FETCH", "1")
-        monkeypatch.setenv("OPENCODE_DISABLE_AUTOUPDATE", "1")
-        entry = AgentEntry(
-            command=(str(PROGRAM), "acp"),
-            env=("OPENCODE_CONFIG_CONTENT", "OPENCODE_DISABLE_MODELS_FETCH", "OPENCODE_DISABLE_AUTOUPDATE"),
-            network=(HOST,),
-            seconds=WHOLE_TASK,
-        )
-        async with live_server(tmp_path, files=FILES, agents={"opencode": entry}, outside=outside) as client:
-            yield client
-
-
-async def given(client: LiveServer, words: str, *, role: str = "actor") -> LiveChat:
-    chat = await client.chat(role=role, model="agent/opencode")
-    await chat.send(words)
-    decisions = [{"id": one["id"], "decision": "allow_once"} for one in await chat.approvals()]
-    if decisions:
-        await client.ask("POST", f"{chat.path}/approvals", {"decisions": decisions}, expect=200)
-    return chat
-
-
-async def ended(chat: LiveChat) -> dict[str, Any]:
-    async with asyncio.timeout(WHOLE_TASK):
-        async for event in chat.follow():
-            if event["type"] == "turn-ended":
-                return (await chat.of_type("tool_result"))[-1]
-    raise AssertionError("the stream ended")
+    async with (
+        ScriptedModel(mind=mind) as model,
+        server_with(
+            "opencode", opencode_environment(permission), tmp_path, monkeypatch, port_of(model.base_url)
+        ) as client,
+    ):
+        yield client
 
 
 def write(path: str, text: str) -> NativeCall:
@@ -89,10 +253,6 @@ def write(path: str, text: str) -> NativeCall:
 
 def bash(command: str) -> NativeCall:
     return NativeCall("bash", {"command": command, "description": "A step"})
-
-
-def files_of(client: LiveServer) -> dict[str, str]:
-    return {path.name: path.read_text() for path in client.workspace.rglob("*") if path.is_file()}
 
 
 @proves("ACP-2/1", "ACP-2/2")

@@ -2,8 +2,8 @@
 
 import pytest
 
-from anycowork.agent.check_runs import check_run, outcome_of
-from anycowork.domain.evidence import CheckOwner, ExpectationState
+from anycowork.agent.check_runs import check_run, outcome_of, server_runs_since_change
+from anycowork.domain.evidence import CheckOwner, EvidenceStatus, ExpectationState, weigh
 from anycowork.domain.roles import Role
 from anycowork.domain.tools import Call, CallState, CallStatus, Intent, PathIntent, Provenance, ToolResult
 from anycowork.domain.values import replace
@@ -150,3 +150,16 @@ def test_what_passed_before_proves_nothing_unless_the_turn_changed_what_it_runs(
     before = run(0, "1 passed in 0.01s\n", baseline=True)
     assert worth(before, change(), PASSED)[1:] == (False, "It passed before too, so it proves nothing about the work.")
     assert worth(before, change("test_shop.py"), PASSED)[1] is True, "the turn's own test, so it is self_checked"
+
+
+@proves("EVD-3/1")
+def test_a_run_before_the_work_is_no_proof_of_it() -> None:
+    baseline, proof = run(0, "1 passed in 0.01s\n", baseline=True), run(0, "1 passed in 0.01s\n")
+    assert server_runs_since_change([baseline], CHECK) == []
+    assert server_runs_since_change([baseline, change(), proof], CHECK) == [proof]
+
+
+@proves("EVD-1/1")
+def test_a_turn_that_changed_something_has_a_word_although_nothing_was_expected() -> None:
+    evidence = weigh([], [], concerned=True)
+    assert evidence is not None and evidence.status is EvidenceStatus.CLAIMED and weigh([], [], concerned=False) is None

@@ -2,8 +2,10 @@
 
 from io import StringIO
 
+from anycowork.cli.run_outcome import OutcomeTracker, RunEnding, RunOutcome
 from anycowork.cli.run_progress import TextReporter
 from anycowork.client.console import Console
+from anycowork.domain.messages import Json
 
 
 def test_lines_of_tasks_that_run_side_by_side_name_their_task() -> None:
@@ -52,6 +54,37 @@ def test_wait_for_the_models_server_is_one_line() -> None:
         "The model server failed (429). Trying again in 1 s (2 of 4).",
     ]
     assert out.getvalue() == ""
+
+
+def test_wait_for_mcp_servers_is_one_line_and_its_end_none() -> None:
+    progress = StringIO()
+    reporter = TextReporter(Console(StringIO(), colour=False), Console(progress, colour=False))
+    for servers in (["git", "mail\x1b[2J"], ["git"], []):
+        reporter.show(b"", {"type": "mcp-wait", "wait": {"servers": [*servers]}})
+    assert progress.getvalue().splitlines() == [
+        "Waiting for the MCP servers git, mail⟨U+001B⟩[2J to start.",
+        "Waiting for the MCP server git to start.",
+    ]
+
+
+def test_a_turn_that_ended_at_a_limit_says_what_its_evidence_is() -> None:
+    progress = StringIO()
+    reporter = TextReporter(Console(StringIO(), colour=False), Console(progress, colour=False))
+    error = "The turn reached 10 tool calls."
+    outcome = RunOutcome(RunEnding.LIMIT, error=error, code="too_many_steps", evidence={"status": "claimed"})
+    reporter.finish(outcome, chat_id=None, advice=["Continue it."])
+    assert progress.getvalue().splitlines() == [f"limit: {error}", "Evidence: claimed.", "Continue it."]
+
+
+def test_a_turn_that_failed_by_its_evidence_says_so_once() -> None:
+    progress = StringIO()
+    reporter = TextReporter(Console(StringIO(), colour=False), Console(progress, colour=False))
+    evidence: Json = {"status": "failed", "checks": [{"command": "make", "state": "unmet", "exit_code": 2}]}
+    tracker = OutcomeTracker("t")
+    outcome = tracker.see({"type": "turn-ended", "turn_id": "t", "reason": "answered", "evidence": evidence})
+    assert outcome is not None
+    reporter.finish(outcome, chat_id=None, advice=[])
+    assert progress.getvalue().splitlines() == ["failed: Evidence: failed. make: exit code 2"]
 
 
 def test_who_joins_during_a_wait_reads_what_is_left_of_it() -> None:

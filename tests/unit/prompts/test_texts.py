@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from anycowork.domain.plan import Budget, Plan, PlanStep, read_plan
+from anycowork.domain.plan import Budget, Plan, PlannedCall, PlanStep, read_plan
 from anycowork.domain.question import Finding, Option, Question, Review, Severity, read_question, read_review
 from anycowork.domain.roles import Permission, Role
 from anycowork.domain.tools import ToolCall
@@ -89,6 +89,14 @@ def test_planner_example_is_a_valid_plan_with_every_field() -> None:
     assert set(plan.steps[0].tools_needed) <= {permission.value.partition("_")[0] for permission in Permission}
 
 
+@proves("PRM-2", "PLN-1")
+def test_planner_is_told_how_a_step_names_a_call_of_a_servers_tool() -> None:
+    (written,) = re.findall(r'`("calls": .*?\])`', prose("planner"))
+    step = {"id": "1", "action": "Tell Ann", **json.loads(f"{{{written}}}")}
+    plan = read_plan({"type": "plan", "goal": "Ann knows", "steps": [step]})
+    assert plan is not None and plan.steps[0].model_dump(mode="json")["calls"] == step["calls"]
+
+
 @proves("PRM-2", "QST-1/1")
 def test_actor_example_is_a_valid_question_with_every_field() -> None:
     (example,) = objects_in(prose("actor"))
@@ -109,7 +117,7 @@ def test_reviewer_example_is_a_valid_review_with_every_field() -> None:
 @pytest.mark.parametrize("name", ["planner", "job_planner", "actor", "reviewer", "commander"])
 def test_text_names_only_fields_and_values_that_the_product_reads(name: str) -> None:
     """A field that the prompt misspells is written by the model and then ignored."""
-    formats = (Plan, PlanStep, Budget, Question, Option, Review, Finding)
+    formats = (Plan, PlanStep, PlannedCall, Budget, Question, Option, Review, Finding)
     fields = {field for one in formats for field in one.model_fields}
     values = {
         "ask_agent",

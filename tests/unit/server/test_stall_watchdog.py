@@ -23,7 +23,18 @@ async def test_a_loop_that_stands_still_is_counted_and_named(caplog: pytest.LogC
                 await asyncio.sleep(0)
     assert watch.stalls >= 1
     assert watch.longest >= STALL_SECONDS
-    assert "_stand_still" in caplog.text
+    said = [record.getMessage() for record in caplog.records]
+    assert said and not any("\n" in message for message in said), "a warning is one line"
+
+
+async def test_who_debugs_is_told_the_whole_stack(caplog: pytest.LogCaptureFixture) -> None:
+    watch, name = StallWatch(), "anycowork.server.stall_watchdog"
+    with caplog.at_level(logging.DEBUG, logger=name), watch.watching(asyncio.get_running_loop()):
+        async with asyncio.timeout(TIMEOUT):
+            while not (stacks := [record for record in caplog.records if record.levelno == logging.DEBUG]):
+                _stand_still()
+                await asyncio.sleep(0)
+    assert stacks[0].getMessage().count("\n") > 3
 
 
 async def test_a_loop_that_waits_is_none_that_stands_still() -> None:

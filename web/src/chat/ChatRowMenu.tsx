@@ -26,7 +26,7 @@ export function ChatRowMenu({ chat }: { chat: Chat }) {
           <button
             type="button"
             aria-label={t.moreAbout(chat.title)}
-            className="inline-flex size-8 shrink-0 items-center justify-center rounded-md text-ink-3 opacity-0 group-focus-within:opacity-100 group-hover:opacity-100 hover:bg-sunken hover:text-ink aria-expanded:opacity-100 thumb:size-11 thumb:opacity-100"
+            className="absolute inset-y-0 right-1 my-auto inline-flex size-8 shrink-0 items-center justify-center rounded-md text-ink-3 opacity-0 group-focus-within:opacity-100 group-hover:opacity-100 hover:bg-sunken hover:text-ink aria-expanded:opacity-100 thumb:static thumb:size-11 thumb:opacity-100"
           >
             <Ellipsis size={16} aria-hidden />
           </button>

@@ -93,7 +93,13 @@ export function Conversation(props: Props) {
       {mayDo(me, "PATCH /context/{chat_id}") && <AutonomyOffer view={view} onChoose={onAutonomy} />}
       {run && <RunLine run={run} waits={view.state !== "running"} />}
       {view.state === "running" && view.drafts.length === 0 ? (
-        <Working role={view.role} since={view.turn?.startedAt ?? null} retry={view.retry} stepsLeft={view.stepsLeft} />
+        <Working
+          role={view.role}
+          since={view.turn?.startedAt ?? null}
+          retry={view.retry}
+          starting={view.starting}
+          stepsLeft={view.stepsLeft}
+        />
       ) : (
         <>
           {mayDo(me, "POST /context/{chat_id}/continue") && continuable(view) && (

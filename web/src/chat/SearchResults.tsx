@@ -1,9 +1,8 @@
 // Messages that a search found: each leads to its place in its chat.
 import { useMessageSearch } from "../state/search";
 import { t } from "../texts/chats";
-import { ago } from "../ui/times";
+import { useAgo } from "../ui/times";
 import type { SearchResult } from "../wire/nouns";
-import { serverNow } from "../wire/serverClock";
 
 export function SearchResults({ words, onOpen }: { words: string; onOpen: () => void }) {
   const { results, hasNextPage, fetchNextPage } = useMessageSearch(words);
@@ -42,7 +41,7 @@ function Result({ result, onOpen }: { result: SearchResult; onOpen: () => void }
             {result.title}
           </span>
           <span className="shrink-0 tabular-nums">
-            {result.role === "user" ? t.you : t.agent} · {ago(result.created_at, serverNow())}
+            {result.role === "user" ? t.you : t.agent} · {useAgo(result.created_at)}
           </span>
         </span>
         <span dir="auto" className="line-clamp-2 break-words text-[13px]">

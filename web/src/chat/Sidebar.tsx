@@ -17,7 +17,7 @@ import { IconButton } from "../ui/Button";
 import { keysOf, shown } from "../ui/hotkeys";
 import { Logo } from "../ui/Logo";
 import { May } from "../ui/May";
-import { ago } from "../ui/times";
+import { useAgo } from "../ui/times";
 import type { Chat } from "../wire/nouns";
 import { serverNow } from "../wire/serverClock";
 import { ChatRowMenu } from "./ChatRowMenu";
@@ -222,12 +222,19 @@ function Skeleton() {
   ));
 }
 
+// The menu of a row lies over its end, and what stands there makes way for it; fingers have no hover, so there it has its own place.
+const BEHIND_MENU = "shrink-0 group-focus-within:opacity-0 group-hover:opacity-0 thumb:opacity-100!";
+
+function Age({ iso }: { iso: string }) {
+  return <span className={clsx(BEHIND_MENU, "text-[11px] text-ink-3 tabular-nums")}>{useAgo(iso)}</span>;
+}
+
 function ChatLine({ chat, current, onOpen }: { chat: Chat; current: boolean; onOpen: () => void }) {
   const { Icon, colour, title } = lookOf(useRoles(), chat.config.agent_role);
   return (
     <li
       className={clsx(
-        "group flex items-center gap-0.5 rounded-lg",
+        "group relative flex items-center gap-0.5 rounded-lg",
         current ? "bg-surface font-medium shadow-xs dark:bg-sunken" : "text-ink-2 hover:bg-surface/70 hover:text-ink",
       )}
     >
@@ -245,9 +252,11 @@ function ChatLine({ chat, current, onOpen }: { chat: Chat; current: boolean; onO
           {chat.title}
         </span>
         {chat.state === "idle" && !chat.waiting ? (
-          <span className="shrink-0 text-[11px] text-ink-3 tabular-nums">{ago(chat.updated_at, serverNow())}</span>
+          <Age iso={chat.updated_at} />
         ) : (
-          <StateMark state={chat.state} waiting={chat.waiting ?? null} />
+          <span className={BEHIND_MENU}>
+            <StateMark state={chat.state} waiting={chat.waiting ?? null} />
+          </span>
         )}
       </a>
       <ChatRowMenu chat={chat} />

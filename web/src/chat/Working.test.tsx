@@ -29,6 +29,15 @@ it("counts down to the next attempt at the model's server, and then says again t
   await expectAccessible(container);
 });
 
+it("names the MCP servers that the turn waits for, and for how long", async () => {
+  const { container } = show(<Working role="actor" since={NOW} starting={["git", "mail"]} />);
+  expect(container.textContent).toBe("Waiting for the MCP servers git, mail to start…");
+  pass(5_000);
+  expect(container.textContent).toBe("Waiting for the MCP servers git, mail to start · 5.0 s");
+  vi.useRealTimers();
+  await expectAccessible(container);
+});
+
 it("says what is wrong with a server that cannot be reached, and of a fault that it does not know that it failed", () => {
   const words = (reason: string, status: number | null) =>
     show(<Working role="actor" since={NOW} retry={{ ...RETRY, reason, status }} />).container.textContent;

@@ -1,5 +1,6 @@
 import clsx from "clsx";
 import { useEffect, useState } from "react";
+import { visible } from "../content/visible";
 import { lookOf } from "../roles/theme";
 import { useRoles } from "../state/queries";
 import type { ModelRetry } from "../state/reduce";
@@ -13,13 +14,15 @@ interface Props {
   role: string;
   since: string | null;
   retry?: ModelRetry | null;
+  starting?: readonly string[];
   stepsLeft?: number | null;
 }
 
 const FEW_STEPS = 3;
 
-/** The agent is at work: who, and for how long; while its model's server is not asked again yet, why and for how long not. */
-export function Working({ role, since, retry = null, stepsLeft = null }: Props) {
+/** The agent is at work: who, and for how long; while its model's server is not asked again yet, why and for how long not; and which
+ * MCP servers it waits for. */
+export function Working({ role, since, retry = null, starting = [], stepsLeft = null }: Props) {
   const { title, colour, Icon } = lookOf(useRoles(), role);
   const now = useNow(retry);
   const lost = useConnection() === "reconnecting";
@@ -41,7 +44,7 @@ export function Working({ role, since, retry = null, stepsLeft = null }: Props) 
         retryWords(retry, left)
       ) : (
         <>
-          {t.isWorking(title)}
+          {starting.length > 0 ? t.waitsForServers(starting.map(visible)) : t.isWorking(title)}
           {took >= 2 ? ` · ${seconds(Math.floor(took))}` : "…"}
           {stepsLeft !== null && stepsLeft <= FEW_STEPS && ` · ${t.stepsLeft(stepsLeft)}`}
         </>

@@ -4,8 +4,7 @@ import { Inline } from "../content/Inline";
 import { t } from "../texts/jobs";
 import { Button } from "../ui/Button";
 import { SidebarButton } from "../ui/SidebarButton";
-import { ago } from "../ui/times";
-import { serverNow } from "../wire/serverClock";
+import { useAgo } from "../ui/times";
 import { JobStatusMark } from "./JobStatusMark";
 import { type JobSummary, useJobs } from "./jobs";
 
@@ -59,7 +58,7 @@ function JobLine({ job }: { job: JobSummary }) {
           <Inline text={job.request} />
         </span>
         <JobStatusMark status={job.status} />
-        <span className="shrink-0 text-xs text-ink-3 tabular-nums">{ago(job.created_at, serverNow())}</span>
+        <span className="shrink-0 text-xs text-ink-3 tabular-nums">{useAgo(job.created_at)}</span>
       </a>
     </li>
   );

@@ -174,6 +174,17 @@ describe("a chat's view", () => {
     expect(then("turn-ended", { reason: "stopped" })).toBeNull();
   });
 
+  it("waits for MCP servers until they are started, or the turn ends", () => {
+    const wait = (servers: string[]) => ({ wait: { servers } });
+    const waiting = after(event("turn-started", 1), event("mcp-wait", 2, wait(["git", "mail"])));
+    expect(waiting).toMatchObject({ starting: ["git", "mail"], state: "running", news: 1, lastSeq: 2 });
+    const then = (type: WireEvent["type"], body: object) => reduceAll(waiting, [event(type, 3, body)]).starting;
+    expect(then("mcp-wait", wait(["mail"]))).toEqual(["mail"]);
+    expect(then("mcp-wait", wait([]))).toEqual([]);
+    expect(then("turn-ended", { reason: "stopped" })).toEqual([]);
+    expect(then("mcp-wait", { ...wait([]), task_id: "one" })).toEqual(["git", "mail"]);
+  });
+
   it("leaves the wait of a job's task to the job", () => {
     expect(after(event("model-retry", 1, { task_id: "one", retry: { attempt: 2 } })).retry).toBeNull();
   });

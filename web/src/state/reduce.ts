@@ -66,6 +66,8 @@ export interface ChatView {
   restoring: Restoring | null;
   /** The model's server failed, and is asked again after a wait; null once it answers. */
   retry: ModelRetry | null;
+  /** The MCP servers that are being started, and that the turn waits for. */
+  starting: readonly string[];
 }
 
 export type ModelRetry = Extract<WireEvent, { type: "model-retry" }>["retry"];
@@ -116,6 +118,7 @@ export function opened(
     queue: chat.queue ?? [],
     restoring: null,
     retry: null,
+    starting: [],
   };
 }
 
@@ -124,6 +127,7 @@ const UNSTORED: ReadonlySet<WireEvent["type"]> = new Set([
   "reasoning-delta",
   "restore-progress",
   "model-retry",
+  "mcp-wait",
 ]);
 
 export function reduceAll(view: ChatView, events: readonly WireEvent[]): ChatView {
@@ -187,6 +191,7 @@ function changed(view: ChatView, event: WireEvent): ChatView {
         stopped: null,
         stepsLeft: null,
         retry: null,
+        starting: [],
       };
     case "turn-ended":
       return {
@@ -202,6 +207,7 @@ function changed(view: ChatView, event: WireEvent): ChatView {
         decided: {},
         question: null,
         retry: null,
+        starting: [],
       };
     case "permission-request":
       return {
@@ -241,6 +247,8 @@ function changed(view: ChatView, event: WireEvent): ChatView {
       return { ...view, restoring: { done: event.restore.done, total: event.restore.total } };
     case "model-retry":
       return event.task_id ? view : { ...view, retry: event.retry }; // a worker's wait is no wait of the chat's own turn
+    case "mcp-wait":
+      return event.task_id ? view : { ...view, starting: event.wait.servers };
     case "snapshot":
       return event.snapshot.moment === "after" ? { ...view, restoring: null } : view;
     case "task-started":

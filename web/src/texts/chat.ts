@@ -175,6 +175,8 @@ export const en = {
   closeFind: "Close the search",
   findInOlderMessages: "Search older messages too",
   isWorking: (title: string) => `${title} is working`,
+  waitsForServers: (names: readonly string[]) =>
+    `Waiting for the MCP ${names.length === 1 ? "server" : "servers"} ${names.join(", ")} to start`,
   stepsLeft: (count: number) =>
     count <= 0
       ? "pauses after this step"

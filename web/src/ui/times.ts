@@ -1,6 +1,8 @@
-// Times as people say them. Pure: t.now is given.
+// Times as people say them: pure functions of a time that is given, and ages that move on while a page shows them.
+import { useSyncExternalStore } from "react";
 import { dayAndMonth, decimal, timeOfDay } from "../texts/language";
 import { t } from "../texts/ui";
+import { serverNow } from "../wire/serverClock";
 
 export function seconds(value: number): string {
   if (value < 0.1) return t.shortest;
@@ -22,4 +24,43 @@ export function ago(iso: string, now: number): string {
   if (minutes < 60 * 24) return t.h(Math.floor(minutes / 60));
   if (minutes < 60 * 24 * 7) return t.d(Math.floor(minutes / 60 / 24));
   return dayAndMonth(new Date(iso));
+}
+
+/** How long ago it was. Whoever shows it is drawn again when the words change. */
+export function useAgo(iso: string): string {
+  return useSyncExternalStore(whileVisible, () => ago(iso, serverNow()));
+}
+
+const TICK_MS = 10_000; // how late an age may be
+const watchers = new Set<() => void>();
+let timer: number | undefined;
+
+/** Tells every age of the page to look again: one timer for all, and none while nobody sees the page. */
+function whileVisible(look: () => void): () => void {
+  if (watchers.size === 0) document.addEventListener("visibilitychange", followVisibility);
+  watchers.add(look);
+  runTimer();
+  return () => {
+    watchers.delete(look);
+    if (watchers.size === 0) document.removeEventListener("visibilitychange", followVisibility);
+    runTimer();
+  };
+}
+
+function followVisibility(): void {
+  runTimer();
+  if (!document.hidden) lookAll();
+}
+
+function runTimer(): void {
+  const runs = watchers.size > 0 && !document.hidden;
+  if (runs) timer ??= window.setInterval(lookAll, TICK_MS);
+  else {
+    window.clearInterval(timer);
+    timer = undefined;
+  }
+}
+
+function lookAll(): void {
+  for (const look of [...watchers]) look();
 }

@@ -8957,6 +8957,33 @@ export interface components {
                 status: number | null;
             };
         };
+        McpWaitEvent: {
+            /** @description Ascending per chat; gaps are legal. The stream's `id` line. */
+            seq: number;
+            id?: string;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "mcp-wait";
+            v?: number;
+            chat_id: string;
+            turn_id?: string | null;
+            job_id?: string | null;
+            task_id?: string | null;
+            step_id?: string | null;
+            call_id?: string | null;
+            attempt?: number;
+            /** Format: date-time */
+            at: string;
+            principal?: string;
+            cause?: string | null;
+            /** @description Sent while a turn waits for MCP servers that are being started, and not stored. */
+            wait: {
+                /** @description The names of those that it waits for; none when it goes on. */
+                servers: string[];
+            };
+        };
         UsageEvent: {
             /** @description Ascending per chat; gaps are legal. The stream's `id` line. */
             seq: number;
@@ -9004,7 +9031,7 @@ export interface components {
             error: Record<string, never>;
         };
         /** @description The `data` line of one event: the envelope, with its noun nested under its own key. */
-        EventEnvelope: components["schemas"]["MessageEvent"] | components["schemas"]["TurnStartedEvent"] | components["schemas"]["TurnEndedEvent"] | components["schemas"]["TextDeltaEvent"] | components["schemas"]["ReasoningDeltaEvent"] | components["schemas"]["ToolCallEvent"] | components["schemas"]["ToolResultEvent"] | components["schemas"]["PermissionRequestEvent"] | components["schemas"]["PermissionDecidedEvent"] | components["schemas"]["QuestionEvent"] | components["schemas"]["QuestionAnsweredEvent"] | components["schemas"]["PlanUpdateEvent"] | components["schemas"]["TaskStartedEvent"] | components["schemas"]["TaskCompletedEvent"] | components["schemas"]["JobUpdatedEvent"] | components["schemas"]["JobCompletedEvent"] | components["schemas"]["WorkflowProgressEvent"] | components["schemas"]["RoleChangedEvent"] | components["schemas"]["QueueUpdatedEvent"] | components["schemas"]["SnapshotEvent"] | components["schemas"]["RestoreProgressEvent"] | components["schemas"]["ModelRetryEvent"] | components["schemas"]["UsageEvent"] | components["schemas"]["ErrorEvent"];
+        EventEnvelope: components["schemas"]["MessageEvent"] | components["schemas"]["TurnStartedEvent"] | components["schemas"]["TurnEndedEvent"] | components["schemas"]["TextDeltaEvent"] | components["schemas"]["ReasoningDeltaEvent"] | components["schemas"]["ToolCallEvent"] | components["schemas"]["ToolResultEvent"] | components["schemas"]["PermissionRequestEvent"] | components["schemas"]["PermissionDecidedEvent"] | components["schemas"]["QuestionEvent"] | components["schemas"]["QuestionAnsweredEvent"] | components["schemas"]["PlanUpdateEvent"] | components["schemas"]["TaskStartedEvent"] | components["schemas"]["TaskCompletedEvent"] | components["schemas"]["JobUpdatedEvent"] | components["schemas"]["JobCompletedEvent"] | components["schemas"]["WorkflowProgressEvent"] | components["schemas"]["RoleChangedEvent"] | components["schemas"]["QueueUpdatedEvent"] | components["schemas"]["SnapshotEvent"] | components["schemas"]["RestoreProgressEvent"] | components["schemas"]["ModelRetryEvent"] | components["schemas"]["McpWaitEvent"] | components["schemas"]["UsageEvent"] | components["schemas"]["ErrorEvent"];
         /** @enum {string} */
         RoleName: "act" | "actor" | "commander" | "designer" | "plan" | "planner" | "reviewer" | "tester";
     };

@@ -92,7 +92,7 @@ class PersonCommandService:
         clock: Clock,
         tasks: asyncio.TaskGroup,
         refused: str | None,
-        others_write: Callable[[str], Awaitable[bool]] | None = None,
+        others_write: Callable[[str], Awaitable[bool]] | None,
     ) -> None:
         self._store = store
         self._people = people

@@ -119,7 +119,7 @@ _WRAPPERS = {
 }
 
 
-def part_of(argv: Sequence[Word], assigned: int, parse: Parse, depth: int = 0, *, is_fed: bool = False) -> CommandPart:
+def part_of(argv: Sequence[Word], assigned: int, parse: Parse, depth: int = 0, *, is_fed: bool) -> CommandPart:
     """Return the command of these words with its inner commands. The first `assigned` words set variables for it."""
     command = CommandPart.plain(argv)
     try:

@@ -24,9 +24,9 @@ class HttpRoute(TypedDict):
 class HttpPool:
     """Opens `session()` on first use; `aclose()` at the end. It opens again after that, so a restart in place is possible."""
 
-    def __init__(self, session: "aiohttp.ClientSession | None" = None) -> None:
+    def __init__(self) -> None:
         self.connections = Http1Pool()
-        self._session = session
+        self._session: aiohttp.ClientSession | None = None
 
     def session(self) -> "aiohttp.ClientSession":
         import aiohttp  # heavy: 0.3 CPU seconds and 12 MB, not needed without a provider

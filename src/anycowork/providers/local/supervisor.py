@@ -8,7 +8,7 @@ import shlex
 import sys
 import time
 from collections import deque
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import field
 from importlib.metadata import PackageNotFoundError, requires
@@ -75,13 +75,12 @@ class Supervisor:
         threads: int | None = None,
         command: Sequence[str] = CHILD,
         monotonic: Callable[[], float] = time.monotonic,
-        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
         self._log = log
         self._idle_seconds = idle_seconds
         self._threads = threads
         self._command = command
-        self._monotonic, self._sleep = monotonic, sleep
+        self._monotonic = monotonic
         self._child: _Child | None = None
         self._free = asyncio.Condition()
         self._users = 0
@@ -114,7 +113,7 @@ class Supervisor:
     async def watch(self) -> None:
         """Never returns: start it in the server's task group."""
         while True:
-            await self._sleep(min(self._idle_seconds, 30.0))
+            await asyncio.sleep(min(self._idle_seconds, 30.0))
             await self.end_if_idle()
 
     async def end_if_idle(self) -> None:

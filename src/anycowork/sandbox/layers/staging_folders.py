@@ -35,7 +35,7 @@ def runner_for(root: str) -> Runner:
 class StagingFolders:
     """Creates and lists them. A `shared` one can be entered by the users that commands run as. Blocking."""
 
-    def __init__(self, private: Path, shared: Path | None = None) -> None:
+    def __init__(self, private: Path, shared: Path | None) -> None:
         self.private = private
         # One for each data folder: a server treats what it finds there as its own, and sweeps it.
         data = sha256(os.fsencode(private.absolute())).hexdigest()[:12]

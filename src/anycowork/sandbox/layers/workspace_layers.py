@@ -51,8 +51,8 @@ class WorkspaceLayers:
         jail_of: Callable[[str], Jail],
         writing: Callable[[str], AbstractAsyncContextManager[int]],
         *,
-        peers: "LayerRequests | None" = None,
-        others_write: Callable[[str], Awaitable[bool]] | None = None,
+        peers: "LayerRequests | None",
+        others_write: Callable[[str], Awaitable[bool]] | None,
     ) -> None:
         self._staging = staging
         self._jail_of = jail_of

@@ -178,13 +178,13 @@ def is_utf8(path: str) -> bool:
     return True
 
 
-def read_manifest(rows: object, *, kinds: Collection[str], most: int = MOST_ENTRIES) -> list[TreeEntry]:
+def read_manifest(rows: object, *, kinds: Collection[str]) -> list[TreeEntry]:
     """Checks a manifest that another machine sent: sorted so that folders come before their content, each path once, none leading out.
 
     Raises: BadManifest.
     """
-    if not isinstance(rows, list) or len(rows) > most:
-        raise BadManifest(f"A manifest is a list of at most {most:,} paths.")
+    if not isinstance(rows, list) or len(rows) > MOST_ENTRIES:
+        raise BadManifest(f"A manifest is a list of at most {MOST_ENTRIES:,} paths.")
     entries = sorted((_read_row(row, kinds) for row in rows), key=lambda entry: entry.path.split("/"))
     by_path: dict[str, TreeEntry] = {}
     for entry in entries:

@@ -64,7 +64,7 @@ async def _take_when_free(database: Database, peers: "PostgresPeers", root: str)
 
 
 def build_locks(
-    database: Database, peers: "PostgresPeers", scheduler: TurnScheduler, *, waits: bool = True
+    database: Database, peers: "PostgresPeers", scheduler: TurnScheduler, *, waits: bool
 ) -> DistributedChatLocks:
     """A worker waits (`waits` is False) only until the server has let go that gave it the job."""
     journal, seconds = database.journal, SHORT_WAIT_SECONDS if waits else LET_GO_SECONDS
@@ -107,7 +107,7 @@ async def settle_dead(
     scheduler: TurnScheduler,
     on_rest: Callable[[str], None],
     takes: Callable[[Turn], Awaitable[bool]],
-    chat_id: str | None = None,
+    chat_id: str | None,
 ) -> None:
     """Ends the leases and turns of processes that died; of turns only those of the chat, if one is named. Raises: StorageFault."""
     leases = database.leases
@@ -121,14 +121,13 @@ async def sweep_jobs(
     wake: Callable[[str], None] | None,
     offer: Callable[[str], Awaitable[None]],
     runs: JobRuns,
-    seconds: float | None = None,
 ) -> None:
     """Has every job go on that could and that nobody works on, until it is cancelled: its submission was lost, or its server died.
 
     A server runs those that no worker can (`wake`); the others are offered to the workers. Runs whose job is over are ended.
     """
     while True:
-        await asyncio.sleep(seconds or TAKEOVER_SECONDS)
+        await asyncio.sleep(TAKEOVER_SECONDS)
         if peers.joined_lately():
             continue
         try:

@@ -184,9 +184,7 @@ def usable_packages(sandbox: Sandbox, packages: PackageCaches) -> PackageCaches:
 
 
 @contextmanager
-def try_sandbox(
-    data_dir: Path, budgets: DiskBudgets = DEFAULT_BUDGETS, sandbox_paths: tuple[str, ...] = ()
-) -> Iterator[SandboxSetup]:
+def try_sandbox(data_dir: Path, budgets: DiskBudgets, sandbox_paths: tuple[str, ...]) -> Iterator[SandboxSetup]:
     """For a mere check: leaves nothing behind if there is no data folder yet."""
     if data_dir.is_dir():
         yield set_up_sandbox(data_dir, budgets, sandbox_paths)

@@ -159,12 +159,10 @@ ATTEMPTS = 3
 
 
 class PostgresReader:
-    def __init__(
-        self, address: DatabaseAddress, *, threads: int = THREADS, outage_seconds: float = OUTAGE_SECONDS
-    ) -> None:
+    def __init__(self, address: DatabaseAddress, *, outage_seconds: float) -> None:
         self._address = address
         self._outage_seconds = outage_seconds
-        self._threads = ThreadPoolExecutor(threads, "store-reader")
+        self._threads = ThreadPoolExecutor(THREADS, "store-reader")
         self._of_thread = threading.local()
         self._connections: list[PostgresConnection] = []
 

@@ -56,7 +56,7 @@ def _stays_in_use(target: PostgresConnection) -> bool:
     return True
 
 
-def transfer(database: Path, url: str, progress: Progress = lambda table, rows: None) -> TransferReport:
+def transfer(database: Path, url: str, progress: Progress) -> TransferReport:
     """Copies every table and verifies counts and audit chains. The SQLite database is only read.
 
     Raises: StorageFault if one of them cannot be opened, the target is not empty or is in use, or the copy differs; then nothing is kept.

@@ -103,8 +103,8 @@ class ChangeWriter:
 
     def __init__(
         self,
-        note_head: Callable[[str, HeadEvent, ChainEnd | None], None] = lambda chat_id, event, end: None,
-        shared: SharedChats | None = None,
+        note_head: Callable[[str, HeadEvent, ChainEnd | None], None],
+        shared: SharedChats | None,
     ) -> None:
         """Calls `note_head` for each chat whose chain gets a new head or is removed, with its new end where it is known.
 

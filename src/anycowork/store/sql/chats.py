@@ -160,9 +160,7 @@ def remove(connection: SqlConnection, chat_id: str) -> None:
         messages.remove_unnamed_image(connection, hash_)
 
 
-def require_state(
-    connection: SqlConnection, chat_id: str, write: RequireState, *, new_state: ChatState | None = None
-) -> None:
+def require_state(connection: SqlConnection, chat_id: str, write: RequireState, *, new_state: ChatState | None) -> None:
     """`new_state` is the one that the transaction gives the chat and has not written yet."""
     if new_state is None:
         row = connection.execute("SELECT state FROM chats WHERE id = ?", (chat_id,)).fetchone()

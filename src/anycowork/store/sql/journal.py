@@ -34,7 +34,7 @@ from anycowork.store.sql.delta_buffer import DeltaBuffer, DeltaPiece, DroppedDel
 from anycowork.store.sql.envelopes import RecordRow, encoded, encoded_message
 from anycowork.store.sql.job_turns import JobTurns
 from anycowork.store.sql.turns import RunningTurnCache
-from anycowork.store.sql.unstored_events import ModelWaits, PrintedOutputs
+from anycowork.store.sql.unstored_events import PrintedOutputs, TurnWaits
 from anycowork.store.sql.writer import UncancellableFuture, WriteDone, WriteFailed, Writer
 
 FLUSH_SECONDS = 0.1
@@ -68,7 +68,7 @@ class Journal:
         publish: Callable[[Record], None],
         rules_changed: Callable[[], None],
         chats_changed: Callable[[], None],
-        job_turns: JobTurns | None = None,
+        job_turns: JobTurns | None,
     ) -> None:
         self._reader = reader
         self._writer = writer
@@ -84,7 +84,7 @@ class Journal:
         self._closed = False
         self._job_turns = job_turns or JobTurns()
         self._printed = PrintedOutputs()
-        self._model_waits = ModelWaits()
+        self._turn_waits = TurnWaits()
         self.committed: Callable[[Sequence[Write], str], None] = lambda writes, recorded_at: None
         """Called with what became durable, and when. It must not raise."""
 
@@ -105,7 +105,7 @@ class Journal:
         slot = sequence.hold(numbered.first_seq)
         drops = self._drop_pieces(numbered)
         self._printed.drop_written(numbered.chat_id, numbered.writes)
-        self._model_waits.drop_written(numbered.chat_id, numbered.writes)
+        self._turn_waits.drop_written(numbered.chat_id, numbered.writes)
         future: UncancellableFuture[None] = UncancellableFuture()
 
         def settle(outcome: Placed) -> None:
@@ -160,11 +160,11 @@ class Journal:
 
     def show_unstored(self, chat_id: str, deliver: Callable[[Record], None]) -> None:
         """Delivers to a reader that joins what running calls and commands have printed so far, each as one delta from the start,
-        and the waits for a model's server."""
+        and the waits for a model's server or for MCP servers."""
         for output in self._printed.of(chat_id):
             text = output.text
             self._show_output(chat_id, output.turn_id, output.call_id, output.message_id, 0, text, deliver)
-        for event in self._model_waits.of(chat_id, self._clock.now()):
+        for event in self._turn_waits.of(chat_id, self._clock.now()):
             self._show_event(chat_id, event, deliver)
 
     def _show_output(
@@ -191,7 +191,7 @@ class Journal:
     def show_event(self, chat_id: str, event: NewEvent) -> None:
         """Publish an event that is not stored."""
         event = self._job_turns.with_names(event)
-        self._model_waits.add(chat_id, event)
+        self._turn_waits.add(chat_id, event)
         self._show_event(chat_id, event, self._publish)
 
     def _show_event(self, chat_id: str, event: NewEvent, deliver: Callable[[Record], None]) -> None:

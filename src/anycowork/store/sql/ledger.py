@@ -37,7 +37,7 @@ class KeyLedger:
     """Tracks usage per key. Belongs to one event loop. Alone, the days in memory are authoritative and written whole; `shared` with
     other servers, what this one counted is added to the table."""
 
-    def __init__(self, reader: SqlReader, writer: Writer, *, shared: bool = False) -> None:
+    def __init__(self, reader: SqlReader, writer: Writer, *, shared: bool) -> None:
         self._shared = shared
         self._stored: dict[tuple[str, str], DailyUsage] = {}  # the rows as this server last knew them
         self._writes = 0

@@ -30,7 +30,7 @@ class People:
     """
 
     def __init__(
-        self, reader: SqlReader, writer: Writer, clock: Clock, note: Callable[[str], None], *, shared: bool = False
+        self, reader: SqlReader, writer: Writer, clock: Clock, note: Callable[[str], None], *, shared: bool
     ) -> None:
         """`note` is called on the writer's thread with the name of the chain that grew.
 

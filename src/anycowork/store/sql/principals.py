@@ -24,7 +24,7 @@ class KeyHolder:
 class ClientKeys:
     """Client keys, stored only as hashes."""
 
-    def __init__(self, reader: SqlReader, writer: Writer, clock: Clock, *, shared: bool = False) -> None:
+    def __init__(self, reader: SqlReader, writer: Writer, clock: Clock, *, shared: bool) -> None:
         """`shared`: other servers revoke keys too, so a key is looked up for every request."""
         self._shared = shared
         self._signal = ChangeSignal(shared=shared)

@@ -36,7 +36,7 @@ class Rules:
     Belongs to one event loop: the rules for a call are cached until a rule changes.
     """
 
-    def __init__(self, reader: SqlReader, writer: Writer, clock: Clock, *, shared: bool = False) -> None:
+    def __init__(self, reader: SqlReader, writer: Writer, clock: Clock, *, shared: bool) -> None:
         """`shared`: other servers write rules too, so they are read before every call."""
         self._shared = shared
         self._reader = reader

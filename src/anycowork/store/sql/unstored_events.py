@@ -9,19 +9,19 @@ from anycowork.domain.journal import RemoveChat, Write
 from anycowork.domain.messages import Message
 
 
-class ModelWaits:
-    """Keeps the newest retry of each turn until the turn no longer runs."""
+class TurnWaits:
+    """Keeps the newest wait of each turn, for its model's server or for MCP servers, until the turn no longer runs."""
 
     def __init__(self) -> None:
         self._chats: dict[str, dict[str | None, NewEvent]] = {}
 
     def add(self, chat_id: str, event: NewEvent) -> None:
-        if event.type is EventType.MODEL_RETRY:
+        if event.type in (EventType.MODEL_RETRY, EventType.MCP_WAIT):
             self._chats.setdefault(chat_id, {})[event.turn_id] = event
 
     def of(self, chat_id: str, now: str) -> list[NewEvent]:
-        """Return the retries that are still waited for."""
-        return [event for event in self._chats.get(chat_id, {}).values() if _ends(event) > now]
+        """Return what is still waited for."""
+        return [event for event in self._chats.get(chat_id, {}).values() if _is_open(event, now)]
 
     def drop_written(self, chat_id: str, writes: Iterable[Write]) -> None:
         """Drop what these writes end."""
@@ -37,9 +37,14 @@ class ModelWaits:
             del self._chats[chat_id]
 
 
-def _ends(event: NewEvent) -> str:
-    retry = event.body["retry"]
-    return str(retry["until"]) if isinstance(retry, dict) else ""
+def _is_open(event: NewEvent, now: str) -> bool:
+    match event.body:
+        case {"retry": {"until": str(until)}}:
+            return until > now
+        case {"wait": {"servers": servers}}:
+            return bool(servers)
+        case _:
+            return False
 
 
 @dataclass(slots=True)

@@ -89,9 +89,9 @@ class Writer:
         self,
         connection: WriteConnection,
         *,
-        undone: Callable[[], None] = lambda: None,
-        committed: Callable[[], None] = lambda: None,
-        settled: Callable[[], None] = lambda: None,
+        undone: Callable[[], None],
+        committed: Callable[[], None],
+        settled: Callable[[], None],
     ) -> None:
         """Calls `undone` on the writer's thread after every rollback: cached state may then be wrong.
 

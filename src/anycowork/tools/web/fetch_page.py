@@ -46,7 +46,7 @@ class FetchPage(BuiltInTool[FetchPageParameters]):
     display = ToolDisplay(ToolKind.FETCH, ("url",), ("url",), {"url": "https://example.org/"})
     model = FetchPageParameters
 
-    def __init__(self, egress: Egress | None = None) -> None:
+    def __init__(self, egress: Egress | None) -> None:
         super().__init__()
         self._egress = egress or Egress()
         self._turn = asyncio.Semaphore(_AT_ONCE)

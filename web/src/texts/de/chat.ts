@@ -178,6 +178,8 @@ export const chat: Texts = {
   closeFind: "Suche schließen",
   findInOlderMessages: "Auch ältere Nachrichten durchsuchen",
   isWorking: (title: string) => `${title} arbeitet`,
+  waitsForServers: (names: readonly string[]) =>
+    `Wartet, bis ${names.length === 1 ? "der MCP-Server" : "die MCP-Server"} ${names.join(", ")} gestartet ${names.length === 1 ? "ist" : "sind"}`,
   stepsLeft: (count: number) =>
     count <= 0
       ? "pausiert nach diesem Schritt"
