@@ -60,16 +60,16 @@ EXCEPTIONS = {
     ("snapshots._needed_images", "moment IN"): _UPKEEP,
     ("snapshots.changes_in", ""): "reads what it returns: all changes in a folder, most often the only one",
     ("snapshots.unfinished_restores", ""): _START,
-    ("store_numbers.read_numbers", "FROM chats"): "counts for the metrics, over a small index",
-    ("store_numbers._by_status", "FROM jobs"): _GOING_ON,
-    ("store_numbers.read_numbers", "FROM jobs"): _GOING_ON,
+    ("store.read_numbers", "FROM chats"): "counts for the metrics, over a small index",
+    ("store._by_status", "FROM jobs"): _GOING_ON,
+    ("store.read_numbers", "FROM jobs"): _GOING_ON,
     ("turns._select", "state IN (?, ?) ORDER"): _START,
     ("usage.grouped", ""): "the report of use, which a person asks for: it reads all turns",
 }
 ONLY_POSTGRESQL = {
     ("snapshots._forget_oldest", ""),
-    ("store_numbers._by_status", "FROM jobs"),
-    ("store_numbers.read_numbers", "FROM jobs"),
+    ("store._by_status", "FROM jobs"),
+    ("store.read_numbers", "FROM jobs"),
     ("turns._select", "state IN (?, ?) ORDER"),
 }
 
