@@ -47,7 +47,7 @@ POLL = """
 import os, time
 seen, end = set(), time.time() + {seconds}
 while time.time() < end:
-    done = os.path.exists("go")
+    done = "go" in os.listdir(".")  # asked for by its name too early, an overlay goes on saying that it is not there
     for folder, _, names in os.walk("."):
         for name in names:
             try:
