@@ -120,7 +120,9 @@ it("lets ages move on with one timer for the page, and with none while nobody se
   const seen = vi.spyOn(document, "hidden", "get").mockReturnValue(false);
   const [started, ended] = [vi.spyOn(window, "setInterval"), vi.spyOn(window, "clearInterval")];
   const timers = () => {
-    const own = started.mock.results.filter((_, at) => started.mock.calls[at]?.[1] === 10_000).map(({ value }) => value);
+    const own = started.mock.results
+      .filter((_, at) => started.mock.calls[at]?.[1] === 10_000)
+      .map(({ value }) => value);
     return [own.length, own.filter((timer) => !ended.mock.calls.some(([gone]) => gone === timer)).length];
   };
   const turn = (hidden: boolean) => {
