@@ -7,7 +7,7 @@ SHELL := /bin/sh
 PYTHON ?= python3
 WORKSPACE ?= $(HOME)/AnyCowork
 ARGS ?=
-# Two more than there are cores: a worker keeps a third of a core busy on average, three quarters of one with a browser.
+# Two more than there are cores: a worker waits for disks and other programs, a quarter of its time with a browser and often half without.
 WORKERS ?= $(shell expr $$(getconf _NPROCESSORS_ONLN) + 2)
 BIN := .venv/bin
 ATTACKS := tests/attacks tests/faults/test_commits.py tests/unit/workspace tests/unit/sandbox tests/unit/checkpoints tests/unit/tools/test_execute_command.py

@@ -266,7 +266,7 @@ def test_what_an_interpreter_reads_passes_no_rule_that_denies(way: str, interpre
 @pytest.mark.parametrize(
     "text", ["bash build.sh", "python3 -m pytest -q", "python3 tools/gen.py out.txt", "node x.js", "echo x > s; cat s", "sh -e run.sh a b",
              "cp a b && cat b", "cat f | sort | uniq -c", "python3.12 x.py", "perl -w x.pl", "./run.sh --fast",
-             "cd sub && python3 x.py", "cd /work/a && bash b.sh /dev/null",
+             "cd sub && python3 x.py", "cd /srv/a && bash b.sh /dev/null",
              "cp -r a b && cd b && python3 x.py", "cd .. && ./run.sh", "cd a && cd b && node x.js"]
 )  # fmt: skip
 def test_a_script_that_lies_there_is_an_ordinary_program(text: str) -> None:

@@ -12,6 +12,8 @@ import aiohttp
 import pytest
 
 from anycowork import __version__
+from anycowork.domain.errors import NotFound
+from anycowork.sandbox.remote.remote_run import RemoteResult
 from support.jobs import approved, by_task, plan, report
 from support.live_server import Caller, LiveServer, RequestRefused, live_server
 from support.people import end_access, person
@@ -207,6 +209,23 @@ async def test_a_run_that_is_over_cannot_be_used_again(tmp_path: Path) -> None:
         await results()
         await worker.send(CONTENT, expect=404)
         await worker.finish(file("b.txt"), expect=404)
+
+
+async def test_a_result_is_not_replaced_while_the_server_takes_it_over(tmp_path: Path) -> None:
+    """No moment passes between the two: what came first is not merged yet."""
+    async with (
+        live_server(tmp_path, files=FILES) as server,
+        hostile(server) as worker,
+        job_on(server, worker) as results,
+    ):
+        joined = server.server.services.server.joined_workers
+        known = await joined.authenticated(worker.session.headers["Authorization"].removeprefix("Bearer "))
+        run_id, result = worker.run.rpartition("/")[2], RemoteResult("ITSELF", 0, b"done\n", 0.1)
+        joined.runs.finish(known, run_id, result, [])
+        with pytest.raises(NotFound):
+            joined.runs.finish(known, run_id, result, [file("b.txt")])
+        [command] = await results()
+        assert command["status"] == "ok" and not (server.workspace / "b.txt").exists()
 
 
 async def test_a_file_that_changes_while_it_travels_makes_the_command_begin_again(tmp_path: Path) -> None:

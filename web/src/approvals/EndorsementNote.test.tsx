@@ -43,10 +43,10 @@ it("lets the person vouch for the folder whose files the agent had read, and for
     params: { path: { workspace_id: "w1" } },
     body: { trusts_contents: true },
   });
-  expect(await screen.findByText(/still waits for your answer/)).toBeTruthy();
+  expect(await screen.findByText(/still waits for an answer/)).toBeTruthy();
   expect(onDecide).not.toHaveBeenCalled();
   await expectAccessible(container);
   rerender(page(read("mcp:far")));
   expect(screen.queryByRole("button", { name: /^Vouch/ })).toBeNull();
-  expect(screen.queryByText(/still waits for your answer/)).toBeNull();
+  expect(screen.queryByText(/still waits for an answer/)).toBeNull();
 });

@@ -43,7 +43,7 @@ function FolderVoucher({ root }: { root: string }) {
   const queries = useQueryClient();
   const folder = workspaces.find((known) => known.root === root);
   if (!folder?.id) return null;
-  if (folder.trusts_contents) return <p role="status">{t.youVouchForTheFolder}</p>;
+  if (folder.trusts_contents) return <p role="status">{t.folderIsVouchedFor}</p>;
   const { id } = folder;
   const vouch = async () => {
     if (await attempt(vouchForWorkspace(id, true))) await queries.invalidateQueries({ queryKey: ["workspaces"] });

@@ -53,7 +53,7 @@ export const en = {
   agentHasRead: (origins: string) => `The agent has read what nobody vouched for: ${origins}. It said:`,
   callGoesTo: (sinks: string) => `With it, the call goes to: ${sinks}.`,
   vouchForTheFolder: "Vouch for what lies in this folder",
-  youVouchForTheFolder: "You vouch for what lies in this folder. The call still waits for your answer.",
+  folderIsVouchedFor: "What lies in this folder is vouched for. The call still waits for an answer.",
   origins: {
     workspace: (_: string) => "files of this folder",
     web: (host: string) => `a page of ${host}`,

@@ -53,7 +53,7 @@ export const approvals: Texts = {
   agentHasRead: (origins: string) => `Der Agent hat gelesen, wofür niemand bürgt: ${origins}. Dort steht:`,
   callGoesTo: (sinks: string) => `Damit geht der Aufruf an: ${sinks}.`,
   vouchForTheFolder: "Für den Inhalt dieses Ordners bürgen",
-  youVouchForTheFolder: "Sie bürgen für den Inhalt dieses Ordners. Der Aufruf wartet noch auf Ihre Antwort.",
+  folderIsVouchedFor: "Für den Inhalt dieses Ordners wird gebürgt. Der Aufruf wartet noch auf eine Antwort.",
   origins: {
     workspace: (_: string) => "Dateien dieses Ordners",
     web: (host: string) => `eine Seite von ${host}`,
