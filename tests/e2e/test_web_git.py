@@ -40,6 +40,7 @@ async def test_a_day_with_git_beside_the_chat(tmp_path: Path) -> None:
         await page.get_by_role("button", name=re.compile("^a.txt")).click()
         await page.get_by_label("Include part 2 of 2").uncheck()
         assert await violations(page) == []
+        await page.get_by_label("Commit message").fill("Change the lines")
         await page.get_by_role("button", name="Commit 1 file").click()
         await expect(page.get_by_text("You committed 1 file")).to_be_visible()
         assert git(folder, "show", "HEAD:a.txt") == LINES.replace("line 3\n", "three\n")
@@ -58,7 +59,7 @@ async def test_a_day_with_git_beside_the_chat(tmp_path: Path) -> None:
         merge = page.get_by_role("note", name="A merge is in progress")
         await expect(merge).to_be_visible()
         assert await violations(page) == []
-        await merge.get_by_role("button", name="End the merge").click()
+        await merge.get_by_role("button", name="Cancel the merge").click()
         await expect(merge).to_have_count(0)
         await page.get_by_role("button", name="History", exact=True).click()
         log = page.get_by_role("list", name="Commits")

@@ -14,6 +14,7 @@ from anycowork.client.disclosures import endorsement_text, planned_call_text
 from anycowork.domain.messages import Json
 from anycowork.domain.person_commands import PERSON_COMMAND, CommandEnd
 from anycowork.domain.text_lines import bare_lines
+from anycowork.domain.tools import CallStatus
 from anycowork.domain.values import value
 from anycowork.tui.chat_state import noun
 from anycowork.tui.read_tracking_scroll import disclosed_lines
@@ -89,6 +90,8 @@ def call_line(call: Json) -> Text:
 
 def _result_card(result: Json, content: str) -> Card:
     status = str(result.get("status"))
+    if status == CallStatus.DENIED:
+        return Card("result", Text("✗ Denied.", style="bold red").append(_denial_reason(content), style="default"))
     sign = Text("✓ ", style="green") if status == "ok" else Text(f"✗ {strip_controls(status)} ", style="bold red")
     first, *more_lines = _bounded(content).strip().splitlines() or [""]
     head = sign.append(first, style="default")
@@ -96,6 +99,12 @@ def _result_card(result: Json, content: str) -> Card:
     if isinstance(diff, str):
         return _folded("result", head, list(diff_lines(diff)))
     return _folded("result", head, [Text(f"  {line}", style="dim") for line in more_lines])
+
+
+def _denial_reason(content: str) -> str:
+    """A denial tells the model what to do next; the person reads only the reason that was given."""
+    reason = content.partition(" They said: ")[2].rpartition(" Do not try it again")[0]
+    return f" Reason: {_bounded(reason)}" if reason else ""
 
 
 def _own_command_card(command: Json) -> Card:

@@ -37,4 +37,6 @@ def header_text(status: ChatStatus, chat: Json, role_colours: Mapping[str, str])
 def _state_words(status: ChatStatus) -> str:
     if status.own_command and status.state == "idle":
         return "your command runs: Ctrl+C stops it"
+    if status.plan is not None and status.state == "idle":
+        return "plan waits for you"
     return "stopped: F3 continues, /dismiss drops it" if status.stopped else STATES.get(status.state, status.state)

@@ -70,6 +70,7 @@ class MessageScroll(VerticalScroll):
         self._shown: set[str] = set()
         self._outside_turns: set[str] = set()
         self._calls: dict[str, Static] = {}  # the last card of each call, by its id
+        self._queued: dict[str, CardView] = {}  # the notes of messages that wait to be sent, by their ids
 
     def on_mount(self) -> None:
         self.anchor()
@@ -79,6 +80,7 @@ class MessageScroll(VerticalScroll):
         self._shown.clear()
         self._growing.clear()
         self._calls.clear()
+        self._queued.clear()
         await self.remove_children()
 
     def show(self, message: Json) -> None:
@@ -129,8 +131,19 @@ class MessageScroll(VerticalScroll):
             self.mount(self._growing[message_id], after=self._calls.get(call_id))
         self._growing[message_id].grow(offset, text, thinking=thinking)
 
-    def note(self, text: str, look: str = "note") -> None:
-        self.mount(CardView(Card(look, Text(strip_controls(text)))))
+    def note(self, text: str, look: str = "note") -> CardView:
+        view = CardView(Card(look, Text(strip_controls(text))))
+        self.mount(view)
+        return view
+
+    def show_queued(self, message: Json) -> None:
+        """Says of a message that it waits, until it is sent or removed. What steers the turn is sent at once."""
+        id_ = str(message.get("id"))
+        if message.get("status") != "queued":
+            if view := self._queued.pop(id_, None):
+                view.remove()
+        elif id_ not in self._queued and not message.get("steer"):
+            self._queued[id_] = self.note("Queued: it is sent when the agent has finished.")
 
     def end_growing(self) -> None:
         """The turn is over: text without a message will not get one any more."""

@@ -178,6 +178,8 @@ class ChatScreen(App[None]):
             case "workflow-progress" | "model-retry" | "mcp-wait":
                 if line := progress_line(event):
                     conversation.note(line)
+            case "queue-updated":
+                conversation.show_queued(noun(event, "queued"))
             case "turn-ended":
                 conversation.end_growing()
                 for note in notes_at_end(self.status, event):
@@ -275,8 +277,6 @@ class ChatScreen(App[None]):
         else:
             works = self.status.state != "idle"
             done = await self._try(self.client.send(event.words, queue=works))
-            if done and works:
-                self._conversation.note("Queued: it is sent when the agent has finished.")
         if not done:
             self.query_one(Composer).give_back(event.words)
 

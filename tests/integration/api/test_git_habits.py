@@ -126,6 +126,7 @@ async def test_a_pull_fast_forwards_merges_and_leaves_conflicts_to_be_resolved(c
     await ask(chat, "POST", "/switch", {"branch": "main"}, expect=409)
     await ask(chat, "DELETE", "/merge")
     assert (folder / "b.txt").read_text() == "our side\n" and git(folder, "status", "--porcelain") == ""
+    assert (await notes(chat))[-1] == "You cancelled the merge. The files are as they were before it."
     assert (await pull())["conflicts"] == ["b.txt"]
     (folder / "b.txt").write_text("both sides\n")
     commit = (await ask(chat, "POST", "/merge"))["commit"]
@@ -187,12 +188,20 @@ async def test_changes_are_stashed_listed_applied_and_dropped(chat: LiveChat) ->
     await ask(chat, "POST", "/stashes/apply", {**stash, "commit": "0" * 40}, expect=409)
     assert (await ask(chat, "POST", "/stashes/apply", stash))["conflicts"] == []
     assert (folder / "b.txt").read_text() == "half done\n"
+    assert (await notes(chat))[-1] == f"You applied the stash {commit[:10]}."
     commit_in(folder, "b.txt", "something else\n")
     assert (await ask(chat, "POST", "/stashes/apply", stash))["conflicts"] == ["b.txt"]
     assert "<<<<<<<" in (folder / "b.txt").read_text()
     await ask(chat, "POST", "/stashes/drop", stash)
     assert git(folder, "stash", "list") == "" and (await ask(chat, "GET", "/stashes"))["stashes"] == []
     await ask(chat, "POST", "/stashes/drop", stash, expect=409)
+
+
+async def test_the_chats_title_is_proposed_only_for_files_that_the_chat_changed(chat: LiveChat) -> None:
+    (chat.client.workspace / "a.txt").write_text("changed elsewhere\n")
+    assert (await ask(chat, "GET", ""))["proposed_message"] == ""
+    await chat.client.ask("PUT", f"{chat.path}/file", {"path": "here.txt", "text": "changed here\n", "sha256": None})
+    assert (await ask(chat, "GET", ""))["proposed_message"] == "Git"
 
 
 @proves("UI-14/8")

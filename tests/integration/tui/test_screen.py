@@ -70,7 +70,7 @@ async def test_a_denial_with_its_reason_reaches_the_agent(tmp_path: Path) -> Non
         await person.press("N")
         await person.sees("Why not?")
         await person.press(*"wrong", "enter")
-        await person.sees("✗ denied", "Then not.")
+        await person.sees("✗ Denied. Reason: “wrong”", "Then not.")
         assert "wrong" in (await person.chat.of_type("tool_result"))[0]["content"]
 
 
@@ -171,6 +171,7 @@ async def test_a_conflict_of_a_job_is_merged_by_hand_in_the_persons_editor(
         chat, job, _ = await question_about(client, asyncio.Event(), "task")
         async with before_a_screen(client, chat_id=chat.id) as person:
             await person.sees("Task b and task a changed 'f.txt'", "Merge by hand: write the file as it shall be")
+            await person.sees("goes here to answer")  # the words above stand in the history before anything can be answered
             await person.press("down", "down", "down", "enter")
             done = await until(client, chat, job["id"], "completed", "failed")
         assert done["status"] == "completed", done
@@ -317,6 +318,7 @@ async def test_commands_choose_the_model_and_compact_and_what_is_typed_meanwhile
         await person.sees("Queued: it is sent")
         hold.set()
         await person.sees("After that.", "ready")
+        await person.until(lambda: "Queued:" not in person.seen(), told=person.seen)
         await person.say("/compact")
         await person.sees("earlier messages are left out here")
         assert [m["content"] for m in await person.chat.messages() if m["role"] == "user"] == [

@@ -13,6 +13,8 @@ from anycowork.client.disclosures import rule_text
 from anycowork.config.settings import Settings
 from anycowork.domain.messages import Json
 from anycowork.tui.cards import LONGEST, SHORT_LINES, approval_text, card_of, plan_text, thought_card
+from anycowork.tui.chat_header import header_text
+from anycowork.tui.chat_state import ChatStatus
 from support.spec import proves
 
 
@@ -43,6 +45,23 @@ def test_a_short_one_has_nothing_to_open() -> None:
 def test_a_refusal_says_so() -> None:
     card = card_of(result("A planner changes nothing.", status="refused"))
     assert card and "✗ refused A planner changes nothing." in drawn(card.short)
+
+
+def test_a_denial_shows_the_person_no_words_that_are_meant_for_the_model() -> None:
+    told = "The person denied this call (create_file on a.txt).{} Do not try it again; find another way or ask."
+    plain = card_of(result(told.format(""), status="denied"))
+    assert plain and drawn(plain.short).strip() == "✗ Denied."
+    explained = card_of(result(told.format(" They said: “wrong”"), status="denied"))
+    assert explained and drawn(explained.short).strip() == "✗ Denied. Reason: “wrong”"
+
+
+def test_the_header_says_that_a_plan_waits() -> None:
+    status = ChatStatus(role="planner")
+    assert "ready" in header_text(status, {}, {}).plain
+    status.see({"type": "plan-update", "plan": {"message_id": "m", "state": "open"}})
+    assert "plan waits for you" in header_text(status, {}, {}).plain
+    status.see({"type": "turn-started", "state": "running", "turn": {}})
+    assert "working" in header_text(status, {}, {}).plain
 
 
 def test_of_a_giant_output_a_bounded_piece_is_drawn() -> None:

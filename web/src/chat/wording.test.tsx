@@ -88,6 +88,7 @@ const SHOWN: Record<string, React.ReactNode> = {
   ),
   "a job that waits for approval": <JobStatusMark status="awaiting_approval" />,
   "a job that waits for review": <JobStatusMark status="awaiting_commit" />,
+  "a job whose task asks": <JobStatusMark status="waiting" />,
   "a plan's badge": (
     <PlanCard
       message={message({ agent_role: "planner" })}

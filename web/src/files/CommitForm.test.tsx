@@ -1,9 +1,14 @@
 import { screen } from "@testing-library/react";
 import userEvent from "@testing-library/user-event";
-import { expect, it } from "vitest";
-import { show } from "../testing/render";
+import { afterEach, expect, it, vi } from "vitest";
+import { expectAccessible, show } from "../testing/render";
+import { Toaster } from "../ui/Toaster";
+import { api } from "../wire/client";
 import { CommitForm } from "./CommitForm";
+import { GitPane } from "./GitPane";
 import type { GitState } from "./gitActs";
+
+afterEach(() => vi.restoreAllMocks());
 
 const state = (proposed_message: string, files: [string, string | null][]) =>
   ({
@@ -89,4 +94,58 @@ it("names who commits and the hooks that are not run", () => {
   const { container } = show(<CommitForm chatId="c" state={hooked} />);
   expect(container.textContent).toContain("Committed as Ann.");
   expect(container.textContent).toContain("not run here: pre-commit.");
+});
+
+it("says that the last commit is amended, and brings back the message from before", async () => {
+  const last = { subject: "First", body: "Why." };
+  vi.spyOn(api, "GET").mockImplementation((async () => ({ data: last, response: new Response() })) as never);
+  const user = userEvent.setup();
+  const { container } = show(<CommitForm chatId="c" state={state("Change a", [["a", null]])} />);
+  const commit = container.querySelector<HTMLButtonElement>("button[type=submit]")!;
+  const message = screen.getByRole<HTMLTextAreaElement>("textbox");
+  const amend = screen.getByRole("checkbox", { name: "Amend the last commit" });
+  await user.click(amend);
+  await vi.waitFor(() => expect(message.value).toBe("First\n\nWhy."));
+  expect(commit.textContent).toBe("Amend the last commit");
+  await user.click(amend);
+  expect([message.value, commit.textContent]).toEqual(["Change a", "Commit 1 file"]);
+  await user.type(message, " and b");
+  await user.click(amend);
+  await user.click(amend);
+  expect(message.value).toBe("Change a and b");
+});
+
+it("offers nothing during a merge but to commit or cancel it", async () => {
+  const merging = { ...state("", [["a", null]]), branch: "main", operation: "merge" };
+  vi.spyOn(api, "GET").mockImplementation((async () => ({ data: merging, response: new Response() })) as never);
+  const { container } = show(<GitPane chatId="c" />);
+  await screen.findByText("A merge is in progress");
+  const buttons = screen.getAllByRole("button").map(({ textContent }) => textContent);
+  expect(buttons.slice(0, 2)).toEqual(["Commit the merge", "Cancel the merge"]);
+  for (const refused of [/^Commit \d/, /^Switch/, /^New branch/, /^Pull/, /^Stash/])
+    expect(buttons.filter((label) => refused.test(label ?? ""))).toEqual([]);
+  expect(screen.getByRole("list", { name: "Files that differ from the last commit" }).textContent).toContain("a");
+  expect([screen.queryByRole("checkbox"), screen.queryByRole("textbox")]).toEqual([null, null]);
+  await expectAccessible(container);
+});
+
+it("says in plain words that a stash is applied", async () => {
+  const stash = { number: 0, commit: "abc", message: "On main: Rest" };
+  const still = { ...state("", []), branch: "main", reason: null };
+  vi.spyOn(api, "GET").mockImplementation((async (path: string) => ({
+    data: path.endsWith("/stashes") ? { stashes: [stash] } : still,
+    response: new Response(),
+  })) as never);
+  const applied = { commit: "abc", conflicts: [], new: true };
+  vi.spyOn(api, "POST").mockImplementation((async () => ({ data: applied, response: new Response() })) as never);
+  const user = userEvent.setup();
+  show(
+    <>
+      <GitPane chatId="c" />
+      <Toaster />
+    </>,
+  );
+  await user.click(await screen.findByRole("button", { name: "Stashes" }));
+  await user.click(await screen.findByRole("button", { name: "Apply On main: Rest" }));
+  expect(await screen.findByText("The changes of the stash are in your files again.")).toBeTruthy();
 });

@@ -1,7 +1,7 @@
 // A commit of the files that a person chooses, or of some hunks of them.
 
 import { GitCommitHorizontal, KeyRound } from "lucide-react";
-import { type FormEvent, useState } from "react";
+import { type FormEvent, useRef, useState } from "react";
 import { DiffView } from "../content/DiffView";
 import { PathButton } from "../content/PathLink";
 import { t } from "../texts/git";
@@ -24,6 +24,8 @@ export function CommitForm({ chatId, state }: { chatId: string; state: GitState 
   const [words, setWords] = useState<string | null>(null); // what the person typed: a newer proposal does not replace it
   const [hunks, setHunks] = useState<Readonly<Record<string, ChosenHunks>>>({}); // of files of which not all is committed
   const [amend, setAmend] = useState(false);
+  const amends = useRef(false); // as it is when the last commit's message arrives
+  const [showsLastMessage, setShowsLastMessage] = useState(false);
   const [asksForHooks, setAsksForHooks] = useState(false);
   const [sending, setSending] = useState(false);
   const [shown, setShown] = useState(SHOWN);
@@ -33,7 +35,6 @@ export function CommitForm({ chatId, state }: { chatId: string; state: GitState 
   const isChosen = ({ path, preselected }: GitFile) => turned[path] ?? preselected;
   const chosen = state.files.filter(isChosen);
   const files = countFiles(chosen);
-  const hidden = state.files.length - shown;
   const submit = async (event: FormEvent) => {
     event.preventDefault();
     setSending(true);
@@ -53,13 +54,18 @@ export function CommitForm({ chatId, state }: { chatId: string; state: GitState 
     setTurned({});
     setHunks({});
     setAmend(false);
-    say(t.committed(files.text, files.one));
+    say(amend ? t.amended : t.committed(files.text, files.one));
   };
   const turnAmend = async () => {
+    amends.current = !amend;
     setAmend(!amend);
+    if (amend && showsLastMessage) setWords(null);
+    setShowsLastMessage(false);
     if (amend || words !== null || !state.head) return;
     const last = await readCommit(chatId, state.head).catch(() => null); // its message is what is changed
-    if (last) setWords((now) => now ?? [last.subject, last.body].filter(Boolean).join("\n\n"));
+    if (!last || !amends.current) return;
+    setWords((now) => now ?? [last.subject, last.body].filter(Boolean).join("\n\n"));
+    setShowsLastMessage(true);
   };
   return (
     <form onSubmit={(event) => void submit(event)} className="space-y-3">
@@ -80,14 +86,10 @@ export function CommitForm({ chatId, state }: { chatId: string; state: GitState 
           />
         ))}
       </ul>
-      {hidden > 0 && (
-        <Button look="quiet" onClick={() => setShown(shown + MORE)}>
-          {t.showMore(number(Math.min(hidden, MORE)), number(state.files.length))}
-        </Button>
-      )}
-      {!state.complete && <p className="text-xs text-ink-3">{t.notAllListed}</p>}
+      <MoreFiles state={state} shown={shown} onMore={() => setShown(shown + MORE)} />
       <textarea
         aria-label={t.message}
+        placeholder={t.messageHint}
         rows={4}
         value={message}
         onChange={({ target }) => setWords(target.value)}
@@ -108,7 +110,7 @@ export function CommitForm({ chatId, state }: { chatId: string; state: GitState 
           icon={<GitCommitHorizontal size={15} aria-hidden />}
           disabled={sending || (chosen.length === 0 && !amend) || !message.trim()}
         >
-          {t.commit(files.text, files.one)}
+          {amend ? t.amend : t.commit(files.text, files.one)}
         </Button>
         <span className="text-xs text-ink-3">
           {state.identity.name ? t.committedAs(state.identity.name) : ""}{" "}
@@ -123,6 +125,37 @@ export function CommitForm({ chatId, state }: { chatId: string; state: GitState 
         {asksForHooks && <HooksDialog chatId={chatId} onClose={() => setAsksForHooks(false)} />}
       </div>
     </form>
+  );
+}
+
+/** While git is in the middle of something, files are looked at and not chosen: a merge takes all of them. */
+export function ChangedFiles({ chatId, state }: { chatId: string; state: GitState }) {
+  const [shown, setShown] = useState(SHOWN);
+  return (
+    <div className="space-y-3">
+      <ul aria-label={t.changedFiles} className="space-y-0.5">
+        {state.files.slice(0, shown).map((file) => (
+          <li key={file.path} className="flex items-start gap-2">
+            <FileFold chatId={chatId} file={file} />
+          </li>
+        ))}
+      </ul>
+      <MoreFiles state={state} shown={shown} onMore={() => setShown(shown + MORE)} />
+    </div>
+  );
+}
+
+function MoreFiles({ state, shown, onMore }: { state: GitState; shown: number; onMore: () => void }) {
+  const hidden = state.files.length - shown;
+  return (
+    <>
+      {hidden > 0 && (
+        <Button look="quiet" onClick={onMore}>
+          {t.showMore(number(Math.min(hidden, MORE)), number(state.files.length))}
+        </Button>
+      )}
+      {!state.complete && <p className="text-xs text-ink-3">{t.notAllListed}</p>}
+    </>
   );
 }
 
@@ -161,61 +194,54 @@ function countFiles(lines: readonly GitFile[]): { text: string; one: boolean } {
   return { text: complete ? number(count) : t.atLeast(number(count)), one: complete && count === 1 };
 }
 
-function FileLine({
-  chatId,
-  file,
-  chosen,
-  onTurn,
-  hunks,
-  onHunks,
-}: {
-  chatId: string;
-  file: GitFile;
-  chosen: boolean;
-  onTurn: () => void;
-  hunks: ChosenHunks | undefined;
-  onHunks: (hunks: ChosenHunks | null) => void;
-}) {
-  const inside = file.file_count === null ? null : countFiles([file]);
+function FileLine({ chosen, onTurn, ...fold }: DifferenceProps & { chosen: boolean; onTurn: () => void }) {
   return (
     <li className="flex items-start gap-2">
       <input
         type="checkbox"
-        aria-label={t.include(file.shown)}
+        aria-label={t.include(fold.file.shown)}
         checked={chosen}
         onChange={onTurn}
         className="mt-2 thumb:mt-3"
       />
-      <Fold
-        className="min-w-0 flex-1"
-        beside={file.status !== "deleted" && !file.path.endsWith("/") && <PathButton path={file.path} />}
-        summary={
-          <span className="flex min-w-0 flex-1 items-center gap-2 text-[13px]">
-            <code className="min-w-0 truncate font-mono text-ink">{file.shown}</code>
-            {file.protected && (
-              <KeyRound
-                size={13}
-                role="img"
-                aria-label={file.path.endsWith("/") ? t.protectedFolder : t.protectedFile}
-                className="shrink-0 text-warn"
-              />
-            )}
-            {inside && <span className="shrink-0 text-xs text-ink-3">{t.filesInFolder(inside.text, inside.one)}</span>}
-            <span className="ml-auto shrink-0 text-xs text-ink-3">{t.statuses[file.status]}</span>
-          </span>
-        }
-      >
-        {() => <Difference chatId={chatId} file={file} hunks={hunks} onHunks={onHunks} />}
-      </Fold>
+      <FileFold {...fold} />
     </li>
+  );
+}
+
+function FileFold({ chatId, file, hunks, onHunks }: DifferenceProps) {
+  const inside = file.file_count === null ? null : countFiles([file]);
+  return (
+    <Fold
+      className="min-w-0 flex-1"
+      beside={file.status !== "deleted" && !file.path.endsWith("/") && <PathButton path={file.path} />}
+      summary={
+        <span className="flex min-w-0 flex-1 items-center gap-2 text-[13px]">
+          <code className="min-w-0 truncate font-mono text-ink">{file.shown}</code>
+          {file.protected && (
+            <KeyRound
+              size={13}
+              role="img"
+              aria-label={file.path.endsWith("/") ? t.protectedFolder : t.protectedFile}
+              className="shrink-0 text-warn"
+            />
+          )}
+          {inside && <span className="shrink-0 text-xs text-ink-3">{t.filesInFolder(inside.text, inside.one)}</span>}
+          <span className="ml-auto shrink-0 text-xs text-ink-3">{t.statuses[file.status]}</span>
+        </span>
+      }
+    >
+      {() => <Difference chatId={chatId} file={file} hunks={hunks} onHunks={onHunks} />}
+    </Fold>
   );
 }
 
 interface DifferenceProps {
   chatId: string;
   file: GitFile;
-  hunks: ChosenHunks | undefined;
-  onHunks: (hunks: ChosenHunks | null) => void;
+  hunks?: ChosenHunks | undefined;
+  /** Without it, no hunk is chosen here. */
+  onHunks?: ((hunks: ChosenHunks | null) => void) | undefined;
 }
 
 function Difference({ chatId, file, hunks, onHunks }: DifferenceProps) {
@@ -232,7 +258,7 @@ function Difference({ chatId, file, hunks, onHunks }: DifferenceProps) {
       </Button>
     );
   const parts = data.sha256 ? partsOf(data.diff) : [];
-  if (data.sha256 && parts.length > 1) {
+  if (onHunks && data.sha256 && parts.length > 1) {
     const { sha256 } = data;
     const all = parts.map((_, number) => number);
     const numbers = hunks?.sha256 === sha256 ? hunks.hunks : all;

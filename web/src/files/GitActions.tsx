@@ -30,10 +30,10 @@ import {
 
 const ROW = "flex min-w-0 flex-wrap items-center gap-2";
 
-/** Says what a pull or a stash brought. */
-function sayMerged(result: MergeResult): void {
+/** Says what a pull or a stash brought: `done` is said of one without conflicts. */
+function sayMerged(result: MergeResult, done: string): void {
   if (result.conflicts.length > 0) say(t.inConflict(result.conflicts.join(", ")));
-  else say(result.new ? t.merged : t.nothingNew);
+  else say(result.new ? done : t.nothingNew);
 }
 
 export function SwitchForm({ chatId, onDone }: { chatId: string; onDone: () => void }) {
@@ -78,7 +78,7 @@ export function SwitchForm({ chatId, onDone }: { chatId: string; onDone: () => v
   );
 }
 
-/** What the repository is in the middle of. A merge is finished or ended here; the rest in a terminal. */
+/** What the repository is in the middle of. A merge is committed or cancelled here; the rest is finished in a terminal. */
 export function OperationNote({ chatId, state }: { chatId: string; state: GitState }) {
   const readAgain = useReadAgain();
   const [attempt, refusal] = useRefusal();
@@ -112,7 +112,7 @@ export function OperationNote({ chatId, state }: { chatId: string; state: GitSta
             look="danger"
             onClick={() => void act(abortMerge(chatId))}
           >
-            {t.endMerge}
+            {t.cancelMerge}
           </Button>
         </div>
       )}
@@ -133,7 +133,9 @@ export function PullDialog({ chatId, onClose }: { chatId: string; onClose: () =>
     event.preventDefault();
     if (!source || !branch || !head) return;
     setBusy(true);
-    const done = await attempt(pull(chatId, source, branch, head).then(sayMerged));
+    const done = await attempt(
+      pull(chatId, source, branch, head).then((result) => sayMerged(result, t.pulled(source.remote))),
+    );
     setBusy(false);
     readAgain();
     if (done) onClose();
@@ -231,7 +233,7 @@ function StashList({ chatId }: { chatId: string }) {
             <Button
               needs="POST /context/{chat_id}/git/stashes/apply"
               aria-label={t.applyNamed(stash.message)}
-              onClick={() => void act(applyStash(chatId, stash).then(sayMerged))}
+              onClick={() => void act(applyStash(chatId, stash).then((result) => sayMerged(result, t.stashApplied)))}
             >
               {t.apply}
             </Button>

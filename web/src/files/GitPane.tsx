@@ -11,7 +11,7 @@ import { Dialog } from "../ui/Dialog";
 import { VERBATIM } from "../ui/Field";
 import { useRefusal } from "../ui/refusal";
 import { useReadAgain } from "./acts";
-import { CommitForm } from "./CommitForm";
+import { ChangedFiles, CommitForm } from "./CommitForm";
 import { OperationNote, PullDialog, Stashes, SwitchForm } from "./GitActions";
 import { GitHistory } from "./GitHistory";
 import { createBranch, type GitState, useGit } from "./gitActs";
@@ -38,13 +38,17 @@ export function GitPane({ chatId }: { chatId: string }) {
       ) : (
         <>
           {!(state.identity.name && state.identity.email) && <IdentityForm chatId={chatId} identity={state.identity} />}
-          <CommitForm key={state.head ?? ""} chatId={chatId} state={state} />
+          {state.operation ? (
+            <ChangedFiles chatId={chatId} state={state} />
+          ) : (
+            <CommitForm key={state.head ?? ""} chatId={chatId} state={state} />
+          )}
         </>
       )}
       {state.head && (
         <>
-          <Beyond chatId={chatId} />
-          <Stashes chatId={chatId} />
+          <Beyond chatId={chatId} pulls={!state.operation} />
+          {!state.operation && <Stashes chatId={chatId} />}
           <GitHistory chatId={chatId} />
         </>
       )}
@@ -53,7 +57,7 @@ export function GitPane({ chatId }: { chatId: string }) {
 }
 
 /** What leads out of this folder: a push, and a chat in a worktree of its own. */
-function Beyond({ chatId }: { chatId: string }) {
+function Beyond({ chatId, pulls }: { chatId: string; pulls: boolean }) {
   const [open, setOpen] = useState<"pull" | "push" | "worktree" | null>(null);
   const queries = useQueryClient();
   const work = async (root: string) => {
@@ -64,13 +68,15 @@ function Beyond({ chatId }: { chatId: string }) {
   };
   return (
     <div className="flex flex-wrap gap-2">
-      <Button
-        needs="POST /context/{chat_id}/git/pull"
-        icon={<Download size={15} aria-hidden />}
-        onClick={() => setOpen("pull")}
-      >
-        {t.pullFrom}
-      </Button>
+      {pulls && (
+        <Button
+          needs="POST /context/{chat_id}/git/pull"
+          icon={<Download size={15} aria-hidden />}
+          onClick={() => setOpen("pull")}
+        >
+          {t.pullFrom}
+        </Button>
+      )}
       <Button
         needs="POST /context/{chat_id}/git/push"
         icon={<Upload size={15} aria-hidden />}
@@ -99,6 +105,7 @@ function Branch({ chatId, state }: { chatId: string; state: GitState }) {
   const [switching, setSwitching] = useState(false);
   const readAgain = useReadAgain();
   const [attempt, refusal] = useRefusal();
+  const canMove = name === null && !switching && state.head && !state.operation;
   const create = async (event: FormEvent) => {
     event.preventDefault();
     if (!name?.trim() || !(await attempt(createBranch(chatId, name.trim())))) return;
@@ -111,7 +118,7 @@ function Branch({ chatId, state }: { chatId: string; state: GitState }) {
         <GitBranch size={16} aria-hidden className="shrink-0 text-ink-3" />
         <strong className="min-w-0 truncate">{state.branch ?? t.detached}</strong>
         {state.head && <code className="font-mono text-xs text-ink-3">{state.head.slice(0, 10)}</code>}
-        {name === null && !switching && state.head && (
+        {canMove && (
           <Button
             needs="POST /context/{chat_id}/git/switch"
             look="quiet"
@@ -121,7 +128,7 @@ function Branch({ chatId, state }: { chatId: string; state: GitState }) {
             {t.switchBranchOpen}
           </Button>
         )}
-        {name === null && !switching && state.head && (
+        {canMove && (
           <Button
             needs="POST /context/{chat_id}/git/branch"
             look="quiet"

@@ -7,12 +7,12 @@ import { t } from "../texts/jobs";
 import { Fold } from "../ui/Fold";
 import type { Message } from "../wire/nouns";
 import { JobStatusMark } from "./JobStatusMark";
-import { doneTasks, howItRuns, isOver, type Job, useChatJob } from "./jobs";
+import { doneTasks, howItRuns, isOver, type Job, type JobWaits, statusNow, useChatJob, waitsOf } from "./jobs";
 
 export function JobDock({ view }: { view: ChatView }) {
   const { data: job, isPending } = useChatJob(view.id, view.news);
   if (isPending && endsWithJob(view)) return <Place />;
-  return job && isCurrent(job, view) ? <JobProgress job={job} /> : null;
+  return job && isCurrent(job, view) ? <JobProgress job={job} waits={waitsOf(job.id, view)} /> : null;
 }
 
 function endsWithJob({ messages }: ChatView): boolean {
@@ -40,16 +40,27 @@ function isCurrent(job: Job, view: ChatView): boolean {
   return !asked || !job.completed_at || asked.created_at < job.completed_at;
 }
 
-export function JobProgress({ job }: { job: Job }) {
-  const current = job.tasks.find(({ status }) => status === "running");
+export function JobProgress({ job, waits }: { job: Job; waits: JobWaits | null }) {
+  const running = job.tasks.filter(({ status }) => status === "running");
+  const current = running.find(({ id }) => waits?.tasks.has(id)) ?? running[0];
   return (
     <section aria-label={t.jobs} data-colour="blue" className={FRAME}>
       {job.status === "awaiting_approval" && <p className="px-2 pt-1 text-sm text-ink-2">{howItRuns(job)}</p>}
       <Fold
+        beside={
+          waits?.question && (
+            <a
+              href={`#/chat/${job.context_id}/${waits.question}`}
+              className="shrink-0 px-2 py-2 text-sm font-medium underline underline-offset-2"
+            >
+              {t.toQuestion}
+            </a>
+          )
+        }
         summary={
           <span className="flex min-w-0 flex-1 items-center gap-2">
             <Network size={15} aria-hidden className="shrink-0 text-role" />
-            <JobStatusMark status={job.status} />
+            <JobStatusMark status={statusNow(job.status, waits !== null)} />
             {job.tasks.length > 0 && (
               <span className="shrink-0 font-medium tabular-nums">{t.done(doneTasks(job), job.task_count)}</span>
             )}
@@ -65,7 +76,7 @@ export function JobProgress({ job }: { job: Job }) {
               {job.tasks.map((task) => (
                 <li key={task.id} className="flex items-start gap-2">
                   <span className="mt-0.5">
-                    <JobStatusMark status={task.status} brief />
+                    <JobStatusMark status={statusNow(task.status, !!waits?.tasks.has(task.id))} brief />
                   </span>
                   <a
                     href={`#/jobs/${job.id}/${encodeURIComponent(task.id)}`}

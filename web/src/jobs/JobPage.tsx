@@ -24,10 +24,13 @@ import {
   isOver,
   JOBS,
   type Job,
+  type JobWaits,
   pauseJob,
   resumeJob,
   retryTask,
+  statusNow,
   useJob,
+  waitsOf,
 } from "./jobs";
 import { TaskDetails } from "./TaskDetails";
 import { TaskGraph } from "./TaskGraph";
@@ -43,6 +46,7 @@ export default function JobPage({ jobId, taskId, onSidebar }: Props) {
   const view = useLive((live) => live.view);
   const { data: job, error } = useJob(jobId, view?.news ?? 0);
   useChatOf(job?.context_id ?? null);
+  const waits = waitsOf(jobId, view);
   return (
     <main className="flex h-full min-w-0 flex-1 flex-col overflow-y-auto">
       <header className="sticky top-0 z-10 flex h-14 shrink-0 items-center gap-2 border-b border-line bg-paper px-2 sm:px-4">
@@ -60,11 +64,11 @@ export default function JobPage({ jobId, taskId, onSidebar }: Props) {
         </h1>
         {job && (
           <span className="ml-auto flex shrink-0">
-            <JobStatusMark status={job.status} />
+            <JobStatusMark status={statusNow(job.status, waits !== null)} />
           </span>
         )}
       </header>
-      {job && <JobDetails job={job} taskId={taskId} />}
+      {job && <JobDetails job={job} taskId={taskId} waits={waits} />}
       {!job && !error && (
         <p role="status" className="late m-auto text-sm text-ink-3">
           {t.opening}
@@ -80,7 +84,7 @@ export default function JobPage({ jobId, taskId, onSidebar }: Props) {
   );
 }
 
-function JobDetails({ job, taskId }: { job: Job; taskId: string | null }) {
+function JobDetails({ job, taskId, waits }: { job: Job; taskId: string | null; waits: JobWaits | null }) {
   const live = useLive();
   const view = live.chatId === job.context_id ? live.view : null;
   const queries = useQueryClient();
@@ -101,7 +105,7 @@ function JobDetails({ job, taskId }: { job: Job; taskId: string | null }) {
           <Inline text={job.request} />
         </p>
         {!isOver(job.status) && <p className="mt-2 text-sm text-ink-2">{howItRuns(job)}</p>}
-        <Controls job={job} act={act} />
+        <Controls job={job} waits={waits} act={act} />
       </section>
       {job.error && <JobFailure job={job} href={href} />}
       {job.status === "awaiting_commit" && <JobChanges job={job} act={act} />}
@@ -110,16 +114,17 @@ function JobDetails({ job, taskId }: { job: Job; taskId: string | null }) {
           <h2 id="job-tasks" className="mb-2 font-semibold">
             {t.tasks} <span className="text-sm font-normal text-ink-2">{t.done(doneTasks(job), job.task_count)}</span>
           </h2>
-          <TaskGraph tasks={job.tasks} chosen={taskId} href={href} />
+          <TaskGraph tasks={job.tasks} chosen={taskId} href={href} waits={waits?.tasks} />
         </section>
       )}
       <div className="grid items-start gap-6 lg:grid-cols-[20rem_1fr]">
-        <Checklist job={job} chosen={taskId} href={href} />
+        <Checklist job={job} chosen={taskId} href={href} waits={waits} />
         {task ? (
           <TaskDetails
             key={task.id}
             task={task}
             view={view}
+            waits={waits?.tasks.has(task.id) ?? false}
             href={href}
             nameOf={(id) => job.tasks.find((one) => one.id === id)?.description ?? id}
             onRetry={canRetry ? () => act(retryTask(job.id, task.id)) : null}
@@ -172,7 +177,14 @@ export function JobFailure({ job, href }: { job: Job; href: (id: string) => stri
   );
 }
 
-function Checklist({ job, chosen, href }: { job: Job; chosen: string | null; href: (id: string) => string }) {
+interface ChecklistProps {
+  job: Job;
+  chosen: string | null;
+  href: (id: string) => string;
+  waits: JobWaits | null;
+}
+
+function Checklist({ job, chosen, href, waits }: ChecklistProps) {
   return (
     <ol aria-label={t.tasks} className="space-y-0.5 text-sm">
       {job.tasks.map((task) => (
@@ -183,7 +195,7 @@ function Checklist({ job, chosen, href }: { job: Job; chosen: string | null; hre
             className="flex min-h-9 thumb:min-h-11 items-start gap-2 rounded-lg px-2 py-1.5 hover:bg-sunken aria-[current]:bg-sunken"
           >
             <span className="mt-0.5">
-              <JobStatusMark status={task.status} brief />
+              <JobStatusMark status={statusNow(task.status, !!waits?.tasks.has(task.id))} brief />
             </span>
             <span dir="auto" className="min-w-0 flex-1 break-words">
               <Inline text={task.description} />
@@ -195,8 +207,13 @@ function Checklist({ job, chosen, href }: { job: Job; chosen: string | null; hre
   );
 }
 
-function Controls({ job, act }: { job: Job; act: (done: Promise<void>) => Promise<boolean> }) {
-  const approves = useMay("POST /context/{chat_id}/plans/{message_id}/approve");
+interface ControlsProps {
+  job: Job;
+  waits: JobWaits | null;
+  act: (done: Promise<void>) => Promise<boolean>;
+}
+
+export function Controls({ job, waits, act }: ControlsProps) {
   const [asking, setAsking] = useState(false);
   return (
     <div className="mt-3 flex flex-wrap items-center gap-2">
@@ -231,13 +248,7 @@ function Controls({ job, act }: { job: Job; act: (done: Promise<void>) => Promis
         </Button>
       )}
       {job.status !== "completed" && job.status !== "cancelled" && <JobLimits job={job} act={act} />}
-      <a
-        href={`#/chat/${job.context_id}${job.status === "awaiting_approval" && job.plan_id ? `/${job.plan_id}` : ""}`}
-        className="inline-flex min-h-9 thumb:min-h-11 items-center gap-1.5 rounded-lg px-3 text-sm font-medium text-ink-2 hover:bg-sunken hover:text-ink"
-      >
-        <MessageSquare size={15} aria-hidden />
-        {job.status === "awaiting_approval" && approves ? t.approveInChat : t.openChat}
-      </a>
+      <ChatLink job={job} waits={waits} />
       <Dialog title={t.cancelQuestion} open={asking} onClose={() => setAsking(false)}>
         <p className="text-sm text-ink-2">{t.cancelHint}</p>
         <div className="mt-4 flex justify-end gap-2">
@@ -254,6 +265,31 @@ function Controls({ job, act }: { job: Job; act: (done: Promise<void>) => Promis
         </div>
       </Dialog>
     </div>
+  );
+}
+
+/** To what waits in the chat, said to who may decide it; else to the chat. */
+function ChatLink({ job, waits }: { job: Job; waits: JobWaits | null }) {
+  const approves = useMay("POST /context/{chat_id}/plans/{message_id}/approve");
+  const answers = useMay("POST /context/{chat_id}/questions/{message_id}/answer");
+  const plan = job.status === "awaiting_approval" ? job.plan_id : null;
+  const message = plan ?? waits?.question;
+  const offered =
+    job.status === "awaiting_approval" && approves
+      ? t.approveInChat
+      : waits && answers
+        ? waits.question
+          ? t.answerInChat
+          : t.decideInChat
+        : t.openChat;
+  return (
+    <a
+      href={`#/chat/${job.context_id}${message ? `/${message}` : ""}`}
+      className="inline-flex min-h-9 thumb:min-h-11 items-center gap-1.5 rounded-lg px-3 text-sm font-medium text-ink-2 hover:bg-sunken hover:text-ink"
+    >
+      <MessageSquare size={15} aria-hidden />
+      {offered}
+    </a>
   );
 }
 

@@ -24,6 +24,7 @@ const LOOKS: Record<string, Look> = {
   planning: { Icon: ListChecks, className: "text-role" },
   awaiting_approval: { Icon: Hourglass, className: "text-warn" },
   awaiting_commit: { Icon: Hourglass, className: "text-warn" },
+  waiting: { Icon: Hourglass, className: "text-warn" },
   running: { Icon: CircleDot, className: "text-role" },
   paused: { Icon: CirclePause, className: "text-warn" },
   completed: { Icon: Check, className: "text-good" },
@@ -37,6 +38,7 @@ const LOOKS: Record<string, Look> = {
 const FOR_READERS: Readonly<Record<string, string>> = {
   awaiting_approval: people.readers.waits,
   awaiting_commit: people.readers.waitsForReview,
+  waiting: people.readers.waitsForOthers,
 };
 
 /** How a job or a task stands: sign, colour and word. `brief` keeps the word for who cannot see the sign. */

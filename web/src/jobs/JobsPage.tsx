@@ -6,10 +6,11 @@ import { Button } from "../ui/Button";
 import { SidebarButton } from "../ui/SidebarButton";
 import { useAgo } from "../ui/times";
 import { JobStatusMark } from "./JobStatusMark";
-import { type JobSummary, useJobs } from "./jobs";
+import { type JobSummary, statusNow, useAskingChats, useJobs } from "./jobs";
 
 export default function JobsPage({ onSidebar }: { onSidebar: () => void }) {
   const found = useJobs();
+  const asking = useAskingChats();
   const jobs = found.data?.pages.flatMap((page) => page.jobs) ?? [];
   return (
     <main className="flex h-full min-w-0 flex-1 flex-col overflow-y-auto">
@@ -34,7 +35,7 @@ export default function JobsPage({ onSidebar }: { onSidebar: () => void }) {
         )}
         <ul className="space-y-1">
           {jobs.map((job) => (
-            <JobLine key={job.id} job={job} />
+            <JobLine key={job.id} job={job} waits={asking.has(job.context_id)} />
           ))}
         </ul>
         {found.hasNextPage && (
@@ -47,7 +48,7 @@ export default function JobsPage({ onSidebar }: { onSidebar: () => void }) {
   );
 }
 
-function JobLine({ job }: { job: JobSummary }) {
+function JobLine({ job, waits }: { job: JobSummary; waits: boolean }) {
   return (
     <li>
       <a
@@ -57,7 +58,7 @@ function JobLine({ job }: { job: JobSummary }) {
         <span dir="auto" className="line-clamp-2 min-w-0 flex-1 break-words">
           <Inline text={job.request} />
         </span>
-        <JobStatusMark status={job.status} />
+        <JobStatusMark status={statusNow(job.status, waits)} />
         <span className="shrink-0 text-xs text-ink-3 tabular-nums">{useAgo(job.created_at)}</span>
       </a>
     </li>

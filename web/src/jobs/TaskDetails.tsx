@@ -16,11 +16,13 @@ import { number } from "../texts/language";
 import { Button, IconButton } from "../ui/Button";
 import { seconds } from "../ui/times";
 import { JobStatusMark } from "./JobStatusMark";
-import { costOf, type Task } from "./jobs";
+import { costOf, statusNow, type Task } from "./jobs";
 
 interface Props {
   task: Task;
   view: ChatView | null;
+  /** Whether it waits for a person's decision or answer. */
+  waits: boolean;
   href: (taskId: string) => string;
   /** What a task is called that this one waits for. */
   nameOf: (taskId: string) => string;
@@ -30,7 +32,7 @@ interface Props {
   onClose: () => void;
 }
 
-export function TaskDetails({ task, view, href, nameOf, onRetry, undo, onClose }: Props) {
+export function TaskDetails({ task, view, waits, href, nameOf, onRetry, undo, onClose }: Props) {
   return (
     <section aria-labelledby="task-title" className="min-w-0 rounded-2xl border border-line bg-surface">
       <header className="flex items-start gap-3 border-b border-line px-4 py-3">
@@ -42,7 +44,7 @@ export function TaskDetails({ task, view, href, nameOf, onRetry, undo, onClose }
         </IconButton>
       </header>
       <div className="space-y-4 px-4 py-3 text-sm">
-        <Facts task={task} href={href} nameOf={nameOf} />
+        <Facts task={task} waits={waits} href={href} nameOf={nameOf} />
         {onRetry && (
           <Button needs="POST /jobs/{job_id}/retry" icon={<RotateCcw size={14} aria-hidden />} onClick={onRetry}>
             {t.retry}
@@ -75,13 +77,13 @@ export function TaskDetails({ task, view, href, nameOf, onRetry, undo, onClose }
   );
 }
 
-function Facts({ task, href, nameOf }: Pick<Props, "task" | "href" | "nameOf">) {
+function Facts({ task, waits, href, nameOf }: Pick<Props, "task" | "waits" | "href" | "nameOf">) {
   const { usage } = task;
   return (
     <dl className="grid grid-cols-[auto_1fr] gap-x-4 gap-y-1">
       <dt className="text-ink-3">{t.status}</dt>
       <dd>
-        <JobStatusMark status={task.status} />
+        <JobStatusMark status={statusNow(task.status, waits)} />
       </dd>
       {task.agent && (
         <>

@@ -4,7 +4,7 @@ import { Inline } from "../content/Inline";
 import { visible } from "../content/visible";
 import { t } from "../texts/jobs";
 import { JobStatusMark } from "./JobStatusMark";
-import type { Task } from "./jobs";
+import { type JobWaits, statusNow, type Task } from "./jobs";
 import { layout, type Placed } from "./layout";
 
 const WIDTH = 168;
@@ -16,9 +16,11 @@ interface Props {
   tasks: readonly Task[];
   chosen: string | null;
   href: (taskId: string) => string;
+  /** The tasks that wait for a person. */
+  waits?: JobWaits["tasks"] | undefined;
 }
 
-export function TaskGraph({ tasks, chosen, href }: Props) {
+export function TaskGraph({ tasks, chosen, href, waits }: Props) {
   const { nodes, edges, columns, rows } = layout(tasks);
   const place = new Map(nodes.map((node) => [node.id, node]));
   const task = new Map(tasks.map((one) => [one.id, one]));
@@ -44,6 +46,7 @@ export function TaskGraph({ tasks, chosen, href }: Props) {
             node={node}
             task={task.get(node.id)!}
             chosen={node.id === chosen}
+            waits={waits?.has(node.id) ?? false}
             href={href(node.id)}
           />
         ))}
@@ -52,7 +55,15 @@ export function TaskGraph({ tasks, chosen, href }: Props) {
   );
 }
 
-function TaskLink({ node, task, chosen, href }: { node: Placed; task: Task; chosen: boolean; href: string }) {
+interface TaskLinkProps {
+  node: Placed;
+  task: Task;
+  chosen: boolean;
+  href: string;
+  waits: boolean;
+}
+
+function TaskLink({ node, task, chosen, href, waits }: TaskLinkProps) {
   return (
     <a
       href={href}
@@ -64,7 +75,7 @@ function TaskLink({ node, task, chosen, href }: { node: Placed; task: Task; chos
         chosen ? "border-ink-2 ring-1 ring-ink-2" : "border-line-strong/70",
       )}
     >
-      <JobStatusMark status={task.status} brief />
+      <JobStatusMark status={statusNow(task.status, waits)} brief />
       <span dir="auto" className="line-clamp-2 min-w-0 leading-tight break-words">
         <Inline text={task.description} />
       </span>

@@ -1,3 +1,4 @@
+import { useQueryClient } from "@tanstack/react-query";
 import { screen, within } from "@testing-library/react";
 import userEvent from "@testing-library/user-event";
 import fc from "fast-check";
@@ -6,12 +7,14 @@ import { PlanCard } from "../messages/PlanCard";
 import type { ChatView } from "../state/reduce";
 import { opened } from "../state/reduce";
 import { concernsThePerson } from "../state/rows";
-import { expectAccessible, message, show } from "../testing/render";
+import { CHATS } from "../state/sidebar";
+import { approval, expectAccessible, message, show } from "../testing/render";
 import { type OpenChat, readPlan } from "../wire/nouns";
 import { JobProgress } from "./JobDock";
 import { LimitsForm } from "./JobLimits";
-import { JobFailure } from "./JobPage";
-import type { Job, Task } from "./jobs";
+import { Controls, JobFailure } from "./JobPage";
+import JobsPage from "./JobsPage";
+import { JOBS, type Job, type Task, waitsOf } from "./jobs";
 import { layout } from "./layout";
 import { RaceCandidates } from "./RaceCandidates";
 import { TaskDetails } from "./TaskDetails";
@@ -107,7 +110,7 @@ it("shows every task of the picture as a link, with its status in words", async 
 
 // proves UI-4/1
 it("tells how far the chat's job is and leads to each task", async () => {
-  const { container, rerender } = show(<JobProgress job={JOB} />);
+  const { container, rerender } = show(<JobProgress job={JOB} waits={null} />);
   expect(container.textContent).toContain("1 of 4 tasks done");
   expect(container.textContent).toContain("Task 2");
   await userEvent.click(screen.getByRole("button"));
@@ -115,17 +118,61 @@ it("tells how far the chat's job is and leads to each task", async () => {
   expect(list.getAllByRole("link")).toHaveLength(4);
   const statuses = () => list.getAllByRole("listitem").map((item) => item.textContent);
   expect(statuses()).toEqual(["completed: Task 1", "running: Task 2", "failed: Task 3", "not started: Task 4"]);
-  rerender(<JobProgress job={{ ...JOB, tasks: TASKS.map((one) => ({ ...one, status: "completed" })) }} />);
+  rerender(<JobProgress job={{ ...JOB, tasks: TASKS.map((one) => ({ ...one, status: "completed" })) }} waits={null} />);
   expect(container.textContent).toContain("4 of 4 tasks done");
   expect(statuses()).toContain("completed: Task 4");
   expect(screen.getByRole("link", { name: "See the job" }).getAttribute("href")).toBe("#/jobs/j1");
   await expectAccessible(container);
 });
 
+const asked = (parts: Partial<ChatView>) =>
+  ({ messages: [], approvals: [], question: null, ...parts }) as unknown as ChatView;
+
+it("says that a job waits for you while a task asks, and leads to the question", async () => {
+  const question = message({ id: "q1", message_type: "question", job_id: "j1", task_id: "2" });
+  const waits = waitsOf("j1", asked({ messages: [question], question: "q1" }));
+  const { container } = show(
+    <>
+      <JobProgress job={JOB} waits={waits} />
+      <TaskGraph tasks={TASKS} chosen={null} href={(id) => `#${id}`} waits={waits?.tasks} />
+      <Controls job={JOB} waits={waits} act={async () => true} />
+    </>,
+  );
+  expect(screen.getByRole("button", { name: /waiting for you/ }).textContent).toContain("Task 2");
+  for (const name of ["Go to the question", "Answer the question in the chat"])
+    expect(screen.getByRole("link", { name }).getAttribute("href")).toBe("#/chat/chat/q1");
+  expect(screen.getByRole("link", { name: /^waiting for you: ?Task 2/ })).toBeTruthy();
+  await expectAccessible(container);
+});
+
+it("says that a job waits while a call of one of its tasks does, and not for what others ask", () => {
+  const call = approval({ job_id: "j1", task_id: "2" });
+  expect(waitsOf("j1", asked({ approvals: [call] }))).toEqual({ tasks: new Set(["2"]), question: null });
+  expect(waitsOf("j1", asked({ approvals: [{ ...call, job_id: null }], question: "q" }))).toBeNull();
+  expect(waitsOf("j1", null)).toBeNull();
+  show(<Controls job={JOB} waits={waitsOf("j1", asked({ approvals: [call] }))} act={async () => true} />);
+  expect(screen.getByRole("link", { name: "Decide in the chat" }).getAttribute("href")).toBe("#/chat/chat");
+});
+
+it("lists a running job as waiting while its chat asks", () => {
+  const chat = { id: "chat", state: "awaiting_answer", waiting: "question", last_seq: 1 };
+  const jobs = ["chat", "other"].map((context_id) => ({ ...JOB, id: context_id, context_id, request: context_id }));
+  function Listed() {
+    const queries = useQueryClient();
+    queries.setQueryData([...CHATS, "waiting", ""], { contexts: [chat], next: null });
+    queries.setQueryData(JOBS, { pages: [{ jobs, next: null }], pageParams: [""] });
+    return <JobsPage onSidebar={() => undefined} />;
+  }
+  show(<Listed />);
+  expect(screen.getByRole("link", { name: /^chat/ }).textContent).toContain("waiting for you");
+  expect(screen.getByRole("link", { name: /^other/ }).textContent).toContain("running");
+});
+
 const details = (task: Task, onRetry: (() => void) | null, view: ChatView | null = null) => (
   <TaskDetails
     task={task}
     view={view}
+    waits={false}
     href={(id) => `#${id}`}
     nameOf={(id) => `Task ${id}`}
     onRetry={onRetry}
@@ -187,6 +234,7 @@ it("writes out marks that would mislead in a task's description", () => {
     <TaskDetails
       task={odd}
       view={null}
+      waits={false}
       href={noHref}
       nameOf={noHref}
       onRetry={null}

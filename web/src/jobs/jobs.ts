@@ -1,6 +1,8 @@
 // Jobs over REST: what is read, and what a person can do with one.
 import { useInfiniteQuery, useQuery } from "@tanstack/react-query";
-import { CHATS } from "../state/sidebar";
+import { useMemo } from "react";
+import type { ChatView } from "../state/reduce";
+import { CHATS, useChats } from "../state/sidebar";
 import { t } from "../texts/jobs";
 import { dollars } from "../texts/language";
 import type { components } from "../wire/api.gen";
@@ -30,6 +32,25 @@ export function doneTasks(job: Job): number {
   return job.tasks.filter(({ status }) => status === "completed").length;
 }
 
+/** What of the job waits for a person's decision or answer, as its chat says: the record of the job calls it running. */
+export interface JobWaits {
+  tasks: ReadonlySet<string | null>;
+  question: string | null;
+}
+
+/** null if nothing of the job waits, or if its chat is not open. Pure. */
+export function waitsOf(jobId: string, view: ChatView | null): JobWaits | null {
+  const asked = view?.messages.find(({ id, job_id }) => id === view.question && job_id === jobId);
+  const approvals = view?.approvals.filter(({ job_id }) => job_id === jobId) ?? [];
+  const tasks = new Set([...approvals, ...(asked ? [asked] : [])].map(({ task_id }) => task_id));
+  return tasks.size > 0 ? { tasks, question: asked?.id ?? null } : null;
+}
+
+/** The word for a job or a task that runs, or that waits for a person in the middle of it. */
+export function statusNow(status: string, waits: boolean): string {
+  return waits && status === "running" ? "waiting" : status;
+}
+
 /** The newest job of a chat; `moment` moves on whenever there may be news. */
 export function useChatJob(chatId: string, moment: number) {
   return useQuery({
@@ -56,12 +77,25 @@ export function useJobs() {
   });
 }
 
+/** The chats in which a call or a question waits: a running job of one waits for a person. */
+export function useAskingChats(): ReadonlySet<string> {
+  const { waiting } = useChats("");
+  return useMemo(
+    () => new Set(waiting.filter(({ state }) => state.startsWith("awaiting")).map(({ id }) => id)),
+    [waiting],
+  );
+}
+
 /** Those that wait for a person, newest first; read again with the list of chats. */
 export function useWaitingJobs(): readonly JobSummary[] {
+  const asking = useAskingChats();
   const { data } = useQuery({
     queryKey: [...CHATS, "jobs"],
     queryFn: () => given(api.GET("/jobs", { params: { query: { limit: 100 } } })),
-    select: ({ jobs }) => jobs.filter(({ status }) => status.startsWith("awaiting")),
+    select: ({ jobs }) =>
+      jobs.filter(
+        ({ status, context_id }) => status.startsWith("awaiting") || (status === "running" && asking.has(context_id)),
+      ),
   });
   return data ?? NO_JOBS;
 }

@@ -73,3 +73,31 @@ it("shows what is still being said as the message that it becomes", () => {
   });
   expect(withDrafts([], [{ ...draft, text: said("") }], "planner")[0]).toMatchObject({ saying: "thinking" });
 });
+
+it("shows one line for what git did for the person, and the start of what was cut off", () => {
+  const note = (id: string, git: object) =>
+    message({ id, role: "system", message_type: "text", payload: { git: { ...git, by: "ann" } } });
+  const rows = rowsOf([
+    note("commit starts", { intended_commit: "abc", parent: null }),
+    note("hooks", { snapshot: "s" }),
+    note("commit ends", { commit: "abc", parent: null }),
+    note("switch is cut off", {}),
+    note("pull starts", {}),
+    note("pull ends", { snapshot: null, no_undo: null }),
+    note("push", { pushed: "abc", branch: "main", remote: "origin", to: "there" }),
+    note("commit is refused", { intended_commit: "def", parent: "abc" }),
+    message({ id: "words" }),
+    note("commit failed", { commit: null, parent: "abc" }),
+    note("stash starts", {}),
+  ]);
+  expect(rows.map(({ key }) => key)).toEqual([
+    "hooks",
+    "commit ends",
+    "switch is cut off",
+    "pull ends",
+    "push",
+    "words",
+    "commit failed",
+    "stash starts",
+  ]);
+});

@@ -1,11 +1,13 @@
 // The transcript as rows: one per message, but calls of one stretch of work stand together with their results.
 import {
+  loose,
   type Message,
   readPersonCommand,
   readToolCall,
   readToolResult,
   type ToolCall,
   type ToolResult,
+  text,
 } from "../wire/nouns";
 import type { Draft, Said } from "./drafts";
 
@@ -36,13 +38,14 @@ export function rowsOf(messages: readonly Message[]): Row[] {
   const results = resultsByCall(messages);
   const calls = new Set<string>();
   const ended = endedCommands(messages);
+  const replaced = startsWithAnEnd(messages);
   const rows: Row[] = [];
   for (const message of messages) {
     const call = message.message_type === "tool_call" ? readToolCall(message.payload) : null;
     if (call) {
       calls.add(call.id);
       addCall(rows, message, call, results.get(call.id));
-    } else if (!isShownWithItsCall(message, calls) && !isShownWithItsEnd(message, ended)) {
+    } else if (!isShownWithItsCall(message, calls) && !isShownWithItsEnd(message, ended) && !replaced.has(message.id)) {
       rows.push({ kind: "message", key: message.id, message });
     }
   }
@@ -138,6 +141,23 @@ function endedCommands(messages: readonly Message[]): ReadonlySet<string> {
 function isShownWithItsEnd(message: Message, ended: ReadonlySet<string>): boolean {
   const own = readPersonCommand(message);
   return own !== null && !own.ended && ended.has(own.id);
+}
+
+/** What git does for the person is recorded before and after: the note of the end stands for both. One that was cut off has no end. */
+function startsWithAnEnd(messages: readonly Message[]): ReadonlySet<string> {
+  const replaced = new Set<string>();
+  let start: { id: string; end: "commit" | "no_undo" } | null = null; // and what its end says besides
+  for (const { id, role, payload } of messages) {
+    const git = loose(loose(payload)["git"]);
+    if (role !== "system" || !text(git["by"])) continue;
+    if ("intended_commit" in git) start = { id, end: "commit" };
+    else if (Object.keys(git).length === 1) start = { id, end: "no_undo" };
+    else if (start && start.end in git) {
+      replaced.add(start.id);
+      start = null;
+    }
+  }
+  return replaced;
 }
 
 function isShownWithItsCall(message: Message, calls: ReadonlySet<string>): boolean {

@@ -45,6 +45,9 @@ export const en = {
   changedSince: "Others changed the same lines since",
   undoAnyway: (path: string) => `Undo it in ${path} all the same; the later change is lost`,
   approveInChat: "Read and approve the plan in the chat",
+  answerInChat: "Answer the question in the chat",
+  decideInChat: "Decide in the chat",
+  toQuestion: "Go to the question",
   closeTask: "Close the task",
   chooseTask: "Choose a task to see what was done for it.",
   status: "Status",
@@ -133,6 +136,7 @@ export const en = {
   statuses: {
     planning: "planning",
     awaiting_approval: "waits for your approval",
+    waiting: "waiting for you",
     running: "running",
     paused: "paused",
     awaiting_commit: "waits for your review",

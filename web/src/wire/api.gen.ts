@@ -4852,7 +4852,7 @@ export interface components {
             complete: boolean;
             /**
              * Proposed Message
-             * @description A message for a commit, made without a model.
+             * @description A message for a commit, made without a model; empty if the chat changed none of the preselected files.
              */
             proposed_message: string;
             /** @description Who commits: the repository's own name and address, else the person's. */

@@ -30,7 +30,9 @@ class GitStateResponse(DescribedSchema):
     head: str | None = Field(description="The last commit; null before the first one.")
     files: list[GitFileResponse]
     complete: bool = Field(description="False if more files changed than are listed.")
-    proposed_message: str = Field(description="A message for a commit, made without a model.")
+    proposed_message: str = Field(
+        description="A message for a commit, made without a model; empty if the chat changed none of the preselected files."
+    )
     identity: GitIdentityResponse = Field(
         description="Who commits: the repository's own name and address, else the person's."
     )

@@ -133,7 +133,8 @@ class GitService:
         offered = [file for file in state.files if file.path not in protections and not file.is_generated]
         tracked = [file for file in offered if file.status != "conflicted"]  # a person says when a conflict is resolved
         chosen = [file for file in tracked if file.status != "untracked" or file.path in recorded.paths]
-        message = proposed_message(chat.title, chosen or offered)
+        is_of_the_chat = any(file.path in recorded.paths for file in chosen)  # else its title says nothing of the files
+        message = proposed_message(chat.title, chosen) if is_of_the_chat else ""
         hooks = await self._hooks_for(principal, workspace) if state.hooks_not_run else None
         allowed = sorted(hooks.names) if hooks is not None else []
         state = replace(state, hooks_not_run=[name for name in state.hooks_not_run if name not in allowed])

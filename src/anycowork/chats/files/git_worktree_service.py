@@ -127,7 +127,7 @@ class GitWorktreeService:
             chat_id,
             f"pull {source}",
             lambda workspace: self._repositories.pull(workspace, request),
-            lambda merged: f"You pulled {source}: {_merged(merged)}",
+            lambda merged: f"You pulled {source}. {_pulled(merged)}",
         )
 
     async def finish_merge(self, principal: Principal, chat_id: str) -> str:
@@ -143,7 +143,11 @@ class GitWorktreeService:
     async def abort_merge(self, principal: Principal, chat_id: str) -> None:
         """Give back the files that were there before the merge. Raises: NotFound, Conflict, ToolFault."""
         await self._act(
-            principal, chat_id, "end the merge", self._repositories.abort_merge, lambda _: "You ended the merge."
+            principal,
+            chat_id,
+            "cancel the merge",
+            self._repositories.abort_merge,
+            lambda _: "You cancelled the merge. The files are as they were before it.",
         )
 
     async def save_stash(self, principal: Principal, chat_id: str, message: str) -> str:
@@ -164,7 +168,7 @@ class GitWorktreeService:
             chat_id,
             f"apply the stash {commit[:10]}",
             lambda workspace: self._repositories.apply_stash(workspace, number, commit),
-            lambda merged: f"You applied the stash {commit[:10]}: {_merged(merged)}",
+            lambda merged: f"You applied the stash {commit[:10]}. {_in_conflict(merged)}".strip(),
         )
 
     async def drop_stash(self, principal: Principal, chat_id: str, number: int, commit: str) -> None:
@@ -221,10 +225,17 @@ class GitWorktreeService:
         await self._journal.write(Change(chat.id, (lease, message), principal=by))
 
 
-def _merged(result: MergeResult) -> str:
+def _pulled(result: MergeResult) -> str:
     if result.conflicts:
-        return f"{_listed(result.conflicts)} in conflict. Resolve them, then commit."
-    return f"at {(result.commit or '')[:10]} now." if result.is_new else "nothing was new."
+        return _in_conflict(result)
+    return f"The branch is at {(result.commit or '')[:10]} now." if result.is_new else "Nothing was new."
+
+
+def _in_conflict(result: MergeResult) -> str:
+    """Empty if nothing is."""
+    if not result.conflicts:
+        return ""
+    return f"In conflict: {_listed(result.conflicts)}. Resolve the conflicts, then commit."
 
 
 def _listed(paths: Sequence[str]) -> str:

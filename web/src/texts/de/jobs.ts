@@ -47,6 +47,9 @@ export const jobs: Texts = {
   changedSince: "Andere haben dieselben Zeilen seither geändert",
   undoAnyway: (path: string) => `In ${path} trotzdem rückgängig machen; die spätere Änderung geht verloren`,
   approveInChat: "Plan im Chat lesen und freigeben",
+  answerInChat: "Die Frage im Chat beantworten",
+  decideInChat: "Im Chat entscheiden",
+  toQuestion: "Zur Frage",
   closeTask: "Aufgabe schließen",
   chooseTask: "Wählen Sie eine Aufgabe, um zu sehen, was dafür getan wurde.",
   status: "Status",
@@ -140,6 +143,7 @@ export const jobs: Texts = {
   statuses: {
     planning: "plant",
     awaiting_approval: "wartet auf Ihre Freigabe",
+    waiting: "wartet auf Sie",
     running: "läuft",
     paused: "pausiert",
     awaiting_commit: "wartet auf Ihre Durchsicht",
