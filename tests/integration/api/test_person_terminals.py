@@ -21,7 +21,8 @@ async def test_a_shell_on_a_real_terminal_keeps_its_folder_and_takes_ctrl_c_and_
             await terminal.resize(40, 100)
             await terminal.type("stty size\r")
             await terminal.sees("40 100")
-            await terminal.type("sh -c 'echo run\"\"ning; exec sleep 600'\r")  # a shell forgets Ctrl-C before its program has begun
+            # A shell forgets Ctrl-C that comes before its program has begun.
+            await terminal.type("sh -c 'echo run\"\"ning; exec sleep 600'\r")
             await terminal.sees("running")
             await terminal.type("\x03")
             await terminal.sees("^C", "ready> ")
