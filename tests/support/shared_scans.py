@@ -20,7 +20,7 @@ import pytest
 from anycowork.sandbox import toolchains
 from anycowork.sandbox.layers import volatile_layers
 from anycowork.sandbox.sandbox import Sandbox
-from anycowork.sandbox.secrets.secret_paths import SecretScan, scan_folder
+from anycowork.sandbox.secrets.secret_paths import SecretScan
 from anycowork.server.setup.sandbox_setup import set_up_sandbox
 
 
@@ -39,7 +39,7 @@ def scan_once() -> None:
 
 
 def _remember(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(toolchains, "scan_folder", _known_scans(scan_folder))
+    patch.setattr(toolchains, "scan_folder", _known_scans(toolchains.scan_folder))
     patch.setattr(Sandbox, "trial", _known_trials(Sandbox.trial))
     patch.setattr(volatile_layers, "_works", _known_layers(volatile_layers._works))
 
