@@ -224,9 +224,18 @@ _OUTSIDE = """() => [...document.querySelectorAll("[role=menu], [role=dialog], [
   .map(([name, box]) => `${name}: ${box.left} to ${box.right}`)"""
 
 
+# A page of the settings scrolls in a box of its own: what is too wide there moves the box, and not the window.
+_WIDE = """() => [...document.querySelectorAll("#settings-page")].filter((box) => box.scrollWidth > box.clientWidth)
+  .flatMap((box) => [...box.querySelectorAll("*")]
+    .filter((one) => one.getBoundingClientRect().right > box.getBoundingClientRect().right)
+    .map((one) => `${one.tagName} ${one.className} ${one.textContent.slice(0, 40)}`))"""
+
+
 async def fits(page: Page) -> None:
     """Nothing is wider than the window, nothing is too small for a thumb, and axe finds nothing, in light and dark."""
     assert await page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    wide = await page.evaluate(_WIDE)
+    assert wide == [], wide
     outside = await page.evaluate(_OUTSIDE)
     assert outside == [], outside
     small = await page.evaluate(_SMALL)

@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest_asyncio
-from playwright.async_api import Page, expect
+from playwright.async_api import Page, Route, expect
 
 from anycowork.config.settings import ProviderEntry
 from e2e.browsing import fits, has_focus, tab_to, violations
@@ -53,11 +53,25 @@ async def test_every_page_of_the_settings_fits_a_phone_in_light_and_dark(
     await client.ask(
         "POST", "/rules", {"tool": "update_file", "resource": "/notes/*", "effect": "deny", "scope": "global"}
     )
+    await client.chat(title="A chat whose title is far longer than a phone is wide, and has more words than a line")
+    await phone.route("**/settings", with_a_long_path)
+    await phone.reload()
     for name, title in PAGES.items():
         await phone.goto(f"{client.url}/#/settings/{name}")
         await expect(phone.get_by_role("region", name=re.compile(title)).first).to_be_visible()
         await fits(phone)
     await client.ask("DELETE", "/mcp/servers/wide")
+
+
+async def with_a_long_path(route: Route) -> None:
+    """Answers as the server does, on a machine whose tools lie in a folder with a long name."""
+    if route.request.resource_type not in ("fetch", "xhr") or route.request.method != "GET":
+        await route.continue_()
+        return
+    answer = await route.fetch()
+    body = await answer.json()
+    body["sandbox"]["visible"] = [f"/home/person/{'tools_without_a_space_' * 5}"]
+    await route.fulfill(response=answer, json=body)
 
 
 @proves("UI-6", "UI-12")

@@ -22,7 +22,7 @@ it("completes the path of a folder, one press a level", async () => {
     const path = more?.params?.query?.path ?? "";
     asked.push(path);
     const folders = path.endsWith("/projects/") ? ["/home/me/projects/alpha"] : ["/home/me/projects"];
-    return { data: { folders }, response: new Response() };
+    return { data: { folders, workspaces: [] }, response: new Response() };
   }) as never);
   const added = vi.fn();
   vi.spyOn(acts, "registerWorkspace").mockImplementation(async (root) => root);
@@ -34,6 +34,16 @@ it("completes the path of a folder, one press a level", async () => {
   await expectAccessible(container);
   await userEvent.click(screen.getByRole("button", { name: "Add" }));
   await waitFor(() => expect(added).toHaveBeenCalledWith("/home/me/projects/alpha/"));
+  vi.restoreAllMocks();
+});
+
+it("says of a folder that it was added already", async () => {
+  const offered = { folders: ["/home/me/alpha", "/home/me/beta"], workspaces: [{ root: "/home/me/alpha" }] };
+  vi.spyOn(api, "GET").mockImplementation((async () => ({ data: offered, response: new Response() })) as never);
+  show(<FolderForm onAdded={vi.fn()} />);
+  const alpha = await screen.findByRole("button", { name: /alpha/ });
+  await waitFor(() => expect(alpha.textContent).toBe("/home/me/alphaadded already"));
+  expect(screen.getByRole("button", { name: /beta/ }).textContent).toBe("/home/me/beta");
   vi.restoreAllMocks();
 });
 

@@ -7,7 +7,7 @@ export type Effect = keyof typeof LOOKS;
 
 export function EffectMark({ effect }: { effect: Effect }) {
   return (
-    <span className={clsx("shrink-0 rounded-full px-2 py-0.5 text-xs font-medium", LOOKS[effect])}>
+    <span className={clsx("min-w-18 shrink-0 rounded-full px-2 py-0.5 text-center text-xs font-medium", LOOKS[effect])}>
       {t.effects[effect]}
     </span>
   );

@@ -3,6 +3,7 @@ import { keepPreviousData, useQuery, useQueryClient } from "@tanstack/react-quer
 import { FolderClosed } from "lucide-react";
 import { useState } from "react";
 import * as acts from "../state/acts";
+import { useWorkspaces } from "../state/queries";
 import { t } from "../texts/chat";
 import { Button } from "../ui/Button";
 import { wantsFocus } from "../ui/Dialog";
@@ -20,6 +21,7 @@ export function FolderForm({ onAdded, explained = false }: Props) {
   const [path, setPath] = useState("");
   const [problem, setProblem] = useState<string | null>(null);
   const folders = useFoldersLike(path);
+  const known = new Set(useWorkspaces().data?.map(({ root }) => root));
   const add = async () => {
     try {
       const root = await acts.registerWorkspace(path.trim());
@@ -54,7 +56,7 @@ export function FolderForm({ onAdded, explained = false }: Props) {
           {t.add}
         </Button>
       </div>
-      <Folders folders={folders} onChoose={(folder) => setPath(`${folder}/`)} />
+      <Folders folders={folders} known={known} onChoose={(folder) => setPath(`${folder}/`)} />
       {problem && (
         <p role="alert" className="mt-2 text-sm text-bad">
           {problem}
@@ -66,8 +68,15 @@ export function FolderForm({ onAdded, explained = false }: Props) {
 
 const SHOWN = 6;
 
+interface FoldersProps {
+  folders: readonly string[];
+  /** Those that were added before: one is offered only as the way to a folder in it. */
+  known: ReadonlySet<string>;
+  onChoose: (folder: string) => void;
+}
+
 /** The folders that the path may go on with: each press goes one deeper. */
-function Folders({ folders, onChoose }: { folders: readonly string[]; onChoose: (folder: string) => void }) {
+function Folders({ folders, known, onChoose }: FoldersProps) {
   if (folders.length === 0) return null;
   return (
     <ul aria-label={t.foldersInIt} className="mt-2 max-h-72 overflow-y-auto rounded-lg border border-line">
@@ -80,6 +89,9 @@ function Folders({ folders, onChoose }: { folders: readonly string[]; onChoose: 
           >
             <FolderClosed size={14} aria-hidden className="shrink-0 text-ink-3" />
             <span className="truncate">{folder}</span>
+            {known.has(folder) && (
+              <span className="ml-auto shrink-0 font-sans text-xs text-ink-3">{t.addedAlready}</span>
+            )}
           </button>
         </li>
       ))}

@@ -41,7 +41,7 @@ function Lines({ title, lines }: { title: string; lines: unknown }) {
   return (
     <>
       <h3 className="mt-3 text-ink-2">{title}</h3>
-      <ul className="list-disc pl-5 text-ink-2">
+      <ul className="list-disc pl-5 break-words text-ink-2">
         {lines.map((line) => (
           <li key={text(line)}>
             <ServerText english={text(line)} />

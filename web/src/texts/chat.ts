@@ -36,6 +36,7 @@ export const en = {
   continue: (keys: string | number) => `Continue (${keys})`,
   continue2: "Continue",
   foldersInIt: "Folders to choose from",
+  addedAlready: "added already",
   dropPlan: "Drop plan",
   dropPlanAbout: "Steps that are done stay; the others are not carried out",
   dismiss: "Dismiss",

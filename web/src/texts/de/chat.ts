@@ -38,6 +38,7 @@ export const chat: Texts = {
   contextAssumed: "(angenommen: die Größe ist nicht bekannt)",
   continue2: "Fortsetzen",
   foldersInIt: "Ordner zur Auswahl",
+  addedAlready: "schon hinzugefügt",
   dropPlan: "Plan verwerfen",
   dropPlanAbout: "Erledigte Schritte bleiben; die anderen werden nicht ausgeführt",
   dismiss: "Verwerfen",
