@@ -3,7 +3,9 @@ all sandboxes, the collector of garbage at work, and the count of the attacks at
 
 import gc
 import os
+import signal
 import sys
+import threading
 import warnings
 from collections import Counter
 from collections.abc import Generator, Iterator
@@ -23,6 +25,10 @@ from support.shared_scans import shared_scans
 sys.dont_write_bytecode = False
 
 enter_bare_environment()
+
+# Who runs the tests in the background has Ctrl-C ignored, and so would the programs that a test's server starts. A real server handles it.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN and threading.current_thread() is threading.main_thread():
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # `make test` tries the same examples each time, so that a failure belongs to the change that was made;
 # `make fuzz` looks for new ones.
