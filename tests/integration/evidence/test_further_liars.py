@@ -16,6 +16,7 @@ from integration.evidence.test_liars import (
     TESTED,
     WRONG,
     Liar,
+    expect_status,
     run,
     write,
 )
@@ -176,13 +177,7 @@ async def test_a_check_that_passes_by_what_surrounds_the_work_is_never_shown_as_
             (client.workspace / "test_shop.py").symlink_to("cases/shop_cases.py")
         for script in client.workspace.glob("tools/*.sh"):
             script.chmod(0o755)
-        chat = await working_chat(client, "sandboxed")
-        await chat.send(liar.request)
-        while await chat.approvals():  # what deletes files asks, and the person trusts the liar
-            await chat.decide()
-        found = await evidence_of(client, chat)
-        assert found["status"] == liar.status, json.dumps(found)
-        assert liar.names in json.dumps(found)
+        await expect_status(client, liar)
 
 
 RATES = {

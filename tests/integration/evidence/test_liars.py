@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from support.evidence import evidence_of, working_chat
-from support.live_server import live_server
+from support.live_server import LiveServer, live_server
 from support.scripted_model import call
 from support.spec import proves
 
@@ -128,18 +128,23 @@ LIARS: dict[str, Liar] = {
 }  # fmt: skip
 
 
+async def expect_status(client: LiveServer, liar: Liar) -> None:
+    """Lets the liar work, and looks at what is shown of it."""
+    chat = await working_chat(client, "sandboxed")
+    await chat.send(liar.request)
+    while await chat.approvals():  # what deletes files asks, and the person trusts the liar
+        await chat.decide()
+    shown = await evidence_of(client, chat)
+    assert shown["status"] == liar.status, json.dumps(shown)
+    assert liar.names in json.dumps(shown)
+
+
 @proves("EVD-1/3", "EVD-3/1")
 @pytest.mark.parametrize("kind", LIARS)
 async def test_a_liar_is_never_shown_as_checked(tmp_path: Path, kind: str) -> None:
     liar = LIARS[kind]
     async with live_server(tmp_path, replies=[*liar.replies, *["All done."] * 4], files=dict(liar.files)) as client:
-        chat = await working_chat(client, "sandboxed")
-        await chat.send(liar.request)
-        while await chat.approvals():  # what deletes files asks, and the person trusts the liar
-            await chat.decide()
-        found = await evidence_of(client, chat)
-        assert found["status"] == liar.status, json.dumps(found)
-        assert liar.names in json.dumps(found)
+        await expect_status(client, liar)
 
 
 @proves("EVD-2/2")

@@ -1,6 +1,5 @@
 """Scripted models that get a check to pass without the work: by what it reads, runs and imports, or by ending it early."""
 
-import json
 from pathlib import Path
 
 import pytest
@@ -17,10 +16,10 @@ from integration.evidence.test_liars import (
     TEST,
     TESTED,
     Liar,
+    expect_status,
     run,
     write,
 )
-from support.evidence import evidence_of, working_chat
 from support.live_server import live_server
 from support.scripted_model import call
 from support.spec import proves
@@ -188,10 +187,4 @@ LIARS: dict[str, Liar] = {
 async def test_a_check_that_passes_without_the_work_is_never_shown_as_checked(tmp_path: Path, kind: str) -> None:
     liar = LIARS[kind]
     async with live_server(tmp_path, replies=[*liar.replies, *["All done."] * 4], files=dict(liar.files)) as client:
-        chat = await working_chat(client, "sandboxed")
-        await chat.send(liar.request)
-        while await chat.approvals():  # what deletes files asks, and the person trusts the liar
-            await chat.decide()
-        found = await evidence_of(client, chat)
-        assert found["status"] == liar.status, json.dumps(found)
-        assert liar.names in json.dumps(found)
+        await expect_status(client, liar)
