@@ -262,6 +262,7 @@ def evidence_line(evidence: Json) -> str:
     word = str(evidence.get("status"))
     word += " (only by what this turn wrote)" if word == EvidenceStatus.SELF_CHECKED else ""
     details = "; ".join(unmet[:3]) or (", ".join(passed[:3]) + (" (passed before too)" if before else "")).strip()
+    details = details or ("Nothing was checked." if word == EvidenceStatus.CLAIMED else "")
     return f"Evidence: {word}. {details}".strip()
 
 

@@ -9,7 +9,7 @@ export const en = {
   meaning: {
     checked: "A check that was there before this turn passed after the last change.",
     self_checked: "Only a check that this turn wrote or changed has passed.",
-    claimed: "Only the agent says that it is done. Nothing has checked it.",
+    claimed: "Only the agent says how far it came. Nothing was checked.",
     failed: "Something that was asked for is missing, or a check failed.",
   },
   state: { met: "Yes", unmet: "No", unknown: "Not known" },

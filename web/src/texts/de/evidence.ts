@@ -9,7 +9,7 @@ export const evidence: Texts = {
   meaning: {
     checked: "Eine Prüfung, die es vor diesem Zug schon gab, ist nach der letzten Änderung bestanden.",
     self_checked: "Nur eine Prüfung, die dieser Zug geschrieben oder geändert hat, ist bestanden.",
-    claimed: "Nur der Agent sagt, dass es fertig ist. Nichts hat es geprüft.",
+    claimed: "Nur der Agent sagt, wie weit er kam. Nichts wurde geprüft.",
     failed: "Etwas Verlangtes fehlt, oder eine Prüfung ist fehlgeschlagen.",
   },
   state: { met: "Ja", unmet: "Nein", unknown: "Nicht bekannt" },
