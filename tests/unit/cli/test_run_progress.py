@@ -75,7 +75,7 @@ def test_a_turn_that_ended_at_a_limit_says_what_its_evidence_is() -> None:
     reporter.finish(outcome, chat_id=None, advice=["Continue it."])
     assert progress.getvalue().splitlines() == [
         f"limit: {error}",
-        "Evidence: claimed. Nothing was checked.",
+        "Evidence: claimed. Only the agent says that it is done.",
         "Continue it.",
     ]
 

@@ -8,8 +8,9 @@ export const evidence: Texts = {
   word: { checked: "Geprüft", self_checked: "Selbst geprüft", claimed: "Behauptet", failed: "Fehlgeschlagen" },
   meaning: {
     checked: "Eine Prüfung, die es vor diesem Zug schon gab, ist nach der letzten Änderung bestanden.",
-    self_checked: "Nur eine Prüfung, die dieser Zug geschrieben oder geändert hat, ist bestanden.",
-    claimed: "Nur der Agent sagt, wie weit er kam. Nichts wurde geprüft.",
+    self_checked:
+      "Eine Prüfung ist bestanden, aber dieser Zug hat sie geschrieben oder geändert, oder er könnte sie ohne die Arbeit bestehen lassen.",
+    claimed: "Nur der Agent sagt, dass es fertig ist. Nichts hat es geprüft.",
     failed: "Etwas Verlangtes fehlt, oder eine Prüfung ist fehlgeschlagen.",
   },
   state: { met: "Ja", unmet: "Nein", unknown: "Nicht bekannt" },
@@ -23,5 +24,6 @@ export const evidence: Texts = {
   },
   exitCode: (code: number | null) => (code === null ? "nicht beendet" : `Exit-Code ${code}`),
   passedBefore: "Sie war auch vor der Arbeit bestanden.",
-  changedByTurn: (paths: string) => `Dieser Zug hat sie geändert: ${paths}.`,
+  changedByTurn: (paths: string) => `Sieh dir an, was dieser Zug geändert hat: ${paths}.`,
+  repeat: "Wer die Dateien hat, kann diese Prüfung wiederholen:",
 };
