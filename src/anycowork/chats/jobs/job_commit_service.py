@@ -183,7 +183,8 @@ class JobCommitService:
     async def _left_out(self, chat: Chat, copy: str, paths: Sequence[str]) -> tuple[str, ...]:
         """Returns the changed files that are at none of these paths, nor below them."""
         merge = await self._look(chat, copy)
-        changed = sorted({shown_path(item.path) for item in (*merge.files, *merge.conflicts)})
+        paths_now = [*(file.path for file in merge.files), *(conflict.path for conflict in merge.conflicts)]
+        changed = sorted({shown_path(path) for path in paths_now})
         kept = {path.strip("/") for path in paths}
         return tuple(path for path in changed if kept.isdisjoint((path, *map(str, PurePosixPath(path).parents))))
 
