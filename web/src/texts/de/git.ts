@@ -22,7 +22,7 @@ export const git: Texts = {
   allFiles: (count: string) => `Alle ${count} Dateien`,
   showMore: (more: string, all: string) => `${more} weitere von ${all} Dateien anzeigen`,
   filesInFolder: (files: string, one: boolean) => (one ? "1 Datei" : `${files} Dateien`),
-  committedAs: (name: string) => `Als ${name} committet.`,
+  committedAs: (name: string) => `Sie committen als ${name}.`,
   hooksNotRun: (hooks: string) => `Hooks dieses Repositorys, die hier nicht laufen: ${hooks}.`,
   whoCommits: "Wer committet",
   nameUnknown: "Git weiß nicht, wer hier committet. Name und Adresse werden in diesem Repository gespeichert.",
@@ -68,7 +68,7 @@ export const git: Texts = {
   switchBranch: "Wechseln",
   switchTo: "Branch, zu dem gewechselt wird",
   switched: (branch: string) => `Zu ${branch} gewechselt.`,
-  noOtherBranch: "Es gibt keinen anderen Branch.",
+  noOtherBranch: "Es gibt keinen anderen lokalen Branch.",
   inProgress: (operation: string) => `Im Gange: ${operation}`,
   aboutMerge:
     "Lösen Sie die Konflikte in den Dateien und committen Sie den Merge; oder brechen Sie ihn ab, dann sind die Dateien wie zuvor.",
