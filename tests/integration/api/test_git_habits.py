@@ -59,6 +59,13 @@ async def test_the_log_comes_by_the_page_and_a_commit_shows_what_it_changed(chat
     assert (await ask(chat, "GET", secret))["diff"] is None
     assert "+KEY=1" in (await ask(chat, "GET", f"{secret}&reveal=true"))["diff"]
     await ask(chat, "GET", f"/commits/{'0' * 40}", expect=409)
+    (folder / "x.txt").write_text("first\n")
+    (folder / "y.txt").write_text("second\n")
+    git(folder, "add", "x.txt", "y.txt")
+    git(folder, "commit", "-qm", "Two files")
+    both = git(folder, "rev-parse", "HEAD").strip()
+    diff = await ask(chat, "GET", f"/commits/{both}/diff?path=x.txt")
+    assert "+first" in diff["diff"] and "second" not in diff["diff"]
 
 
 @proves("UI-14/3")
