@@ -51,8 +51,10 @@ class GitState:
 
 @value
 class GitDifference:
-    """`sha256` names the difference when some of its hunks are committed; None if it cannot be divided."""
+    """`path` is the file that git compared. `sha256` names the difference when some of its hunks are committed; None if it cannot be
+    divided."""
 
+    path: str
     text: str
     sha256: str | None
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from anycowork.domain.errors import CommandFailed, FileMissing, ToolFault
 from anycowork.domain.git import CommitDetails, GitBranch, GitCommit, GitFile, GitLog, GitStash
 from anycowork.domain.text_lines import bare_lines
-from anycowork.git.git_process import MOST_PRINTED, run_git
+from anycowork.git.git_process import MOST_PRINTED, require_one_file, run_git
 from anycowork.git.own_git_folder import (
     GitHead,
     is_branch_reference,
@@ -99,8 +99,9 @@ def read_commit_difference(folder: Folder, commit: str, path: str) -> str:
     repository = find_repository(folder)
     with own_git_folder(repository, read_head(repository)) as environment:
         parents = _details(commit, environment)[1].split()
-        arguments = (*_DIFF, "-p", *_compared(commit, parents), "--", path)
-        printed = run_git(arguments, folder="/", environment={**environment, "GIT_LITERAL_PATHSPECS": "1"})
+        compared = (*_compared(commit, parents), "--", path)
+        require_one_file(run_git((*_DIFF, "-z", "--name-only", *compared), folder="/", environment=environment), path)
+        printed = run_git((*_DIFF, "-p", *compared), folder="/", environment=environment)
     return printed[:MOST_PRINTED].decode(errors="replace")
 
 
