@@ -78,6 +78,8 @@ def split_stated(content: str) -> tuple[str, tuple[StatedExpectation, ...]]:
     if EXPECT_COMMAND not in content:
         return content, ()  # the usual case, whatever its length
     lines, first, last = _stating_lines(content)
+    if first + len(lines) - last > MOST_STATED:
+        raise Invalid(f"A message states at most {MOST_STATED} expectations.", param="content")
     stated = tuple(read_stated(line.strip().removeprefix(EXPECT_COMMAND)) for line in (*lines[:first], *lines[last:]))
     return ("\n".join(lines[first:last]).strip(), stated) if stated else (content, ())
 
@@ -113,7 +115,9 @@ def read_stated(text: str) -> StatedExpectation:
             f"{EXPECT_COMMAND} output report.md",
             param="content",
         )
-    return StatedExpectation(ExpectationKind(name), subject.strip()[:LONGEST_SUBJECT] or THE_WORKSPACE)
+    if len(subject.strip()) > LONGEST_SUBJECT:  # cut off, it would be another path or command
+        raise Invalid(f"An expectation has at most {LONGEST_SUBJECT:,} characters.", param="content")
+    return StatedExpectation(ExpectationKind(name), subject.strip() or THE_WORKSPACE)
 
 
 def read_step_expectation(line: str) -> StatedExpectation:
