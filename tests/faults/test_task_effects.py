@@ -46,15 +46,15 @@ tell('inserted')
 class Effect:
     """What a task does once: its call, what its plan grants, and how often it happened.
 
-    `begun` is the file that is renamed or synced last before the effect, `done` the folder that is synced after it.
+    `done` is the folder that is synced after the effect, `begun` the file that our own process renames to make it.
     """
 
     tool: str
     parameters: Callable[[str], Json]
     grants: Callable[[str], Json]
     count: Callable[[ChildServer, str], int]
-    begun: str
     done: str
+    begun: str | None = None
 
     def answer(self, body: Body) -> Answer:
         """A model that acts until it is told that this is done, or that it must not: whether it happened is not its to know."""
@@ -89,7 +89,6 @@ ROW = Effect(
     parameters=lambda name: {"code": INSERT.format(name=name)},
     grants=lambda name: {"tools_needed": ["raw__attempt"]},
     count=rows_of,
-    begun="rows.db",
     done="sandbox",
 )
 LINE = Effect(
@@ -97,8 +96,8 @@ LINE = Effect(
     parameters=lambda name: {"command": append(name)},
     grants=lambda name: {"tools_needed": ["execute"], "paths": ["log.txt"], "commands": [append(name)]},
     count=lines_of,
-    begun="log.txt",
     done="work",
+    begun="log.txt",
 )
 
 
@@ -191,12 +190,12 @@ async def killed_at_moments(
 
 
 def chosen(moments: list[Moment], effect: Effect) -> list[Moment]:
-    """All of them; or some records, the last moment before the effect, the one after it, and the record of its result."""
-    [*_, begun] = (moment for moment in moments if moment.name == effect.begun)
+    """All of them; or the one after the effect and the record of its result, and of what begins in our own process some before it."""
     [*_, done] = (moment for moment in moments if moment.name == effect.done)
     result = next(moment for moment in moments[moments.index(done) :] if moment.is_record)
-    records = [moment for moment in moments if moment.is_record and moment.number % 6 == 1 and moment != result]
-    return moments if ALL else [*records, begun, done, result]
+    begun = [moment for moment in moments if moment.name == effect.begun][-1:]
+    records = [moment for moment in moments if begun and moment.is_record and moment.number % 6 == 1]
+    return moments if ALL else [*(moment for moment in records if moment != result), *begun, done, result]
 
 
 async def killed_at(moment: Moment, job: "EffectJob", gate: Gate) -> list[Json]:
