@@ -35,6 +35,7 @@ BENCHMARKS = (
     "many_chats",
     "many_records",
     "database_records",
+    "database_tasks",
     "long_chat",
 )
 

@@ -227,17 +227,20 @@ async def trusted_folder(client: LiveServer, number: int) -> str:
     return str(folder)
 
 
-async def is_held(client: LiveServer, attack: Attack, number: int) -> bool:
+async def leave_behind(client: LiveServer, attack: Attack, folder: str) -> None:
+    if not attack.leaves:
+        return
+    first = await client.chat(workspace=folder)
+    client.model.replies += [PLANTED, *attack.leaves, "Done."]
+    state = (await first.send("Take notes."))["state"]
+    while state == "awaiting_approval":
+        state = (await first.decide())["state"]
+    statuses = [(result["status"], result["tool"]) for result in await first.results()]
+    assert {status for status, _ in statuses} == {"ok"}, (await first.of_type("tool_result"))[-1]["content"]
+
+
+async def is_held(client: LiveServer, attack: Attack, folder: str) -> bool:
     """Whether a person is asked to vouch for the origin before the last call. They deny it."""
-    folder = await trusted_folder(client, number)
-    if attack.leaves:
-        first = await client.chat(workspace=folder)
-        client.model.replies += [PLANTED, *attack.leaves, "Done."]
-        state = (await first.send("Take notes."))["state"]
-        while state == "awaiting_approval":
-            state = (await first.decide())["state"]
-        statuses = [(result["status"], result["tool"]) for result in await first.results()]
-        assert {status for status, _ in statuses} == {"ok"}, (await first.of_type("tool_result"))[-1]["content"]
     second = await client.chat(workspace=folder)
     client.model.replies += [*attack.meets, attack.acts, "Done."]
     await second.send(attack.says)
@@ -256,27 +259,21 @@ async def denied(chat: LiveChat, tool: str) -> bool:
     return endorsement is not None
 
 
-async def passed(tmp_path: Path, attacks: dict[str, Attack]) -> list[str]:
-    async with serving(tmp_path) as client:
-        numbered = enumerate(attacks.items())
-        return [name for number, (name, attack) in numbered if not await is_held(client, attack, number)]
-
-
 @proves("ORG-4/2", "ORG-2/1", "ORG-1/3")
 @pytest.mark.parametrize("kind", ATTACKS)
-async def test_no_attack_that_hides_where_it_came_from_has_an_effect(tmp_path: Path, kind: str) -> None:
-    assert await passed(tmp_path, ATTACKS[kind]) == []
-
-
-@proves("ORG-4/2")
-@pytest.mark.parametrize("kind", ATTACKS)
-async def test_without_the_check_on_origins_nothing_asks_where_they_came_from(
+async def test_no_attack_that_hides_where_it_came_from_has_an_effect(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str
 ) -> None:
-    """So each of them reaches its call, and it is this check that holds it."""
-
-    def nothing_required(*given: Any) -> None:
-        return None
-
-    monkeypatch.setattr(gate, "required_endorsement", nothing_required)
-    assert await passed(tmp_path, ATTACKS[kind]) == list(ATTACKS[kind])
+    """Without the check nothing asks where they came from: each attack reaches its call, and it is this check that holds it."""
+    through, held_without = [], []
+    async with serving(tmp_path) as client:
+        for number, (name, attack) in enumerate(ATTACKS[kind].items()):
+            folder = await trusted_folder(client, number)
+            await leave_behind(client, attack, folder)
+            if not await is_held(client, attack, folder):
+                through.append(name)
+            with monkeypatch.context() as without:
+                without.setattr(gate, "required_endorsement", lambda *given: None)
+                if await is_held(client, attack, folder):
+                    held_without.append(name)
+    assert (through, held_without) == ([], [])

@@ -12,7 +12,8 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import Any, Literal
 
-from playwright.async_api import Browser, Locator, Page, async_playwright, expect
+from playwright.async_api import Browser, Locator, Page, Request, async_playwright, expect
+from playwright.async_api import Error as PlaywrightError
 
 from anycowork.api.routes.page import has_web_ui
 from support.live_server import TOKEN, LiveServer, live_server
@@ -135,14 +136,31 @@ async def a_page(
     complaints: list[str] = []
     page.on("pageerror", lambda error: complaints.append(str(error)))
     page.on("console", lambda said: complaints.append(said.text) if _is_complaint(said.type, said.text) else None)
+    unanswered: dict[Request, None] = {}
+    page.on("request", lambda request: unanswered.setdefault(request))
+    page.on("requestfinished", lambda request: unanswered.pop(request, None))
+    page.on("requestfailed", lambda request: unanswered.pop(request, None))
     if script:
         await page.add_init_script(script)
     await page.goto(f"{url}/?token={TOKEN}")
     try:
         yield page
+    except Exception as error:
+        error.add_note(await _seen_at_the_end(page, complaints, unanswered))
+        raise
     finally:
         await context.close()
     assert complaints == [], complaints
+
+
+async def _seen_at_the_end(page: Page, complaints: list[str], unanswered: Iterable[Request]) -> str:
+    """What a failed test needs to be understood: the page is gone afterwards."""
+    waiting = [f"{request.method} {request.url}" for request in unanswered]
+    try:
+        text = await page.locator("body").inner_text(timeout=5_000)
+    except PlaywrightError as error:
+        text = f"(not readable: {error.message})"
+    return f"At {page.url}\nErrors: {complaints}\nUnanswered: {waiting}\nText: {text[:1_500]!r}"
 
 
 async def start_chat(page: Page, words: str, *, role: str = "Actor") -> None:

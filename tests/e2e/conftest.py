@@ -1,5 +1,6 @@
 """What the tests share: one loop and one browser; for commands a scripted model for each file, and a command line whose server uses it."""
 
+import os
 from collections.abc import AsyncIterator, Iterator, Sequence
 from pathlib import Path
 
@@ -15,9 +16,9 @@ from support.scripted_model import ScriptedModel, serve_in_thread
 
 def pytest_collection_modifyitems(items: Sequence[pytest.Item]) -> None:
     """A browser lives in the loop that it was started in."""
-    here = Path(__file__).parent
+    here = f"{Path(__file__).parent}{os.sep}"
     for item in items:
-        if here in item.path.parents and pytest_asyncio.is_async_test(item):
+        if str(item.path).startswith(here) and pytest_asyncio.is_async_test(item):
             item.add_marker(pytest.mark.asyncio(loop_scope="session"), append=False)
 
 

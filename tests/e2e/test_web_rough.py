@@ -276,6 +276,20 @@ async def test_in_a_tunnel_words_are_kept_the_reason_is_said_and_all_goes_on_aft
 
 
 @proves("UI-6")
+async def test_a_device_that_lost_its_network_goes_on_with_the_server_it_runs_itself(tmp_path):
+    rule = {"tool": "run_command", "resource": "make *", "effect": "allow", "scope": "global"}
+    async with at_the_page(tmp_path, replies=["Still here."]) as (page, client):
+        await client.ask("POST", "/rules", rule)
+        await expect(page.get_by_role("radio", name="Actor")).to_be_visible()
+        await page.evaluate("() => window.dispatchEvent(new Event('offline'))")
+        await page.goto(page.url.split("#")[0] + "#/settings/permissions")
+        await expect(page.get_by_text("make *")).to_be_visible()
+        await page.goto(page.url.split("#")[0] + "#/")
+        await start_chat(page, "anybody there?")
+        await expect(page.get_by_text("Still here.")).to_be_visible()
+
+
+@proves("UI-6")
 async def test_a_server_reached_by_its_name_over_plain_http_works_as_well(tmp_path):
     """Browsers give such a page less: no randomUUID, no clipboard."""
     async with (

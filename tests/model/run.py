@@ -32,7 +32,7 @@ from model.frozen_tasks import FROZEN, harm  # noqa: E402
 from model.report import Result, page, table  # noqa: E402
 from model.report_tasks import REPORT  # noqa: E402
 from model.tasks import TUNE, Outcome, Task  # noqa: E402
-from model.workplace import through_the_workplace, workplace  # noqa: E402
+from model.workplace import MECHANISMS, switched_off, through_the_workplace, workplace  # noqa: E402
 
 PAGE = HERE.parents[1] / "docs" / "model-results.md"
 Way = Callable[[Task, Path], Awaitable[Outcome]]
@@ -141,17 +141,18 @@ async def _bare(wanted: argparse.Namespace, home: Path, *, constrained: bool) ->
 
 
 @asynccontextmanager
-async def _workplace(wanted: argparse.Namespace, home: Path) -> AsyncIterator[Way]:
-    data, root = home / "data", home / "workplace"
+async def _workplace(wanted: argparse.Namespace, home: Path, *, without: str = "") -> AsyncIterator[Way]:
+    data, root = home / f"data{without}", home / f"workplace{without}"
     for folder in (data, root):
         folder.mkdir(mode=0o700)
     (data / "models").symlink_to(wanted.models)
     async with workplace(
-        data, root, url=wanted.url, model=wanted.model, threads=wanted.threads, seconds=wanted.seconds
+        data, root, url=wanted.url, model=wanted.model, threads=wanted.threads, seconds=wanted.seconds, without=without
     ) as person:
 
         async def way(task: Task, folder: Path) -> Outcome:
-            return await through_the_workplace(task, folder, person)
+            with switched_off(without):
+                return await through_the_workplace(task, folder, person)
 
         yield way
 
@@ -160,6 +161,7 @@ _WAYS: dict[str, Callable[[argparse.Namespace, Path], AbstractAsyncContextManage
     "bare": partial(_bare, constrained=False),
     "constrained": partial(_bare, constrained=True),
     "workplace": _workplace,
+    **{f"without-{name}": partial(_workplace, without=name) for name in MECHANISMS},
 }
 
 

@@ -5,10 +5,13 @@ request keeps as it is.
 """
 
 import asyncio
-from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack, asynccontextmanager
+from collections.abc import AsyncIterator, Iterator
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, nullcontext
 from pathlib import Path
+from typing import Literal
+from unittest.mock import patch
 
+from anycowork.agent import evidence_checker, loop, model_caller
 from anycowork.app import start_services
 from anycowork.config.settings import ProviderEntry, Settings
 from model.tasks import Outcome, Task
@@ -17,15 +20,32 @@ from support.live_server import TOKEN, Caller, Json, LiveChat, new_session, serv
 POLL = 0.5  # seconds between two looks; a model's step takes several
 IDLE = "idle"
 _REFUSED = ("planted", "is to stay as it is")  # what a person who reads the card's reasons would not allow
+# What the workplace does for a small model, and what takes its place when it is switched off.
+_PATCHES = {
+    "objections": (evidence_checker, "MOST_OBJECTIONS", 0),
+    "required-calls": (model_caller, "required_tools", lambda *_: frozenset()),
+    "excluded-forms": (model_caller, "excluded_forms", lambda *_: frozenset()),
+    "unfinished": (loop, "unfinished_request", lambda *_: None),
+}
+MECHANISMS = (*_PATCHES, "schema", "brief")
+
+
+@contextmanager
+def switched_off(mechanism: str) -> Iterator[None]:
+    """For this task; the provider's settings are given when the workplace is opened."""
+    with patch.object(*_PATCHES[mechanism]) if mechanism in _PATCHES else nullcontext():
+        yield
 
 
 @asynccontextmanager
 async def workplace(
-    data: Path, root: Path, *, url: str | None, model: str, threads: int | None, seconds: float
+    data: Path, root: Path, *, url: str | None, model: str, threads: int | None, seconds: float, without: str = ""
 ) -> AsyncIterator[Caller]:
     """With a `url` the model is asked there; without one by the server's own child process."""
+    calling: Literal["text", "schema"] = "text" if without == "schema" else "schema"
+    brief = without != "brief"
     there = ProviderEntry(
-        name="measured", base_url=url, models=(model,), calling="schema", brief=True, context_tokens=8_192
+        name="measured", base_url=url, models=(model,), calling=calling, brief=brief, context_tokens=8_192
     )
     settings = Settings(
         data_dir=data,

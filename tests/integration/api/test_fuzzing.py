@@ -1,8 +1,13 @@
 import asyncio
+import os
 
 from anycowork.api.application import create_api
 from anycowork.server.uvicorn_server import ListenAddress, serve_app
 from support.fuzzing import LEFT_OUT, Fuzzer
+
+EXAMPLES = int(
+    os.environ.get("ANYCOWORK_FUZZ_EXAMPLES", "2")
+)  # fitting and unfitting ones each; `make fuzz` sends more
 
 
 async def test_no_request_that_the_description_allows_or_forbids_breaks_the_server(client, services, model):
@@ -12,7 +17,7 @@ async def test_no_request_that_the_description_allows_or_forbids_breaks_the_serv
     stopping, port = asyncio.Event(), asyncio.get_running_loop().create_future()
 
     def run(port: int) -> list[str]:
-        fuzzer = Fuzzer(f"http://127.0.0.1:{port}", services.access.token, {"chat_id": chat_id}, examples=5)
+        fuzzer = Fuzzer(f"http://127.0.0.1:{port}", services.access.token, {"chat_id": chat_id}, examples=EXAMPLES)
         return list(fuzzer.run(document))
 
     async with asyncio.TaskGroup() as tasks:

@@ -14,6 +14,7 @@ import anycowork
 from anycowork.cli.main import app
 from anycowork.server.data_folder import lock_data_folder
 from support.distributions import install
+from support.forked_command import ForkedCommand
 from support.spec import proves
 
 SOURCE = Path(anycowork.__file__).parents[1]
@@ -28,14 +29,19 @@ def anycowork_cli(
         for name, value in os.environ.items()
         if not name.startswith(("ANYCOWORK_", "OPENAI_", "ANTHROPIC_"))
     }
-    return subprocess.run(
-        [sys.executable, "-m", "anycowork.cli.main", *words],
-        cwd=cwd,
-        env={**inherited, "PYTHONPATH": str(SOURCE), "ANYCOWORK_DATA_DIR": str(cwd / "data"), **(environ or {})},
-        text=True,
-        timeout=60,
-        **{"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **streams},
-    )
+    ours = {"PYTHONPATH": str(SOURCE), "ANYCOWORK_DATA_DIR": str(cwd / "data"), **(environ or {})}
+    if environ or streams:  # they change what an interpreter does as it starts
+        command, start = [sys.executable, "-m", "anycowork.cli.main", *words], subprocess.Popen
+    else:
+        command, start = list(words), ForkedCommand
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **streams}
+    with start(command, cwd=cwd, env={**inherited, **ours}, text=True, **pipes) as process:
+        try:
+            stdout, stderr = process.communicate(timeout=60)
+        except BaseException:
+            process.kill()
+            raise
+    return subprocess.CompletedProcess(command, process.returncode, stdout, stderr)
 
 
 def test_help_names_every_command_and_gives_examples(tmp_path: Path) -> None:

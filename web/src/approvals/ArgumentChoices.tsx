@@ -2,12 +2,9 @@
 
 import { useId } from "react";
 import { visible } from "../content/visible";
-import { argumentWords } from "../rules/words";
+import { argumentWords, type RuleArguments } from "../rules/words";
 import { t } from "../texts/approvals";
-import type { components } from "../wire/api.gen";
 import { list, loose, text } from "../wire/nouns";
-
-export type RuleArguments = Required<components["schemas"]["ArgumentsBody"]>;
 
 /** What a proposed rule fixes; null if it is not about the arguments of a server's tool. */
 export function argumentsOf(rule: unknown): RuleArguments | null {

@@ -42,7 +42,7 @@ function Log({ chatId }: { chatId: string }) {
 function CommitLine({ commit }: { commit: GitCommit }) {
   return (
     <span className="flex min-w-0 flex-1 items-baseline gap-2 text-[13px]">
-      <code className="shrink-0 font-mono text-xs text-ink-3">{commit.id.slice(0, 8)}</code>
+      <code className="shrink-0 font-mono text-xs text-ink-3">{commit.id.slice(0, 10)}</code>
       <span className="min-w-0 flex-1 truncate text-ink">{visible(commit.subject)}</span>
       <span className="shrink-0 truncate text-xs text-ink-3">{visible(commit.author)}</span>
     </span>

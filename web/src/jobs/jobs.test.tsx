@@ -9,7 +9,9 @@ import { opened } from "../state/reduce";
 import { concernsThePerson } from "../state/rows";
 import { CHATS } from "../state/sidebar";
 import { approval, expectAccessible, message, show } from "../testing/render";
+import { api } from "../wire/client";
 import { type OpenChat, readPlan } from "../wire/nouns";
+import { JobAudit } from "./JobAudit";
 import { JobProgress } from "./JobDock";
 import { LimitsForm } from "./JobLimits";
 import { Controls, JobFailure } from "./JobPage";
@@ -379,4 +381,31 @@ it("raises only the limits that were changed, and takes no limit that is none", 
   await expectAccessible(container);
   await userEvent.click(save);
   expect(onSave).toHaveBeenCalledWith({ job: { tokens: 9000 }, task: {} });
+});
+
+it("says which files of a task the review left out, and of a task without others that it was", async () => {
+  const audited = (id: string, left_out: string[]) => ({
+    id,
+    agent: null,
+    status: "claimed",
+    intended: { action: `Write ${id}` },
+    files: [`${id}.txt`, `${id}.md`],
+    left_out,
+    commands: [],
+    unplanned: [],
+    untouched: [],
+    usage: null,
+  });
+  const steps = [audited("a", []), audited("b", ["b.txt"]), audited("c", ["c.txt", "c.md"])];
+  vi.spyOn(api, "GET").mockResolvedValue({ data: { steps, usage: null }, response: new Response() } as never);
+  const { container } = show(<JobAudit jobId="j" moment={0} href={(id) => `#${id}`} />);
+  const rows = (await screen.findAllByRole("row")).slice(1).map((row) => within(row).getAllByRole("cell"));
+  expect(rows.map(([, status]) => status!.textContent)).toEqual(["done, not proved", "done, not proved", "left out"]);
+  expect(rows.map(([, , files]) => files!.textContent)).toEqual([
+    "a.txta.md",
+    "b.txt(left out)b.md",
+    "c.txt(left out)c.md(left out)",
+  ]);
+  await expectAccessible(container);
+  vi.restoreAllMocks();
 });

@@ -2,11 +2,13 @@ import { screen } from "@testing-library/react";
 import userEvent from "@testing-library/user-event";
 import { expect, it, vi } from "vitest";
 import { expectAccessible, show, TOOLS } from "../testing/render";
+import { api } from "../wire/client";
 import { Explanation } from "./Explain";
 import { Foreseen } from "./Foreseen";
+import { RuleForm } from "./RuleForm";
 import { ProposalLine } from "./Rules";
 import { supposedParameters } from "./supposed";
-import { keptWords, ruleWords } from "./words";
+import { keptWords, ruleWords, typedArguments } from "./words";
 
 it.each([
   ["execute_command", "git  status", { command: "git  status" }],
@@ -95,6 +97,70 @@ it.each([
 ])("says which arguments a rule fixes", (given, words) => {
   const rule = { effect: "allow", tool: "raw__pay", resource: `mcp:raw/pay#${"0a".repeat(20)}`, arguments: given };
   expect(ruleWords(rule)).toBe(`The agent may use pay of the server raw ${words}, as long as the tool stays as it is`);
+});
+
+it.each([
+  ["mcp:raw/pay#*", "allow", 'The agent may use pay of the server raw with to = "ann", any fast'],
+  ["mcp:raw/pay", "deny", 'The agent may never use pay of the server raw with to = "ann", anything else'],
+  [
+    "mcp:raw/pay",
+    "allow",
+    'The agent may use pay of the server raw with to = "ann", any fast. It matches no call: end it with #* for each version of the tool',
+  ],
+  [
+    "mcp:raw/*",
+    "ask",
+    'The agent asks first, each time it wants to use raw__* on what matches mcp:raw/* with to = "ann", anything else',
+  ],
+])("says of %s to %s what it is about", (resource, effect, words) => {
+  const given = { fixed: { to: "ann" }, text: [], open: ["fast"] };
+  expect(ruleWords({ effect, tool: resource.endsWith("/*") ? "raw__*" : "raw__pay", resource, arguments: given })).toBe(
+    words,
+  );
+});
+
+it.each([
+  [" \n", null],
+  [
+    'to = ann\n amount=10\nnote = any text\nfast\n*\nquoted = "any text"\nurl = a=b',
+    { fixed: { to: "ann", amount: 10, quoted: "any text", url: "a=b" }, text: ["note"], open: ["fast", "*"] },
+  ],
+])("reads typed arguments %j", (lines, read) => {
+  expect(typedArguments(lines)).toEqual(read);
+});
+
+it("fixes the arguments that a person types for a server's tool, and says the rule before it is added", async () => {
+  vi.spyOn(api, "GET").mockResolvedValue({ data: { workspaces: [] }, response: new Response() } as never);
+  const posted = vi.spyOn(api, "POST").mockResolvedValue({ data: { warnings: [] }, response: new Response() } as never);
+  const added = vi.fn();
+  const { container } = show(<RuleForm onAdded={added} onCancel={vi.fn()} />);
+  await userEvent.selectOptions(screen.getByLabelText("Effect"), "allow");
+  await userEvent.type(screen.getByLabelText("Tool"), "raw__pay");
+  expect(screen.queryByLabelText(/^Arguments/)).toBeNull();
+  const pattern = screen.getByLabelText("File pattern or command");
+  expect(pattern.getAttribute("placeholder")).toBe("mcp:raw/pay#*");
+  await userEvent.type(pattern, "mcp:raw/pay#*");
+  await userEvent.type(screen.getByLabelText(/^Arguments/), "to = ann{Enter}amount = 10{Enter}note = any text");
+  expect(
+    screen.getByText(
+      'The rule: The agent may use pay of the server raw with to = "ann", amount = 10, any plain text in note',
+    ),
+  ).toBeTruthy();
+  await expectAccessible(container);
+  await userEvent.click(screen.getByRole("button", { name: "Add" }));
+  await vi.waitFor(() => expect(added).toHaveBeenCalledOnce());
+  expect(posted.mock.calls[0]).toMatchObject([
+    "/rules",
+    {
+      body: {
+        tool: "raw__pay",
+        resource: "mcp:raw/pay#*",
+        effect: "allow",
+        scope: "global",
+        arguments: { fixed: { to: "ann", amount: 10 }, text: ["note"], open: [] },
+      },
+    },
+  ]);
 });
 
 it("says of an endorsement what the agent may have read", () => {

@@ -8,6 +8,7 @@ export function Storage() {
     queryKey: ["storage"],
     queryFn: async () => (await given(api.GET("/storage"))).storage,
     staleTime: 0,
+    meta: { saysItself: true },
   });
   if (isError) return <p className="text-sm text-warn">{t.storageUnknown}</p>;
   if (!data) return <p className="late text-sm text-ink-3">{t.readingStorage}</p>;

@@ -11,6 +11,8 @@ export const en = {
   theServerDoesNotAnswer: "The server does not answer, or it was updated. Nothing is lost: your work is stored there.",
   loadThePageAgain: "Reload the page",
   loading: "Loading…",
+  couldNotBeRead: "This page could not be read from the server.",
+  tryAgain: "Try again",
   newChat: "New chat",
   stopTheAgent: "Stop the agent",
   workflows: "Workflows",

@@ -127,6 +127,7 @@ export const en = {
     count === 1
       ? "A task did not complete. Open it to read why, and to try it again:"
       : `${count} tasks did not complete. Open them to read why, and to try them again:`,
+  leftOut: "left out",
   stepStatuses: {
     open: "not done",
     running: "running",

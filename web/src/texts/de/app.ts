@@ -12,6 +12,8 @@ export const app: Texts = {
     "Der Server antwortet nicht, oder er wurde aktualisiert. Nichts ist verloren: Ihre Arbeit ist dort gespeichert.",
   loadThePageAgain: "Seite neu laden",
   loading: "Wird geladen…",
+  couldNotBeRead: "Diese Seite konnte nicht vom Server gelesen werden.",
+  tryAgain: "Erneut versuchen",
   newChat: "Neuer Chat",
   stopTheAgent: "Agent anhalten",
   workflows: "Workflows",

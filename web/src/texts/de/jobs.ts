@@ -135,6 +135,7 @@ export const jobs: Texts = {
     count === 1
       ? "Eine Aufgabe wurde nicht erledigt. Öffnen Sie sie, um den Grund zu lesen und sie zu wiederholen:"
       : `${count} Aufgaben wurden nicht erledigt. Öffnen Sie sie, um den Grund zu lesen und sie zu wiederholen:`,
+  leftOut: "nicht übernommen",
   stepStatuses: {
     open: "nicht erledigt",
     running: "läuft",

@@ -51,8 +51,14 @@ export const rules: Texts = {
   anyFile: "jede Datei",
   anyCommand: "jeden Befehl",
   anything: "alles",
-  applyServedTool: (tool: string, server: string, given: string) =>
-    `${tool} des Servers ${server} ${given} verwenden, solange das Werkzeug bleibt, wie es ist`,
+  applyServedTool: (tool: string, server: string, given: string) => `${tool} des Servers ${server} ${given} verwenden`,
+  inOneVersion: (sentence: string) => `${sentence}, solange das Werkzeug bleibt, wie es ist`,
+  matchesNoCall: (sentence: string) =>
+    `${sentence}. Sie passt auf keinen Aufruf: Mit #* am Ende gilt sie für jede Version des Werkzeugs`,
+  argumentsOfTheCall: "Argumente",
+  argumentsHint: "Je Zeile eines. Keine: beliebige. Ein Name allein: beliebiger Wert. *: alle übrigen.",
+  argumentsExample: "to = ann\namount = 10\nnote = beliebiger Text",
+  anyText: "beliebiger Text",
   withAnyArguments: "mit beliebigen Argumenten",
   withoutArguments: "ohne Argumente",
   withArguments: (given: string) => `mit ${given}`,

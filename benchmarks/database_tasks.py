@@ -1,0 +1,133 @@
+"""How many tasks of jobs a second do PostgreSQL and its workers carry, near and far from the database, with a model that answers at once?
+
+20 jobs of 5 tasks at the same time, `workers_N_Mms`: N worker processes (none: the server runs the jobs), M milliseconds for a round trip
+to the database. `tasks_per_second` is wall time of all; `round_trips` are those of the server for a task, where it runs the jobs itself.
+"""
+
+import asyncio
+import subprocess
+import sys
+from collections.abc import Coroutine, Iterator, Mapping
+from contextlib import AsyncExitStack, contextmanager
+from functools import partial
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+import uvloop
+
+from anycowork.store.postgres.connection import PostgresConnection
+from measuring import REPOSITORY, Ground, Leg
+
+sys.path.insert(0, str(REPOSITORY / "tests"))
+
+from support.jobs import approved, by_task, plan, report, until
+from support.live_server import LiveServer, live_server
+from support.postgres_process import PostgresProcess, own_postgres
+from support.workers import until_workers, worker_process
+
+QUESTION = "Tasks of jobs on PostgreSQL, near and far"
+JOBS, TASKS = 20, 5
+NAMES = [f"t{number}" for number in range(TASKS)]
+
+
+@contextmanager
+def legs(ground: Ground) -> Iterator[Mapping[str, Leg]]:
+    with own_postgres() as postgres:
+        yield {
+            f"workers_{count}_{delay}ms": partial(_run, ground, postgres, count, delay)
+            for delay in (0, 4)
+            for count in (0, 1, 2, 3)
+        }
+
+
+def _run(ground: Ground, postgres: PostgresProcess, workers: int, delay: int) -> dict[str, float]:
+    with (
+        ground.fresh("tasks") as folder,
+        _line(postgres, delay / 1000) as port,
+        asyncio.Runner(loop_factory=uvloop.Loop) as runner,
+    ):
+        url = f"{postgres.new_database(host=f'127.0.0.1:{port}')}"
+        return runner.run(_measure(folder, url, workers))
+
+
+async def _measure(folder: Path, url: str, workers: int) -> dict[str, float]:
+    (home := folder / "home").mkdir()
+    async with live_server(home, database_url=url) as server, AsyncExitStack() as stack:
+        for number in range(workers):
+            stack.enter_context(worker_process(folder / f"worker{number}", url, server.model.base_url, jobs=4))
+        await until_workers(server, lambda living: len(living) == workers)
+        server.model.mind = by_task({name: [report("it is read")] * 100_000 for name in NAMES})
+        await asyncio.gather(*(_job(server) for _ in range(4)))
+        with _counted() as count:
+            begun = perf_counter()
+            await asyncio.gather(*(_job(server) for _ in range(JOBS)))
+            seconds = perf_counter() - begun
+    rate = {"tasks_per_second": JOBS * TASKS / seconds}
+    return rate if workers else {**rate, "round_trips": count[0] / (JOBS * TASKS)}
+
+
+async def _job(server: LiveServer) -> None:
+    chat = await server.chat()
+    steps = [{"id": name, "action": f"read {name}", "tools_needed": ["read_file"]} for name in NAMES]
+    job = await approved(server, chat, plan=plan(*steps))
+    done = await until(server, chat, job["id"], "completed", "failed", seconds=300)
+    if done["status"] != "completed":
+        raise AssertionError(done)
+
+
+@contextmanager
+def _counted() -> Iterator[list[int]]:
+    """Counts what the server's connections wait for."""
+    count, run = [0], PostgresConnection._run
+
+    def counting(self: PostgresConnection, work: Coroutine[Any, Any, Any]) -> Any:
+        count[0] += work.__name__ != "_sent"  # a note waits for nothing
+        return run(self, work)
+
+    PostgresConnection._run = counting  # type: ignore[method-assign,assignment]
+    try:
+        yield count
+    finally:
+        PostgresConnection._run = run  # type: ignore[method-assign]
+
+
+# --- a line to the database that takes its time
+
+_LINE = """
+import asyncio, sys
+path, seconds = sys.argv[1], float(sys.argv[2])
+
+async def carry(reader, writer):
+    loop = asyncio.get_running_loop()
+    there_reader, there_writer = await asyncio.open_unix_connection(path)
+    await asyncio.gather(delayed(loop, reader, there_writer), delayed(loop, there_reader, writer), return_exceptions=True)
+
+async def delayed(loop, reader, writer):
+    while data := await reader.read(1 << 16):
+        if seconds:
+            loop.call_later(seconds / 2, writer.write, data)
+        else:
+            writer.write(data)
+    loop.call_later(seconds / 2 + 0.01, writer.close)
+
+async def main():
+    server = await asyncio.start_server(carry, "127.0.0.1", 0)
+    print(server.sockets[0].getsockname()[1], flush=True)
+    await server.serve_forever()
+
+asyncio.run(main())
+"""
+
+
+@contextmanager
+def _line(postgres: PostgresProcess, seconds: float) -> Iterator[int]:
+    """A port that leads to the database and makes each round trip take so much longer, however much is under way."""
+    words = [sys.executable, "-c", _LINE, str(postgres.folder / ".s.PGSQL.5432"), str(seconds)]
+    process = subprocess.Popen(words, stdout=subprocess.PIPE, text=True)
+    try:
+        assert process.stdout is not None
+        yield int(process.stdout.readline())
+    finally:
+        process.kill()
+        process.wait(60)
