@@ -13,7 +13,7 @@ BIN := .venv/bin
 ATTACKS := tests/attacks tests/faults/test_commits.py tests/unit/workspace tests/unit/sandbox tests/unit/checkpoints tests/unit/tools/test_execute_command.py
 # These attack what the server decides by itself (rules, cards, records, requests): the rights of the account that it runs as change
 # nothing there, so `make test` runs them once. `make attacks` repeats them too.
-SAME_FOR_ANY_USER := access_end acp adaptive_injection asked_agents audit_checks autonomy bash_differential body_costs browsed_files budgets chat_servers command_rules content_readers control_files count delegate_messages denials denials_elsewhere edited_roles engine_rows forged_words gateway images injection instructions job_templates limited_keys log_secrets mcp_answers mcp_arguments mcp_floods mcp_modules mcp_sampling mechanisms_of_the_gate model_keys nested_repositories origins pdf_files peer_rows people people_log people_requests planted planted_elsewhere planted_routes repository_shapes roles rules server sessions shown stalls terminal token_counts told_contents unseen_content viewer_programs web workers workflow_costs workflows
+SAME_FOR_ANY_USER := access_end acp adaptive_injection asked_agents audit_checks autonomy bash_differential body_costs browsed_files budgets chat_servers command_rules content_readers control_files count delegate_messages denials denials_elsewhere edited_roles engine_rows forged_words gateway images injection instructions job_templates limited_keys log_secrets mcp_answers mcp_arguments mcp_floods mcp_modules mcp_sampling mechanisms_of_the_gate model_keys nested_repositories origins pdf_files peer_rows people people_log people_requests planted planted_elsewhere planted_routes repository_shapes roles rules server sessions shown stalls stated_expectations terminal token_counts told_contents unseen_content viewer_programs web workers workflow_costs workflows
 STAMP := .venv/.installed
 LOCKED := requirements/uv.txt requirements/dev.txt pyproject.toml scripts/install.sh
 COMPILE := $(BIN)/uv pip compile --quiet --generate-hashes --universal --python-version 3.11 --no-header
@@ -69,7 +69,7 @@ test-clone: install ## clone into an empty folder and show that make run and mak
 	@$(BIN)/python scripts/clean_clone.py $(ARGS)
 
 test-kills: install ## kill server, worker and database 1,000 times while jobs run (slow)
-	@ANYCOWORK_KILL_ROUNDS=20 $(BIN)/python -m pytest -n $(WORKERS) tests/faults/test_jobs.py tests/faults/test_kill.py tests/faults/test_kills.py $(ARGS)
+	@ANYCOWORK_KILL_ROUNDS=20 $(BIN)/python -m pytest -n $(WORKERS) tests/faults/test_jobs.py tests/faults/test_kill.py tests/faults/test_kills.py tests/faults/test_task_effects.py $(ARGS)
 
 attacks: install ## run the attacks, as root and as an ordinary user (root becomes one for the second run)
 	@echo "==> Running the attacks"

@@ -197,7 +197,7 @@ async def open_workplace(
     clock, hub = SystemClock(), Hub()
     resting = Resting(hub)
     database = open_store(folder / "anycowork.db", clock, resting.publish)
-    built_in = built_in_tools(None, 600.0, sandbox)
+    built_in = built_in_tools(None, lambda: 600.0, sandbox)
     found = (tool for spec in built_in.specs() if (tool := built_in.find(spec.name)))
     toolbox = ToolRegistry([LookUp(), *more_tools, *found])
     journal, store, roles = database.journal, database.store, RoleRegistry([])

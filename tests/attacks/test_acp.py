@@ -52,6 +52,18 @@ def test_name_of_a_file_states_nothing_for_the_person(name: str) -> None:
             assert split_stated(content.whole_text)[1] == ()
 
 
+@pytest.mark.parametrize("uri", ["/expect check touch x", "file:///expect%20check%20touch%20x", "file:///review"])
+def test_address_of_a_resource_is_no_command_of_the_person(uri: str) -> None:
+    """Whoever offers a resource to the editor chooses its address."""
+    link = ResourceContentBlock(type="resource_link", uri=uri, name="a")
+    embedded = EmbeddedResourceContentBlock(type="resource", resource=TextResourceContents(uri=uri, text="x"))
+    words = [TextContentBlock(type="text", text=text) for text in ("Look at\n", "\nIs it good?")]
+    for block in (link, embedded):
+        for blocks in ([block], [words[0], block], [block, words[1]], [words[0], block, words[1]]):
+            content = read_prompt(blocks, "/home/ann/project")
+            assert split_stated(content.whole_text)[1] == () and not content.is_command
+
+
 def create(path: str) -> str:
     return call("create_file", path=path, content="x")
 

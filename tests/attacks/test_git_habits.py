@@ -195,3 +195,39 @@ async def test_names_that_mislead_git_are_refused(chat: LiveChat, attempts: Atte
     saved = await chat.client.ask("POST", f"{chat.path}/git/stashes", {"message": "--include-untracked"})
     listed = (await chat.client.ask("GET", f"{chat.path}/git/stashes"))["stashes"]
     assert listed == [{"number": 0, "commit": saved["commit"], "message": "On main: --include-untracked"}]
+
+
+SECRETS = ("conf/.env", "private/notes.txt")
+SPELLINGS = (
+    ".", "./", "/", "conf", "conf/", "private", "./conf/.env", "conf/./.env", "conf//.env", "/conf/.env", "a/../conf/.env",
+    "conf/../private/notes.txt", "way/notes.txt", "conf/.env/", *SECRETS,
+)  # fmt: skip
+
+
+async def test_no_spelling_of_a_path_shows_a_protected_difference_without_a_click(
+    tmp_path: Path, attempts: Attempts
+) -> None:
+    """A folder above it, a detour, a link on the way: what is judged is the file that git shows, not the text that names it."""
+    async with live_server(tmp_path, replies=[], files=dict.fromkeys(SECRETS, "planted\n")) as client:
+        rule = {"tool": "read_file", "resource": "/private/**", "effect": "deny", "scope": "global"}
+        await client.ask("POST", "/rules", rule, expect=201)
+        folder, chat = client.workspace, await client.chat(title="Git")
+        (folder / "way").symlink_to("private")
+        git(folder, "init", "-q", "-b", "main")
+        git(folder, "add", "-f", *SECRETS)
+        git(folder, "commit", "-qm", "Secrets")
+        for path in SECRETS:
+            (folder / path).write_text("planted again\n")
+        routes = ("diff", f"commits/{git(folder, 'rev-parse', 'HEAD').strip()}/diff")
+
+        async def shown(path: str) -> None:
+            for route in routes:
+                address = f"{client.url}{chat.path}/git/{route}"
+                async with client.session.get(address, params={"path": path}) as response:
+                    assert "planted" not in await response.text(), f"{route} of {path}"
+
+        await attempts.each([*SPELLINGS, str(folder), f"{folder}/conf/.env"], shown)
+        for path in SECRETS:
+            for route in routes:
+                answer = await client.ask("GET", f"{chat.path}/git/{route}?path={path}&reveal=true")
+                assert "planted" in answer["diff"], "after the click it is shown"

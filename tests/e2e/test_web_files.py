@@ -149,7 +149,7 @@ async def test_a_person_commits_branches_pushes_and_opens_a_worktree_beside_the_
         await page.get_by_label("Name", exact=True).fill("A Person")  # git knows nobody on this machine
         await page.get_by_label("E-mail address").fill("person@example.org")
         await page.get_by_role("button", name="Save").click()
-        await expect(page.get_by_text("Committed as A Person.")).to_be_visible()
+        await expect(page.get_by_text("You commit as A Person.")).to_be_visible()
         await page.get_by_role("button", name="New branch").click()
         await page.keyboard.type("lion")
         await page.keyboard.press("Enter")

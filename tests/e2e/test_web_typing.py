@@ -15,7 +15,7 @@ from support.raw_mcp_server import offered, raw_server
 from support.scripted_model import call
 from support.spec import proves
 
-SENTENCE = "yes No, Yn And"
+SENTENCE = "yN, nYA"  # it is typed at every place of every page, so it has each letter that decides, and no more
 PARAGRAPH = (
     "yes please but first explain: why would you do that now? No. Sphinx of black quartz, judge my vow!"
     " The quick brown fox jumps over Yon lazy dog; 0123456789 and Nothing else."

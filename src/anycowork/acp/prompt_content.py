@@ -78,10 +78,10 @@ def read_prompt(
             case ResourceContentBlock(uri=uri) if (path := path_in_workspace(uri, workspace)) in unsaved:
                 parts.append(f" {one_line(path or '', 4_200)} ")
             case ResourceContentBlock(uri=uri):
-                parts.append(mention(uri, workspace).replace("\n", " ").replace("\r", " "))
+                parts.append(_no_command(mention(uri, workspace).replace("\n", " ").replace("\r", " ")))
             case EmbeddedResourceContentBlock(resource=TextResourceContents(uri=uri, text=text)):
                 name = mention(str(uri), workspace, read=False)
-                parts.append(f" {one_line(name, 300)} ")
+                parts.append(f" {_no_command(one_line(name, 300))} ")
                 embedded += [AttachedFile(_file_name(name), text)] if text.strip() else []
             case EmbeddedResourceContentBlock():
                 raise RequestError(-32602, "An embedded resource must be text. Send images as images.")
@@ -135,6 +135,11 @@ def mention(uri: str, workspace: str, *, read: bool = True) -> str:
     if not read or '"' in inside or "\n" in inside:
         return inside
     return f' @"{inside}" '
+
+
+def _no_command(name: str) -> str:
+    """A name in quotation marks where it would begin with a slash: it runs no workflow and states no check for the person."""
+    return f'"{name}"' if name.lstrip().startswith("/") else name
 
 
 def path_in_workspace(uri: str, workspace: str) -> str | None:

@@ -1,14 +1,19 @@
 """Finds signs that a source could make a check pass without the work: it ends the check, knows the test runner, or changes what runs it.
 
-Only plain forms are found. Code under test runs in the check's own process, so that nothing there can be ruled out. Pure.
+Only plain forms are found. Code under test runs in the check's own process, so that nothing there can be ruled out. What stood there
+before the turn, and what nothing names that the check runs, is no sign. Pure.
 """
 
 import ast
 import re
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 
-_ENDS, _KNOWS = "can end the check as if it had passed", "knows the test runner"
-_CHANGES, _EQUALS = "can change what runs the check", "has an object that equals everything"
+from anycowork.domain.values import value
+
+_EXITS, _ENDS = "can exit with success in the middle of the check", "can end the check's process at once"
+_KNOWS, _CHANGES = "looks at which test runs it", "can change the program that runs the check"
+_EQUALS = "has an object that equals everything"
 _SUSPECT = re.compile(
     r"exit|exec|eval|quit|SystemExit|pytest|unittest|doctest|__eq__|PYTEST|builtins|setattr|getattr|__import__|ctypes|posix|settrace"
     r"|setprofile|_getframe|inspect|import \*|sys\.\w{1,60} {0,20}=|\b(?:os|sys) as\b|__ne__|__main__|__builtins__|_stack|import_module"
@@ -16,7 +21,9 @@ _SUSPECT = re.compile(
 )
 _TEST_FILE = re.compile(r"(?:^|/)(?:conftest|test_\w{1,200}|\w{1,200}_test)\.py$")
 _BY_SUFFIXES = {
-    "js mjs cjs jsx ts tsx": re.compile(r"process\.(?:exit\(\s{0,20}0?\s{0,20}\)|exitCode\s{0,20}=|reallyExit)"),
+    "js mjs cjs jsx ts tsx": re.compile(
+        r"process\.(?:exit\(\s{0,20}0?\s{0,20}\)|exitCode\s{0,20}=(?!=)(?!\s{0,20}[1-9])|reallyExit)"
+    ),
     "rs": re.compile(r"process::exit\(\s{0,20}0\s{0,20}\)"),
     "go": re.compile(r"\bos\.Exit\(\s{0,20}0\s{0,20}\)"),
     "java kt scala": re.compile(
@@ -27,6 +34,11 @@ _BY_SUFFIXES = {
     "php": re.compile(r"\b(?:exit|die)\s{0,20}(?:\(\s{0,20}0?\s{0,20}\))?\s{0,20};"),
 }
 _ENDS_IN = {suffix: pattern for suffixes, pattern in _BY_SUFFIXES.items() for suffix in suffixes.split()}
+# To exit with success in the main function is to return from it.
+_MAIN = re.compile(
+    r"\s{0,40}(?:if \(require\.main === module\)|if \(import\.meta\.main\)|func main\(\)|(?:pub )?fn main\(\)|int main\("
+    r"|(?:public static void|fun|def) main\()[^{]{0,200}\{\s{0,20}$"
+)
 _CHANGES_JAVASCRIPT = re.compile(
     r"[\"'](?:node:test|vitest|mocha|chai|ava|@jest/globals|@playwright/test)[\"']"
     r"|\b(?:assert|expect)(?:[\"']\))?(?:\.\w{1,60}){1,3}\s{0,20}=[^=>]|\bglobalThis\.(?:test|it|describe|expect|assert)\s{0,20}=[^=]"
@@ -40,41 +52,177 @@ _FRAMES = frozenset({
     "settrace", "setprofile", "_getframe", "currentframe", "extract_stack", "format_stack", "walk_stack", "print_stack",
 })  # fmt: skip
 _COMPARES = ("__eq__", "__ne__")
-_USUALLY_SET = frozenset({"stdout", "stderr", "stdin", "argv", "path", "dont_write_bytecode", "environ"})
+_USUALLY_SET = frozenset({"stdout", "stderr", "stdin", "argv", "path", "dont_write_bytecode", "environ", "excepthook"})
+_NAMED_LIKE_CHECK = re.compile(r"test|check|spec|__main__")
+_ANY_FUNCTION = frozenset({"globals", "locals", "vars", "dir", "__dict__", "getmembers"})
+_MOST_ROUNDS = 50
 
 
-def evasion_in(path: str, text_of: Callable[[str], str]) -> str:
+@value
+class Reach:
+    """How a check may reach a source that the turn changed; without it, anything is reached. `before` is its text before the turn.
+    `is_named` tells whether something else names this function of it, `is_named_more` whether the turn named it more often than before.
+    `runs_programs`: the tests start processes. `reports_exits`: an exit inside a test counts as failed."""
+
+    before: str = ""
+    is_loaded: Callable[[], bool] = lambda: True
+    is_named: Callable[[str], bool] = lambda name: True
+    is_named_more: Callable[[str], bool] = lambda name: True
+    runs_programs: Callable[[], bool] = lambda: False
+    reports_exits: Callable[[], bool] = lambda: False
+
+
+ANYHOW = Reach()
+_Function = ast.FunctionDef | ast.AsyncFunctionDef
+_Scope = tuple[_Function | ast.ClassDef, ...]
+
+
+def evasion_in(path: str, text_of: Callable[[str], str], reach: Reach = ANYHOW) -> str:
     """Return how this source could make a check pass without the work; empty without a sign of it."""
     suffix = path.rpartition(".")[2]
     text = text_of(path) if suffix == "py" or suffix in _ENDS_IN else ""
     if suffix in _ENDS_IN:
-        return _ENDS if _ENDS_IN[suffix].search(text) else _CHANGES if _is_javascript_evasive(suffix, text) else ""
+        how = _sign_in_text(suffix, text)
+        return how if how and reach.is_loaded() else ""
+    signs = list(_signs_in(text, reach))
+    known = Counter(sign.content for sign in _signs_in(reach.before, ANYHOW)) if signs else Counter[str]()
+    for sign in signs:
+        if known[sign.content] and not any(map(reach.is_named_more, sign.names)):
+            known[sign.content] -= 1
+        else:
+            return sign.how
+    return ""
+
+
+def _sign_in_text(suffix: str, text: str) -> str:
+    if _ENDS_IN[suffix].search(_without_main(text)):
+        return _EXITS
+    is_javascript = suffix.endswith(("js", "ts", "jsx", "tsx"))
+    return _CHANGES if is_javascript and _CHANGES_JAVASCRIPT.search(text) else ""
+
+
+def _without_main(text: str) -> str:
+    lines: list[str] = []
+    end: str | None = None
+    for line in text.split("\n"):
+        if end is not None:
+            end = None if line.startswith(end) else end
+        elif _MAIN.match(line[:400]) and line.rstrip().endswith("{"):
+            end = f"{line[: len(line) - len(line.lstrip())]}}}"
+        else:
+            lines.append(line)
+    return "\n".join(lines) if end is None else text
+
+
+@value
+class _Sign:
+    """`content` tells it from others, `names` are those by which it is used."""
+
+    how: str
+    content: str
+    names: tuple[str, ...]
+
+
+def _signs_in(text: str, reach: Reach) -> Iterator[_Sign]:
     if not _SUSPECT.search(text):
-        return ""
+        return
     try:
         tree = ast.parse(text)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return ""  # it cannot be imported
-    nodes = list(_reachable(tree))
-    zeros = frozenset(name for node in nodes for name in _names_of_success(node))
-    return next((how for node in nodes if (how := _sign(node, zeros))), "")
+        return  # it cannot be imported
+    _resolve_aliases(tree)
+    nodes = list(_nodes(tree, as_program=False))
+    zeros = frozenset(name for node, _ in nodes for name in _names_of_success(node))
+    if not any(_sign(node, zeros) for node, _ in nodes) and "__main__" not in text:
+        return
+    if reach.runs_programs():
+        nodes = list(_nodes(tree, as_program=True))
+    harmless = {id(part) for node, _ in nodes for part in _harmless_parts(node)}
+    unreached = _unreached(nodes, reach)
+    for node, scope in nodes:
+        how = _sign(node, zeros) if id(node) not in harmless and not unreached.intersection(scope) else ""
+        is_reported = how == _EXITS and (isinstance(node, ast.ClassDef) or any(isinstance(s, _Function) for s in scope))
+        if how and not (is_reported and reach.reports_exits()):
+            yield _Sign(how, ast.dump(node), (*_bound_names(node), *(part.name for part in scope)))
 
 
-def _is_javascript_evasive(suffix: str, text: str) -> bool:
-    return suffix.endswith(("js", "ts", "jsx", "tsx")) and _CHANGES_JAVASCRIPT.search(text) is not None
+def _resolve_aliases(tree: ast.Module) -> None:
+    """Give modules and functions of the interpreter their own names wherever they are used."""
+    aliases: dict[str, str] = {}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import) or (isinstance(node, ast.ImportFrom) and node.module in _INTERPRETER):
+            names = {alias.asname: alias.name for alias in node.names if alias.asname}
+            aliases |= {new: name for new, name in names.items() if name in _INTERPRETER or name == "exit"}
+    for node in ast.walk(tree) if aliases else ():
+        if isinstance(node, ast.Name):
+            node.id = aliases.get(node.id, node.id)
 
 
-def _reachable(tree: ast.Module) -> Iterator[ast.AST]:
-    """Walk what runs when the module is imported or called, not what is under `if __name__ == "__main__"`."""
-    queue: list[ast.AST] = [*tree.body]
+def _nodes(tree: ast.Module, *, as_program: bool) -> Iterator[tuple[ast.AST, _Scope]]:
+    """Walk what runs when the module is imported or called, each with the functions and classes around it. What is under
+    `if __name__ == "__main__"` only runs in a program."""
+    queue: list[tuple[ast.AST, _Scope]] = [(node, ()) for node in tree.body]
     while queue:
-        node = queue.pop()
+        node, scope = queue.pop()
         match node:
-            case ast.If(test=ast.Compare(ast.Name(id="__name__"), [ast.Eq()], [ast.Constant(value="__main__")])):
-                queue += node.orelse
-            case _:
-                yield node
-                queue += ast.iter_child_nodes(node)
+            case ast.If(test=ast.Compare(ast.Name(id="__name__"), [ast.Eq()], [ast.Constant(value="__main__")])) if (
+                not as_program
+            ):
+                queue += [(part, scope) for part in node.orelse]
+                continue
+            case ast.Expr(value=ast.Constant(value=str())):
+                continue  # a docstring
+        yield node, scope
+        inner = node.body if isinstance(node, _Function | ast.ClassDef) else []
+        own_scope = (*scope, node) if isinstance(node, _Function | ast.ClassDef) else scope
+        bodies = {id(part) for part in inner}
+        queue += [(part, own_scope if id(part) in bodies else scope) for part in ast.iter_child_nodes(node)]
+
+
+def _unreached(nodes: Sequence[tuple[ast.AST, _Scope]], reach: Reach) -> set[_Function | ast.ClassDef]:
+    """Return the functions that nothing names which the check could run."""
+    functions = [node for node, _ in nodes if isinstance(node, _Function)]
+    plain = [f for f in functions if not f.decorator_list and not f.name.startswith("__")]
+    unreached: set[_Function | ast.ClassDef] = {function for function in plain if not reach.is_named(function.name)}
+    for _ in range(_MOST_ROUNDS):
+        if not unreached:
+            return unreached
+        named = {name for node, scope in nodes if not unreached.intersection(scope) for name in _mentioned(node)}
+        if named & _ANY_FUNCTION:
+            return set()
+        reached = {function for function in unreached if isinstance(function, _Function) and function.name in named}
+        if not reached:
+            return unreached
+        unreached -= reached
+    return set()
+
+
+def _mentioned(node: ast.AST) -> Sequence[str]:
+    match node:
+        case ast.Name(id=name) | ast.Attribute(attr=name) | ast.alias(name=name):
+            return (name,)
+        case ast.Constant(value=str(text)):
+            return re.findall(r"\w+", text[:1_000])
+        case ast.Call(func=ast.Name(id="getattr"), args=[_, second, *_]) if not isinstance(second, ast.Constant):
+            return ("getmembers",)
+    return ()
+
+
+def _bound_names(node: ast.AST) -> Iterator[str]:
+    if isinstance(node, ast.Import | ast.ImportFrom):
+        yield from (alias.asname or alias.name.partition(".")[0] for alias in node.names)
+    elif isinstance(node, ast.ClassDef | _Function) and not node.name.startswith("__"):
+        yield node.name
+
+
+def _harmless_parts(node: ast.AST) -> Iterator[ast.AST]:
+    """Yield uses of `sys.modules` that only look at the module itself, or whether another is loaded."""
+    match node:
+        case ast.Subscript(value=ast.Attribute() as modules, slice=ast.Name(id="__name__"), ctx=ast.Load()):
+            yield modules
+        case ast.Compare(ast.Constant(value=str(name)), [ast.In() | ast.NotIn()], [ast.Attribute() as modules]):
+            if not _NAMED_LIKE_CHECK.search(name):
+                yield modules
 
 
 def _sign(node: ast.AST, zeros: frozenset[str]) -> str:
@@ -84,9 +232,11 @@ def _sign(node: ast.AST, zeros: frozenset[str]) -> str:
         case ast.Call():
             return _sign_of_call(node, zeros)
         case ast.Raise(exc=ast.Name(id="SystemExit")):
-            return _ENDS
+            return _EXITS
         case ast.ClassDef(bases=bases) if any(isinstance(b, ast.Name) and b.id == "SystemExit" for b in bases):
-            return _ENDS
+            return _EXITS
+        case ast.Assign(value=ast.Attribute(value=ast.Name(id="sys"), attr="exit")):
+            return _EXITS
         case ast.Attribute(attr=name) if name in _PROCESS_ENDS or name in _FRAMES:
             return _ENDS if name in _PROCESS_ENDS else _KNOWS
         case ast.Attribute(value=ast.Name(id=module), attr=name, ctx=ast.Store()) if module in _INTERPRETER:
@@ -136,12 +286,10 @@ def _sign_of_import(node: ast.Import | ast.ImportFrom) -> str:
     if isinstance(node, ast.ImportFrom):
         modules = [node.module or ""] if not node.level else []
         names = {alias.name for alias in node.names}
-        if modules and modules[0] in _INTERPRETER and names & {*_PROCESS_ENDS, *_FRAMES, "exit", "modules", "*"}:
+        if modules and modules[0] in _INTERPRETER and names & {*_PROCESS_ENDS, *_FRAMES, "modules", "*"}:
             return _ENDS
     else:
         modules = [alias.name for alias in node.names]
-        if any(alias.name in _INTERPRETER and alias.asname for alias in node.names):
-            return _CHANGES
     if any(module.partition(".")[0] in _RUNNER_MODULES for module in modules):
         return _KNOWS
     return _CHANGES if {"ctypes", "builtins", "posix", "__main__"} & {*modules} else ""
@@ -150,13 +298,16 @@ def _sign_of_import(node: ast.Import | ast.ImportFrom) -> str:
 def _sign_of_call(call: ast.Call, zeros: frozenset[str]) -> str:
     match call:
         case ast.Call(func=ast.Attribute(value=ast.Name(id="sys"), attr="exit"), args=args):
-            return _ENDS if _may_succeed(args, zeros) else ""
+            return _EXITS if _may_succeed(args, zeros) else ""
         case ast.Call(func=ast.Name(id="exit" | "quit" | "SystemExit"), args=args):
-            return _ENDS if _may_succeed(args, zeros) else ""
-        case ast.Call(func=ast.Name(id="getattr" | "setattr"), args=[_, ast.BinOp(), *_]):
-            return _CHANGES  # a name that is put together
-        case ast.Call(func=ast.Name(id="setattr" | "getattr" | "vars"), args=[ast.Name(id=module), *_]):
-            return _CHANGES if module in _INTERPRETER else ""
+            return _EXITS if _may_succeed(args, zeros) else ""
+        case ast.Call(func=ast.Name(id="setattr" | "getattr" | "vars"), args=[ast.Name(id=module), *_]) if (
+            module in _INTERPRETER
+        ):
+            return _CHANGES
+        case ast.Call(func=ast.Name(id="getattr" | "setattr"), args=[owner, ast.BinOp() as name, *_]):
+            is_constant = not any(isinstance(part, ast.Name | ast.Call | ast.Attribute) for part in ast.walk(name))
+            return _CHANGES if is_constant or isinstance(owner, ast.Call) else ""  # a name that is put together
         case ast.Call(func=ast.Name(id="exec" | "eval" | "__import__")):
             return _CHANGES
         case ast.Call(func=ast.Attribute(value=ast.Name(id="inspect"), attr="stack")):

@@ -2,22 +2,26 @@
 
 import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
+from posixpath import dirname, normpath
 
-from anycowork.agent.check_evasion import evasion_in
+from anycowork.agent.check_configuration import configures_alike, tests_inside
+from anycowork.agent.check_evasion import Reach, evasion_in
 from anycowork.agent.check_recipes import CheckRecipe, TextOf
 from anycowork.agent.turn_calls import TurnChange, path_changes
 from anycowork.domain.tools import Call
 from anycowork.domain.values import value
 
-_MOST_SOURCES = 200
+_MOST_CHANGED = 200
+MOST_SOURCES = 1_000
+"""Sources of a workspace that are read for what they name."""
 # What configures a check or stands in the way of what it would run.
 _CONFIGURES = frozenset({
     "conftest.py", "pyproject.toml", "pytest.ini", ".pytest.ini", "pytest.toml", ".pytest.toml", "setup.cfg", "setup.py", "tox.ini",
     "noxfile.py", "Makefile", "makefile", "GNUmakefile", "package.json", "package-lock.json", "Cargo.toml", "Cargo.lock", "build.rs", "go.mod",
     "go.sum", "go.work", "tsconfig.json", "karma.conf.js", ".coveragerc", "sitecustomize.py", "usercustomize.py", "justfile", "Justfile",
-    "requirements.txt", "uv.lock", "poetry.lock", "Pipfile", "Pipfile.lock", ".babelrc", ".cargo", ".npmrc", ".yarnrc.yml", ".pnpmfile.cjs",
+    "uv.lock", "poetry.lock", "Pipfile", "Pipfile.lock", ".babelrc", ".cargo", ".npmrc", ".yarnrc.yml", ".pnpmfile.cjs",
     "pnpm-workspace.yaml", "yarn.lock", "pnpm-lock.yaml", "bunfig.toml", "deno.json", ".envrc", ".env", ".python-version", ".node-version",
     ".nvmrc", ".tool-versions", "mise.toml", ".mise.toml", "rust-toolchain", "rust-toolchain.toml", "pyvenv.cfg", "pom.xml", "build.gradle",
     "build.gradle.kts", "CMakeLists.txt", "Rakefile", "Gemfile", "Gemfile.lock", ".rspec", "phpunit.xml", "mix.exs", "Taskfile.yml",
@@ -33,7 +37,9 @@ _SHADOWED = sys.stdlib_module_names | {
 _TEST_NAME = re.compile(
     r"(?:^|/)(?:tests?|__tests__|specs?|testing|fixtures?|testdata|goldens?|expected|__snapshots__)/"
     r"|(?:^|/)(?:test_[^/]*|[^/]*_test\.[a-z]+|[^/]*\.(?:test|spec)\.[a-z]+|tests?\.[a-z]+)$"
-    r"|(?:^|[/_.-])(?:expected|goldens?|approved)[._-][^/]*$|\.(?:snap|golden|approved|expected)$"
+)
+_REFERENCE_NAME = re.compile(
+    r"(?:^|[/_.-])(?:expected|goldens?|approved)[._-][^/]*$|\.(?:snap|golden|approved|expected)$"
 )
 _SCRIPT_OF_CHECK = re.compile(
     r"\.(?:sh|bash|zsh|mk)$|(?:^|[/_.-])(?:ci|check|verify|lint|spec|tests?)(?:[/_.-]|s\b|$)", re.I
@@ -47,6 +53,15 @@ _SOURCE = re.compile(r"\.(?:pyi?|[cm]?jsx?|[cm]?tsx?|rs|go|java|kt|scala|c|cc|cp
 _NAMED_SOURCE = re.compile(r"[\w./-]{1,200}\.(?:py|[cm]?jsx?|tsx?|rs|go|java|kt|rb|php|c|cc|cpp|cs)\b")
 _IMPORT_LINE = re.compile(r"^.{0,200}\b(?:import|from|require|use|include)\b.{0,400}", re.M)
 _MOST_TESTS = 200
+_STARTS_PROCESSES = re.compile(
+    r"\b(?:subprocess|[Pp]open|os\.(?:system|fork|spawn\w{0,5})|runpy|multiprocessing|ProcessPoolExecutor|child_process|spawn)\b"
+)
+_PLUGINS = re.compile(r"\bpytest_plugins\b|-p[ =]{0,4}(?!no:)[a-z_]")
+_ANY_NAME = re.compile(
+    r"\bgetattr\([^,()]{1,200},\s{0,20}[^\"'\s]|\b(?:globals|locals|vars|dir)\(|\b__dict__\b|\bgetmembers\b|\bimport_module\(\s{0,20}[^\"']"
+)
+_LITERAL = re.compile(r"[\"'`]([^\"'`\n]{1,200})[\"'`]")
+_LOADS_ANY = re.compile(r"\b(?:require|import)\(\s{0,20}[^\"'`\s)]")
 _ENVIRONMENT = re.compile(
     r"(?:^|/)(?:\.venv|venv|node_modules|\.cargo|vendor)(?:/|$)|\.(?:egg|dist)-info/entry_points\.txt$|\.pth$"
 )
@@ -55,10 +70,12 @@ _ENVIRONMENT = re.compile(
 @value
 class CheckScope:
     """What a check is about. `request` names the work. `tests` are the test files of the workspace, each with the path that it leads to if
-    it is a link."""
+    it is a link. `sources` finds all its sources; `text_before` reads what a file held before the turn by its hash."""
 
     request: str = ""
     tests: tuple[tuple[str, str], ...] = ()
+    sources: Callable[[], Sequence[str]] = tuple
+    text_before: Callable[[str], str] = lambda digest: ""
 
 
 NO_SCOPE = CheckScope()
@@ -83,7 +100,11 @@ class CheckFiles:
 
 
 def is_test_file(path: str) -> bool:
-    return _TEST_NAME.search(path) is not None and _SOURCE.search(path) is not None
+    return is_source(path) and (_TEST_NAME.search(path) is not None or path.rpartition("/")[2] == "conftest.py")
+
+
+def is_source(path: str) -> bool:
+    return _SOURCE.search(path) is not None
 
 
 def steers_checks(path: str) -> bool:
@@ -98,67 +119,195 @@ def check_files(calls: Sequence[Call], command: str, text_of: TextOf, scope: Che
     changes = [change for change in path_changes(calls) if change.is_net]
     if not changes:
         return CheckFiles()
-    recipe = CheckRecipe(command, text_of)
-    reader = _CheckReader(recipe, text_of, scope)
-    own = tuple(c.path for c in changes if _belongs_to(recipe, c) or reader.compares_with(c))
-    written = [change.path for change in changes if change.after is not None and change.path not in own]
-    evasive = ((path, evasion_in(path, text_of)) for path in written[:_MOST_SOURCES])
+    reader = _CheckReader(
+        CheckRecipe(command, text_of), changes, text_of, scope, request=scope.request.replace(command, " ")
+    )
+    own = tuple(change.path for change in changes if reader.belongs_to_check(change) or reader.compares_with(change))
+    written = [change for change in changes if change.after is not None and change.path not in own][:_MOST_CHANGED]
+    evasive = ((change.path, evasion_in(change.path, text_of, reader.reach(change))) for change in written)
     return CheckFiles(own, tuple((path, how) for path, how in evasive if how))
 
 
-def _belongs_to(recipe: CheckRecipe, change: TurnChange) -> bool:
-    path, name = change.path, change.path.rpartition("/")[2]
-    if name in _CONFIGURES or any(p.search(path) for p in (_TEST_NAME, _ENVIRONMENT, _CONFIGURES_JAVASCRIPT, _PROGRAM)):
-        return True
-    module = path.removesuffix(".py").removesuffix("/__main__").replace("/", ".")
-    if recipe.words & {path, f"./{path}", name, module} or path in recipe.run or module in recipe.modules:
-        return True
-    if change.before is None and (path in recipe.targets or _shadows(path, recipe)):
-        return True  # make takes it for done, or the check imports it instead of the usual module
-    return _SCRIPT_OF_CHECK.search(path) is not None and path in recipe.texts
-
-
 class _CheckReader:
-    """Finds changed files that are not the work but what the check compares it with."""
+    """Tells the files of a check from the work: what it runs, what configures it and what it compares the work with."""
 
-    def __init__(self, recipe: CheckRecipe, text_of: TextOf, scope: CheckScope) -> None:
+    def __init__(
+        self, recipe: CheckRecipe, changes: Sequence[TurnChange], text_of: TextOf, scope: CheckScope, *, request: str
+    ) -> None:
         self._recipe = recipe
         self._text_of = text_of
-        self._request = scope.request
+        self._scope = scope
+        self._request = request
+        self._before = {change.path: change.before for change in changes}
         self._tests = scope.tests[:_MOST_TESTS]
         self._linked = {target for path, target in scope.tests if target != path}
+
+    def belongs_to_check(self, change: TurnChange) -> bool:
+        recipe, path, name = self._recipe, change.path, change.path.rpartition("/")[2]
+        if "__pycache__" in path.split("/"):
+            return False  # removed before each check
+        if name in _CONFIGURES and not configures_alike(name, self._text_before(path), self._text_of(path)):
+            return True
+        if any(p.search(path) for p in (_TEST_NAME, _ENVIRONMENT, _CONFIGURES_JAVASCRIPT, _PROGRAM)):
+            return True
+        module = path.removesuffix(".py").removesuffix("/__main__").replace("/", ".")
+        if recipe.words & {path, f"./{path}", name, module} or (change.before is None and path in recipe.targets):
+            return True  # the command names it, or make takes it for done
+        is_reference = _REFERENCE_NAME.search(path) or (change.before is None and _shadows(change, recipe))
+        if is_reference and not (self._is_requested(path) and is_source(path)):
+            return True
+        is_run = path in recipe.run or module in recipe.modules
+        if not is_run and not (_SCRIPT_OF_CHECK.search(path) and path in recipe.texts):
+            return False
+        return not (self._is_requested(path) and self._is_compared(path))
 
     def compares_with(self, change: TurnChange) -> bool:
         path = change.path
         if path in self._linked:
             return True
         text = self._text_of(path)
-        if (self._recipe.runs_doctests and ">>>" in text) or (_SOURCE.search(path) and _INLINE_TESTS.search(text)):
-            return True  # the turn may have changed a test in it
-        if change.before is None or not self._tests_or_recipe or path.rpartition("/")[2] in self._request:
+        if (self._recipe.runs_doctests and ">>>" in text) or (is_source(path) and _INLINE_TESTS.search(text)):
+            return tests_inside(self._text_before(path), _INLINE_TESTS) != tests_inside(text, _INLINE_TESTS)
+        if change.before is None or not self._tests_or_recipe or self._is_requested(path):
             return False
-        return self._imports(path) if _SOURCE.search(path) else path.rpartition("/")[2] in self._tests_or_recipe
+        return self._is_reference(path) if is_source(path) else path.rpartition("/")[2] in self._tests_or_recipe
+
+    def reach(self, change: TurnChange) -> Reach:
+        path = change.path
+        return Reach(
+            before=self._text_before(path),
+            is_loaded=lambda: self._is_loaded(path),
+            is_named=lambda name: self._is_named(path, name),
+            is_named_more=self._is_named_more,
+            runs_programs=lambda: self._starts_processes,
+            reports_exits=lambda: self._reports_exits,
+        )
+
+    def _is_requested(self, path: str) -> bool:
+        name = re.escape(path.rpartition("/")[2])
+        return re.search(rf"(?<![\w-]){name}(?![\w-])", self._request) is not None
+
+    def _is_compared(self, path: str) -> bool:
+        """Whether the recipe compares what this file prints, wherever it names it: it is the work and not the check."""
+        lines = [line for line in self._recipe.texts.split("\n") if path in line]
+        name = re.escape(path)
+        compared = re.compile(rf"(?:\$\(|`)[^)`]{{0,200}}{name}|{name}[^|;&]{{0,200}}\|\s{{0,20}}(?:diff|cmp|grep)\b")
+        return bool(lines) and all(compared.search(line[:2_000]) for line in lines)
+
+    def _text_before(self, path: str) -> str:
+        """Return what the file held before the turn; empty if there was none, or it is not known."""
+        if path not in self._before:
+            return self._text_of(path)
+        digest = self._before[path]
+        return self._scope.text_before(digest) if digest is not None else ""
+
+    # --- what the tests are about
 
     @cached_property
     def _tests_or_recipe(self) -> str:
         return "\n".join((self._recipe.texts, *(self._text_of(path) for path, _ in self._tests)))
 
-    def _imports(self, path: str) -> bool:
-        """Whether the tests import this source although the request names another one."""
+    @cached_property
+    def _product(self) -> list[str]:
+        """The sources that are neither tests nor run by the check."""
+        run = self._recipe.run | self._recipe.words
+        return [path for path in self._scope.sources() if not is_test_file(path) and path not in run]
+
+    def _is_reference(self, path: str) -> bool:
+        """Whether the tests import this source although the request names another one, and before the turn it was not part of the rest."""
         sources = {_stem(name) for name in _NAMED_SOURCE.findall(self._request) if name not in self._recipe.words}
-        return bool(sources) and _stem(path) in self._imported
+        if not sources or _stem(path) not in _imported(self._tests_or_recipe):
+            return False
+        others = [other for other in self._product if other != path]
+        is_used = any(_stem(path) in _imported(self._text_before(other)) for other in others)
+        return not is_used and not _imported(self._text_before(path)) & {_stem(other) for other in others}
+
+    # --- what reaches a source
 
     @cached_property
-    def _imported(self) -> frozenset[str]:
-        lines = "\n".join(_IMPORT_LINE.findall(self._tests_or_recipe))
-        return frozenset(re.findall(r"\w{1,200}", lines))
+    def _starts_processes(self) -> bool:
+        return _STARTS_PROCESSES.search(self._tests_or_recipe) is not None
+
+    @cached_property
+    def _reports_exits(self) -> bool:
+        """Whether pytest alone runs the check, and reaches the work only inside tests."""
+        recipe = self._recipe
+        is_pytest = "pytest" in (recipe.words | recipe.modules) and not recipe.modules - {"pytest"}
+        if not is_pytest or self._starts_processes or any(map(self._text_of, recipe.run)):
+            return False
+        settings = "\n".join(map(self._text_of, ("pytest.ini", "pyproject.toml", "setup.cfg", "tox.ini")))
+        if _PLUGINS.search(f"{self._tests_or_recipe}\n{settings}\n{' '.join(recipe.words)}"):
+            return False
+        names = {name for path in self._product for name in (_stem(path), path.partition("/")[0])}
+        return not any(
+            _imported(self._text_of(path)) & names for path, _ in self._tests if path.endswith("conftest.py")
+        )
+
+    def _texts_beside(self, path: str) -> Iterable[str]:
+        others = dict.fromkeys((*self._scope.sources(), *(test for test, _ in self._tests)))
+        return (self._recipe.texts, *(self._text_of(other) for other in others if other != path))
+
+    def _is_named(self, path: str, name: str) -> bool:
+        """Whether a text that knows this module names its function, or may name any."""
+        stem = _stem(path) if not _stem(path).startswith("__") else dirname(path).rpartition("/")[2]
+        if len(self._scope.sources()) >= MOST_SOURCES:
+            return True  # not all were read
+        texts = (text for text in self._texts_beside(path) if stem in text)
+        return any(_names_function(text, stem, name) or _ANY_NAME.search(text) for text in texts)
+
+    def _is_named_more(self, name: str) -> bool:
+        changed = [path for path in self._before if is_source(path)]
+        now = sum(_count(name, self._text_of(path)) for path in changed)
+        return now > sum(_count(name, self._text_before(path)) for path in changed)
+
+    def _is_loaded(self, path: str) -> bool:
+        """Whether a source, a test or a recipe names this file of JavaScript, or loads what it does not name. Other languages need no name."""
+        stem = path.rpartition(".")[0]
+        if not path.endswith(("js", "ts", "jsx", "tsx")):
+            return True
+        if _LOADS_ANY.search(self._tests_or_recipe):
+            return True
+        others = dict.fromkeys((*self._scope.sources(), *(test for test, _ in self._tests)))
+        named = [(other, self._text_of(other)) for other in others if other != path]
+        return any(
+            _names_file(literal, dirname(other), stem)
+            for other, text in (*named, ("", self._recipe.texts))
+            for literal in _LITERAL.findall(text)
+        )
+
+
+def _names_file(literal: str, folder: str, stem: str) -> bool:
+    bare = re.sub(r"\.(?:[cm]?jsx?|[cm]?tsx?)$", "", literal)
+    if bare.startswith("."):
+        return normpath(f"{folder}/{bare}").lstrip("/") in (stem, stem.removesuffix("/index"))
+    return f"/{stem}".endswith(f"/{bare.removeprefix('@/').strip('/')}")
+
+
+def _imported(text: str) -> frozenset[str]:
+    return frozenset(re.findall(r"\w{1,200}", "\n".join(_IMPORT_LINE.findall(text))))
+
+
+def _names_function(text: str, module: str, name: str) -> bool:
+    """Whether the text names this function of the module, not only one of its own with the same name."""
+    if name not in text or not _count(name, text):
+        return False
+    if not re.search(rf"\bdef {re.escape(name)}\b", text) or f".{name}" in text:
+        return True
+    return any(module in line and name in line for line in _IMPORT_LINE.findall(text))
+
+
+def _count(name: str, text: str) -> int:
+    return len(re.findall(rf"(?<!\w){re.escape(name)}(?!\w)", text))
 
 
 def _stem(path: str) -> str:
     return path.rpartition("/")[2].partition(".")[0]
 
 
-def _shadows(path: str, recipe: CheckRecipe) -> bool:
-    folder, _, rest = path.partition("/")
-    module = rest if rest and folder in recipe.module_folders else path
-    return module.partition("/")[0].partition(".")[0] in _SHADOWED
+def _shadows(change: TurnChange, recipe: CheckRecipe) -> bool:
+    """Whether the check may import this new file instead of the usual module. A page in a folder of that name is none."""
+    folder, _, rest = change.path.partition("/")
+    module = rest if rest and folder in recipe.module_folders else change.path
+    top, _, inside = module.partition("/")
+    is_module = change.after != "folder" and (not inside or inside.endswith((".py", ".pyc", ".so")))
+    return is_module and top.partition(".")[0] in _SHADOWED

@@ -5,7 +5,7 @@ import asyncio
 from collections.abc import Sequence
 from functools import cache
 
-from anycowork.agent.check_files import CheckScope, is_test_file
+from anycowork.agent.check_files import MOST_SOURCES, CheckScope, is_source, is_test_file
 from anycowork.agent.check_runs import (
     COMMAND_TOOL,
     check_run,
@@ -20,6 +20,7 @@ from anycowork.agent.turn_calls import path_changes
 from anycowork.agent.turn_context import TurnContext
 from anycowork.agent.turn_evidence import expected_of, settle_expectation, unparsable
 from anycowork.agent.turn_recorder import TurnRecorder
+from anycowork.checkpoints.snapshots import Snapshots
 from anycowork.domain.agents import AGENT_PROVIDER
 from anycowork.domain.errors import AnyCoworkError, NotVerified
 from anycowork.domain.evidence import (
@@ -57,10 +58,13 @@ _CODE = frozenset({
 
 
 class EvidenceChecker:
-    def __init__(self, *, recorder: TurnRecorder, toolrunner: ToolRunner, snapshots: Store) -> None:
+    def __init__(
+        self, *, recorder: TurnRecorder, toolrunner: ToolRunner, snapshots: Store, contents: Snapshots
+    ) -> None:
         self._recorder = recorder
         self._toolrunner = toolrunner
         self._snapshots = snapshots
+        self._contents = contents
         self._slow: dict[tuple[str, str], None] = {}  # checks of workspaces that did not end in time before the work
 
     async def before_change(self, context: TurnContext, calls: Sequence[FoundCall]) -> CallsParked | None:
@@ -165,7 +169,16 @@ class EvidenceChecker:
         def scope() -> CheckScope:
             steps = context.plan.steps if context.plan is not None else ()
             named = [context.conversation.user_text, *(path for step in steps for path in step.paths)]
-            return CheckScope("\n".join(named), tuple(context.workspace.find_files(is_test_file, _MOST_TESTS)))
+            return CheckScope(
+                "\n".join(named),
+                tuple(context.workspace.find_files(is_test_file, _MOST_TESTS)),
+                sources=sources,
+                text_before=self._contents.small_text,
+            )
+
+        @cache
+        def sources() -> list[str]:
+            return [path for path, _ in context.workspace.find_files(is_source, MOST_SOURCES)]
 
         text_of = context.workspace.small_text
         runs = [

@@ -336,6 +336,11 @@ class Snapshots:
             return await asyncio.to_thread(self._contents.kept_content, image)
         return await asyncio.to_thread(lambda: live_content(workspace, image_at(workspace, path_of(image.path))))
 
+    def small_text(self, digest: str) -> str:
+        """Return the kept text of a file by its hash; empty if it is gone or large. Blocking."""
+        data = self._contents.kept_content(PathImage("", PathKind.FILE, digest))
+        return "" if data is None else data.decode(errors="replace")
+
     async def restore(
         self, workspace: Folder, undos: Sequence[Undo], control: RestoreControl | None = None
     ) -> Restored:

@@ -323,8 +323,10 @@ def _lines(answer: Json) -> Iterator[str]:
     tasks = answer.get("tasks")
     for task in tasks if isinstance(tasks, list) else []:
         if isinstance(task, dict):
-            claimed = " (claimed)" if task.get("claimed") else ""
-            yield f"  {task['id']!s:<14} {task['status']}{claimed}: {task.get('result') or task.get('description')}"
+            evidence = task.get("evidence")
+            word = evidence.get("status") if isinstance(evidence, dict) else "claimed" if task.get("claimed") else None
+            shown_word = f" ({word})" if word else ""
+            yield f"  {task['id']!s:<14} {task['status']}{shown_word}: {task.get('result') or task.get('description')}"
     error = answer.get("error")
     if isinstance(error, dict):
         yield f"  {error.get('message')}"

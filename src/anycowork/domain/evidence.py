@@ -78,6 +78,8 @@ def split_stated(content: str) -> tuple[str, tuple[StatedExpectation, ...]]:
     if EXPECT_COMMAND not in content:
         return content, ()  # the usual case, whatever its length
     lines, first, last = _stating_lines(content)
+    if first + len(lines) - last > MOST_STATED:
+        raise Invalid(f"A message states at most {MOST_STATED} expectations.", param="content")
     stated = tuple(read_stated(line.strip().removeprefix(EXPECT_COMMAND)) for line in (*lines[:first], *lines[last:]))
     return ("\n".join(lines[first:last]).strip(), stated) if stated else (content, ())
 
@@ -113,7 +115,9 @@ def read_stated(text: str) -> StatedExpectation:
             f"{EXPECT_COMMAND} output report.md",
             param="content",
         )
-    return StatedExpectation(ExpectationKind(name), subject.strip()[:LONGEST_SUBJECT] or THE_WORKSPACE)
+    if len(subject.strip()) > LONGEST_SUBJECT:  # cut off, it would be another path or command
+        raise Invalid(f"An expectation has at most {LONGEST_SUBJECT:,} characters.", param="content")
+    return StatedExpectation(ExpectationKind(name), subject.strip() or THE_WORKSPACE)
 
 
 def read_step_expectation(line: str) -> StatedExpectation:
@@ -247,22 +251,37 @@ def is_claimed(evidence: Json | None) -> bool:
 
 
 def evidence_line(evidence: Json) -> str:
-    """Return the evidence in one line for people: the word, and what is missing or what was checked."""
+    """Return the evidence in one line for people: the word, and what is missing, what was checked, or why nothing is proved."""
     checks, expectations = _objects(evidence.get("checks")), _objects(evidence.get("expectations"))
-    unmet = [
-        f"{expectation.get('subject')}: {expectation.get('why')}"
-        for expectation in expectations
-        if expectation.get("state") == "unmet"
-    ]
+    unmet = [_reason(expectation, "subject", "why") for expectation in expectations if _is(expectation, "unmet")]
     subjects = {expectation.get("subject") for expectation in expectations}
-    failed = [check for check in checks if check.get("state") == "unmet" and check.get("command") not in subjects]
+    failed = [check for check in checks if _is(check, "unmet") and check.get("command") not in subjects]
     unmet += [f"{check.get('command')}: exit code {check.get('exit_code')}" for check in failed]
-    passed = [str(check.get("command")) for check in checks if check.get("state") == "met"]
-    before = any(check.get("passed_before") for check in checks)
     word = str(evidence.get("status"))
-    word += " (only by what this turn wrote)" if word == EvidenceStatus.SELF_CHECKED else ""
-    details = "; ".join(unmet[:3]) or (", ".join(passed[:3]) + (" (passed before too)" if before else "")).strip()
-    return f"Evidence: {word}. {details}".strip()
+    details = "; ".join(unmet[:3]) or _worth(word, checks, expectations)
+    receipt = evidence.get("receipt")
+    repeat = f" Run it again with: anycowork verify {receipt}" if receipt else ""
+    return f"Evidence: {word}. {details}{repeat}".strip()
+
+
+def _worth(word: str, checks: Sequence[Json], expectations: Sequence[Json]) -> str:
+    """Say what the word rests on where nothing is missing."""
+    if word == EvidenceStatus.CHECKED:
+        passed = [check for check in checks if _is(check, "met")]
+        return f"{', '.join(str(check.get('command')) for check in passed[:3])} passed after the last change."
+    commands = {check.get("command") for check in checks}
+    unknown = [e for e in expectations if _is(e, "unknown") and e.get("subject") not in commands]
+    reasons = [*(_reason(e, "subject", "why") for e in unknown), *(_reason(c, "command", "remark") for c in checks)]
+    meaning = "Only the agent says that it is done." if word == EvidenceStatus.CLAIMED else ""
+    return " ".join(filter(None, (meaning, *reasons[:3])))
+
+
+def _is(item: Json, state: str) -> bool:
+    return item.get("state") == state
+
+
+def _reason(item: Json, subject: str, reason: str) -> str:
+    return f"{item.get(subject)}: {item.get(reason) or 'not known.'}"
 
 
 def _objects(listed: JsonValue) -> list[Json]:

@@ -113,7 +113,7 @@ class Prepared:
 
     `state` is a hash of what was inspected: an approval is bound to it. `others` are further resources, such as the target of a
     move, even if nothing there can be hashed.
-    `touches` are the changed paths, with whole folders, if the intent lists only some of them.
+    `touches` are the changed paths, with whole folders, if the intent lists only some of them; `inside` is all that such a folder holds.
     `network` are the only destinations that it may reach. `key_files` are key files that a program wants to read, from the root.
     """
 
@@ -126,6 +126,7 @@ class Prepared:
     others: tuple[str, ...] = ()
     payload: object = None  # the tool's own, for its `run`
     touches: tuple[str, ...] = ()
+    inside: tuple[str, ...] = ()
     network: tuple[Destination, ...] = ()
     key_files: tuple[str, ...] = ()
 

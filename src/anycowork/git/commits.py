@@ -13,7 +13,7 @@ from pathlib import Path
 from anycowork.domain.errors import CommandFailed, StateChanged, ToolFault
 from anycowork.domain.git import ChosenHunks, CommitContent, GitDifference, PreparedCommit
 from anycowork.git.configuration import locked_git_file, read_user, remove_our_lock
-from anycowork.git.git_process import MOST_PRINTED, run_git
+from anycowork.git.git_process import MOST_PRINTED, require_one_file, run_git
 from anycowork.git.hooks import HookRun, hooks_not_run
 from anycowork.git.own_git_folder import GitHead, own_git_folder, read_head, real_git_folder
 from anycowork.git.repository_place import RepositoryPlace, find_repository
@@ -42,14 +42,14 @@ _HUNK = b"@@ "
 
 def read_difference(folder: Folder, path: str) -> GitDifference:
     """Returns how one file differs from the last commit. Raises: ToolFault, OutsideWorkspace."""
-    entry = folder.jail.entry(path)
+    path = folder.jail.entry(path).path
     repository = find_repository(folder)
     head = read_head(repository)
     with own_git_folder(repository, head) as environment:
-        printed = _diff(folder, head, entry.path, environment)
+        printed = _diff(folder, head, path, environment)
     is_whole = len(printed) <= MOST_PRINTED and _can_be_divided(printed)
     sha256 = hashlib.sha256(printed).hexdigest() if is_whole else None
-    return GitDifference(printed[:MOST_PRINTED].decode(errors="replace"), sha256)
+    return GitDifference(path, printed[:MOST_PRINTED].decode(errors="replace"), sha256)
 
 
 def prepare_commit(
@@ -175,6 +175,8 @@ def _add_hunks(folder: Folder, head: GitHead, chosen: ChosenHunks, environment: 
 
 def _diff(folder: Folder, head: GitHead, path: str, environment: Mapping[str, str]) -> bytes:
     against = head.commit or run_git(_EMPTY_TREE, folder=folder.root, environment=environment).decode().strip()
+    names = run_git((*_DIFF, "-z", "--name-only", against, "--", path), folder=folder.root, environment=environment)
+    require_one_file(names, path)
     return run_git((*_DIFF, against, "--", path), folder=folder.root, environment=environment)
 
 

@@ -7,6 +7,7 @@ import tempfile
 from collections.abc import Collection, Mapping, Sequence
 
 from anycowork.domain.errors import CommandFailed, ToolFault, ToolTimedOut
+from anycowork.workspace.paths import shown
 
 SECONDS = 20.0
 MOST_PRINTED = 2_000_000  # bytes
@@ -66,6 +67,12 @@ def run_git(
         if done.returncode not in good:
             raise CommandFailed(f"Git failed: {_reason(errors.read(4000).decode(errors='replace'))}")
         return printed.read(MOST_PRINTED + 1)
+
+
+def require_one_file(names: bytes, path: str) -> None:
+    """Raises: ToolFault if git, with `-z --name-only`, lists anything but this very path: who judged the path has not judged the rest."""
+    if {*names.split(b"\0")} - {b"", os.fsencode(path)}:
+        raise ToolFault(f"'{shown(path)}' is not the path of one file, as git lists it.")
 
 
 def _reason(text: str) -> str:

@@ -1,6 +1,7 @@
 """Decides what each autonomy level of a chat allows without asking. Pure; the gate checks role, rules, plan and provenance before."""
 
 from collections.abc import Callable, Iterable, Sequence
+from itertools import islice
 
 from anycowork.domain.approvals import Risk
 from anycowork.domain.chats import Autonomy
@@ -84,5 +85,6 @@ def protected_reasons(prepared: Prepared, protection: Protection) -> tuple[str, 
     """Return why paths that the call changes are to stay as they are."""
     if protection is protects_nothing:
         return ()
-    paths = dict.fromkeys(path.lstrip("/") for path in (*prepared.touched, *prepared.others))
-    return tuple(reason for path in paths if (reason := protection(path)) is not None)[:_MOST_REASONS]
+    paths = dict.fromkeys(path.lstrip("/") for path in (*prepared.touched, *prepared.others, *prepared.inside))
+    reasons = (reason for path in paths if (reason := protection(path)) is not None)
+    return tuple(islice(reasons, _MOST_REASONS))

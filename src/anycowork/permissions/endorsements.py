@@ -81,7 +81,7 @@ def _sinks(spec: ToolSpec, call: Call, prepared: Prepared, changes: Sequence[Pat
         yield Sink(SinkKind.UNSANDBOXED, command[:_LONGEST_SUBJECT])
     if spec.asks_agents or spec.delegate is not None:
         yield Sink(SinkKind.TASK, f"delegate:{spec.delegate}" if spec.delegate else prepared.resource)
-    yield from file_sinks([*prepared.touched, *(item.path for item in changes)])
+    yield from file_sinks([*prepared.touched, *prepared.others, *(item.path for item in changes)])
     yield from (Sink(SinkKind.KEY_FILE, path.lstrip("/")) for path in prepared.key_files)
 
 

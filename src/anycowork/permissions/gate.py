@@ -320,7 +320,7 @@ class Gate:
                 *admitted.protected,
                 *([admitted.endorsement.reason] if admitted.endorsement else []),
                 *reasons,
-                *policy.reasons,
+                *_policy_reasons(admitted),
                 *([not_granted_reason(context.plan, admitted.tool.spec, call)] if context.plan and not_granted else []),
                 *([admitted.overdrawn.reason] if admitted.overdrawn else []),
             ),
@@ -351,3 +351,11 @@ def _is_stated_check(call: Call, evaluated: Admitted, context: CallContext) -> b
         return False
     prepared = evaluated.prepared
     return evaluated.tool.spec.contained and not prepared.network and not prepared.key_files
+
+
+def _policy_reasons(admitted: Admitted) -> list[str]:
+    """Return what the rules say. One that allows the call does not answer for what was read."""
+    policy = admitted.policy
+    if admitted.endorsement is None or policy.decided.effect is not Effect.ALLOW:
+        return policy.reasons
+    return [f"{reason.removesuffix('.')}, but it vouches for nothing that was read." for reason in policy.reasons]

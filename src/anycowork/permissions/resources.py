@@ -56,6 +56,8 @@ def resources_of(prepared: Prepared, spec: ToolSpec, root: str) -> AccessedResou
     intended = tuple(f"/{item.path}" for item in prepared.intent.paths) if prepared.intent else ()
     others = (*prepared.others, *intended)
     touched = _touched(prepared.tool, spec, prepared.resource, others, root, prepared.parameters)
+    if prepared.inside:
+        touched = replace(touched, below=(prepared.resource,))
     if not prepared.network and not prepared.key_files:
         return touched
     return replace(touched, network=prepared.network, key_files=prepared.key_files)

@@ -9,7 +9,7 @@ from pydantic import Field
 
 from anycowork.domain.boundary import Boundary
 from anycowork.domain.errors import FileExists, FileMissing, OutsideWorkspace, StateChanged, ToolFault, WrongKind
-from anycowork.domain.key_files import is_key_file
+from anycowork.domain.key_files import is_key_file, looks_secret
 from anycowork.domain.path_class import is_control_file, is_git_control
 from anycowork.domain.ports import NOTHING_HIDDEN, HiddenPathRules
 from anycowork.domain.roles import Permission
@@ -85,7 +85,7 @@ class MoveFile(BuiltInTool[MoveFileParameters]):
         folder.require_no_repository(target)
         _require_no_repository_within(source, target, new)
         steering = [path for path in new if is_control_file(path.path)]
-        control = tuple(path.resource for path in steering)
+        named = tuple(path.resource for path in new if is_control_file(path.path) or looks_secret(path.path))
         return Prepared(
             tool=self.name,
             parameters=parameters,
@@ -93,9 +93,10 @@ class MoveFile(BuiltInTool[MoveFileParameters]):
             intent=Intent(paths=tuple(_moves(source, target, checked))),
             diff=moved(source.path, target.path).text + _contents(folder, source, target, steering),
             state=checked.state,
-            others=(target.resource, *control),
+            others=(target.resource, *named),
             payload=PlannedMove(source, target, checked),
             touches=(source.path, target.path),
+            inside=_old_places(source, target, new) if checked.is_folder else (),
         )
 
     async def run(self, prepared: Prepared, tool_context: ToolContext) -> ToolResult:
@@ -267,6 +268,10 @@ def _new_places(
         return [target]
     walk = FolderWalk(folder.jail, most=MOST_MOVED, with_ignored=True)
     return [WorkspacePath((*target.parts, *entry.place.parts[len(source.parts) :])) for entry in walk.entries(source)]
+
+
+def _old_places(source: WorkspacePath, target: WorkspacePath, new: list[WorkspacePath]) -> tuple[str, ...]:
+    return tuple("/".join((*source.parts, *path.parts[len(target.parts) :])) for path in new)
 
 
 def _require_no_repository_within(source: WorkspacePath, target: WorkspacePath, new: list[WorkspacePath]) -> None:

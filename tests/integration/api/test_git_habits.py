@@ -59,6 +59,13 @@ async def test_the_log_comes_by_the_page_and_a_commit_shows_what_it_changed(chat
     assert (await ask(chat, "GET", secret))["diff"] is None
     assert "+KEY=1" in (await ask(chat, "GET", f"{secret}&reveal=true"))["diff"]
     await ask(chat, "GET", f"/commits/{'0' * 40}", expect=409)
+    (folder / "x.txt").write_text("first\n")
+    (folder / "y.txt").write_text("second\n")
+    git(folder, "add", "x.txt", "y.txt")
+    git(folder, "commit", "-qm", "Two files")
+    both = git(folder, "rev-parse", "HEAD").strip()
+    diff = await ask(chat, "GET", f"/commits/{both}/diff?path=x.txt")
+    assert "+first" in diff["diff"] and "second" not in diff["diff"]
 
 
 @proves("UI-14/3")
@@ -104,11 +111,20 @@ async def test_a_pull_fast_forwards_merges_and_leaves_conflicts_to_be_resolved(c
         body = {"remote": "origin", "address": str(theirs), "branch": "main", "head": head}
         return await ask(chat, "POST", "/pull", body)
 
+    async def counts() -> list[int | None]:
+        state = await ask(chat, "GET", "")
+        return [state["ahead"], state["behind"]]
+
+    assert await counts() == [None, None], "nothing was pulled or pushed yet"
     assert await pull() == {"commit": offer["head"], "conflicts": [], "new": False}
+    assert await counts() == [0, 0]
     commit_in(theirs, "b.txt", "theirs\n")
     assert (await pull())["commit"] == git(theirs, "rev-parse", "HEAD").strip(), "a fast-forward"
     commit_in(theirs, "b.txt", "theirs again\n")
     commit_in(folder, "c.txt", "ours\n")
+    assert await counts() == [1, 0]
+    git(folder, "fetch", "-q", "origin")
+    assert await counts() == [1, 1]
     merged = await pull()
     assert git(folder, "log", "-1", "--format=%H %an %p").split()[:2] == [merged["commit"], "Ann"]
     assert (folder / "b.txt").read_text() == "theirs again\n" and git(folder, "status", "--porcelain") == ""

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from integration.chats.test_origins import ADD, allow_all, endorsement, trust_contents, with_server
-from support.live_server import LiveServer
+from support.live_server import LiveChat, LiveServer
 from support.scripted_model import call
 from support.spec import proves
 
@@ -51,3 +51,15 @@ async def test_a_copy_and_a_moved_file_bring_their_origins_and_a_clean_file_has_
         for name in ("copy.md", "moved.md"):
             assert "mcp:raw" in (await client.ask("GET", f"{chat.path}/origins?path={name}"))["origins"]
         assert (await client.ask("GET", f"{chat.path}/origins?path=clean.md"))["origins"] == ["model"]
+
+
+@proves("ORG-1/2")
+async def test_a_chat_that_works_in_a_copy_of_the_files_knows_where_they_came_from(tmp_path: Path) -> None:
+    async with with_server(tmp_path, [ADD, WRITE, "Done."]) as client:
+        await allow_writing(client)
+        chat = await client.chat()
+        await chat.send("Add, and take notes.")
+        body = {"message_id": (await chat.last())["id"], "files": "copy"}
+        copied = LiveChat(client, await client.ask("POST", f"{chat.path}/fork", body, expect=201))
+        assert copied.opened["workspace"] != chat.opened["workspace"]
+        assert (await client.ask("GET", f"{copied.path}/origins?path=notes.md"))["origins"] == LABEL

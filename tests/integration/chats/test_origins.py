@@ -1,5 +1,6 @@
 """Origins through the front door: what an agent has read is recorded, and nothing it then does leaves the sandbox unseen."""
 
+import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -7,6 +8,7 @@ from typing import Any  # a test's own words
 
 import pytest
 
+from anycowork.store.sql.importer import Importer
 from support.live_server import Json, LiveChat, LiveServer, live_server
 from support.raw_mcp_server import USUAL, offered, raw_server
 from support.scripted_model import call
@@ -60,6 +62,34 @@ async def test_messages_and_results_say_where_they_came_from(tmp_path: Path) -> 
         assert result["origins"] == ["workspace"]
 
 
+@proves("ORG-1/1")
+async def test_an_attached_file_a_digest_of_the_chat_and_an_imported_chat_say_where_they_came_from(
+    tmp_path: Path,
+) -> None:
+    async with with_server(tmp_path, [READ, ADD, "It is urgent."]) as client:
+        await allow_all(client)
+        await trust_contents(client)
+        chat = await client.chat()
+        files = [{"name": "a.txt", "content": "Mine?"}]
+        body = {"content": "Read README.md and call add with 1 and 2.", "attachments": files}
+        await client.ask("POST", f"{chat.path}/messages", body, expect=202)
+        while (await chat.rest())["state"] == "awaiting_approval":
+            await chat.decide()
+        request, *_, answer = await chat.messages()
+        (attached,) = set(request["origins"]) - {"person"}
+        assert attached.startswith("attachment:")
+        assert answer["origins"] == sorted([attached, "mcp:raw", "model", "workspace"])
+        await client.ask("POST", f"{chat.path}/compact", expect=201)
+        assert {attached, "mcp:raw", "workspace"} < set((await chat.last())["origins"])
+        async with client.session.get(f"{client.url}{chat.path}/export?format=json") as response:
+            text = (await response.text()).replace(chat.id, "imported-chat")
+        services = client.server.services
+        importer = Importer(client.server.database.writer, services.clock, str(client.workspace), "owner")
+        assert not (await importer.load(text.encode())).problems
+        imported = LiveChat(client, await client.ask("GET", "/context/imported-chat"))
+        assert {origin for message in await imported.messages() for origin in message["origins"]} == {"import"}
+
+
 @proves("ORG-2/1", "ORG-2/2")
 async def test_an_allow_rule_does_not_answer_for_what_a_file_said(tmp_path: Path) -> None:
     async with with_server(tmp_path, [READ, ADD, "Done."]) as client:
@@ -69,6 +99,10 @@ async def test_an_allow_rule_does_not_answer_for_what_a_file_said(tmp_path: Path
         asked = await endorsement(chat)
         assert asked["origins"] == ["workspace"] and ORDER in asked["passage"]
         assert asked["sink"] == {"kind": "mcp", "subject": "raw/add"}
+        (approval,) = await chat.approvals()
+        assert any(
+            text.endswith("allows it, but it vouches for nothing that was read.") for text in approval["reasons"]
+        )
         await chat.decide()
         assert [result["status"] for result in await chat.results()] == ["ok", "ok"]
 
@@ -99,6 +133,32 @@ async def test_what_the_person_named_literally_needs_no_endorsement(tmp_path: Pa
     async with with_server(tmp_path, [READ, ADD, "Done."]) as client:
         await allow_all(client)
         assert (await (await client.chat()).send("Read README.md, then call add with 1 and 2."))["state"] == "idle"
+
+
+PLAN = {
+    "type": "plan",
+    "goal": "Publish",
+    "steps": [{"id": "1", "action": "Publish", "paths": [".github/workflows/a.yml"], "commands": ["true"]}],
+}
+
+
+@proves("ORG-2/3")
+async def test_what_the_approved_plan_named_needs_no_endorsement_and_what_it_did_not_name_does(tmp_path: Path) -> None:
+    named, other = (
+        call("create_file", path=f".github/workflows/{name}.yml", content="on: push\n") for name in ("a", "b")
+    )
+    async with with_server(tmp_path, [json.dumps(PLAN), READ, named, other, "Done."]) as client:
+        for path in ("a", "b"):
+            rule = {"tool": "create_file", "resource": f".github/workflows/{path}.yml", "effect": "allow"}
+            await client.ask("POST", "/rules", {**rule, "scope": "global"}, expect=201)
+        chat = await client.chat(agent_role="planner")
+        await chat.send("Plan it.")
+        (plan,) = await chat.of_type("plan")
+        await client.ask("POST", f"{chat.path}/plans/{plan['id']}/approve", {}, expect=202)
+        assert (await chat.rest())["state"] == "awaiting_approval"
+        (approval,) = await chat.approvals()
+        assert approval["parameters"]["path"] == ".github/workflows/b.yml"
+        assert approval["endorsement"]["origins"] == ["workspace"]
 
 
 @proves("ORG-3/1")
@@ -156,8 +216,19 @@ async def test_a_read_that_fetches_an_address_is_no_read(tmp_path: Path, name: s
 
 @proves("ORG-2/4")
 async def test_reading_is_never_held(tmp_path: Path) -> None:
-    fetch = call("raw__add", a=1, b=2)
-    async with with_server(tmp_path, [READ, READ, fetch, "Done."], read_only=["add"]) as client:
+    """Also of a control file, by a search, by a command in the sandbox and from a server whose tool is marked."""
+    reads = [
+        READ,
+        call("read_file", path=".github/workflows/a.yml"),
+        call("grep", pattern="push", path=".github"),
+        call("list_directory", path=".github"),
+        call("execute_command", command="cat .github/workflows/a.yml"),
+        ADD,
+    ]
+    async with with_server(tmp_path, [*reads, "Done."], read_only=["add"]) as client:
+        (client.workspace / ".github" / "workflows").mkdir(parents=True)
+        (client.workspace / ".github" / "workflows" / "a.yml").write_text("on: push\n")
+        await allow_all(client)
         chat = await client.chat()
         assert (await chat.send("Read it."))["state"] == "idle"
-        assert [result["status"] for result in await chat.results()] == ["ok"] * 3
+        assert [result["status"] for result in await chat.results()] == ["ok"] * len(reads)

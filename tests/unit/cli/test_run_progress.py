@@ -73,7 +73,11 @@ def test_a_turn_that_ended_at_a_limit_says_what_its_evidence_is() -> None:
     error = "The turn reached 10 tool calls."
     outcome = RunOutcome(RunEnding.LIMIT, error=error, code="too_many_steps", evidence={"status": "claimed"})
     reporter.finish(outcome, chat_id=None, advice=["Continue it."])
-    assert progress.getvalue().splitlines() == [f"limit: {error}", "Evidence: claimed.", "Continue it."]
+    assert progress.getvalue().splitlines() == [
+        f"limit: {error}",
+        "Evidence: claimed. Only the agent says that it is done.",
+        "Continue it.",
+    ]
 
 
 def test_a_turn_that_failed_by_its_evidence_says_so_once() -> None:

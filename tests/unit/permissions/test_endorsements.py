@@ -28,6 +28,11 @@ NOT_NAMED: list[tuple[SinkKind, str, Parameters, str]] = [
     (SinkKind.UNSANDBOXED, "make install", {}, "Run make installer."),
     (SinkKind.TASK, "agent:scribe", {}, "Let scribes do it."),
     (SinkKind.MCP, "raw/pay", {"to": "thief", "amount": 10}, "pay 10 to ann"),
+    (SinkKind.MCP, "raw/pay", {"to": "\u0430nn"}, "pay ann"),  # letters that look alike, and ones that nobody sees
+    (SinkKind.MCP, "raw/pay", {"to": "ann\u200b"}, "pay ann"),
+    (SinkKind.MCP, "raw/pay", {"to": "\uff41nn"}, "pay ann"),
+    (SinkKind.CONTROL_FILE, ".github/workflows/\u0445.yml", {}, "Write .github/workflows/x.yml."),
+    (SinkKind.NETWORK, "d\u043ecs.example:443", {}, "Fetch it from docs.example."),
     (SinkKind.MCP, "raw/pay", {"to": "ann", "amount": 1}, "pay 10 to ann"),
     (SinkKind.MCP, "raw/pay", {"to": "ann", "note": ""}, "pay ann"),
     (SinkKind.MCP, "raw/post", {"fields": {"secret": 7}}, "post 7"),

@@ -143,11 +143,11 @@ function useColours(
       for (const sides of [
         ["same", "removed"],
         ["same", "added"],
-      ]) {
-        const indexes = lines.flatMap(({ kind }, at) => (sides.includes(kind) ? [at] : []));
-        const parts = highlightedLines(indexes.map((at) => texts[at]).join("\n"), language);
-        indexes.forEach((at, place) => (nodes[at] = texts[at] ? parts?.[place] : undefined));
-      }
+      ])
+        for (const indexes of linesByHunk(lines, sides)) {
+          const parts = highlightedLines(indexes.map((at) => texts[at]).join("\n"), language);
+          indexes.forEach((at, line) => (nodes[at] = texts[at] ? parts?.[line] : undefined));
+        }
       setColoured({ of: texts, nodes });
     });
     return () => {
@@ -155,4 +155,14 @@ function useColours(
     };
   }, [lines, texts, language]);
   return coloured?.of === texts ? coloured.nodes : null;
+}
+
+/** Indexes of the lines of these kinds, hunk by hunk: what one leaves open says nothing of the next. Pure. */
+function linesByHunk(lines: readonly DiffLine[], kinds: readonly string[]): number[][] {
+  const hunks: number[][] = [[]];
+  lines.forEach(({ kind }, at) => {
+    if (kind === "hunk") hunks.push([]);
+    else if (kinds.includes(kind)) hunks.at(-1)!.push(at);
+  });
+  return hunks.filter((indexes) => indexes.length > 0);
 }

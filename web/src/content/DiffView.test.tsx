@@ -82,3 +82,10 @@ it("draws old and new side by side where there is room, and remembers it", async
   show(<DiffView text={CODE} />);
   expect(screen.queryByRole("button", { name: "Old and new side by side" })).toBeNull(); // no room
 });
+
+it("colours each hunk by itself: a bracket that one leaves open changes nothing in the next", async () => {
+  const hunks =
+    "--- a/a.py\n+++ b/a.py\n@@ -1 +1,2 @@\n def one(\n+    number,\n@@ -9 +10,2 @@\n def two():\n+    pass\n";
+  show(<DiffView text={hunks} />);
+  await waitFor(() => expect(screen.getByText("two").className).toContain("title"));
+});

@@ -40,6 +40,17 @@ it("shows what is missing, and which check the turn wrote itself", async () => {
   await userEvent.click(screen.getByRole("button", { name: "Failed" }));
   const details = within(screen.getByLabelText("Evidence"));
   expect(details.getByLabelText("What was expected").textContent).toBe("No · makes report.mdThe request names it.");
-  expect(details.getByLabelText("Checks").textContent).toContain("This turn changed it: tests/test_a.py.");
+  expect(details.getByLabelText("Checks").textContent).toContain("Look at what this turn changed: tests/test_a.py.");
+  await expectAccessible(container);
+});
+
+it("says why a check that nobody named proves nothing, and how it is run again", async () => {
+  const remark = "It passed, but tests/test_a.py looks at which test runs it.";
+  const shown = evidence({ status: "self_checked", checks: [{ ...check, remark }], receipt: "ab12" });
+  const { container } = show(<TurnEvidence evidence={shown} />);
+  await userEvent.click(screen.getByRole("button", { name: "Self-checked" }));
+  const details = within(screen.getByLabelText("Evidence"));
+  expect(details.getByLabelText("Checks").textContent).toContain(remark);
+  expect(details.getByText("anycowork verify ab12")).toBeTruthy();
   await expectAccessible(container);
 });

@@ -36,6 +36,7 @@ export function useEvidence(view: ChatView): Evidence | null {
 
 export function TurnEvidence({ evidence }: { evidence: Evidence }) {
   const { Icon, colour } = LOOKS[evidence.status];
+  const told = new Set(evidence.expectations.map(({ subject }) => subject)); // whose reasons stand there already
   return (
     <Popover.Root>
       <Popover.Trigger asChild>
@@ -74,10 +75,16 @@ export function TurnEvidence({ evidence }: { evidence: Evidence }) {
                 why={[
                   check.passed_before ? t.passedBefore : "",
                   check.owner === "turn" ? t.changedByTurn(check.changed_by_turn.join(", ")) : "",
+                  told.has(check.command) ? "" : (check.remark ?? ""),
                 ].join(" ")}
               />
             ))}
           </ul>
+          {evidence.receipt && (
+            <p className="mt-3 text-xs text-ink-2">
+              {t.repeat} <code className="break-all">anycowork verify {evidence.receipt}</code>
+            </p>
+          )}
         </Popover.Content>
       </Popover.Portal>
     </Popover.Root>

@@ -1,10 +1,11 @@
 import { screen } from "@testing-library/react";
 import userEvent from "@testing-library/user-event";
+import { useState } from "react";
 import { afterEach, expect, it, vi } from "vitest";
 import { expectAccessible, show } from "../testing/render";
 import { Toaster } from "../ui/Toaster";
 import { api } from "../wire/client";
-import { CommitForm } from "./CommitForm";
+import { CommitForm, type TurnedFiles } from "./CommitForm";
 import { GitPane } from "./GitPane";
 import type { GitState } from "./gitActs";
 
@@ -31,16 +32,42 @@ const state = (proposed_message: string, files: [string, string | null][]) =>
     })),
   }) as unknown as GitState;
 
+/** The form in a pane: a commit makes it anew. */
+function Form({ chatId, state }: { chatId: string; state: GitState }) {
+  const [turned, setTurned] = useState<TurnedFiles>({});
+  return <CommitForm key={state.head} chatId={chatId} state={state} turned={turned} setTurned={setTurned} />;
+}
+
+// proves UI-14/5
+it("leaves out after a commit what was left out of it", async () => {
+  vi.spyOn(api, "POST").mockImplementation((async () => ({
+    data: { commit: "n" },
+    response: new Response(),
+  })) as never);
+  const user = userEvent.setup();
+  const files: [string, null][] = [
+    ["a", null],
+    ["b", null],
+  ];
+  const { rerender } = show(<Form chatId="c" state={state("Change", files)} />);
+  await user.click(screen.getByRole("checkbox", { name: "Include b in the commit" }));
+  await user.click(screen.getByRole("button", { name: "Commit 1 file" }));
+  await vi.waitFor(() => expect(api.POST).toHaveBeenCalledTimes(1));
+  rerender(<Form chatId="c" state={{ ...state("Change", files), head: "n" }} />);
+  const boxes = () => screen.getAllByRole<HTMLInputElement>("checkbox", { name: /^Include/ });
+  await vi.waitFor(() => expect(boxes().map(({ checked }) => checked)).toEqual([true, false]));
+});
+
 it("keeps a typed message and what was chosen when the files change, and chooses no new file with secrets", async () => {
   const user = userEvent.setup();
-  const { rerender } = show(<CommitForm chatId="c" state={state("Change a", [["a", null]])} />);
+  const { rerender } = show(<Form chatId="c" state={state("Change a", [["a", null]])} />);
   const message = screen.getByRole("textbox") as HTMLTextAreaElement;
   expect(message.value).toBe("Change a");
   await user.clear(message);
   await user.type(message, "My own words");
   await user.click(screen.getByRole("checkbox", { name: /^Include/ }));
   rerender(
-    <CommitForm
+    <Form
       chatId="c"
       state={state("Change 3", [
         ["a", null],
@@ -61,7 +88,7 @@ it("leaves an untracked folder out until it is chosen, and counts the files in i
   const folder = { path: "logs/", shown: "logs/", status: "untracked", protected: null, preselected: false };
   const small = { ...folder, file_count: 3, file_count_complete: true };
   const large = { ...folder, path: "big/", shown: "big/", file_count: 1000, file_count_complete: false };
-  show(<CommitForm chatId="c" state={{ ...changed, files: [...changed.files, small, large] } as GitState} />);
+  show(<Form chatId="c" state={{ ...changed, files: [...changed.files, small, large] } as GitState} />);
   const commits = () => screen.getByRole("button", { name: /^Commit / }).textContent;
   expect(commits()).toBe("Commit 1 file");
   expect(screen.getByRole("button", { name: /logs\// }).textContent).toContain("3 files");
@@ -74,7 +101,7 @@ it("leaves an untracked folder out until it is chosen, and counts the files in i
 it("keeps message and button in reach below many files, and chooses all or none at once, never secrets", async () => {
   const user = userEvent.setup();
   const names = Array.from({ length: 40 }, (_, at): [string, null] => [`item${at}.json`, null]);
-  const { container } = show(<CommitForm chatId="c" state={state("Add", [[".env", "may hold secrets"], ...names])} />);
+  const { container } = show(<Form chatId="c" state={state("Add", [[".env", "may hold secrets"], ...names])} />);
   const lines = () => container.querySelectorAll("li").length;
   const commit = container.querySelector<HTMLButtonElement>("button[type=submit]")!;
   expect([lines(), commit.textContent]).toEqual([30, "Commit 40 files"]);
@@ -91,8 +118,8 @@ it("keeps message and button in reach below many files, and chooses all or none 
 
 it("names who commits and the hooks that are not run", () => {
   const hooked = { ...state("Change a", [["a", null]]), hooks_not_run: ["pre-commit"] };
-  const { container } = show(<CommitForm chatId="c" state={hooked} />);
-  expect(container.textContent).toContain("Committed as Ann.");
+  const { container } = show(<Form chatId="c" state={hooked} />);
+  expect(container.textContent).toContain("You commit as Ann.");
   expect(container.textContent).toContain("not run here: pre-commit.");
 });
 
@@ -100,7 +127,7 @@ it("says that the last commit is amended, and brings back the message from befor
   const last = { subject: "First", body: "Why." };
   vi.spyOn(api, "GET").mockImplementation((async () => ({ data: last, response: new Response() })) as never);
   const user = userEvent.setup();
-  const { container } = show(<CommitForm chatId="c" state={state("Change a", [["a", null]])} />);
+  const { container } = show(<Form chatId="c" state={state("Change a", [["a", null]])} />);
   const commit = container.querySelector<HTMLButtonElement>("button[type=submit]")!;
   const message = screen.getByRole<HTMLTextAreaElement>("textbox");
   const amend = screen.getByRole("checkbox", { name: "Amend the last commit" });

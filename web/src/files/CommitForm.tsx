@@ -1,7 +1,7 @@
 // A commit of the files that a person chooses, or of some hunks of them.
 
 import { GitCommitHorizontal, KeyRound } from "lucide-react";
-import { type FormEvent, useRef, useState } from "react";
+import { type Dispatch, type FormEvent, type SetStateAction, useRef, useState } from "react";
 import { DiffView } from "../content/DiffView";
 import { PathButton } from "../content/PathLink";
 import { t } from "../texts/git";
@@ -18,9 +18,18 @@ const FEW = 5; // files that are chosen one by one
 const SHOWN = 30; // files before the message and the button, and as many more as are asked for at once: 200
 const MORE = 200;
 
+/** What the person chose or left out, by path. */
+export type TurnedFiles = Readonly<Record<string, boolean>>;
+
+interface Props {
+  chatId: string;
+  state: GitState;
+  turned: TurnedFiles;
+  setTurned: Dispatch<SetStateAction<TurnedFiles>>;
+}
+
 /** The server says what is chosen at first: a person adds by hand what may hold secrets, and untracked files of which the chat knows nothing. */
-export function CommitForm({ chatId, state }: { chatId: string; state: GitState }) {
-  const [turned, setTurned] = useState<Readonly<Record<string, boolean>>>({}); // what the person chose, by path
+export function CommitForm({ chatId, state, turned, setTurned }: Props) {
   const [words, setWords] = useState<string | null>(null); // what the person typed: a newer proposal does not replace it
   const [hunks, setHunks] = useState<Readonly<Record<string, ChosenHunks>>>({}); // of files of which not all is committed
   const [amend, setAmend] = useState(false);
@@ -51,7 +60,8 @@ export function CommitForm({ chatId, state }: { chatId: string; state: GitState 
     readAgain();
     if (!done) return;
     setWords(null);
-    setTurned({});
+    const leftOut = state.files.filter((file) => !isChosen(file) || hunks[file.path]);
+    setTurned(Object.fromEntries(leftOut.map(({ path }) => [path, false])));
     setHunks({});
     setAmend(false);
     say(amend ? t.amended : t.committed(files.text, files.one));

@@ -52,7 +52,15 @@ export function SwitchForm({ chatId, onDone }: { chatId: string; onDone: () => v
   };
   if (error) return <p className="mt-2 text-sm text-bad">{error.message}</p>;
   if (!data) return <p className="mt-2 text-sm text-ink-3">{t.reading}</p>;
-  if (!chosen) return <p className="mt-2 text-sm text-ink-2">{t.noOtherBranch}</p>;
+  if (!chosen)
+    return (
+      <div className={`mt-2 ${ROW}`}>
+        <p className="text-sm text-ink-2">{t.noOtherBranch}</p>
+        <Button look="quiet" onClick={onDone}>
+          {t.cancel}
+        </Button>
+      </div>
+    );
   return (
     <form onSubmit={(event) => void submit(event)} className={`mt-2 ${ROW}`}>
       <select

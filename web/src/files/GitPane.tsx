@@ -11,7 +11,7 @@ import { Dialog } from "../ui/Dialog";
 import { VERBATIM } from "../ui/Field";
 import { useRefusal } from "../ui/refusal";
 import { useReadAgain } from "./acts";
-import { ChangedFiles, CommitForm } from "./CommitForm";
+import { ChangedFiles, CommitForm, type TurnedFiles } from "./CommitForm";
 import { OperationNote, PullDialog, Stashes, SwitchForm } from "./GitActions";
 import { GitHistory } from "./GitHistory";
 import { createBranch, type GitState, useGit } from "./gitActs";
@@ -21,6 +21,7 @@ import { WorktreeForm } from "./WorktreeForm";
 
 export function GitPane({ chatId }: { chatId: string }) {
   const { data: state, error } = useGit(chatId);
+  const [turned, setTurned] = useState<TurnedFiles>({}); // outlives a commit: what it left out stays out
   if (error) return <p className="p-4 text-sm text-bad">{error.message}</p>;
   if (!state) return <p className="p-4 text-sm text-ink-3">{t.reading}</p>;
   if (state.reason)
@@ -41,7 +42,7 @@ export function GitPane({ chatId }: { chatId: string }) {
           {state.operation ? (
             <ChangedFiles chatId={chatId} state={state} />
           ) : (
-            <CommitForm key={state.head ?? ""} chatId={chatId} state={state} />
+            <CommitForm key={state.head ?? ""} chatId={chatId} state={state} turned={turned} setTurned={setTurned} />
           )}
         </>
       )}
@@ -100,6 +101,17 @@ function Beyond({ chatId, pulls }: { chatId: string; pulls: boolean }) {
   );
 }
 
+/** Against the same branch of origin, as it was last pulled or pushed; nothing where both are the same. */
+export function AheadAndBehind({ state: { ahead, behind } }: { state: Pick<GitState, "ahead" | "behind"> }) {
+  const told = [ahead ? t.ahead(ahead) : "", behind ? t.behind(behind) : ""].filter((part) => part !== "");
+  if (told.length === 0) return null;
+  return (
+    <span title={t.aheadHint} className="shrink-0 text-xs text-ink-2 tabular-nums">
+      {told.join(" · ")}
+    </span>
+  );
+}
+
 function Branch({ chatId, state }: { chatId: string; state: GitState }) {
   const [name, setName] = useState<string | null>(null);
   const [switching, setSwitching] = useState(false);
@@ -117,7 +129,8 @@ function Branch({ chatId, state }: { chatId: string; state: GitState }) {
       <p className="flex items-center gap-2 text-sm">
         <GitBranch size={16} aria-hidden className="shrink-0 text-ink-3" />
         <strong className="min-w-0 truncate">{state.branch ?? t.detached}</strong>
-        {state.head && <code className="font-mono text-xs text-ink-3">{state.head.slice(0, 10)}</code>}
+        {state.head && <code className="font-mono text-xs text-ink-3 max-sm:hidden">{state.head.slice(0, 10)}</code>}
+        <AheadAndBehind state={state} />
         {canMove && (
           <Button
             needs="POST /context/{chat_id}/git/switch"

@@ -108,3 +108,11 @@ it("does not say that there is no result above what it prints", async () => {
   expect(screen.queryByText("No result yet.")).toBeNull();
   expect(screen.getByText("half a line")).toBeTruthy();
 });
+
+it("says in its one line how many errors an edit brought", () => {
+  const facts = {
+    diagnostics: { server: "ruff", count: 1, errors: [{ path: "a.py", line: 3, message: "Undefined" }] },
+  };
+  show(<ToolCallCard done={done({ tool_call_id: "c", status: "ok", facts })} standing="running" />);
+  expect(screen.getByText("1 new error")).toBeTruthy();
+});

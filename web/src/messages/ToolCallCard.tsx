@@ -16,7 +16,7 @@ import { t } from "../texts/messages";
 import { t as people } from "../texts/people";
 import { Fold } from "../ui/Fold";
 import { seconds } from "../ui/times";
-import { ToolResultCard } from "./ToolResultCard";
+import { newErrorsOf, ToolResultCard } from "./ToolResultCard";
 
 function sentence(standing: CallStanding, wording: Wording, shared: boolean): string {
   switch (standing) {
@@ -62,6 +62,7 @@ export function ToolCallCard({ done, standing, decidedBy = "" }: Props) {
   const shared = useMe().shared;
   const wording = useWording();
   const covered = result ? coveredBy(result.facts) : null;
+  const errors = newErrorsOf(result?.facts["diagnostics"])?.count ?? 0;
   return (
     <>
       <Fold
@@ -75,6 +76,11 @@ export function ToolCallCard({ done, standing, decidedBy = "" }: Props) {
               <code className="font-mono text-[13px] text-ink">{subjectOf(call.parameters) || call.tool}</code>
             </span>
             {diff && <DiffCount added={diff.added} removed={diff.removed} partial={isPartial(diff)} />}
+            {errors > 0 && (
+              <span className="shrink-0 rounded-full bg-warn-soft px-2 py-0.5 text-xs font-medium text-warn">
+                {t.errorCount(errors)}
+              </span>
+            )}
             <span className="ml-auto flex shrink-0 items-center gap-2 pl-2 text-xs text-ink-3 tabular-nums">
               {covered && (
                 <span

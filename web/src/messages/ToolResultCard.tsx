@@ -62,13 +62,14 @@ function withoutRepeat(output: string, reason: string | undefined): string {
 
 /** The errors that a language server found in an edit, in its own words: text of a program, shown as such. */
 function NewErrors({ fact }: { fact: unknown }) {
-  const { server, count, errors } = (fact ?? {}) as { server?: unknown; count?: unknown; errors?: unknown };
-  if (typeof server !== "string" || typeof count !== "number" || !Array.isArray(errors)) return null;
+  const news = newErrorsOf(fact);
+  if (!news) return null;
+  const { server, count, errors } = news;
   return (
     <div className="py-1 text-sm text-ink-2">
       <p className="font-medium text-warn">{t.newErrors(count, server)}</p>
       <ul className="list-disc pl-5">
-        {(errors as { path?: unknown; line?: unknown; message?: unknown }[]).map(({ path, line, message }, index) => (
+        {errors.map(({ path, line, message }, index) => (
           <li key={index} className="break-words">
             <code className="font-mono text-[12.5px]">{`${String(path)}:${String(line)}`}</code>{" "}
             <span lang="en">{String(message)}</span>
@@ -77,6 +78,19 @@ function NewErrors({ fact }: { fact: unknown }) {
       </ul>
     </div>
   );
+}
+
+interface NewErrorsFact {
+  server: string;
+  count: number;
+  errors: { path?: unknown; line?: unknown; message?: unknown }[];
+}
+
+/** What a result says about them, or null. Pure. */
+export function newErrorsOf(fact: unknown): NewErrorsFact | null {
+  const { server, count, errors } = (fact ?? {}) as { server?: unknown; count?: unknown; errors?: unknown };
+  if (typeof server !== "string" || typeof count !== "number" || !Array.isArray(errors)) return null;
+  return { server, count, errors: errors as NewErrorsFact["errors"] };
 }
 
 /** Says what an undo cannot bring back: older files in folders that git ignores. */

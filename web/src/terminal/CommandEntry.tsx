@@ -8,7 +8,7 @@ import { printedText } from "./printedText";
 
 /** One command: who ran it, how it ended, and what it printed. Of a long output the end is shown. */
 export const CommandEntry = memo(function CommandEntry({ entry }: { entry: TerminalEntry }) {
-  const command = visible(entry.command);
+  const command = entry.terminal ? t.shell : visible(entry.command);
   const [shown, isCut] = useMemo(() => {
     const kept = cutStart(entry.output);
     return [printedText(kept), kept.length < entry.output.length];
@@ -35,7 +35,7 @@ export const CommandEntry = memo(function CommandEntry({ entry }: { entry: Termi
           {shown}
         </pre>
       ) : (
-        entry.ended && <p className="mt-1 text-xs text-ink-3">{t.noOutput}</p>
+        entry.ended && <p className="mt-1 text-xs text-ink-3">{entry.terminal ? t.notRecorded : t.noOutput}</p>
       )}
       {entry.status === "none" && <p className="mt-1 text-xs text-ink-3">{t.noEnd}</p>}
       {entry.noUndo && <p className="mt-1 text-xs text-warn">{t.cannotBeUndone(entry.noUndo)}</p>}
@@ -43,8 +43,9 @@ export const CommandEntry = memo(function CommandEntry({ entry }: { entry: Termi
   );
 });
 
-function statusOf({ status, ended, exitCode }: TerminalEntry): string {
+function statusOf({ status, ended, exitCode, terminal }: TerminalEntry): string {
   if (status === "running") return t.running;
+  if (terminal) return ended ? t.ends["exited"]! : "";
   if (exitCode !== null) return t.exitCode(exitCode);
   return ended ? (t.ends[ended] ?? ended) : "";
 }

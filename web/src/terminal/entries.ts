@@ -15,6 +15,8 @@ export interface TerminalEntry {
   ended: string | null;
   exitCode: number | null;
   noUndo: string | null;
+  /** A shell on a terminal: it has no command, and its output is not kept. */
+  terminal: boolean;
 }
 
 /** Names of the tools that calls in this chat name: which of them run commands, the server tells. */
@@ -49,6 +51,7 @@ export function entriesOf(
             ended: result ? result.status : null,
             exitCode: typeof code === "number" ? code : null,
             noUndo: null,
+            terminal: false,
           },
         ];
       });
@@ -62,10 +65,11 @@ export function entriesOf(
         own: true,
         command: own.command,
         output: own.ended ? own.output : live,
-        status: !own.ended ? (isRunning ? "running" : "none") : own.exitCode === 0 ? "ok" : "failed",
+        status: !own.ended ? (isRunning ? "running" : "none") : own.exitCode === 0 || own.terminal ? "ok" : "failed",
         ended: own.ended,
         exitCode: own.exitCode,
         noUndo: own.noUndo,
+        terminal: own.terminal,
       },
     ];
   });
@@ -73,6 +77,6 @@ export function entriesOf(
 
 /** The person's earlier commands, newest first, each once: what the arrow keys bring back. */
 export function earlierCommands(entries: readonly TerminalEntry[]): string[] {
-  const own = entries.filter((entry) => entry.own).map(({ command }) => command);
+  const own = entries.filter((entry) => entry.own && !entry.terminal).map(({ command }) => command);
   return [...new Set(own.reverse())];
 }

@@ -5,6 +5,7 @@ import { type ChatView, opened, reduceAll, withEarlierOutput } from "../state/re
 import { event, message, show } from "../testing/render";
 import { api } from "../wire/client";
 import type { OpenChat } from "../wire/nouns";
+import { CommandEntry } from "./CommandEntry";
 import { CommandLine } from "./CommandLine";
 import { earlierCommands, entriesOf } from "./entries";
 import { printedText } from "./printedText";
@@ -65,6 +66,16 @@ describe("entries", () => {
     ]);
     expect(entriesOf(shown, { shell: RUN }, new Set(["q"])).at(-1)?.status).toBe("running");
     expect(earlierCommands(entries)).toEqual(["make", "git status"]);
+  });
+
+  it("name a shell as one that ended, whose output is not kept and which no key brings back", () => {
+    const shell = own("p", "terminal", { ended: "stopped", exit_code: null, output: "", terminal: true });
+    const entries = entriesOf(view(shell), {}, new Set());
+    show(<CommandEntry entry={entries[0]!} />);
+    expect(screen.getByRole("article").textContent).toBe(
+      "YouShellendedWhat a shell prints is not recorded, what it changed is.",
+    );
+    expect(earlierCommands(entries)).toEqual([]);
   });
 
   it("of the agent say the exit code once", () => {

@@ -119,7 +119,7 @@ export const en = {
   changedFiles: "Changed files",
   changesOf: (path: string | number) => `Changes of ${path}`,
   changedLines: "Changed lines",
-  allLookedAt: (count: string | number) => `All ${count} reviewed`,
+  allLookedAt: (count: string | number) => (count === "1" ? "Reviewed" : `All ${count} reviewed`),
   ofLookedAt: (count: string | number, count2: string | number) => `${count} of ${count2} reviewed`,
   nextFile: "Next file",
   close: "Close",

@@ -8,7 +8,7 @@ export const en = {
   word: { checked: "Checked", self_checked: "Self-checked", claimed: "Claimed", failed: "Failed" },
   meaning: {
     checked: "A check that was there before this turn passed after the last change.",
-    self_checked: "Only a check that this turn wrote or changed has passed.",
+    self_checked: "A check passed, but this turn wrote or changed it, or could have made it pass without the work.",
     claimed: "Only the agent says that it is done. Nothing has checked it.",
     failed: "Something that was asked for is missing, or a check failed.",
   },
@@ -23,7 +23,8 @@ export const en = {
   },
   exitCode: (code: number | null) => (code === null ? "did not end" : `exit code ${code}`),
   passedBefore: "It passed before the work, too.",
-  changedByTurn: (paths: string) => `This turn changed it: ${paths}.`,
+  changedByTurn: (paths: string) => `Look at what this turn changed: ${paths}.`,
+  repeat: "Anyone who has the files can run this check again:",
 };
 
 export type Texts = typeof en;

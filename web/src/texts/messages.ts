@@ -44,6 +44,7 @@ export const en = {
   copyMessage: "Copy message",
   output: "Output",
   noOutput: "No output.",
+  errorCount: (count: number) => (count === 1 ? "1 new error" : `${count} new errors`),
   newErrors: (count: number, server: string) =>
     count === 1 ? `${server} finds a new error:` : `${server} finds ${count} new errors:`,
   unkept: (files: number, first: string) =>

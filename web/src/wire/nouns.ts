@@ -289,6 +289,7 @@ export interface PersonCommand {
   files: number | null;
   snapshot: string | null;
   noUndo: string | null;
+  terminal: boolean;
 }
 
 export function readPersonCommand(message: Pick<Message, "role" | "payload">): PersonCommand | null {
@@ -305,6 +306,7 @@ export function readPersonCommand(message: Pick<Message, "role" | "payload">): P
     files: numeric(found["files"]),
     snapshot: text(found["snapshot"]) || null,
     noUndo: text(found["no_undo"]) || null,
+    terminal: found["terminal"] === true,
   };
 }
 

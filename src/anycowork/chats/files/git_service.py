@@ -85,6 +85,8 @@ class ShownRepository:
             "hooks_run": [*self.hooks_run],
             "hooks_offered": self.hooks_offered,
             "operation": state.operation,
+            "ahead": state.ahead_and_behind[0] if state.ahead_and_behind else None,
+            "behind": state.ahead_and_behind[1] if state.ahead_and_behind else None,
         }
 
 
@@ -147,8 +149,9 @@ class GitService:
         principal.require(Scope.DECIDE)
         chat = await require_chat(self._store, chat_id)
         workspace = self._workspaces.open(chat.workspace)
-        protection = protection_of(path, await self._policy.hidden(chat_id, workspace.origin))
-        return None if protection and not reveal else await self._repositories.difference(workspace, path)
+        difference = await self._repositories.difference(workspace, path)
+        protection = protection_of(difference.path, await self._policy.hidden(chat_id, workspace.origin))
+        return None if protection and not reveal else difference
 
     async def commit(self, principal: Principal, chat_id: str, content: CommitContent, *, head: str | None) -> str:
         """Commit what the person chose, on top of the commit that they saw or in its place; return the new commit's id.

@@ -147,7 +147,7 @@ def build_agent(
         ),
         toolrunner=toolrunner,
         checker=PlanChecker(recorder=recorder, toolrunner=toolrunner),
-        evidence=EvidenceChecker(recorder=recorder, toolrunner=toolrunner, snapshots=store),
+        evidence=EvidenceChecker(recorder=recorder, toolrunner=toolrunner, snapshots=store, contents=snapshots),
         mentions=Mentions(recorder=recorder, toolrunner=toolrunner, snapshots=store),
         steering=Steering(journal=journal, recorder=recorder, store=store, clock=clock),
         clock=clock,

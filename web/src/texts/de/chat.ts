@@ -122,7 +122,7 @@ export const chat: Texts = {
   changedFiles: "Geänderte Dateien",
   changesOf: (path: string | number) => `Änderungen an ${path}`,
   changedLines: "Geänderte Zeilen",
-  allLookedAt: (count: string | number) => `Alle ${count} durchgesehen`,
+  allLookedAt: (count: string | number) => (count === "1" ? "Durchgesehen" : `Alle ${count} durchgesehen`),
   ofLookedAt: (count: string | number, count2: string | number) => `${count} von ${count2} durchgesehen`,
   nextFile: "Nächste Datei",
   close: "Schließen",

@@ -8,7 +8,8 @@ export const evidence: Texts = {
   word: { checked: "Geprüft", self_checked: "Selbst geprüft", claimed: "Behauptet", failed: "Fehlgeschlagen" },
   meaning: {
     checked: "Eine Prüfung, die es vor diesem Zug schon gab, ist nach der letzten Änderung bestanden.",
-    self_checked: "Nur eine Prüfung, die dieser Zug geschrieben oder geändert hat, ist bestanden.",
+    self_checked:
+      "Eine Prüfung ist bestanden, aber dieser Zug hat sie geschrieben oder geändert, oder er könnte sie ohne die Arbeit bestehen lassen.",
     claimed: "Nur der Agent sagt, dass es fertig ist. Nichts hat es geprüft.",
     failed: "Etwas Verlangtes fehlt, oder eine Prüfung ist fehlgeschlagen.",
   },
@@ -23,5 +24,6 @@ export const evidence: Texts = {
   },
   exitCode: (code: number | null) => (code === null ? "nicht beendet" : `Exit-Code ${code}`),
   passedBefore: "Sie war auch vor der Arbeit bestanden.",
-  changedByTurn: (paths: string) => `Dieser Zug hat sie geändert: ${paths}.`,
+  changedByTurn: (paths: string) => `Sieh dir an, was dieser Zug geändert hat: ${paths}.`,
+  repeat: "Wer die Dateien hat, kann diese Prüfung wiederholen:",
 };

@@ -46,6 +46,7 @@ export const messages: Texts = {
   copyMessage: "Nachricht kopieren",
   output: "Ausgabe",
   noOutput: "Keine Ausgabe.",
+  errorCount: (count: number) => (count === 1 ? "1 neuer Fehler" : `${count} neue Fehler`),
   newErrors: (count: number, server: string) =>
     count === 1 ? `${server} findet einen neuen Fehler:` : `${server} findet ${count} neue Fehler:`,
   unkept: (files: number, first: string) =>
