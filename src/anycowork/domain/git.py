@@ -34,7 +34,8 @@ class GitState:
     """`reason` says why there is no repository that can be shown; `branch` is None for a detached HEAD, `head` before the first commit.
 
     `complete` is False if more files changed than are listed. `hooks_not_run` are the hooks that git itself would run at a commit.
-    `operation` is what the person is in the middle of: merge, rebase, cherry-pick or revert.
+    `operation` is what the person is in the middle of: merge, rebase, cherry-pick or revert. `ahead_and_behind` counts the commits that
+    `origin` lacks and those that only it has, as far as is known.
     """
 
     branch: str | None = None
@@ -45,6 +46,7 @@ class GitState:
     identity: GitIdentity = GitIdentity()
     hooks_not_run: Sequence[str] = ()
     operation: str | None = None
+    ahead_and_behind: tuple[int, int] | None = None
 
 
 @value

@@ -66,7 +66,7 @@ class Job:
     message that asked for a new plan.
     `forgotten`: the plan is not offered again for similar requests. `data_folder` is the id of the data folder that holds the copies of its
     tasks, where several processes share a database: only the process on it runs the job.
-    `asked_by` is the turn that waits for its result: it ends with that turn.
+    `asked_by` is the turn that waits for its result: it ends with that turn. `left_out` are the changed files that the review did not keep.
     """
 
     id: str
@@ -91,6 +91,7 @@ class Job:
     forgotten: bool = False
     data_folder: str | None = None
     asked_by: str | None = None
+    left_out: tuple[str, ...] = ()
 
     @property
     def isolates(self) -> bool:
@@ -101,6 +102,10 @@ class Job:
     def collects(self) -> bool:
         """Whether nothing reaches the workspace before a person has seen it."""
         return self.commit is CommitMode.JOB or bool(self.race)
+
+    def drops(self, path: str) -> bool:
+        """Whether a change of this path never reached the workspace, because a person left it out or dropped the whole job."""
+        return path in self.left_out or (self.collects and self.status is JobStatus.CANCELLED)
 
     def summary(self) -> Json:
         """As events and lists show it."""

@@ -1,13 +1,14 @@
 """Reads the history of a repository: its log by the page, its branches, its stashes, and what one commit changed. Blocking."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from anycowork.domain.errors import CommandFailed, FileMissing, ToolFault
 from anycowork.domain.git import CommitDetails, GitBranch, GitCommit, GitFile, GitLog, GitStash
 from anycowork.domain.text_lines import bare_lines
 from anycowork.git.git_process import MOST_PRINTED, require_one_file, run_git
 from anycowork.git.own_git_folder import (
+    GitHead,
     is_branch_reference,
     is_commit,
     own_git_folder,
@@ -47,6 +48,26 @@ def read_log(folder: Folder, *, tip: str | None, branch: str | None, skip: int) 
             raise FileMissing(f"There is no commit {start[:10]} in this repository.") from None
     commits = commits_in(printed)
     return GitLog(start, tuple(commits[:PAGE]), is_last=len(commits) <= PAGE)
+
+
+def count_ahead_and_behind(
+    repository: RepositoryPlace, head: GitHead, environment: Mapping[str, str]
+) -> tuple[int, int] | None:
+    """Returns how many commits the branch has that the same branch of `origin` lacks, and the other way round, as they were last pulled
+    or pushed. None if that is not known. Talks to no remote."""
+    if head.commit is None or head.branch is None or not is_branch_reference(f"refs/heads/origin/{head.branch}"):
+        return None
+    known_commit = read_reference(repository, f"refs/remotes/origin/{head.branch}")
+    if known_commit is None:
+        return None
+    if known_commit == head.commit:
+        return 0, 0
+    arguments = ("rev-list", "--left-right", "--count", f"{head.commit}...{known_commit}")
+    try:
+        ahead, behind = run_git(arguments, folder="/", environment=environment).split()
+    except (CommandFailed, ValueError):  # the known commit was pruned
+        return None
+    return int(ahead), int(behind)
 
 
 def commits_in(printed: bytes) -> list[GitCommit]:

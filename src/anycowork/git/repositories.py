@@ -24,7 +24,14 @@ from anycowork.git.changed_files import list_changed_files
 from anycowork.git.commits import finish_commit, prepare_commit, read_difference, settle_commit
 from anycowork.git.configuration import read_user, write_user
 from anycowork.git.git_process import run_git
-from anycowork.git.history import list_branches, list_stashes, read_commit, read_commit_difference, read_log
+from anycowork.git.history import (
+    count_ahead_and_behind,
+    list_branches,
+    list_stashes,
+    read_commit,
+    read_commit_difference,
+    read_log,
+)
 from anycowork.git.hooks import HookRun, hooks_not_run
 from anycowork.git.own_git_folder import GitHead, is_branch_reference, own_git_folder, read_head, real_git_folder
 from anycowork.git.push import pull, push, read_pull_sources, read_push_offer
@@ -206,6 +213,7 @@ def _state(folder: Folder, opened: Collection[str], generated: frozenset[str], p
         head = read_head(repository)
         with own_git_folder(repository, head) as environment:
             files, complete = list_changed_files(folder, environment, opened, generated)
+            counts = count_ahead_and_behind(repository, head, environment)
         user, hooks = read_user(repository, person), hooks_not_run(folder, repository)
         operation = operation_in(repository)
     except NoRepository as none:
@@ -219,6 +227,7 @@ def _state(folder: Folder, opened: Collection[str], generated: frozenset[str], p
         identity=identity,
         hooks_not_run=hooks,
         operation=operation,
+        ahead_and_behind=counts,
     )
 
 

@@ -111,11 +111,20 @@ async def test_a_pull_fast_forwards_merges_and_leaves_conflicts_to_be_resolved(c
         body = {"remote": "origin", "address": str(theirs), "branch": "main", "head": head}
         return await ask(chat, "POST", "/pull", body)
 
+    async def counts() -> list[int | None]:
+        state = await ask(chat, "GET", "")
+        return [state["ahead"], state["behind"]]
+
+    assert await counts() == [None, None], "nothing was pulled or pushed yet"
     assert await pull() == {"commit": offer["head"], "conflicts": [], "new": False}
+    assert await counts() == [0, 0]
     commit_in(theirs, "b.txt", "theirs\n")
     assert (await pull())["commit"] == git(theirs, "rev-parse", "HEAD").strip(), "a fast-forward"
     commit_in(theirs, "b.txt", "theirs again\n")
     commit_in(folder, "c.txt", "ours\n")
+    assert await counts() == [1, 0]
+    git(folder, "fetch", "-q", "origin")
+    assert await counts() == [1, 1]
     merged = await pull()
     assert git(folder, "log", "-1", "--format=%H %an %p").split()[:2] == [merged["commit"], "Ann"]
     assert (folder / "b.txt").read_text() == "theirs again\n" and git(folder, "status", "--porcelain") == ""

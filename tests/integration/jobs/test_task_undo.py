@@ -86,3 +86,24 @@ async def test_undo_leaves_out_what_a_person_did_not_keep(tmp_path: Path) -> Non
         undone = await undo(client, job["id"], "first")
         assert (undone["restored"], undone["deleted"]) == ([], ["new.txt"])
         assert (client.workspace / "shared.txt").read_text() == LINES + "a person's\n"
+
+
+@proves("JOB-10")
+@pytest.mark.parametrize(
+    ("decision", "left_out"),
+    [
+        (("commit", {"paths": ["new.txt"]}), {"first": ["shared.txt"], "second": ["shared.txt"]}),
+        (("commit", {}), {"first": [], "second": []}),
+        (("drop", {}), {"first": ["new.txt", "shared.txt"], "second": ["shared.txt"]}),
+    ],
+)
+async def test_the_audit_says_which_changed_files_the_review_left_out(tmp_path: Path, decision, left_out) -> None:
+    act, body = decision
+    async with live_server(tmp_path, files={"shared.txt": LINES}) as client:
+        client.model.mind = by_task(answers())
+        chat = await client.chat()
+        job = await approved(client, chat, plan=steps(), commit="job")
+        await until(client, chat, job["id"], "awaiting_commit", "failed")
+        await client.ask("POST", f"/jobs/{job['id']}/{act}", body, expect=200)
+        audit = await client.ask("GET", f"/jobs/{job['id']}/audit")
+        assert {step["id"]: step["left_out"] for step in audit["steps"] if step["id"] in left_out} == left_out

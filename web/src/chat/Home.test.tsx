@@ -1,4 +1,4 @@
-import { fireEvent, screen } from "@testing-library/react";
+import { fireEvent, screen, within } from "@testing-library/react";
 import userEvent from "@testing-library/user-event";
 import { expect, it, vi } from "vitest";
 import { newChat } from "../state/acts";
@@ -38,7 +38,7 @@ function startPage() {
           ? { providers: SERVERS, presets: [] }
           : path === "/settings"
             ? { workspace: "/projects/first" }
-            : { contexts: [], workflows: [], models: {} };
+            : { contexts: [], workflows: [], models: {}, agents: [], templates: [], faults: [], plans: [] };
     return { data, response: new Response() };
   }) as never);
   const posted = vi
@@ -70,6 +70,24 @@ it("starts a chat as Actor in the folder and with the model used last, and shows
   await begin("again");
   const body = { agent_role: "actor", workspace: "/projects/second", model: "other/large" };
   expect(second.posted.mock.calls[0]).toEqual(["/context", { body }]);
+});
+
+it("runs what is typed on the start page as a job of a new chat", async () => {
+  localStorage.clear();
+  location.hash = "";
+  const { posted } = startPage();
+  expect(screen.queryByRole("button", { name: "Run as a job" })).toBeNull();
+  await userEvent.type(screen.getByRole("textbox", { name: "Message" }), "tidy up");
+  await userEvent.click(screen.getByRole("button", { name: "Run as a job" }));
+  const dialog = await screen.findByRole("dialog", { name: "Run as a job" });
+  expect(posted.mock.calls.map((call: readonly unknown[]) => call[0])).toEqual(["/context"]);
+  await userEvent.click(within(dialog).getByRole("button", { name: "Start" }));
+  await vi.waitFor(() => expect(location.hash).toBe("#/chat/c"));
+  expect(posted.mock.calls[1]).toMatchObject([
+    "/context/{chat_id}/jobs",
+    { params: { path: { chat_id: "c" } }, body: { request: "tidy up" } },
+  ]);
+  expect(posted).toHaveBeenCalledTimes(2);
 });
 
 it("forgets a folder and a model that are gone", async () => {

@@ -2,8 +2,8 @@
 
 import { useQueryClient } from "@tanstack/react-query";
 import clsx from "clsx";
-import { ArrowUp } from "lucide-react";
-import { useRef, useState } from "react";
+import { ArrowUp, Network } from "lucide-react";
+import { lazy, Suspense, useRef, useState } from "react";
 import { draftOf, keepDraft, preference } from "../browser/preferences";
 import { focusComposer } from "../composer/focusComposer";
 import { ModelButton } from "../models/ModelButton";
@@ -14,6 +14,7 @@ import { mayDo, useMe } from "../state/me";
 import { useProviders, useRoles, useSettings, useWorkspaces } from "../state/queries";
 import { CHATS } from "../state/sidebar";
 import { t } from "../texts/chat";
+import { t as jobTexts } from "../texts/jobs";
 import { radioKeys } from "../ui/radios";
 import { SidebarButton } from "../ui/SidebarButton";
 import { attempt } from "../ui/toasts";
@@ -24,6 +25,7 @@ import { examplesFor } from "./examples";
 import { ReadOnlyNote } from "./ReadOnlyNote";
 import { WorkspaceMenu } from "./WorkspaceMenu";
 
+const NewJobDialog = lazy(() => import("../jobs/NewJobDialog"));
 const NEW = "new";
 
 export function Home({ onSidebar }: { onSidebar: () => void }) {
@@ -71,6 +73,8 @@ export function Home({ onSidebar }: { onSidebar: () => void }) {
     );
     setBusy(false);
   };
+  const [job, setJob] = useState<{ chatId: string; request: string } | null>(null);
+  const offerJob = () => void attempt(opened().then(({ id }) => setJob({ chatId: id, request: words })));
   const begin = () => words.trim() && void enter((chatId) => acts.send(chatId, words));
   const completing = useCompletion(
     { workspace },
@@ -129,6 +133,18 @@ export function Home({ onSidebar }: { onSidebar: () => void }) {
                   <WorkspaceMenu workspace={workspace} onChoose={setFolder} />
                   <ModelButton model={model} onChoose={setModel} named />
                 </div>
+                {words.trim() && mayDo(me, "POST /context/{chat_id}/jobs") && (
+                  <button
+                    type="button"
+                    aria-label={jobTexts.runAsJob}
+                    title={jobTexts.runAsJob}
+                    disabled={busy}
+                    onClick={offerJob}
+                    className="ml-auto inline-flex size-10 thumb:size-11 shrink-0 items-center justify-center rounded-xl text-ink-2 hover:bg-sunken hover:text-ink disabled:opacity-30"
+                  >
+                    <Network size={18} aria-hidden />
+                  </button>
+                )}
                 <button
                   type="submit"
                   aria-label={t.start}
@@ -163,6 +179,11 @@ export function Home({ onSidebar }: { onSidebar: () => void }) {
           <div className="mt-5">
             <ReadOnlyNote />
           </div>
+        )}
+        {job && (
+          <Suspense fallback={null}>
+            <NewJobDialog {...job} onClose={() => setJob(null)} onStarted={() => void enter(() => setJob(null))} />
+          </Suspense>
         )}
         {me.may("manage") && (
           <div className={clsx(untilKnown)}>

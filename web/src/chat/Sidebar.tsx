@@ -5,7 +5,7 @@ import { setPreference, usePreference } from "../browser/preferences";
 import { useWaitingJobs } from "../jobs/jobs";
 import { lookOf } from "../roles/theme";
 import { grouped } from "../state/chatGroups";
-import { useMe, useWording } from "../state/me";
+import { useMay, useMe, useWording } from "../state/me";
 import { useRoles } from "../state/queries";
 import { useMessageSearch } from "../state/search";
 import { useChats } from "../state/sidebar";
@@ -226,11 +226,12 @@ function Skeleton() {
 const BEHIND_MENU = "shrink-0 group-focus-within:opacity-0 group-hover:opacity-0 thumb:opacity-100!";
 
 function Age({ iso }: { iso: string }) {
-  return <span className={clsx(BEHIND_MENU, "text-[11px] text-ink-3 tabular-nums")}>{useAgo(iso)}</span>;
+  return <span className="text-[11px] text-ink-3 tabular-nums">{useAgo(iso)}</span>;
 }
 
-function ChatLine({ chat, current, onOpen }: { chat: Chat; current: boolean; onOpen: () => void }) {
+export function ChatLine({ chat, current, onOpen }: { chat: Chat; current: boolean; onOpen: () => void }) {
   const { Icon, colour, title } = lookOf(useRoles(), chat.config.agent_role);
+  const hasMenu = useMay("PATCH /context/{chat_id}");
   return (
     <li
       className={clsx(
@@ -251,13 +252,13 @@ function ChatLine({ chat, current, onOpen }: { chat: Chat; current: boolean; onO
         <span dir="auto" className="min-w-0 flex-1 truncate text-left">
           {chat.title}
         </span>
-        {chat.state === "idle" && !chat.waiting ? (
-          <Age iso={chat.updated_at} />
-        ) : (
-          <span className={BEHIND_MENU}>
+        <span className={hasMenu ? BEHIND_MENU : "shrink-0"}>
+          {chat.state === "idle" && !chat.waiting ? (
+            <Age iso={chat.updated_at} />
+          ) : (
             <StateMark state={chat.state} waiting={chat.waiting ?? null} />
-          </span>
-        )}
+          )}
+        </span>
       </a>
       <ChatRowMenu chat={chat} />
     </li>

@@ -4,7 +4,9 @@ import { beforeEach, expect, it, vi } from "vitest";
 import { useTypedText } from "../composer/typedText";
 import { composer } from "../testing/composer";
 import { expectAccessible, show } from "../testing/render";
+import type { Chat } from "../wire/nouns";
 import { Composer } from "./Composer";
+import { ChatLine } from "./Sidebar";
 import { StateMark } from "./StateMark";
 
 beforeEach(() => localStorage.clear());
@@ -156,4 +158,16 @@ it("marks what waits differently from what runs", () => {
     show(<StateMark state={state} />).container.textContent?.trim(),
   );
   expect(words).toEqual(["approve", "answer", "working", ""]);
+});
+
+it.each([
+  ["member", true],
+  ["viewer", false],
+] as const)("lets the age of a chat make way only for a menu that is there: %s", (access, hasMenu) => {
+  const chat = { id: "c", title: "Notes", state: "idle", config: {}, updated_at: new Date().toISOString() };
+  show(<ChatLine chat={chat as Chat} current={false} onOpen={() => undefined} />, access);
+  const age = screen.getByText("Notes").nextElementSibling!;
+  expect(age.textContent).not.toBe("");
+  expect(age.className.includes("group-hover:opacity-0")).toBe(hasMenu);
+  expect(screen.queryByRole("button", { name: "More about Notes" }) !== null).toBe(hasMenu);
 });

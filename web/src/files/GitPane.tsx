@@ -101,6 +101,17 @@ function Beyond({ chatId, pulls }: { chatId: string; pulls: boolean }) {
   );
 }
 
+/** Against the same branch of origin, as it was last pulled or pushed; nothing where both are the same. */
+export function AheadAndBehind({ state: { ahead, behind } }: { state: Pick<GitState, "ahead" | "behind"> }) {
+  const told = [ahead ? t.ahead(ahead) : "", behind ? t.behind(behind) : ""].filter((part) => part !== "");
+  if (told.length === 0) return null;
+  return (
+    <span title={t.aheadHint} className="shrink-0 text-xs text-ink-2 tabular-nums">
+      {told.join(" · ")}
+    </span>
+  );
+}
+
 function Branch({ chatId, state }: { chatId: string; state: GitState }) {
   const [name, setName] = useState<string | null>(null);
   const [switching, setSwitching] = useState(false);
@@ -119,6 +130,7 @@ function Branch({ chatId, state }: { chatId: string; state: GitState }) {
         <GitBranch size={16} aria-hidden className="shrink-0 text-ink-3" />
         <strong className="min-w-0 truncate">{state.branch ?? t.detached}</strong>
         {state.head && <code className="font-mono text-xs text-ink-3 max-sm:hidden">{state.head.slice(0, 10)}</code>}
+        <AheadAndBehind state={state} />
         {canMove && (
           <Button
             needs="POST /context/{chat_id}/git/switch"

@@ -6,10 +6,12 @@ import { PathLink } from "../content/PathLink";
 import { useLive } from "../state/live";
 import { pathInWorkspace, useFilesPane } from "../state/openFiles";
 import { expectAccessible, show } from "../testing/render";
+import { useToasts } from "../ui/toasts";
 import { api } from "../wire/client";
 import type { Entry, Folder, NetChange } from "./acts";
 import { commentWords, writeToComposer } from "./comment";
-import { Stashes } from "./GitActions";
+import { PullDialog, Stashes } from "./GitActions";
+import { AheadAndBehind } from "./GitPane";
 import { hunksOf, quoteOf } from "./hunks";
 import { isKept, setKept } from "./kept";
 import { foldersAbove, moveBy, ROOT, rowsOf } from "./tree";
@@ -119,6 +121,37 @@ it("puts the place and the lines of a comment into the composer, after what stan
   const { container } = show(<textarea id="composer" aria-label="m" defaultValue="Look:" />);
   writeToComposer("`a.py`\n");
   expect(container.querySelector("textarea")?.value).toBe("Look:\n`a.py`\n");
+});
+
+it.each([
+  [{ conflicts: [], new: true }, "Pulled from origin."],
+  [{ conflicts: [], new: false }, "Nothing was new."],
+  [{ conflicts: ["a.txt", "b.txt"], new: true }, "In conflict: a.txt, b.txt. Resolve the conflicts in the files."],
+])("says what a pull brought: %j", async (result, words) => {
+  const source = { remote: "origin", address: "/srv/theirs", refused: null };
+  const answer = (data: object) => ({ data, response: new Response() });
+  vi.spyOn(api, "GET").mockImplementation((async () =>
+    answer({ branch: "main", head: "h", remotes: [source] })) as never);
+  vi.spyOn(api, "POST").mockImplementation((async () => answer({ commit: "h", ...result })) as never);
+  useToasts.setState({ toasts: [] });
+  const close = vi.fn();
+  show(<PullDialog chatId="c" onClose={close} />);
+  await screen.findByText("/srv/theirs");
+  await userEvent.click(screen.getByRole("button", { name: "Pull" }));
+  await vi.waitFor(() => expect(close).toHaveBeenCalledOnce());
+  expect(useToasts.getState().toasts.map((toast) => toast.words)).toEqual([words]);
+  vi.restoreAllMocks();
+});
+
+it.each([
+  [2, 0, "2 ahead"],
+  [0, 1, "1 behind"],
+  [2, 1, "2 ahead · 1 behind"],
+  [0, 0, ""],
+  [null, null, ""],
+])("says how far a branch is ahead of its remote and behind: %s, %s", (ahead, behind, words) => {
+  const { container } = show(<AheadAndBehind state={{ ahead, behind }} />);
+  expect(container.textContent).toBe(words);
 });
 
 // proves UI-14/7

@@ -69,8 +69,8 @@ function TaskRows({ step, href }: { step: AuditedTask; href: string }) {
         ))}
       </th>
       <td className="px-3 py-2">{step.agent ?? "–"}</td>
-      <td className="px-3 py-2 whitespace-nowrap">{t.stepStatuses[step.status] ?? step.status}</td>
-      <Names names={step.files} />
+      <td className="px-3 py-2 whitespace-nowrap">{statusWords(step)}</td>
+      <Names names={step.files} leftOut={step.left_out} />
       <Names names={step.commands} />
       <td className="px-3 py-2 whitespace-nowrap tabular-nums">{step.usage ? seconds(step.usage.seconds) : "–"}</td>
       <td className="px-3 py-2 tabular-nums">{step.usage ? costOf(step.usage) : "–"}</td>
@@ -78,13 +78,20 @@ function TaskRows({ step, href }: { step: AuditedTask; href: string }) {
   );
 }
 
-function Names({ names }: { names: readonly string[] }) {
+/** A task of which the review kept nothing is neither done nor proved. */
+function statusWords({ status, files, left_out }: AuditedTask): string {
+  if (files.length > 0 && left_out.length === files.length) return t.leftOut;
+  return t.stepStatuses[status] ?? status;
+}
+
+function Names({ names, leftOut = [] }: { names: readonly string[]; leftOut?: readonly string[] }) {
   return (
     <td className="max-w-56 px-3 py-2">
       {names.length === 0 && "–"}
       {names.map((name, at) => (
         <code key={`${at} ${name}`} className="mt-0.5 block font-mono text-xs break-all">
           {visible(name)}
+          {leftOut.includes(name) && <span className="ml-1 font-sans text-warn">({t.leftOut})</span>}
         </code>
       ))}
     </td>

@@ -9,7 +9,9 @@ import { opened } from "../state/reduce";
 import { concernsThePerson } from "../state/rows";
 import { CHATS } from "../state/sidebar";
 import { approval, expectAccessible, message, show } from "../testing/render";
+import { api } from "../wire/client";
 import { type OpenChat, readPlan } from "../wire/nouns";
+import { JobAudit } from "./JobAudit";
 import { JobProgress } from "./JobDock";
 import { LimitsForm } from "./JobLimits";
 import { Controls, JobFailure } from "./JobPage";
@@ -152,6 +154,20 @@ it("says that a job waits while a call of one of its tasks does, and not for wha
   expect(waitsOf("j1", null)).toBeNull();
   show(<Controls job={JOB} waits={waitsOf("j1", asked({ approvals: [call] }))} act={async () => true} />);
   expect(screen.getByRole("link", { name: "Decide in the chat" }).getAttribute("href")).toBe("#/chat/chat");
+});
+
+it("offers to plan the rest anew where a job rests, and not while it runs, is done, or is a race", () => {
+  const shown = (parts: Partial<Job>) => {
+    const { unmount } = show(<Controls job={{ ...JOB, ...parts }} waits={null} act={async () => true} />);
+    const offered = screen.queryByRole("button", { name: "Plan the rest anew" }) !== null;
+    unmount();
+    return offered;
+  };
+  expect((["failed", "paused"] as const).map((status) => shown({ status }))).toEqual([true, true]);
+  const error = { code: "tasks_failed", message: "These tasks did not complete: 3.", retryable: true };
+  expect([error, null].map((error) => shown({ status: "awaiting_commit", error }))).toEqual([true, false]);
+  expect((["running", "completed", "cancelled", "planning"] as const).some((status) => shown({ status }))).toBe(false);
+  expect(shown({ status: "failed", race: ["a", "b"] })).toBe(false);
 });
 
 it("lists a running job as waiting while its chat asks", () => {
@@ -365,4 +381,31 @@ it("raises only the limits that were changed, and takes no limit that is none", 
   await expectAccessible(container);
   await userEvent.click(save);
   expect(onSave).toHaveBeenCalledWith({ job: { tokens: 9000 }, task: {} });
+});
+
+it("says which files of a task the review left out, and of a task without others that it was", async () => {
+  const audited = (id: string, left_out: string[]) => ({
+    id,
+    agent: null,
+    status: "claimed",
+    intended: { action: `Write ${id}` },
+    files: [`${id}.txt`, `${id}.md`],
+    left_out,
+    commands: [],
+    unplanned: [],
+    untouched: [],
+    usage: null,
+  });
+  const steps = [audited("a", []), audited("b", ["b.txt"]), audited("c", ["c.txt", "c.md"])];
+  vi.spyOn(api, "GET").mockResolvedValue({ data: { steps, usage: null }, response: new Response() } as never);
+  const { container } = show(<JobAudit jobId="j" moment={0} href={(id) => `#${id}`} />);
+  const rows = (await screen.findAllByRole("row")).slice(1).map((row) => within(row).getAllByRole("cell"));
+  expect(rows.map(([, status]) => status!.textContent)).toEqual(["done, not proved", "done, not proved", "left out"]);
+  expect(rows.map(([, , files]) => files!.textContent)).toEqual([
+    "a.txta.md",
+    "b.txt(left out)b.md",
+    "c.txt(left out)c.md(left out)",
+  ]);
+  await expectAccessible(container);
+  vi.restoreAllMocks();
 });

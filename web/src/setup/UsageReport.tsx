@@ -131,9 +131,9 @@ export function Sums({ by, rows, groups, total }: SumsProps) {
       <table className="w-full text-sm">
         <thead className="text-left text-xs text-ink-3">
           <tr>
-            <th className="px-4 py-2 font-medium">{t.groups[by]}</th>
+            <th className="px-2.5 py-2 sm:px-4 font-medium">{t.groups[by]}</th>
             {[t.requests, t.tokens, t.cost].map((name) => (
-              <th key={name} className="px-4 py-2 text-right font-medium">
+              <th key={name} className="px-2.5 py-2 sm:px-4 text-right font-medium">
                 {name}
               </th>
             ))}
@@ -142,7 +142,10 @@ export function Sums({ by, rows, groups, total }: SumsProps) {
         <tbody className="divide-y divide-line">
           {rows.map((row) => (
             <tr key={row.key}>
-              <th scope="row" className="max-w-60 truncate px-4 py-2 text-left font-normal">
+              <th
+                scope="row"
+                className="w-full min-w-24 [overflow-wrap:anywhere] px-2.5 py-2 sm:px-4 text-left font-normal"
+              >
                 <Key by={by} value={row.key} />
               </th>
               <Numbers used={row} />
@@ -151,7 +154,7 @@ export function Sums({ by, rows, groups, total }: SumsProps) {
         </tbody>
         <tfoot className="border-t border-line-strong font-medium">
           <tr>
-            <th scope="row" className="px-4 py-2 text-left">
+            <th scope="row" className="px-2.5 py-2 sm:px-4 text-left">
               {t.total}
             </th>
             <Numbers used={total} />
@@ -167,9 +170,11 @@ function Numbers({ used }: { used: Omit<Row, "key"> }) {
   const tokens = used.prompt + used.completion + used.reserved;
   return (
     <>
-      <td className="px-4 py-2 text-right tabular-nums">{number(used.requests)}</td>
-      <td className="px-4 py-2 text-right tabular-nums">{number(tokens)}</td>
-      <td className="px-4 py-2 text-right tabular-nums">{used.cost === null ? t.unknown : dollars(used.cost, 4)}</td>
+      <td className="px-2.5 py-2 sm:px-4 text-right tabular-nums">{number(used.requests)}</td>
+      <td className="px-2.5 py-2 sm:px-4 text-right tabular-nums">{number(tokens)}</td>
+      <td className="px-2.5 py-2 sm:px-4 text-right tabular-nums">
+        {used.cost === null ? t.unknown : dollars(used.cost, 4)}
+      </td>
     </>
   );
 }

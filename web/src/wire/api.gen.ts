@@ -3645,6 +3645,11 @@ export interface components {
              * @description The files that its calls changed.
              */
             files: string[];
+            /**
+             * Left Out
+             * @description Those of them that were not kept at the review.
+             */
+            left_out: string[];
             /** Commands */
             commands: string[];
             /**
@@ -4877,6 +4882,16 @@ export interface components {
              * @description What is in progress: merge, rebase, cherry-pick or revert; null if nothing is.
              */
             operation: string | null;
+            /**
+             * Ahead
+             * @description How many commits the branch of `origin` lacked when it was last pulled or pushed; null if that is not known.
+             */
+            ahead: number | null;
+            /**
+             * Behind
+             * @description How many commits only that branch had.
+             */
+            behind: number | null;
         };
         /** HTTPValidationError */
         HTTPValidationError: {

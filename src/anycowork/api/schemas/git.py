@@ -44,6 +44,10 @@ class GitStateResponse(DescribedSchema):
     operation: str | None = Field(
         description="What is in progress: merge, rebase, cherry-pick or revert; null if nothing is."
     )
+    ahead: int | None = Field(
+        description="How many commits the branch of `origin` lacked when it was last pulled or pushed; null if that is not known."
+    )
+    behind: int | None = Field(description="How many commits only that branch had.")
 
 
 class GitDifferenceResponse(DescribedSchema):

@@ -216,6 +216,7 @@ class AuditedTaskResponse(DescribedSchema):
     evidence: EvidenceResponse | None = Field(description="As in the task itself.")
     intended: Json = Field(description="The step as it was approved.")
     files: list[str] = Field(description="The files that its calls changed.")
+    left_out: list[str] = Field(description="Those of them that were not kept at the review.")
     commands: list[str]
     done: list[Json] = Field(description="The calls that belong to the step.")
     unplanned: list[Json] = Field(description="Changes and commands outside the step.")

@@ -85,6 +85,8 @@ class ShownRepository:
             "hooks_run": [*self.hooks_run],
             "hooks_offered": self.hooks_offered,
             "operation": state.operation,
+            "ahead": state.ahead_and_behind[0] if state.ahead_and_behind else None,
+            "behind": state.ahead_and_behind[1] if state.ahead_and_behind else None,
         }
 
 

@@ -10,6 +10,7 @@ from anycowork.domain.errors import NotFound
 from anycowork.domain.jobs import Job, JobTask, step_statuses
 from anycowork.domain.messages import Json
 from anycowork.domain.plan import Plan, read_plan
+from anycowork.domain.snapshots import shown_path
 from anycowork.domain.tool_ports import Toolbox
 from anycowork.domain.tools import Call
 from anycowork.jobs.job_budgets import usage_json
@@ -59,6 +60,7 @@ class JobAudit:
             return {
                 **task_fields,
                 "files": [],
+                "left_out": [],
                 "commands": [],
                 "done": [],
                 "unplanned": [],
@@ -68,9 +70,11 @@ class JobAudit:
         comparison = compare(progress, turns[-1], calls, spans, reads=self._only_reads)
         steps = comparison["steps"]
         assert isinstance(steps, list) and isinstance(steps[0], dict), "a task is one step"
+        files = sorted(set(_files(calls)))
         return {
             **task_fields,
-            "files": [*sorted(set(_files(calls)))],
+            "files": [*files],
+            "left_out": [path for path in files if job.drops(shown_path(path))],
             "commands": [*_commands(calls)],
             **{key: steps[0][key] for key in ("done", "untouched", "check")},
             "unplanned": comparison["unplanned"],

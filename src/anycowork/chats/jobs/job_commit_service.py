@@ -1,6 +1,7 @@
 """The changes of a job that a person keeps, keeps in part or drops, and the undo of one task."""
 
 from collections.abc import Mapping, Sequence
+from pathlib import PurePosixPath
 
 from anycowork.chats.files.rollback import RollbackRequest, RollbackResult
 from anycowork.chats.files.rollback_service import RollbackService
@@ -168,6 +169,7 @@ class JobCommitService:
             copy = candidate.copy if candidate else job.workspace
             assert copy is not None, "a job that waits for its commit has a copy"
             turn_id = candidate.turn_id if candidate else None
+            left_out = await self._left_out(chat, copy, request.paths) if request.paths is not None else ()
             merge = await self._isolated.committer.commit(
                 chat.id, turn_id, copy, chat.workspace, paths=request.paths, overwrite=request.overwrite
             )
@@ -176,7 +178,15 @@ class JobCommitService:
             failed = job.error is not None and job.error.get("code") != GAP and not job.race
             status = JobStatus.FAILED if failed else JobStatus.COMPLETED
             final_response = await self._kept_words(candidate) if candidate else None
-            return await self._end(principal, chat, job, tasks, status, final_response)
+            return await self._end(principal, chat, replace(job, left_out=left_out), tasks, status, final_response)
+
+    async def _left_out(self, chat: Chat, copy: str, paths: Sequence[str]) -> tuple[str, ...]:
+        """Returns the changed files that are at none of these paths, nor below them."""
+        merge = await self._look(chat, copy)
+        paths_now = [*(file.path for file in merge.files), *(conflict.path for conflict in merge.conflicts)]
+        changed = sorted({shown_path(path) for path in paths_now})
+        kept = {path.strip("/") for path in paths}
+        return tuple(path for path in changed if kept.isdisjoint((path, *map(str, PurePosixPath(path).parents))))
 
     async def _kept_words(self, candidate: RaceCandidate) -> str:
         sentence = f"Kept the work of {candidate.agent}."

@@ -23,7 +23,8 @@ from anycowork.store.sql.row_mapper import (
 
 _JOB = (
     "id, chat_id, request, message_id, principal, status, plan_id, plan, on_failure, parallel, limits, final_response, error,"
-    " created_at, completed_at, commit_mode, race, workspace, replan_id, forgotten, data_folder, asked_by"
+    " created_at, completed_at, commit_mode, race, workspace, replan_id, forgotten, data_folder, asked_by,"
+    " left_out"
 )
 _ALWAYS = "job_id, chat_id, id, ordinal, description, dependencies, status, claimed, attempt, failures, interruptions, created_at"
 _SOMETIMES = (
@@ -54,6 +55,7 @@ _JOBS = RowMapper(
         "commit": enum_of(CommitMode),
         "race": json_of(tuple[str, ...]),
         "forgotten": BOOLEAN,
+        "left_out": json_of(tuple[str, ...]),
     },
 )
 _TASKS = RowMapper(

@@ -25,6 +25,9 @@ export const jobs: Texts = {
   pause: "Anhalten",
   pauseHint: "Laufende Aufgaben werden fertig; keine neue beginnt",
   resume: "Fortsetzen",
+  replan: "Den Rest neu planen",
+  replanHint:
+    "Was erledigt ist, bleibt. Der planende Agent macht einen neuen Plan für den Rest, und Sie geben ihn frei.",
   cancel: "Job abbrechen",
   cancelQuestion: "Diesen Job abbrechen?",
   cancelHint:
@@ -132,6 +135,7 @@ export const jobs: Texts = {
     count === 1
       ? "Eine Aufgabe wurde nicht erledigt. Öffnen Sie sie, um den Grund zu lesen und sie zu wiederholen:"
       : `${count} Aufgaben wurden nicht erledigt. Öffnen Sie sie, um den Grund zu lesen und sie zu wiederholen:`,
+  leftOut: "nicht übernommen",
   stepStatuses: {
     open: "nicht erledigt",
     running: "läuft",
