@@ -15,10 +15,9 @@ from typing import Any
 import pytest
 
 from anycowork.store.postgres.address import read_address
-from anycowork.store.postgres.connection import PostgresConnection
+from anycowork.store.postgres.connection import PostgresConnection, _numbered
 from anycowork.store.postgres.database import migrate
 from anycowork.store.postgres.dialect import PostgresDialect
-from anycowork.store.postgres.pending_writes import numbered
 from anycowork.store.sqlite.connection import SqliteDialect, connect_to_write
 from support.postgres import PostgresCluster
 from support.spec import proves
@@ -186,7 +185,7 @@ def test_no_statement_reads_a_whole_table_in_postgresql(filled: PostgresConnecti
     wrong = {}
     filled.script("SET plan_cache_mode = force_generic_plan")
     for number, statement in enumerate(checked([*store_statements(PostgresDialect()), *postgres_statements()])):
-        sql = numbered(statement.sql)
+        sql = _numbered(statement.sql)
         given = max((int(found) for found in re.findall(r"\$(\d+)", sql)), default=0)
         filled.script(f"PREPARE s{number} AS {sql}")
         execute = f"EXECUTE s{number}" + (f"({', '.join(['NULL'] * given)})" if given else "")

@@ -7,6 +7,7 @@ import threading
 import time
 from collections.abc import Coroutine, Iterable, Iterator, Sequence
 from contextlib import suppress
+from functools import lru_cache
 from typing import Any, ClassVar, TypeVar  # Any: rows have no types, and asyncpg has no type hints
 
 import asyncpg
@@ -14,7 +15,7 @@ import asyncpg
 from anycowork.domain.errors import DatabaseUnreachable, StorageFault
 from anycowork.store.postgres.address import DatabaseAddress
 from anycowork.store.postgres.dialect import PostgresDialect, is_away, is_lost
-from anycowork.store.postgres.pending_writes import MOST_TOGETHER, PendingWrites, execution, numbered, storable
+from anycowork.store.postgres.pending_writes import MOST_TOGETHER, PendingWrites, numbered
 from anycowork.store.sql.connection import Dialect
 
 CONNECT_SECONDS = 10.0
@@ -24,7 +25,6 @@ OUTAGE_SECONDS = (
 )
 RETRY_SECONDS = 0.25
 MOST_STATEMENTS = 500  # prepared ones of a session
-CLOSE_SECONDS = 2.0  # for the answer to a note
 
 T = TypeVar("T")
 log = logging.getLogger(__name__)
@@ -64,10 +64,7 @@ class PostgresConnection:
         self._loop = asyncio.new_event_loop()
         self._session: asyncpg.Connection | None = None
         self._statements: dict[str, Any] = {}
-        self._types: dict[str, list[str]] = {}
         self._pending = PendingWrites()
-        self._unsent_begin = False
-        self._note: asyncio.Task[object] | None = None
         self._closing = threading.Event()
         self.in_transaction = False
         self.transaction_id = ""
@@ -90,7 +87,7 @@ class PostgresConnection:
         return self._run(self._execute(sql, parameters))
 
     def executemany(self, sql: str, parameters: Iterable[Sequence[Any]], /) -> PostgresResult:
-        rows = [storable(row) for row in parameters]
+        rows = [_storable(row) for row in parameters]
         if not rows:
             return PostgresResult([], 0)
         if self._pending.touches(sql):
@@ -98,7 +95,7 @@ class PostgresConnection:
         return self._run(self._execute_many(sql, rows))
 
     def write_later(self, sql: str, parameters: Iterable[Sequence[Any]], /) -> None:
-        rows = [storable(row) for row in parameters]
+        rows = [_storable(row) for row in parameters]
         if not rows:
             return
         if not self._pending.fits(sql, len(rows)):
@@ -115,62 +112,20 @@ class PostgresConnection:
 
     def copy(self, table: str, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
         """Inserts many rows at once."""
-        records = [storable(row) for row in rows]
-        self._run(self._send_begin())
+        records = [_storable(row) for row in rows]
         self._run(self._connected().copy_records_to_table(table, records=records, columns=columns))
 
     def script(self, sql: str) -> None:
         """Runs several statements without parameters."""
-        self._run(self._send_begin())
         self._run(self._connected().execute(sql))
-
-    def send_note(self, sql: str, parameters: Sequence[Any]) -> None:
-        """Sends a statement outside of transactions without waiting for its answer. An error is logged."""
-        self._run(self._sent(sql, parameters))
-
-    async def _sent(self, sql: str, parameters: Sequence[Any]) -> None:
-        statement = await self._prepared(sql)
-        self._note = self._loop.create_task(statement.fetch(*storable(parameters)))
-        await asyncio.sleep(0)  # in its first step the task writes to the socket
-
-    async def _note_answered(self) -> None:
-        note, self._note = self._note, None
-        assert note is not None
-        try:
-            await note
-        except self.dialect.errors as error:
-            log.warning("the other servers could not be told of a write: %s", error)
 
     async def _execute(self, sql: str, parameters: Sequence[Any]) -> PostgresResult:
         statement = await self._prepared(sql)
-        if self._unsent_begin:
-            return await self._begin_with(statement, parameters)
-        rows = await statement.fetch(*storable(parameters))
+        rows = await statement.fetch(*_storable(parameters))
         return PostgresResult(rows, _rowcount(statement.get_statusmsg()))
-
-    async def _begin_with(self, statement: Any, parameters: Sequence[Any]) -> PostgresResult:
-        """Begins the transaction and runs its first statement, in one round trip."""
-        rollback = await self._prepared("ROLLBACK")
-        self._send(execution("BEGIN"))
-        self._unsent_begin = False
-        try:
-            rows = await statement.fetch(*storable(parameters))
-        except (asyncpg.DataError, asyncpg.InterfaceError):
-            if not self._connected().is_closed() and not self._connected().is_in_transaction():
-                # The driver refused the values: nothing but BEGIN was sent, and its answer has not been read.
-                await rollback.fetch()
-                self._unsent_begin = True
-            raise
-        return PostgresResult(rows, _rowcount(statement.get_statusmsg()))
-
-    def _send(self, messages: bytes | None) -> None:
-        """Sends messages before those of the driver's next statement, which reads their answers: neither has rows."""
-        assert messages is not None
-        self._connected()._transport.write(messages)
 
     async def _execute_many(self, sql: str, rows: list[Sequence[Any]]) -> PostgresResult:
         statement = await self._prepared(sql)
-        await self._send_begin()
         if sql.startswith("INSERT"):  # these travel together; the others are counted one by one
             await statement.executemany(rows)
             return PostgresResult([], len(rows))
@@ -182,35 +137,24 @@ class PostgresConnection:
 
     async def _pipeline(self, sql: str, rows: list[Sequence[Any]]) -> PostgresResult:
         """Sends all rows before the first answer comes. Nobody counts what they changed."""
-        await self._send_begin()
         await (await self._prepared(sql)).executemany(rows)
         return PostgresResult([], -1)
-
-    async def _send_begin(self) -> None:
-        if self._unsent_begin:
-            self._unsent_begin = False
-            await (await self._prepared("BEGIN")).fetch()
 
     async def _prepared(self, sql: str) -> Any:
         statement = self._statements.get(sql)
         if statement is None:
             if len(self._statements) >= MOST_STATEMENTS:
-                self._forget_statements()
-            statement = self._statements[sql] = await self._connected().prepare(numbered(sql))
+                self._statements.clear()
+            statement = self._statements[sql] = await self._connected().prepare(_numbered(sql))
         return statement
-
-    def _forget_statements(self) -> None:
-        self._statements.clear()
-        self._types.clear()
 
     # --- transactions
 
     def begin(self, *, exclusive: bool = True) -> None:
         """Begins a transaction that writes. One that is `exclusive` waits for every other one that is: it may read what it decides by.
-        Writes to chats lock the rows of their chats instead (`SharedChats`). It is sent with the first statement."""
+        Writes to chats lock the rows of their chats instead (`SharedChats`)."""
         self._pending.clear()
-        self._connected()
-        self._unsent_begin = True
+        self.execute("BEGIN")
         self.in_transaction = True
         self.transaction_id = ""
         if exclusive:
@@ -222,40 +166,21 @@ class PostgresConnection:
 
     def commit(self) -> None:
         """Returns when the transaction is durable. If the connection is lost meanwhile, the database is asked how it ended."""
+        self.flush()
         if not self.transaction_id:
-            self.flush()
             self.transaction_id = self.execute("SELECT CAST(pg_current_xact_id() AS TEXT)").fetchone()[0]
         try:
-            self._run(self._commit())
+            self.execute("COMMIT")
         except self.dialect.errors as error:
             if not self._is_lost(error) or not self._was_committed():
                 raise
             log.warning("the connection was lost during a commit that is durable")
         self.in_transaction = False
 
-    async def _commit(self) -> None:
-        """Sends what waits and COMMIT together: if a statement fails, PostgreSQL skips COMMIT, and its error is raised."""
-        commit = await self._prepared("COMMIT")
-        if self._pending:
-            sql, values = self._pending.take()
-            statement = await self._prepared(sql)
-            if messages := execution(numbered(sql), self._types_of(sql, statement), values):
-                self._send(messages)
-            else:
-                await statement.fetch(*values)
-        await commit.fetch()
-
-    def _types_of(self, sql: str, statement: Any) -> list[str]:
-        types = self._types.get(sql)
-        if types is None:
-            types = self._types[sql] = [parameter.name for parameter in statement.get_parameters()]
-        return types
-
     def rollback(self) -> None:
         self.in_transaction = False
         self._pending.clear()
-        unsent, self._unsent_begin = self._unsent_begin, False
-        if not unsent and self._session is not None and not self._session.is_closed():
+        if self._session is not None and not self._session.is_closed():
             self.execute("ROLLBACK")
 
     def restore(self, error: BaseException) -> bool:
@@ -275,9 +200,6 @@ class PostgresConnection:
             closing.join()
 
     def _close(self) -> None:
-        if self._note is not None:
-            with suppress(*self.dialect.errors):  # a silent database is not waited for
-                self._loop.run_until_complete(asyncio.wait_for(self._note_answered(), CLOSE_SECONDS))
         if self._session is not None:
             self._session.terminate()
             self._loop.run_until_complete(asyncio.sleep(0))  # until the socket is closed
@@ -315,8 +237,6 @@ class PostgresConnection:
     # --- the session
 
     def _run(self, work: Coroutine[Any, Any, T]) -> T:
-        if self._note is not None:
-            self._loop.run_until_complete(self._note_answered())
         self._connected()
         return self._loop.run_until_complete(work)
 
@@ -330,8 +250,7 @@ class PostgresConnection:
         if self._session is not None:
             self._session.terminate()
             self._session = None
-        self._forget_statements()
-        self._unsent_begin = False
+        self._statements.clear()
         self._session = self._loop.run_until_complete(open_session(self._address))
 
     def _connect_again(self) -> bool:
@@ -387,6 +306,18 @@ def unreachable(address: DatabaseAddress, error: BaseException) -> StorageFault:
         f"The database {address.public_url} cannot be opened ({reason}). Check that PostgreSQL runs there, and the user, the password and"
         " the name of the database in ANYCOWORK_DATABASE_URL."
     )
+
+
+@lru_cache(maxsize=1024)
+def _numbered(sql: str) -> str:
+    return numbered(sql)
+
+
+def _storable(row: Sequence[Any]) -> Sequence[Any]:
+    """PostgreSQL's text holds every character but one: U+0000 is stored as its visible sign. Messages are bytes and keep it."""
+    if any(isinstance(item, str) and "\0" in item for item in row):
+        return [item.replace("\0", "\N{SYMBOL FOR NULL}") if isinstance(item, str) else item for item in row]
+    return row
 
 
 def _rowcount(status: str | None) -> int:

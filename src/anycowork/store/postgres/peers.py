@@ -16,7 +16,7 @@ import asyncpg
 from anycowork.domain.errors import StorageFault
 from anycowork.store.postgres.address import DatabaseAddress
 from anycowork.store.postgres.chat_fence import CLAIM, HELD_BY_OTHERS, KEPT, ChatFence
-from anycowork.store.postgres.connection import RETRY_SECONDS, PostgresConnection, open_session, unreachable
+from anycowork.store.postgres.connection import RETRY_SECONDS, open_session, unreachable
 from anycowork.store.postgres.dialect import is_lost
 from anycowork.store.postgres.forwarded_requests import ForwardedRequests
 from anycowork.store.postgres.layer_requests import LayerRequests
@@ -59,10 +59,9 @@ class Announcements:
         notes = list(_notes([self._server_id, "!" if self._list_changed else "."], self._chat_ids))
         self._chat_ids.clear()
         self._list_changed = False
-        assert isinstance(connection, PostgresConnection)
         try:
             for note in notes:
-                connection.send_note("SELECT pg_notify(? || current_schema(), ?)", (CHANNEL, note))
+                connection.execute("SELECT pg_notify(? || current_schema(), ?)", (CHANNEL, note))
         except connection.dialect.errors as error:
             log.warning("the other servers could not be told of a write: %s", error)
 

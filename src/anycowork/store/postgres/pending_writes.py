@@ -1,9 +1,7 @@
-"""Statements that write and wait for each other: they reach the database as one statement, together with the commit."""
+"""Statements that write and wait for each other: they reach the database as one statement, in one round trip."""
 
 import re
-import struct
-from collections.abc import Callable, Sequence
-from functools import lru_cache
+from collections.abc import Sequence
 from typing import Any  # rows have no types
 
 from anycowork.domain.values import value
@@ -63,17 +61,9 @@ class PendingWrites:
                 parts.append(f"w{len(parts)} AS ({numbered(write.sql, first=len(values) + 1)})")
                 values += row
         self.clear()
-        return f"WITH {', '.join(parts)} SELECT WHERE false", values
+        return f"WITH {', '.join(parts)} SELECT", values
 
 
-def storable(row: Sequence[Any]) -> Sequence[Any]:
-    """PostgreSQL's text holds every character but one: U+0000 is stored as its visible sign. Messages are bytes and keep it."""
-    if any(isinstance(item, str) and "\0" in item for item in row):
-        return [item.replace("\0", "\N{SYMBOL FOR NULL}") if isinstance(item, str) else item for item in row]
-    return row
-
-
-@lru_cache(maxsize=1024)
 def numbered(sql: str, *, first: int = 1) -> str:
     """Writes parameters as PostgreSQL does, counting from `first`: `?` becomes $1, $2 and so on, `?1` becomes $1."""
     next_number = first
@@ -96,58 +86,3 @@ def _kind_of(sql: str) -> tuple[str, str]:
     if verb == "DELETE FROM":
         return "delete", table
     return "add" if verb == "INSERT INTO" and " ON CONFLICT " not in sql else "change", table
-
-
-# --- messages to PostgreSQL
-
-_LENGTH = struct.Struct(">i")
-_NULL = _LENGTH.pack(-1)
-_ALL_BINARY = struct.pack(">HH", 1, 1)  # one format for all values, and it is the binary one
-_UNNAMED = b"\0\0"  # portal and statement
-_EXECUTE = b"E" + struct.pack(">i", 9) + b"\0" + struct.pack(">i", 0)
-
-
-def _text(item: Any) -> bytes:
-    if not isinstance(item, str):
-        raise TypeError
-    return item.encode()
-
-
-def _boolean(item: Any) -> bytes:
-    if not isinstance(item, bool):
-        raise TypeError
-    return b"\1" if item else b"\0"
-
-
-_ENCODERS: dict[str, Callable[[Any], bytes]] = {
-    "text": _text,
-    "int8": struct.Struct(">q").pack,
-    "int4": struct.Struct(">i").pack,
-    "float8": struct.Struct(">d").pack,
-    "bytea": lambda item: bytes(memoryview(item)),
-    "bool": _boolean,
-}
-
-
-def execution(sql: str, types: Sequence[str] = (), values: Sequence[Any] = ()) -> bytes | None:
-    """Returns the messages that run a statement with values of these types, without the one that ends a round trip: what is sent next is
-    done after it, and not at all if it fails. Returns None if a value does not have its type; the driver says so better."""
-    if len(types) != len(values) or not _ENCODERS.keys() >= set(types):
-        return None
-    parts = [_UNNAMED, _ALL_BINARY, struct.pack(">H", len(values))]
-    try:
-        for type_name, item in zip(types, values, strict=True):
-            if item is None:
-                parts.append(_NULL)
-            else:
-                encoded = _ENCODERS[type_name](item)
-                parts += _LENGTH.pack(len(encoded)), encoded
-    except (TypeError, ValueError, struct.error):
-        return None
-    parts.append(_ALL_BINARY)
-    parse = b"\0" + sql.encode() + b"\0\0\0"  # the database infers the types as it did when the driver asked for them
-    return _message(b"P", parse) + _message(b"B", b"".join(parts)) + _EXECUTE
-
-
-def _message(kind: bytes, content: bytes) -> bytes:
-    return kind + _LENGTH.pack(len(content) + 4) + content

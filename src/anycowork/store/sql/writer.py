@@ -201,21 +201,15 @@ class Writer:
         self._connection.begin(exclusive=_is_exclusive(group))
         try:
             outcomes: Outcomes = [WriteDone(value) for value in self._results(group)]
+            self._connection.flush()
         except BaseException as error:  # the one-by-one run finds out whose error it is
             if isinstance(error, self._dialect.errors) and not isinstance(error, self._dialect.errors_of_work):
                 raise
-            self._undo_all()
+            self._connection.rollback()
+            self._undone()
             return None
-        try:
-            self._connection.commit()
-        except self._dialect.errors_of_work:  # of a statement that was sent with the commit
-            self._undo_all()
-            return None
+        self._connection.commit()
         return outcomes
-
-    def _undo_all(self) -> None:
-        self._connection.rollback()
-        self._undone()
 
     def _results(self, jobs: Sequence[_WriteJob]) -> Iterator[object]:
         for run_batch, alike in groupby(jobs, key=_batch_runner):
