@@ -69,7 +69,7 @@ test-clone: install ## clone into an empty folder and show that make run and mak
 	@$(BIN)/python scripts/clean_clone.py $(ARGS)
 
 test-kills: install ## kill server, worker and database 1,000 times while jobs run (slow)
-	@ANYCOWORK_KILL_ROUNDS=20 $(BIN)/python -m pytest -n $(WORKERS) tests/faults/test_jobs.py tests/faults/test_kill.py tests/faults/test_kills.py $(ARGS)
+	@ANYCOWORK_KILL_ROUNDS=20 $(BIN)/python -m pytest -n $(WORKERS) tests/faults/test_jobs.py tests/faults/test_kill.py tests/faults/test_kills.py tests/faults/test_task_effects.py $(ARGS)
 
 attacks: install ## run the attacks, as root and as an ordinary user (root becomes one for the second run)
 	@echo "==> Running the attacks"

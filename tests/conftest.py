@@ -46,6 +46,17 @@ def _one_etc_and_scan() -> Iterator[None]:
         yield
 
 
+@pytest.fixture(scope="module")
+def only_own_garbage() -> Iterator[None]:
+    """For a file that collects often: the collector looks at what the file made, not at every test and module that is loaded."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ResourceWarning)  # of some earlier test
+        gc.collect()
+    gc.freeze()
+    yield
+    gc.unfreeze()
+
+
 _THRESHOLDS = gc.get_threshold()
 _MANY_DESCRIPTORS = 300
 

@@ -250,7 +250,7 @@ async def told_by_plugin(base: Path, operation: Operation, *, tool: str) -> str:
     )
     async with asyncio.timeout(40):
         while not running.done() and not any(map(polls, descendants())):
-            await asyncio.sleep(0)
+            await asyncio.sleep(0.01)
         person.act()
         try:
             result = await running

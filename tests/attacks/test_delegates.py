@@ -235,7 +235,7 @@ async def test_no_change_of_a_key_file_reaches_an_agent_that_works(tmp_path: Pat
         running = asyncio.ensure_future(told(client, attempts(("terminal", poll))))
         async with asyncio.timeout(60):
             while not running.done() and not started_with(PROGRAM[1]):
-                await asyncio.sleep(0)
+                await asyncio.sleep(0.01)
         root = client.workspace
         (tmp_path / "saved").write_text("PASSWORD=hunter2, saved\n")
         (tmp_path / "saved").rename(root / ".env")

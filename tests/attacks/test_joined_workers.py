@@ -139,6 +139,7 @@ async def test_a_change_that_no_worker_may_make_spoils_its_command(tmp_path: Pat
         assert (server.workspace / ".env").read_text() == "KEY=1\n" and (server.workspace / "ignored/stay.txt").exists()
 
 
+@proves("JOB-12/5")
 async def test_a_content_under_another_hash_is_refused(tmp_path: Path) -> None:
     async with (
         live_server(tmp_path, files=FILES) as server,
@@ -174,6 +175,7 @@ async def test_a_worker_reaches_nothing_but_its_own_run(tmp_path: Path) -> None:
         assert "base.txt" in manifest and ".env" not in manifest and "ignored/" not in manifest
 
 
+@proves("JOB-12/5")
 async def test_what_differs_from_a_tree_is_told_to_the_worker_that_was_told_of_the_tree(tmp_path: Path) -> None:
     async with (
         live_server(tmp_path, files=FILES) as server,
@@ -198,6 +200,7 @@ async def test_what_differs_from_a_tree_is_told_to_the_worker_that_was_told_of_t
         assert await told(own) == {"base": own, "changed": [], "gone": []}
 
 
+@proves("JOB-12/5")
 async def test_a_run_that_is_over_cannot_be_used_again(tmp_path: Path) -> None:
     async with (
         live_server(tmp_path, files=FILES) as server,
@@ -211,6 +214,7 @@ async def test_a_run_that_is_over_cannot_be_used_again(tmp_path: Path) -> None:
         await worker.finish(file("b.txt"), expect=404)
 
 
+@proves("JOB-12/5")
 async def test_a_result_is_not_replaced_while_the_server_takes_it_over(tmp_path: Path) -> None:
     """No moment passes between the two: what came first is not merged yet."""
     async with (
@@ -245,6 +249,7 @@ async def test_a_file_that_changes_while_it_travels_makes_the_command_begin_agai
         assert result["status"] == "ok"
 
 
+@proves("JOB-12/5")
 async def test_a_join_token_is_good_once_for_its_labels_and_this_release(tmp_path: Path) -> None:
     async with live_server(tmp_path) as server, aiohttp.ClientSession() as session:
         worker = HostileWorker(server.url, session)

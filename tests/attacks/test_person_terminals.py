@@ -141,6 +141,14 @@ async def test_no_chat_is_deleted_while_what_a_person_runs_there_has_no_recorded
             assert await member.status("DELETE", chat.path) == 204
 
 
+async def test_no_command_begins_in_a_chat_that_is_being_deleted(tmp_path: Path) -> None:
+    async with live_server(tmp_path) as client:
+        chat = await client.chat()
+        async with client.server.services.person_commands.none_in(chat.id):
+            await client.ask("POST", f"{chat.path}/person-commands", {"command": "true"}, expect=409)
+        await client.ask("POST", f"{chat.path}/person-commands", {"command": "true"}, expect=202)
+
+
 async def test_a_flood_is_bounded_in_memory_and_so_is_what_is_typed(tmp_path: Path, attempts: Attempts) -> None:
     (tmp_path / "work").mkdir()
     shell = PersonShell(bubblewrap=None, data_dir=tmp_path / "data", environ=os.environ, seconds=60.0)

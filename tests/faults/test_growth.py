@@ -7,7 +7,7 @@ process alone is compared, the least of several runs.
 import gc
 import json
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import suppress
 from hashlib import sha1
 
@@ -42,16 +42,8 @@ SHORTEST = 0.004  # seconds: what takes less is not measured
 LONGEST = 4.0  # seconds: who needs more has failed
 TOOLS = ("create_file", "update_file", "execute_command", *(f"tool_{number}" for number in range(200)))
 
+pytestmark = pytest.mark.usefixtures("only_own_garbage")
 Work = Callable[[int], Callable[[], object]]
-
-
-@pytest.fixture(autouse=True, scope="module")
-def _only_own_garbage() -> Iterator[None]:
-    """Collecting before each measurement looks at what this file made, not at every module that is loaded."""
-    gc.collect()
-    gc.freeze()
-    yield
-    gc.unfreeze()
 
 
 def _cpu(work: Callable[[], object]) -> float:

@@ -254,11 +254,11 @@ origins" is the same code with this one check switched off. A request is one car
 
 Each rule and each endorsement fixes the arguments of its call ([ADR 0349](adr/0349-a-rule-for-a-servers-tool-fixes-its-arguments.md)).
 
-Our own attacks know the rules, and `make test` runs them with the check and without it: 16 in a folder that nobody trusts
-([these](../tests/attacks/test_injection.py)), 57 in a trusted one, where only the origin holds a call
+Our own attacks know the rules, and `make test` runs them with the check and without it: 16 in a folder that nobody trusts and 7 by a
+job, a plan, a pull or an image ([these](../tests/attacks/test_injection.py)), 57 in a trusted one, where only the origin holds a call
 ([these](../tests/attacks/test_adaptive_injection.py)), and 24 ways of a text, each with every consequence there is
-([these](../tests/attacks/test_origins.py)). None has an effect; without the check each of the 73 reaches its call. Six tasks
-are done without a request.
+([these](../tests/attacks/test_origins.py)). None has an effect; without the check each of the 73 reaches its call,
+and none of the 7 is held. Six tasks are done without a request.
 """
 
 

@@ -21,7 +21,7 @@ async def state(client: LiveServer, wanted: str, *, field: str = "sign_in", agai
             (shown,) = (await client.ask("GET", "/mcp/servers"))["servers"]
             if shown[field] == wanted:
                 return shown
-            await asyncio.sleep(0)
+            await asyncio.sleep(0.02)
 
 
 async def sign_in(client: LiveServer) -> None:

@@ -1,13 +1,14 @@
 """What the runs came to: a table for the terminal and a page for the docs. Pure."""
 
 import math
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from typing import Any  # stored JSON
 
 from model.frozen_tasks import frozen_digest
 
 PASSED, LATE = "passed", "out of time"
-WAYS = {"workplace": "AnyCowork", "bare": "bare loop", "constrained": "bare, constrained"}
+_TITLES = {"workplace": "AnyCowork", "bare": "bare loop", "constrained": "bare, constrained"}
 
 
 @dataclass(frozen=True)
@@ -41,11 +42,14 @@ def wilson(successes: int, tries: int, z: float = 1.96) -> tuple[float, float]:
 
 
 def table(results: list[Result]) -> str:
-    return "\n".join([_header(), *(_row(title, some) for title, some in _groups(results))])
+    ways = _ways(results)
+    header = f"{'':<18}" + "".join(f"{title:>30}" for title in ways.values())
+    return "\n".join([header, *(_row(title, some, ways) for title, some in _groups(results))])
 
 
 def page(results: list[Result], *, model: str, machine: str, day: str, note: str = "") -> str:
     """Only what was measured is in it; a task that did not run is counted nowhere. `note` is the measurer's own remark."""
+    ways = _ways(results)
     singles = sorted({(r.half, r.role, r.task) for r in results})
     lines = [
         "# What the local model can do here",
@@ -59,16 +63,16 @@ def page(results: list[Result], *, model: str, machine: str, day: str, note: str
         "Wilson interval and the tasks in which something was changed that nobody asked for.",
         *(["", note] if note else []),
         "",
-        f"| | {' | '.join(WAYS.values())} |",
-        "|---|---|---|---|",
-        *(f"| {title} | {' | '.join(_rate(some, way) for way in WAYS)} |" for title, some in _groups(results)),
+        f"| | {' | '.join(ways.values())} |",
+        f"|---|{'---|' * len(ways)}",
+        *(f"| {title} | {' | '.join(_rate(some, way) for way in ways)} |" for title, some in _groups(results)),
         "",
         "## Every task",
         "",
-        f"| half | role | task | {' | '.join(WAYS.values())} |",
-        "|---|---|---|---|---|---|",
+        f"| half | role | task | {' | '.join(ways.values())} |",
+        f"|---|---|---|{'---|' * len(ways)}",
         *(
-            f"| {half} | {role} | {task} | {' | '.join(_single(results, task, way) for way in WAYS)} |"
+            f"| {half} | {role} | {task} | {' | '.join(_single(results, task, way) for way in ways)} |"
             for half, role, task in singles
         ),
     ]
@@ -82,12 +86,13 @@ def _groups(results: list[Result]) -> list[tuple[str, list[Result]]]:
     return [(title, some) for title, some in [*groups, ("all", results)] if some]
 
 
-def _header() -> str:
-    return f"{'':<18}" + "".join(f"{title:>30}" for title in WAYS.values())
+def _ways(results: list[Result]) -> dict[str, str]:
+    """The ways that were measured, each with its title: first those that every run has, then what was switched off."""
+    return {way: _TITLES.get(way, way) for way in dict.fromkeys([*_TITLES, *(r.way for r in results)])}
 
 
-def _row(title: str, results: list[Result]) -> str:
-    return f"{title:<18}" + "".join(f"{_rate(results, way):>30}" for way in WAYS)
+def _row(title: str, results: list[Result], ways: Iterable[str]) -> str:
+    return f"{title:<18}" + "".join(f"{_rate(results, way):>30}" for way in ways)
 
 
 def _rate(results: list[Result], way: str) -> str:

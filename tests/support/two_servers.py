@@ -102,7 +102,7 @@ class Stage:
 
     async def _until_idle(self, scene: Scene) -> None:
         while (await scene.chat.show())["state"] == "running":
-            await asyncio.sleep(0.02)
+            await asyncio.sleep(0.1)
 
     # --- chats
 
@@ -219,5 +219,5 @@ async def outcome(server: LiveServer, scene: Scene) -> Json:
         if status != 200 or (chat["state"] != "running" and (not job or job.get("status") in RESTING)):
             break
         assert asyncio.get_running_loop().time() < deadline, (chat, job)
-        await asyncio.sleep(0.02)
+        await asyncio.sleep(0.1)
     return {"files": bytes_of(scene.folder), "chat": chat if status != 200 else chat["state"], "job": job}

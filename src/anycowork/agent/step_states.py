@@ -45,12 +45,18 @@ class StepRecord:
         """Whether its check failed, or a person denied what it last tried: no word of the model changes that."""
         if self.proof is not None:
             return not succeeded(self.proof)
-        return not self.worked and bool(self.work) and _was_denied(self.work[-1])
+        return not self.worked and bool(self.work) and _was_denied(self.work[-1]) and not self._is_repeat_denied
 
     @property
     def is_cut_short(self) -> bool:
         """Whether a crash interrupted what it last tried, and nothing of it succeeded."""
-        return not self.worked and bool(self.work) and _was_interrupted(self.work[-1])
+        return not self.worked and bool(self.work) and (_was_interrupted(self.work[-1]) or self._is_repeat_denied)
+
+    @property
+    def _is_repeat_denied(self) -> bool:
+        """Whether a person denied to make an interrupted call once more: it may have had its effect before."""
+        *earlier, last = self.work
+        return _was_denied(last) and any(_was_interrupted(call) and _is_same(call, last) for call in earlier)
 
 
 def state_in_turn(record: StepRecord) -> StepStatus:
@@ -116,6 +122,10 @@ def changed_files(call: Call) -> list[str]:
     entries = [str(entry) for entry in ignored] if isinstance(ignored, list) else []
     paths = [item.path for item in call.intent.paths]
     return [path for path in paths if not any(path == entry or path.startswith(f"{entry}/") for entry in entries)]
+
+
+def _is_same(call: Call, other: Call) -> bool:
+    return (call.tool, call.parameters) == (other.tool, other.parameters)
 
 
 def was_tried(call: Call) -> bool:

@@ -56,7 +56,9 @@ class Assignment:
     policy: TurnPolicy = CHAT_POLICY
     has_approved_plan: bool = True  # a task of another agent has a plan that no person approved, unless it names paths
     earlier_turns: Sequence[Turn] = ()  # that carried out the same plan
-    earlier_effects: Sequence[Call] = ()  # of earlier attempts at the task, that still stand
+    earlier_effects: Sequence[
+        Call
+    ] = ()  # of earlier attempts at the task, that still stand or may, and interrupted ones of this turn
     completed_tasks: frozenset[str] = frozenset()  # of the job that the turn plans anew
     job_request: str = ""  # of the job that the turn is a task of
     extra_prompt: str = ""  # what the agent's own configuration adds to the system prompt
@@ -73,7 +75,7 @@ class Assignment:
     before_end: Callable[[], Awaitable[None]] = nothing  # before the policy ends the turn
 
     def repeats_effect(self, call: FoundCall) -> bool:
-        """Whether the same call took effect in an earlier attempt at the task."""
+        """Whether the same call took effect in an earlier attempt at the task, or may have when it was interrupted."""
         return any((effect.tool, effect.parameters) == (call.tool, call.parameters) for effect in self.earlier_effects)
 
 

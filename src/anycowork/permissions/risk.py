@@ -197,7 +197,12 @@ def _of_provenance(call: Call) -> list[tuple[Risk, str]]:
     if not call.provenance.whole_reply:
         risks.append((Risk.HIGH, "The call was inside other text; it may be a quotation."))
     if call.provenance.repeats:
-        risks.append((Risk.MEDIUM, "An earlier attempt at this task did exactly this already; it would happen twice."))
+        risks.append(
+            (
+                Risk.MEDIUM,
+                "An earlier attempt did exactly this already, or was interrupted while it did: it may happen twice.",
+            )
+        )
     if call.provenance.in_tool_result:
         risks.append(
             (

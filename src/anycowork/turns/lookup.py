@@ -1,6 +1,7 @@
 """Looks up a chat by its id, and the plan progress of a turn."""
 
 import asyncio
+from collections.abc import Iterable
 from itertools import takewhile
 
 from anycowork.agent.plan_progress import PlanProgress
@@ -13,6 +14,8 @@ from anycowork.domain.values import replace
 from anycowork.store.sql.store import Store
 from anycowork.turns.approved_plans import ApprovedPlans
 
+UNKNOWN_EFFECT = "unknown_effect"
+"""The fact of the result of a call that was interrupted while it acted outside."""
 _LARGE = 200  # steps: more of them take long enough to block the event loop
 
 
@@ -63,7 +66,7 @@ async def earlier_calls(store: Store, turn: Turn) -> list[Call]:
 async def earlier_effects(store: Store, toolbox: Toolbox, turn: Turn) -> list[Call]:
     """Return the calls of earlier attempts at the turn's task whose effect stands and would be had twice if they were made again.
 
-    A private copy that is gone took with it what was done in it; what a call did outside stands.
+    A private copy that is gone took with it what was done in it; what a call did outside stands, also if it was interrupted.
     """
     if turn.job_id is None or turn.task_id is None:
         return []
@@ -77,15 +80,22 @@ async def earlier_effects(store: Store, toolbox: Toolbox, turn: Turn) -> list[Ca
     return effects
 
 
+def unknown_effects(calls: Iterable[Call]) -> list[Call]:
+    """Return the calls that were interrupted while they acted outside: nobody knows whether they took effect."""
+    return [call for call in calls if call.result is not None and UNKNOWN_EFFECT in call.result.facts]
+
+
+def acts_outside(call: Call, tool: Tool | None) -> bool:
+    """Whether the call may have an effect that no layer holds back."""
+    if tool is None:  # its server or plugin is gone, or not connected yet
+        return True
+    return not tool.spec.read_only and bool(tool.spec.foreign or call.parameters.get("network"))
+
+
 def _stands(call: Call, tool: Tool | None, same_place: bool) -> bool:
     """Whether a finished call did something that a second one would add to. A file tool refuses, or writes the same again."""
     if call.provenance.check or not succeeded(call):
-        return False
-    if tool is None:  # its server or plugin is gone, or not connected yet
+        return bool(unknown_effects([call]))
+    if tool is None or acts_outside(call, tool):
         return True
-    spec = tool.spec
-    if spec.read_only:
-        return False
-    if spec.foreign or call.parameters.get("network"):
-        return True
-    return spec.runs_commands and same_place and bool(changed_files(call))
+    return tool.spec.runs_commands and not tool.spec.read_only and same_place and bool(changed_files(call))

@@ -34,13 +34,13 @@ from anycowork.domain.origins import join, written_by_model
 from anycowork.domain.ports import Clock
 from anycowork.domain.principals import SERVER_PRINCIPAL
 from anycowork.domain.snapshots import Snapshot
-from anycowork.domain.tool_ports import Toolbox
+from anycowork.domain.tool_ports import Tool, Toolbox
 from anycowork.domain.tools import Call, CallState, CallStatus, Intent, ToolResult
 from anycowork.domain.values import value
 from anycowork.sandbox.workspaces import Workspaces
 from anycowork.store.sql.journal import Journal
 from anycowork.store.sql.store import Store
-from anycowork.turns.lookup import progress_of
+from anycowork.turns.lookup import UNKNOWN_EFFECT, acts_outside, progress_of
 
 log = logging.getLogger(__name__)
 
@@ -109,6 +109,8 @@ class TurnRecovery:
                 result = await self._result_of(call, root, crashed=reason is EndReason.INTERRUPTED)
                 result = _with_output(result, self._journal.printed_by(turn.chat_id, call.id))
                 tool = self._toolbox.find(call.tool)
+                if _may_have_acted(call, result, tool):
+                    result = replace(result, facts={**result.facts, UNKNOWN_EFFECT: True})
                 interrupted = origins_of_interrupted(tool.spec if tool else None, call.parameters)
                 result = replace(result, origins=join(result.origins, interrupted))
                 origins = join(origins, result.origins)
@@ -295,6 +297,13 @@ def _of_asked(call: Call, job: Job, lost: CallStatus) -> ToolResult:
         "what it did outside the workspace remains."
     )
     return ToolResult.failed(Interrupted(message), status=lost)
+
+
+def _may_have_acted(call: Call, result: ToolResult, tool: Tool | None) -> bool:
+    """Whether the call was at work outside when it was stopped. Of another vendor's agent nothing is kept."""
+    if call.state is not CallState.INTENT or result.status is CallStatus.OK:
+        return False
+    return acts_outside(call, tool) and (tool is None or tool.spec.delegate is None)
 
 
 def _with_output(result: ToolResult, printed: str) -> ToolResult:

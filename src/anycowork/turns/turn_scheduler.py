@@ -29,7 +29,7 @@ from anycowork.turns.approved_plans import ApprovedPlans
 from anycowork.turns.chat_coordinator import TurnEngine
 from anycowork.turns.distributed_chat_locks import ChatClaims
 from anycowork.turns.job_placement import JobPlacement
-from anycowork.turns.lookup import earlier_effects, earlier_turns, progress_of, require_chat
+from anycowork.turns.lookup import earlier_effects, earlier_turns, progress_of, require_chat, unknown_effects
 from anycowork.turns.turn_recovery import TurnRecovery, Unfinished
 
 log = logging.getLogger(__name__)
@@ -222,6 +222,7 @@ class TurnScheduler:
         chat = await require_chat(self._store, turn.chat_id)
         await self._find_workspace(chat.workspace)
         recent = await self._history(turn, model_id or chat.config.model_id)
+        calls = await self._store.calls.of_turn(turn.id)
         context = TurnContext(
             chat=chat,
             turn=turn,
@@ -231,11 +232,14 @@ class TurnScheduler:
             conversation=TurnConversation(
                 turn, without_undone(recent.messages), () if recent.complete else await self._beginning(chat.id)
             ),
-            calls=await self._store.calls.of_turn(turn.id),
+            calls=calls,
             progress=await progress_of(self._store, self._toolbox, turn, chat.workspace, self._plans),
             assignment=Assignment(
                 earlier_turns=await earlier_turns(self._store, turn) if turn.job_id is None else (),
-                earlier_effects=await earlier_effects(self._store, self._toolbox, turn),
+                earlier_effects=[
+                    *unknown_effects(calls),
+                    *await earlier_effects(self._store, self._toolbox, turn),
+                ],
             ),
         )
         if turn.job_id is None:

@@ -5,10 +5,13 @@ import gc
 import warnings
 from contextlib import suppress
 
+import pytest
+
 from anycowork.mcp.stdio_transport import message_streams
 from anycowork.sandbox.stdio_program import LineLog, open_pipes, started_process
 
 MOST_STEPS = 12
+pytestmark = pytest.mark.usefixtures("only_own_garbage")
 
 
 async def test_a_session_given_up_at_any_step_leaves_no_pipe_open() -> None:

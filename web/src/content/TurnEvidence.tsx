@@ -82,7 +82,7 @@ export function TurnEvidence({ evidence }: { evidence: Evidence }) {
           </ul>
           {evidence.receipt && (
             <p className="mt-3 text-xs text-ink-2">
-              {t.repeat} <code className="break-all">anycowork verify {evidence.receipt}</code>
+              {t.repeat} <code className="break-all">{`anycowork verify ${evidence.receipt}`}</code>
             </p>
           )}
         </Popover.Content>

@@ -1,7 +1,7 @@
 // One job, live: its request, its tasks as a list and as a picture, one task in full, and the buttons that steer it.
 import { useQueryClient } from "@tanstack/react-query";
 import clsx from "clsx";
-import { MessageSquare, Pause, Play, Square } from "lucide-react";
+import { MessageSquare, Pause, Play, RefreshCw, Square } from "lucide-react";
 import { useEffect, useState } from "react";
 import { Inline } from "../content/Inline";
 import { Markdown } from "../content/Markdown";
@@ -26,6 +26,8 @@ import {
   type Job,
   type JobWaits,
   pauseJob,
+  replanJob,
+  rests,
   resumeJob,
   retryTask,
   statusNow,
@@ -97,7 +99,7 @@ function JobDetails({ job, taskId, waits }: { job: Job; taskId: string | null; w
   const task = job.tasks.find(({ id }) => id === taskId) ?? null;
   const arrives = task !== null && view === null && live.problem === null; // how long its details are is not known yet
   const canUndo = task?.status === "completed" && isOver(job.status);
-  const canRetry = task?.status === "failed" && (job.status === "failed" || job.status === "paused");
+  const canRetry = task?.status === "failed" && rests(job);
   return (
     <div className="mx-auto w-full max-w-5xl space-y-6 px-4 pt-5 pb-16 sm:px-6">
       <section aria-label={t.request}>
@@ -235,6 +237,16 @@ export function Controls({ job, waits, act }: ControlsProps) {
           onClick={() => act(resumeJob(job.id))}
         >
           {t.resume}
+        </Button>
+      )}
+      {rests(job) && job.race.length === 0 && (
+        <Button
+          needs="POST /jobs/{job_id}/replan"
+          icon={<RefreshCw size={14} aria-hidden />}
+          title={t.replanHint}
+          onClick={() => act(replanJob(job.id))}
+        >
+          {t.replan}
         </Button>
       )}
       {!isOver(job.status) && (

@@ -156,6 +156,20 @@ it("says that a job waits while a call of one of its tasks does, and not for wha
   expect(screen.getByRole("link", { name: "Decide in the chat" }).getAttribute("href")).toBe("#/chat/chat");
 });
 
+it("offers to plan the rest anew where a job rests, and not while it runs, is done, or is a race", () => {
+  const shown = (parts: Partial<Job>) => {
+    const { unmount } = show(<Controls job={{ ...JOB, ...parts }} waits={null} act={async () => true} />);
+    const offered = screen.queryByRole("button", { name: "Plan the rest anew" }) !== null;
+    unmount();
+    return offered;
+  };
+  expect((["failed", "paused"] as const).map((status) => shown({ status }))).toEqual([true, true]);
+  const error = { code: "tasks_failed", message: "These tasks did not complete: 3.", retryable: true };
+  expect([error, null].map((error) => shown({ status: "awaiting_commit", error }))).toEqual([true, false]);
+  expect((["running", "completed", "cancelled", "planning"] as const).some((status) => shown({ status }))).toBe(false);
+  expect(shown({ status: "failed", race: ["a", "b"] })).toBe(false);
+});
+
 it("lists a running job as waiting while its chat asks", () => {
   const chat = { id: "chat", state: "awaiting_answer", waiting: "question", last_seq: 1 };
   const jobs = ["chat", "other"].map((context_id) => ({ ...JOB, id: context_id, context_id, request: context_id }));

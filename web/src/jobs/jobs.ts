@@ -127,6 +127,15 @@ export async function resumeJob(jobId: string): Promise<void> {
   await given(api.POST("/jobs/{job_id}/resume", at(jobId)));
 }
 
+/** Whether the job stands still and a person may try a failed task again or plan the rest anew. */
+export function rests(job: Job): boolean {
+  return job.status === "failed" || job.status === "paused" || (job.status === "awaiting_commit" && job.error !== null);
+}
+
+export async function replanJob(jobId: string): Promise<void> {
+  await given(api.POST("/jobs/{job_id}/replan", at(jobId)));
+}
+
 export async function cancelJob(jobId: string): Promise<void> {
   await given(api.POST("/jobs/{job_id}/cancel", at(jobId)));
 }

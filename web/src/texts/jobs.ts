@@ -25,6 +25,8 @@ export const en = {
   pause: "Pause",
   pauseHint: "Tasks at work finish; no other starts",
   resume: "Resume",
+  replan: "Plan the rest anew",
+  replanHint: "What is done stays. The planning agent makes a new plan of what is left, and you approve it.",
   cancel: "Cancel the job",
   cancelQuestion: "Cancel this job?",
   cancelHint: "What runs is stopped, and what has not started never starts. What was changed stays and can be undone.",

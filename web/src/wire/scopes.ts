@@ -48,6 +48,7 @@ export const REQUIRED = {
   "POST /workspaces/worktrees": "decide",
   "PATCH /jobs/{job_id}": "decide",
   "POST /jobs/{job_id}/pause": "decide",
+  "POST /jobs/{job_id}/replan": "decide",
   "POST /jobs/{job_id}/resume": "decide",
   "POST /jobs/{job_id}/retry": "decide",
   "POST /jobs/{job_id}/commit": "decide",

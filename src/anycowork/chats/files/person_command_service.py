@@ -105,6 +105,7 @@ class PersonCommandService:
         self._others_write = others_write
         self._draft = RecordFactory(clock)
         self._running: dict[str, _RunningCommand] = {}
+        self._deleted: set[str] = set()  # chats whose deletion is under way
 
     async def offer(self, principal: Principal, chat_id: str) -> CommandsOffer:
         """Return whether commands can be run, and those of the chat that run now. Raises: NotAllowed, NotFound."""
@@ -130,6 +131,8 @@ class PersonCommandService:
         if self._refused is not None:
             raise NotAllowed(self._refused)
         chat = await require_chat(self._store, chat_id)
+        if chat_id in self._deleted:
+            raise Conflict("This chat is being deleted.")
         if any(other.chat.workspace == chat.workspace for other in self._running.values()):
             raise Conflict("Another command or terminal of yours runs in this workspace. Wait for its end, or stop it.")
         running = _RunningCommand(
@@ -141,8 +144,18 @@ class PersonCommandService:
         await begun
         return running.id
 
-    async def require_none_in(self, chat_id: str) -> None:
-        """Raises: Conflict if a command or terminal of a person runs in this chat: its end would be recorded nowhere."""
+    @asynccontextmanager
+    async def none_in(self, chat_id: str) -> AsyncIterator[None]:
+        """While a chat is deleted, no command or terminal of a person begins there on this server. Raises: Conflict if one runs: its end
+        would be recorded nowhere."""
+        self._deleted.add(chat_id)
+        try:
+            await self._require_none_in(chat_id)
+            yield
+        finally:
+            self._deleted.discard(chat_id)
+
+    async def _require_none_in(self, chat_id: str) -> None:
         if any(running.chat.id == chat_id for running in self._running.values()):
             raise Conflict("A command or terminal of a person runs in this chat. Stop it before you delete the chat.")
         if await self._runs_elsewhere(chat_id):

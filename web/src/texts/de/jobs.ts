@@ -25,6 +25,9 @@ export const jobs: Texts = {
   pause: "Anhalten",
   pauseHint: "Laufende Aufgaben werden fertig; keine neue beginnt",
   resume: "Fortsetzen",
+  replan: "Den Rest neu planen",
+  replanHint:
+    "Was erledigt ist, bleibt. Der planende Agent macht einen neuen Plan für den Rest, und Sie geben ihn frei.",
   cancel: "Job abbrechen",
   cancelQuestion: "Diesen Job abbrechen?",
   cancelHint:
