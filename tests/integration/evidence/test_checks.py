@@ -10,7 +10,8 @@ from support.spec import proves
 
 CHECK = "python3 check.py"
 FILES = {
-    "check.py": "import shop, sys\nopen('made-by-check.txt', 'w').write('x')\nsys.exit(0 if shop.total() == 3 else 1)\n",
+    "check.py": "import shop, sys\nopen('made-by-check.txt', 'w').write('x')\n"
+    "print('expected 3, got', shop.total())\nsys.exit(0 if shop.total() == 3 else 1)\n",
     "shop.py": "def total():\n    return 2\n",
 }
 REQUEST = f"Fix shop.py so that `{CHECK}` passes."
@@ -34,7 +35,8 @@ async def test_a_failing_check_goes_back_as_facts_and_the_corrected_work_is_chec
         (check,) = found["checks"]
         assert check["exit_code"] == 0 and check["ran_after_last_change"] and check["owner"] == "project"
         assert check["snapshot_id"] and not check["passed_before"]
-        assert any("ended with exit code 1" in m["content"] for m in await chat.messages())
+        told = [m["content"] for m in await chat.messages() if "ended with exit code 1" in m["content"]]
+        assert any("Not done yet." in text and "expected 3, got 40" in text for text in told)
         assert sorted(path.name for path in client.workspace.iterdir()) == ["check.py", "shop.py"], (
             "no trace of the check"
         )

@@ -7,6 +7,7 @@ import tempfile
 from hashlib import sha256
 from pathlib import Path
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -117,3 +118,14 @@ def test_a_receipt_of_any_project_is_the_same_elsewhere(files: dict[str, bytes])
 async def _verify(tmp_path: Path, file: Path, workspace: Path) -> int:
     invocation = Invocation({"data_dir": str(tmp_path / "verifying")}, {}, tmp_path)
     return await asyncio.to_thread(verify, invocation, str(file), workspace=workspace)
+
+
+@proves("EVD-4/1")
+@pytest.mark.parametrize(
+    "part", ["chat_id", "turn_id", "snapshot_id", "command", "exit_code", "files", "sandbox", "checked_at"]
+)
+def test_each_part_of_a_receipt_counts_for_its_id(part: str) -> None:
+    texts = dict.fromkeys(("chat_id", "turn_id", "snapshot_id", "command", "sandbox", "checked_at"), "a")
+    parts = {**texts, "exit_code": 0, "files": {"a.py": "0" * 64}}
+    other = {"exit_code": 1, "files": {"a.py": "1" * 64}}.get(part, "b")
+    assert receipt_of(**parts).id != receipt_of(**{**parts, part: other}).id  # type: ignore[arg-type]  # one part differs

@@ -35,6 +35,15 @@ async def test_a_model_that_insists_is_told_twice_and_the_turn_ends_failed(tmp_p
         assert (await chat.last())["content"] == "Done."
 
 
+@proves("EVD-1/1")
+async def test_a_turn_that_only_should_change_something_has_a_word(tmp_path: Path) -> None:
+    async with live_server(tmp_path, replies=["Done."] * 3, files={"shop.txt": "2\n"}) as client:
+        chat = await working_chat(client)
+        await chat.send("Correct the total in shop.txt.")
+        assert await evidence_of(client, chat) == {"status": "claimed", "expectations": [], "checks": []}
+
+
+@proves("EVD-1/1")
 @pytest.mark.parametrize(
     ("request_text", "reply", "why"),
     [
