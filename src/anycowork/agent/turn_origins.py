@@ -6,6 +6,7 @@ from anycowork.domain.attached_files import attached_files_of
 from anycowork.domain.messages import Message, MessageType, Speaker, quoted_reports
 from anycowork.domain.network import Destination, wanted_destinations
 from anycowork.domain.origins import (
+    FROM_THE_WEB,
     IMPORT,
     NO_ORIGINS,
     PERSON,
@@ -141,4 +142,12 @@ def _without_our_refusal(message: Message) -> str:
         case {"status": CallStatus.DENIED | CallStatus.REFUSED, "error": {"message": str(reason)}} if reason:
             return message.content.rpartition(reason)[0].rstrip("\n")
         case _:
-            return message.content
+            return _without_our_heading(message)
+
+
+def _without_our_heading(message: Message) -> str:
+    """Returns what a page said, without the two lines that the tool wrote above it."""
+    _, _, below_address = message.content.partition("\n")
+    heading, _, page = below_address.partition("\n\n")
+    is_page = heading == FROM_THE_WEB and any(origin.startswith("web:") for origin in message.came_from)
+    return page if is_page else message.content

@@ -8,6 +8,7 @@ from pydantic import Field
 from anycowork.domain.boundary import Boundary
 from anycowork.domain.bounded_json import read_json
 from anycowork.domain.errors import ToolFault
+from anycowork.domain.origins import FROM_THE_WEB
 from anycowork.domain.tool_ports import Prepared, ToolContext
 from anycowork.domain.tools import CallStatus, Parameters, ToolDisplay, ToolKind, ToolResult
 from anycowork.domain.visible_text import UntrustedText, visible_line
@@ -15,7 +16,7 @@ from anycowork.sandbox.network.dialer import NetworkReach
 from anycowork.sandbox.network.egress import Egress
 from anycowork.tools.built_in_tool import BuiltInTool
 from anycowork.tools.parameters import PlainText, parsed
-from anycowork.tools.web.fetch_page import PAGE_HOST, UNTRUSTED
+from anycowork.tools.web.fetch_page import PAGE_HOST
 from anycowork.tools.web.search_engines import SearchEngine, WebResult, search_request, search_results
 from anycowork.tools.web.web_client import PageNotRead, WebClient
 
@@ -78,7 +79,7 @@ class SearchWeb(BuiltInTool[SearchWebParameters]):
         urls: list[object] = [result.url for result in results]
         return ToolResult(
             status=CallStatus.OK,
-            content=f"Results of {host} for '{args.query}'\n{UNTRUSTED}\n\n{_listed(results)}",
+            content=f"Results of {host} for '{args.query}'\n{FROM_THE_WEB}\n\n{_listed(results)}",
             facts={"web_host": host, "results": urls},  # type: ignore[dict-item]  # a list of texts is JSON
         )
 
