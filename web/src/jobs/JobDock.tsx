@@ -7,7 +7,7 @@ import { t } from "../texts/jobs";
 import { Fold } from "../ui/Fold";
 import type { Message } from "../wire/nouns";
 import { JobStatusMark } from "./JobStatusMark";
-import { doneTasks, howItRuns, isOver, type Job, type JobWaits, statusNow, useChatJob, waitsOf } from "./jobs";
+import { howItRuns, isOver, type Job, type JobWaits, progressWords, statusNow, useChatJob, waitsOf } from "./jobs";
 
 export function JobDock({ view }: { view: ChatView }) {
   const { data: job, isPending } = useChatJob(view.id, view.news);
@@ -61,9 +61,7 @@ export function JobProgress({ job, waits }: { job: Job; waits: JobWaits | null }
           <span className="flex min-w-0 flex-1 items-center gap-2">
             <Network size={15} aria-hidden className="shrink-0 text-role" />
             <JobStatusMark status={statusNow(job.status, waits !== null)} />
-            {job.tasks.length > 0 && (
-              <span className="shrink-0 font-medium tabular-nums">{t.done(doneTasks(job), job.task_count)}</span>
-            )}
+            {job.tasks.length > 0 && <span className="shrink-0 font-medium tabular-nums">{progressWords(job)}</span>}
             <span className="min-w-0 truncate text-ink-2">
               <Inline text={current?.description ?? job.request} />
             </span>

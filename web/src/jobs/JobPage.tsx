@@ -7,6 +7,7 @@ import { Inline } from "../content/Inline";
 import { Markdown } from "../content/Markdown";
 import { openChat, useLive } from "../state/live";
 import { useMay } from "../state/me";
+import { CHATS } from "../state/sidebar";
 import { t } from "../texts/jobs";
 import { Button } from "../ui/Button";
 import { Dialog } from "../ui/Dialog";
@@ -19,13 +20,13 @@ import { JobLimits } from "./JobLimits";
 import { JobStatusMark } from "./JobStatusMark";
 import {
   cancelJob,
-  doneTasks,
   howItRuns,
   isOver,
   JOBS,
   type Job,
   type JobWaits,
   pauseJob,
+  progressWords,
   replanJob,
   rests,
   resumeJob,
@@ -92,6 +93,7 @@ function JobDetails({ job, taskId, waits }: { job: Job; taskId: string | null; w
   const queries = useQueryClient();
   const act = async (done: Promise<void>) => {
     const isDone = await attempt(done);
+    void queries.invalidateQueries({ queryKey: CHATS }); // with it the jobs that wait for somebody
     await queries.invalidateQueries({ queryKey: [...JOBS, job.id] });
     return isDone;
   };
@@ -114,7 +116,7 @@ function JobDetails({ job, taskId, waits }: { job: Job; taskId: string | null; w
       {job.tasks.length > 0 && (
         <section aria-labelledby="job-tasks">
           <h2 id="job-tasks" className="mb-2 font-semibold">
-            {t.tasks} <span className="text-sm font-normal text-ink-2">{t.done(doneTasks(job), job.task_count)}</span>
+            {t.tasks} <span className="text-sm font-normal text-ink-2">{progressWords(job)}</span>
           </h2>
           <TaskGraph tasks={job.tasks} chosen={taskId} href={href} waits={waits?.tasks} />
         </section>

@@ -15,7 +15,7 @@ import { JobProgress } from "./JobDock";
 import { LimitsForm } from "./JobLimits";
 import { Controls, JobFailure } from "./JobPage";
 import JobsPage from "./JobsPage";
-import { JOBS, type Job, type Task, waitsOf } from "./jobs";
+import { JOBS, type Job, progressWords, type Task, waitsOf } from "./jobs";
 import { RaceCandidates } from "./RaceCandidates";
 import { TaskDetails } from "./TaskDetails";
 import { TaskGraph } from "./TaskGraph";
@@ -81,6 +81,9 @@ it("tells how far the chat's job is and leads to each task", async () => {
   expect(statuses()).toEqual(["completed: Task 1", "running: Task 2", "failed: Task 3", "not started: Task 4"]);
   rerender(<JobProgress job={{ ...JOB, tasks: TASKS.map((one) => ({ ...one, status: "completed" })) }} waits={null} />);
   expect(container.textContent).toContain("4 of 4 tasks done");
+  expect(container.textContent).not.toContain("skipped");
+  const replaced = TASKS.map((one) => ({ ...one, status: one.id === "3" ? "skipped" : "completed" }) as Task);
+  expect(progressWords({ ...JOB, tasks: replaced })).toBe("3 of 4 tasks done, 1 skipped");
   expect(statuses()).toContain("completed: Task 4");
   expect(screen.getByRole("link", { name: "See the job" }).getAttribute("href")).toBe("#/jobs/j1");
   await expectAccessible(container);

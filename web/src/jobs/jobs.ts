@@ -28,8 +28,15 @@ export function howItRuns(job: Job): string {
   return job.commit === "job" ? `${together} ${t.reviewedFirst}` : together;
 }
 
-export function doneTasks(job: Job): number {
+function doneTasks(job: Job): number {
   return job.tasks.filter(({ status }) => status === "completed").length;
+}
+
+/** How far it is, in words: what was skipped, or replaced by a new plan, is said apart. */
+export function progressWords(job: Job): string {
+  const skipped = job.tasks.filter(({ status }) => status === "skipped").length;
+  const done = t.done(doneTasks(job), job.task_count);
+  return skipped > 0 ? `${done}, ${t.skippedCount(skipped)}` : done;
 }
 
 /** What of the job waits for a person's decision or answer, as its chat says: the record of the job calls it running. */

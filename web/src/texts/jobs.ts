@@ -20,6 +20,7 @@ export const en = {
   tasks: "Tasks",
   graph: "Which task waits for which",
   answer: "Answer",
+  skippedCount: (count: number) => `${count} skipped`,
   done: (done: number, all: number) => `${done} of ${all} tasks done`,
   seeJob: "See the job",
   pause: "Pause",

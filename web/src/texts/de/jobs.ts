@@ -20,6 +20,7 @@ export const jobs: Texts = {
   tasks: "Aufgaben",
   graph: "Welche Aufgabe auf welche wartet",
   answer: "Antworten",
+  skippedCount: (count: number) => `${count} übersprungen`,
   done: (done: number, all: number) => `${done} von ${all} Aufgaben erledigt`,
   seeJob: "Job ansehen",
   pause: "Anhalten",
