@@ -94,7 +94,7 @@ async def test_commands_and_mentions_are_completed_by_keyboard_alone(
     await expect(page.get_by_role("note").last).to_contain_text("Planner")
     await page.keyboard.type("/compact")
     await page.keyboard.press("Enter")
-    await expect(page.get_by_role("region", name="Compacted")).to_be_visible()
+    await expect(page.get_by_role("group", name="Compacted")).to_be_visible()
     await page.keyboard.type("/help")
     await page.keyboard.press("Enter")
     await expect(page.get_by_role("dialog", name="Commands and mentions")).to_be_visible()

@@ -34,7 +34,7 @@ async def test_an_agent_is_chosen_like_a_model_and_its_card_says_what_it_was_kep
         await page.get_by_role("button", name="Allow once").click()
         await expect(page.get_by_text("The agent 'helper' failed or was kept from this.")).to_be_visible()
         await page.get_by_text("agent__helper").first.click()
-        card = page.get_by_role("region", name="helper")
+        card = page.get_by_role("group", name="helper")
         await expect(card).to_contain_text("Done by the agent helper")
         await expect(card.get_by_role("list", name="It was kept from")).to_contain_text("outside the workspace")
         await expect(card.get_by_role("list", name="Its changes to these files were not kept")).to_have_text("a.txt")

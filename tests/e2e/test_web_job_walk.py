@@ -59,7 +59,7 @@ async def to_the_conflict(page: Page, client: LiveServer, chat: LiveChat) -> Non
     dock = page.get_by_label("Jobs", exact=True)
     await expect(dock).to_contain_text("waits for your approval")
     await expect(dock).to_contain_text("Up to 4 tasks at the same time; 4 of them may write.")
-    plan = page.get_by_role("region", name="Plan", exact=True).last
+    plan = page.get_by_role("group", name="Plan", exact=True).last
     run = plan.get_by_role("button", name="Run as a job")
     await expect(run).to_be_visible()
     async with asyncio.timeout(60):
@@ -78,7 +78,7 @@ async def to_the_conflict(page: Page, client: LiveServer, chat: LiveChat) -> Non
     await look(page, "walk-running")
     await page.get_by_role("link", name="Open the chat").click()
     others_done.set()
-    question = page.get_by_role("region", name="Question").last
+    question = page.get_by_role("group", name="Question").last
     await expect(question.get_by_label("The task's version")).to_have_text("title: by b\n")
     await expect(question.get_by_label("The version that is there now")).to_have_text("title: by a\n")
     assert await violations(page) == []
@@ -120,7 +120,7 @@ async def test_conflict_is_merged_by_hand_while_a_viewer_sees_it_and_cannot_answ
         browser = page.context.browser
         assert browser is not None
         async with signed_in(browser, address, vic["token"]) as watching:
-            shown = watching.get_by_role("region", name="Question").last
+            shown = watching.get_by_role("group", name="Question").last
             await expect(shown).to_contain_text("Task b and task a changed")
             await expect(shown.get_by_label("The task's version")).to_contain_text("two by b")
             for name in ("Keep the task's version", "Keep the version that is there now", "Merge by hand"):
@@ -141,7 +141,7 @@ async def test_conflict_is_merged_by_hand_while_a_viewer_sees_it_and_cannot_answ
 
 
 async def merge_by_hand(page: Page) -> None:
-    question = page.get_by_role("region", name="Question").last
+    question = page.get_by_role("group", name="Question").last
     await question.get_by_role("button", name="Merge by hand").click()
     keep = question.get_by_role("button", name="Keep the merged file")
     file = question.get_by_role("textbox")

@@ -117,7 +117,7 @@ async def test_changes_of_a_job_are_reviewed_then_kept_in_part_or_dropped_whole(
             await asked.get_by_role("button", name="Start").click()
             dock = page.get_by_label("Jobs", exact=True)
             await expect(dock).to_contain_text("waits for your approval")
-            plan = page.get_by_role("region", name="Plan", exact=True).last
+            plan = page.get_by_role("group", name="Plan", exact=True).last
             await plan.get_by_role("button", name="Run as a job").click()
             await expect(dock).to_contain_text("waits for your review")
             chats = page.get_by_role("navigation").first

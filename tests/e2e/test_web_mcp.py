@@ -65,7 +65,7 @@ async def test_a_server_asks_the_persons_model_only_when_that_is_switched_on_and
 
         await ask("before")
         await expect(page.get_by_text("First.", exact=True)).to_be_visible()
-        assert await page.get_by_role("region", name="Question").count() == 0
+        assert await page.get_by_role("group", name="Question").count() == 0
         assert len(client.model.requests) == 2, "off by default: the server cannot ask"
         await open_settings(page)
         switch = page.get_by_role("checkbox", name="raw may ask your model")
@@ -78,7 +78,7 @@ async def test_a_server_asks_the_persons_model_only_when_that_is_switched_on_and
         for words, choice, end in (("no", "Do not send it", "Second."), ("yes", "Send it once", "Third.")):
             await page.get_by_role("link", name="New chat").first.click()
             await ask(words)
-            question = page.get_by_role("region", name="Question")
+            question = page.get_by_role("group", name="Question")
             await expect(question).to_contain_text("wants your model to answer this prompt")
             await expect(question).to_contain_text("<b>hello</b>.")
             before = len(client.model.requests)

@@ -9,14 +9,14 @@ export function AgentWork({ facts }: { facts: Record<string, unknown> }) {
   if (!agent) return null;
   const calls = facts["agent_calls"];
   return (
-    <section aria-label={agent} className="py-1 text-sm text-ink-2">
+    <div role="group" aria-label={agent} className="py-1 text-sm text-ink-2">
       <p className="flex items-center gap-1.5">
         <Bot size={14} aria-hidden className="shrink-0 text-ink-3" />
         {t.doneByTheAgent(agent, typeof calls === "number" ? calls : 0)}
       </p>
       <Refused title={t.keptFrom} lines={textsOf(facts["kept_from"])} />
       <Refused title={t.changesNotKept} lines={textsOf(facts["dropped_files"])} />
-    </section>
+    </div>
   );
 }
 

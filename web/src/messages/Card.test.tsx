@@ -1,7 +1,7 @@
 import { act, screen } from "@testing-library/react";
 import { useState } from "react";
 import { expect, it } from "vitest";
-import { message, show } from "../testing/render";
+import { expectAccessible, message, show } from "../testing/render";
 import { type Message, readPlan } from "../wire/nouns";
 import { Card } from "./Card";
 
@@ -40,6 +40,17 @@ it("shows a plan as a plan and a question as a question", () => {
   card({ message_type: "question", payload: { question: "Why?", options: [] } as never });
   expect(screen.getByLabelText("Plan")).toBeTruthy();
   expect(screen.getByLabelText("Question")).toBeTruthy();
+});
+
+it("lets a conversation have two plans, questions and reviews: a card is no landmark of the page", async () => {
+  for (const _ of [1, 2]) {
+    card({ message_type: "plan", payload: { goal: "Go", steps: [{ action: "First" }] } as never });
+    card({ message_type: "question", payload: { question: "Why?", options: [] } as never });
+    card({ message_type: "review", payload: { summary: "Fine.", findings: [] } as never });
+  }
+  expect(screen.getAllByLabelText("Review")).toHaveLength(2);
+  expect(screen.queryAllByRole("region")).toEqual([]);
+  await expectAccessible(document.body);
 });
 
 it("shows an approved plan as it was approved", () => {

@@ -21,7 +21,11 @@ export function CompactedCard({ message, count }: { message: Message; count: num
     view?.state === "idle" && newest(view.messages)?.id === message.id ? view.id : null,
   );
   return (
-    <section aria-label={t.compacted(count)} className="rounded-xl border border-line bg-sunken/50 px-4 py-3 text-sm">
+    <div
+      role="group"
+      aria-label={t.compacted(count)}
+      className="rounded-xl border border-line bg-sunken/50 px-4 py-3 text-sm"
+    >
       <div className="flex flex-wrap items-center gap-x-3 gap-y-2">
         <FoldVertical size={16} aria-hidden className="shrink-0 text-ink-3" />
         <div className="min-w-0 flex-1 basis-56">
@@ -47,7 +51,7 @@ export function CompactedCard({ message, count }: { message: Message; count: num
           </pre>
         )}
       </Fold>
-    </section>
+    </div>
   );
 }
 

@@ -51,7 +51,8 @@ export function PlanCard({
   return (
     <Says role={message.role === "user" ? null : message.agent_role} at={message.created_at}>
       {message.reasoning && <Thinking of={message.id} text={message.reasoning} took={thought} />}
-      <section
+      <div
+        role="group"
         data-colour="blue"
         aria-label={t.plan}
         className={clsx(
@@ -126,7 +127,7 @@ export function PlanCard({
             </>
           )}
         </div>
-      </section>
+      </div>
     </Says>
   );
 }

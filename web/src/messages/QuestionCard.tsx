@@ -30,7 +30,8 @@ export function QuestionCard({ message, question, standing, sending = false, onA
   const author = useAuthor((standing.state === "answered" && standing.by) || { payload: null });
   return (
     <Says role={message.agent_role} at={message.created_at}>
-      <section
+      <div
+        role="group"
         aria-label={t.question}
         className={clsx(
           "rounded-2xl border bg-surface px-5 py-4",
@@ -61,7 +62,7 @@ export function QuestionCard({ message, question, standing, sending = false, onA
           </p>
         )}
         {standing.state === "withdrawn" && <p className="mt-3 text-sm text-ink-3">{t.withdrawnItWasNotAnswered}</p>}
-      </section>
+      </div>
     </Says>
   );
 }

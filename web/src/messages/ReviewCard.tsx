@@ -8,7 +8,7 @@ import { Says } from "./Says";
 export function ReviewCard({ message, review }: { message: Message; review: Review }) {
   return (
     <Says role={message.agent_role} at={message.created_at}>
-      <section aria-label={t.review} className="overflow-hidden rounded-2xl border border-line bg-surface">
+      <div role="group" aria-label={t.review} className="overflow-hidden rounded-2xl border border-line bg-surface">
         <header className="flex items-start gap-3 border-b border-line px-5 py-4">
           <ClipboardCheck size={18} aria-hidden className="mt-0.5 shrink-0 text-ink-3" />
           <Markdown text={review.summary} />
@@ -32,7 +32,7 @@ export function ReviewCard({ message, review }: { message: Message; review: Revi
             ))}
           </ol>
         )}
-      </section>
+      </div>
     </Says>
   );
 }

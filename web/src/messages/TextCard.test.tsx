@@ -32,7 +32,7 @@ it("shows a plan whose steps wait for each other as steps, not as JSON", async (
   const plan = JSON.stringify({ type: "plan", goal: "Go round", steps });
   for (const content of [plan, `\`\`\`json\n${plan}\n\`\`\``]) {
     const { container, unmount } = show(<TextCard message={message({ content })} thought={null} />);
-    expect(screen.getByRole("region", { name: "Plan that cannot be used" }).textContent).toContain("Go round");
+    expect(screen.getByRole("group", { name: "Plan that cannot be used" }).textContent).toContain("Go round");
     expect(screen.getAllByRole("listitem")).toHaveLength(3);
     expect(screen.queryByText(/"type"/)).toBeNull();
     await expectAccessible(container);
@@ -44,6 +44,6 @@ it.each(['{"type": "plan"}', '{"answer": 42}', '{"type": "plan", "steps": [', "P
   "leaves every other answer as it is: %s",
   (content) => {
     show(<TextCard message={message({ content })} thought={null} />);
-    expect(screen.queryByRole("region")).toBeNull();
+    expect(screen.queryByRole("group", { name: "Plan that cannot be used" })).toBeNull();
   },
 );

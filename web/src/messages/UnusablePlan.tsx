@@ -27,7 +27,7 @@ export function planInAnswer(answer: string): Plan | null {
 
 export function UnusablePlan({ plan, answer, name }: { plan: Plan; answer: string; name: string }) {
   return (
-    <section aria-label={t.planThatCannotBeUsed} className="min-w-0 space-y-3">
+    <div role="group" aria-label={t.planThatCannotBeUsed} className="min-w-0 space-y-3">
       <p className="font-medium">
         <Inline text={plan.goal} />
       </p>
@@ -35,6 +35,6 @@ export function UnusablePlan({ plan, answer, name }: { plan: Plan; answer: strin
       <Fold name={name} summary={t.theReplyAsItCame}>
         {() => <Output text={answer} label={t.theReplyAsItCame} />}
       </Fold>
-    </section>
+    </div>
   );
 }
