@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
 import { approval, message } from "../testing/render";
 import { api } from "../wire/client";
-import { chatAt, link, openChat, useLive } from "./live";
+import { chatAt, link, openChat, seek, useLive } from "./live";
 
 const CHAT = {
   id: "chat",
@@ -85,4 +85,22 @@ it("reads one page ahead, once the newest messages stand there", async () => {
   expect(asked).toHaveLength(2);
   await vi.advanceTimersByTimeAsync(300);
   expect(asked.slice(2)).toEqual(["/context/{chat_id}/messages"]);
+});
+
+it("waits for a message whose event is on its way before it says that there is none", async () => {
+  server({
+    "/context/{chat_id}/messages": { messages: [message()], last_seq: 7, next: null },
+    "/context/{chat_id}": CHAT,
+  });
+  await openChat("chat");
+  const sought = seek("m2");
+  const view = useLive.getState().view!;
+  useLive.setState({ view: { ...view, messages: [...view.messages, message({ id: "m2" })] } });
+  expect(await sought).toBe(true);
+  const missing = seek("nowhere");
+  await vi.advanceTimersByTimeAsync(10_000);
+  expect(await missing).toBe(false);
+  const left = seek("elsewhere");
+  await openChat(null);
+  expect(await left).toBe(true);
 });

@@ -12,6 +12,7 @@ const PAGE = 100;
 const LONG_PAGE = 500;
 // One page is read ahead once the newest can be seen. The list must be longer than what comes in front of it: else its place is lost.
 const READ_AHEAD_MS = 300;
+const ON_ITS_WAY_MS = 3_000;
 
 interface Live {
   chatId: string | null;
@@ -126,7 +127,7 @@ export async function readHead(): Promise<void> {
   }
 }
 
-/** Reads back until this message is there. False if the chat does not have it. */
+/** Reads back until this message is there. False if the chat does not have it; who left the chat meanwhile is told nothing. */
 export async function seek(messageId: string): Promise<boolean> {
   const there = () => useLive.getState().view?.messages.some(({ id }) => id === messageId) ?? false;
   const first = () => useLive.getState().view?.messages[0]?.id;
@@ -135,7 +136,21 @@ export async function seek(messageId: string): Promise<boolean> {
     await loadEarlier(LONG_PAGE);
     if (first() === before) break; // the server does not answer, or the chat was left
   }
-  return there();
+  return there() || (await arrives(there));
+}
+
+/** Waits a moment: the event of a message that was made just now may be on its way. */
+function arrives(there: () => boolean): Promise<boolean> {
+  const { chatId } = useLive.getState();
+  return new Promise((settle) => {
+    const end = (found: boolean) => {
+      clearTimeout(limit);
+      stop();
+      settle(found);
+    };
+    const limit = setTimeout(() => end(false), ON_ITS_WAY_MS);
+    const stop = useLive.subscribe((now) => (now.chatId !== chatId || there()) && end(true));
+  });
 }
 
 let reading: Promise<void> | null = null;
