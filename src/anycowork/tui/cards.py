@@ -97,8 +97,19 @@ def _result_card(result: Json, content: str) -> Card:
     head = sign.append(first, style="default")
     diff = result.get("diff")
     if isinstance(diff, str):
-        return _folded("result", head, list(diff_lines(diff)))
+        return _folded("result", head, [*_new_errors(result), *diff_lines(diff)])
     return _folded("result", head, [Text(f"  {line}", style="dim") for line in more_lines])
+
+
+def _new_errors(result: Json) -> list[Text]:
+    """Shows what a language server says against an edit, before the diff: the model was told of it."""
+    match noun(result, "facts").get("diagnostics"):
+        case {"server": str(server), "count": int(count), "errors": list(errors)}:
+            head = f"  {count} new {'error' if count == 1 else 'errors'} ({strip_controls(server)})"
+            told = [error for error in errors if isinstance(error, dict)]
+            lines = [f"  {error.get('path')}:{error.get('line')}: {error.get('message')}" for error in told]
+            return [Text(head, style="yellow"), *(Text(_bounded(line), style="yellow") for line in lines)]
+    return []
 
 
 def _denial_reason(content: str) -> str:

@@ -42,6 +42,23 @@ def test_a_short_one_has_nothing_to_open() -> None:
     assert card and card.whole is None and "✓ fine" in drawn(card.short)
 
 
+def test_the_errors_that_an_edit_brought_stand_before_its_diff() -> None:
+    error = {"path": "a.py", "line": 3, "message": "Undefined name \x1b[31m`prise`"}
+    facts = {"diagnostics": {"server": "ruff", "count": 1, "errors": [error, "torn"]}}
+    diff = "--- a/a.py\n+++ b/a.py\n@@ -1 +1 @@\n" + "\n".join(f"+line {n}" for n in range(50))
+    card = card_of(result("Changed a.py.", diff=diff, facts=facts))
+    assert card
+    shown = drawn(card.short)
+    assert "1 new error (ruff)" in shown and "a.py:3: Undefined name" in shown and "\x1b" not in shown
+    assert shown.index("a.py:3") < shown.index("--- a/a.py")
+
+
+def test_facts_of_another_form_are_left_out() -> None:
+    for fact in (None, [], {"count": 1}, {"server": "ruff", "count": "1", "errors": []}):
+        card = card_of(result("Changed a.py.", diff="+line", facts={"diagnostics": fact}))
+        assert card and "new error" not in drawn(card.short)
+
+
 def test_a_refusal_says_so() -> None:
     card = card_of(result("A planner changes nothing.", status="refused"))
     assert card and "✗ refused A planner changes nothing." in drawn(card.short)
