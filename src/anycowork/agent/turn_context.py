@@ -56,9 +56,8 @@ class Assignment:
     policy: TurnPolicy = CHAT_POLICY
     has_approved_plan: bool = True  # a task of another agent has a plan that no person approved, unless it names paths
     earlier_turns: Sequence[Turn] = ()  # that carried out the same plan
-    earlier_effects: Sequence[
-        Call
-    ] = ()  # of earlier attempts at the task, that still stand or may, and interrupted ones of this turn
+    # Of earlier attempts at the task: those that stand, or may; and what was interrupted in this turn.
+    earlier_effects: Sequence[Call] = ()
     completed_tasks: frozenset[str] = frozenset()  # of the job that the turn plans anew
     job_request: str = ""  # of the job that the turn is a task of
     extra_prompt: str = ""  # what the agent's own configuration adds to the system prompt
