@@ -53,9 +53,10 @@ def test_package_caches_are_listed_and_one_that_cannot_be_mounted_stops_no_comma
     assert found.sandbox is not None
     told = found.as_json()
     assert told["caches"] == [str(npm)] and str(npm / ".netrc") in told["hidden"]  # type: ignore[operator]  # a list of strings
-    odd = PackageCaches((PackageCache("odd", "/proc/tty", ".odd"), *found.packages.found))
+    own = f"/proc/{os.getpid()}/task"  # the user's own folder, and nothing lies over proc
+    odd = PackageCaches((PackageCache("odd", own, ".odd"), *found.packages.found))
     left = usable_packages(sandbox_in(tmp_path), odd)
-    assert left.found == () and {one.path for one in left.refused} == {"/proc/tty", str(npm)}
+    assert left.found == () and {one.path for one in left.refused} == {own, str(npm)}
     copied = usable_packages(sandbox_in(tmp_path, layer=Layer.COPY), found.packages)
     assert copied.found == () and "no overlays" in copied.refused[0].why
 

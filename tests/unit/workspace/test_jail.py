@@ -101,10 +101,11 @@ def test_the_root_is_held_by_descriptor(jail: Jail, tmp_path: Path) -> None:
     assert read(jail, "a/b/file") == "inside"
 
 
-def test_only_regular_files_are_read(jail: Jail) -> None:
+def test_only_regular_files_are_read(jail: Jail, monkeypatch: pytest.MonkeyPatch) -> None:
     os.mkfifo(Path(jail.root, "pipe"))
+    monkeypatch.chdir(jail.root)  # the address of a socket has at most 107 bytes
     with socket.socket(socket.AF_UNIX) as server:
-        server.bind(str(Path(jail.root, "s")))
+        server.bind("s")
         for path in ("pipe", "s", "a", "."):
             with pytest.raises(WrongKind):
                 read(jail, path)
