@@ -183,7 +183,7 @@ class _RestoreRun:
     def remove(self, path: WorkspacePath, undo: Undo) -> None:
         now, status = undo.expected, self._images.stat(path)
         if status is None and undo.target.kind is PathKind.ABSENT:
-            return  # whoever removed it, it is as it shall be
+            return  # whoever removed it, it is as it should be
         if now is None or not is_as_seen(undo, status):
             now = self._require_expected(path, undo)
         if now.kind is PathKind.ABSENT:

@@ -63,7 +63,7 @@ class JobRecords:
 
     def failure_question(self, job: Job, task: JobTask, dependants: Sequence[str]) -> tuple[Message, QuestionRow, Turn]:
         reason = str((task.error or {}).get("message") or "It failed.")
-        text = f"Task {task.id} failed: {reason[:2000]} What shall the job do?"
+        text = f"Task {task.id} failed: {reason[:2000]} What should the job do?"
         options = {"Try it again": RETRY, "Go on without it": SKIP}
         if dependants:
             names = ", ".join(task_id[:80] for task_id in dependants[:_MOST_NAMED])
@@ -78,7 +78,7 @@ class JobRecords:
             "Run the task again on the present files": RETRY,
         }
         if conflict.draft is not None:
-            options["Merge by hand: write the file as it shall be"] = KEEP_MERGED
+            options["Merge by hand: write the file as it should be"] = KEEP_MERGED
         return self._question(job, task, conflict_words(task, conflict), options, conflict=conflict.to_json())
 
     def _question(

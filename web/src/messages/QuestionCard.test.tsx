@@ -28,14 +28,14 @@ function card(standing: QuestionStanding) {
 it("shows both versions of a file that two changed, and the question without them", async () => {
   const asked = readQuestion({
     type: "question",
-    question: "Which version shall stay?\n\nThe task's version:\nmine",
+    question: "Which version should stay?\n\nThe task's version:\nmine",
     options: [],
     conflict: { path: "a.txt", task: "mine\n", workspace: null, reason: "", state: "" },
   })!;
   const { container } = show(
     <QuestionCard message={message()} question={asked} standing={{ state: "open" }} onAnswer={() => {}} />,
   );
-  expect(screen.getByText("Which version shall stay?")).toBeTruthy();
+  expect(screen.getByText("Which version should stay?")).toBeTruthy();
   expect(screen.getByLabelText("The task's version").textContent).toBe("mine\n");
   expect(screen.getByLabelText("The version that is there now").textContent).toBe("(there is no such file)");
   await expectAccessible(container);
@@ -44,7 +44,7 @@ it("shows both versions of a file that two changed, and the question without the
 it("takes a file that was merged by hand, once no mark is left in it", async () => {
   const asked = readQuestion({
     type: "question",
-    question: "Which version shall stay?",
+    question: "Which version should stay?",
     options: [
       { label: "Keep the task's version", value: "task" },
       { label: "Merge by hand", value: "merge" },
@@ -63,7 +63,7 @@ it("takes a file that was merged by hand, once no mark is left in it", async () 
   await userEvent.click(screen.getByRole("button", { name: "Merge by hand" }));
   const keep = screen.getByRole<HTMLButtonElement>("button", { name: "Keep the merged file" });
   expect(keep.disabled).toBe(true);
-  const editor = screen.getByRole<HTMLTextAreaElement>("textbox", { name: "a.txt as it shall be" });
+  const editor = screen.getByRole<HTMLTextAreaElement>("textbox", { name: "a.txt as it should be" });
   expect(editor.value).toContain("mine\n=======\nyours");
   await userEvent.clear(editor);
   await userEvent.type(editor, "ours");

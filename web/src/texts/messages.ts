@@ -105,9 +105,9 @@ export const en = {
   withdrawnItWasNotAnswered: "Withdrawn: it was not answered.",
   answers: "Answers",
   seeItsJob: "See its job",
-  mergedFile: (path: string) => `${path} as it shall be`,
+  mergedFile: (path: string) => `${path} as it should be`,
   mergeMarksLeft:
-    "Both versions stand between the marks <<<<<<< and >>>>>>>. Write what shall stay, and take the marks out.",
+    "Both versions stand between the marks <<<<<<< and >>>>>>>. Write what should stay, and take the marks out.",
   mergeReady: "The file is written as it stands here.",
   keepMerged: "Keep the merged file",
   otherAnswers: "Back to the answers",
