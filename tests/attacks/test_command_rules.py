@@ -281,6 +281,16 @@ def test_a_program_that_the_same_line_makes_passes_no_rule_that_denies() -> None
     assert _decide("cd bin && cp ../f tool; cd ..; bin/tool", *rules).effect is Effect.ASK
 
 
+@pytest.mark.parametrize(
+    "text", ["printf x > conftest.py; pytest", "echo x > Makefile && make", "echo x > package.json; npm test",
+             "echo x > setup.py && pip install .", "echo x > Cargo.toml && cargo build"]
+)  # fmt: skip
+def test_a_build_or_test_runner_counts_by_its_own_words(text: str) -> None:
+    """A limit: which files such a program obeys is not known, so a rule that denies what they run does not hold it."""
+    rules = (_rule(Effect.ALLOW, "*"), _rule(Effect.ALLOW, "/**"), _rule(Effect.DENY, "rm *"))
+    assert _decide(text, *rules).effect is Effect.ALLOW
+
+
 @proves("APR-2")
 @pytest.mark.parametrize(
     "text",
