@@ -150,6 +150,7 @@ async def test_who_watches_a_turn_is_told_which_server_it_waits_for_and_when_it_
         assert (await chat.last())["content"] == "Again.", "a server that is not started is not waited for"
 
 
+@pytest.mark.usefixtures("only_own_garbage")  # another file's browser may have left tasks
 @proves("MCP-1/1", "OPS-2")
 async def test_sessions_leave_no_task_behind_whichever_way_they_end(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
