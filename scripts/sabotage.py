@@ -46,7 +46,8 @@ _LIBRARIES = (
     "pydantic",
 )
 TIMEOUT = 300.0  # seconds for the tests of one sabotage
-_NOT_COPIED = ("node_modules", ".venv", ".git", ".hypothesis", ".mypy_cache", ".ruff_cache", "screens")
+# A benchmark that was stopped may leave devices in `.bench`: whoever copies one reads it without end.
+_NOT_COPIED = ("node_modules", ".venv", ".git", ".hypothesis", ".mypy_cache", ".ruff_cache", ".bench", "screens")
 
 
 class RunFailed(Exception):
