@@ -27,7 +27,7 @@ export function DiffView({ text, label = t.changes, whole = false }: Props) {
   const count = fileCount(withoutFolders(diff));
   return (
     <div role="group" aria-label={label} className="my-1.5 overflow-hidden rounded-xl border border-line bg-surface">
-      <header className="flex min-h-8 items-center gap-3 border-b border-line pr-0.5 pl-3.5 text-xs text-ink-2">
+      <div className="flex min-h-8 items-center gap-3 border-b border-line pr-0.5 pl-3.5 text-xs text-ink-2">
         <span className="flex min-w-0 flex-1 flex-wrap items-center gap-x-3 py-1">
           <span className="shrink-0 font-medium">{label}</span>
           {others.length > 0 ? (
@@ -43,7 +43,7 @@ export function DiffView({ text, label = t.changes, whole = false }: Props) {
           <SplitToggle />
           <Copy text={text} label={t.copyDiff} className="!size-8 thumb:!size-10" />
         </span>
-      </header>
+      </div>
       {whole ? (
         diff.files.map((file, at) => (
           <div key={at} className="py-1">

@@ -61,7 +61,7 @@ export function PlanCard({
           state === "superseded" && "opacity-70",
         )}
       >
-        <header className="flex flex-wrap items-center gap-x-3 gap-y-1 border-b border-line bg-role-soft/60 px-5 py-3">
+        <div className="flex flex-wrap items-center gap-x-3 gap-y-1 border-b border-line bg-role-soft/60 px-5 py-3">
           <ListChecks size={17} aria-hidden className="text-role" />
           <h2 className="font-semibold">{t.plan}</h2>
           <span className="text-sm text-ink-2">{t.steps(plan.steps.length)}</span>
@@ -71,7 +71,7 @@ export function PlanCard({
             </span>
           )}
           <Standing state={state} />
-        </header>
+        </div>
         <div className="px-5 py-4">
           {plan.goal && (
             <p className="mb-3.5 font-medium break-words">
@@ -183,7 +183,7 @@ function Actions({
   onRevise: () => void;
 }) {
   return (
-    <footer className="mt-5 flex flex-wrap items-center gap-2">
+    <div className="mt-5 flex flex-wrap items-center gap-2">
       {onExecute && (
         <Button
           look="primary"
@@ -217,6 +217,6 @@ function Actions({
         </p>
       )}
       <p className="w-full text-xs text-ink-3">{t.executingSwitchesToActorFiles}</p>
-    </footer>
+    </div>
   );
 }

@@ -9,10 +9,10 @@ export function ReviewCard({ message, review }: { message: Message; review: Revi
   return (
     <Says role={message.agent_role} at={message.created_at}>
       <div role="group" aria-label={t.review} className="overflow-hidden rounded-2xl border border-line bg-surface">
-        <header className="flex items-start gap-3 border-b border-line px-5 py-4">
+        <div className="flex items-start gap-3 border-b border-line px-5 py-4">
           <ClipboardCheck size={18} aria-hidden className="mt-0.5 shrink-0 text-ink-3" />
           <Markdown text={review.summary} />
-        </header>
+        </div>
         {review.findings.length === 0 ? (
           <p className="px-5 py-4 text-sm text-ink-2">{t.noFindings}</p>
         ) : (
