@@ -148,11 +148,12 @@ class ChatService:
                 "'anycowork doctor' shows what is missing. Choose 'edits' or 'ask'."
             )
 
-    async def remove_chat(self, principal: Principal, chat_id: str) -> None:
+    async def remove_chat(self, principal: Principal, chat_id: str, removal: RemoveChat) -> None:
+        """Raises: NotFound; Conflict if the chat is not idle, or was written to since the removal was offered."""
         principal.require(Scope.SEND)
         async with self._chat_coordinator.exclusive(chat_id):
             busy = TurnAlreadyRunning("This chat is running. Stop it before you delete it.")
-            await self._chat_coordinator.write(principal, chat_id, RequireState(IDLE, busy), RemoveChat())
+            await self._chat_coordinator.write(principal, chat_id, RequireState(IDLE, busy), removal)
         self._chat_coordinator.forget(chat_id)
         self._removed()
 

@@ -36,7 +36,9 @@ class SetChat:
 
 @value
 class RemoveChat:
-    pass
+    """Refused with Conflict if the chat was written to since its chain ended so, on whichever server."""
+
+    chain: str | None = None
 
 
 @value

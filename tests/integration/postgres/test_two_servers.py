@@ -8,6 +8,8 @@ from typing import Any
 
 import pytest
 
+from anycowork.domain.errors import Conflict
+from anycowork.domain.principals import OWNER
 from anycowork.store.postgres import forwarded_requests
 from anycowork.store.postgres.address import read_address
 from anycowork.store.postgres.peers import PostgresPeers
@@ -220,3 +222,17 @@ async def test_no_chat_is_deleted_through_the_other_server_while_a_person_runs_s
             await one.ask("POST", f"{chat.path}/person-commands/{started}/stop")
             assert (await end_of(chat, started))["ended"] == "stopped"
             await member.ask("DELETE", chat.path, expect=204)
+
+
+async def test_a_command_that_begins_on_the_other_server_while_its_chat_is_deleted_keeps_the_chat(
+    tmp_path: Path, database_url: str
+) -> None:
+    """The deletion looked before the command began, and is written after it."""
+    async with two_servers(tmp_path, database_url) as (one, two):
+        chat, deleting = await one.chat(), two.server.services
+        removal = await deleting.person_commands.removal_of(chat.id)
+        started = await start(chat, "sleep 600")
+        with pytest.raises(Conflict, match="in this very moment"):
+            await deleting.chats.remove_chat(OWNER, chat.id, removal)
+        await one.ask("POST", f"{chat.path}/person-commands/{started}/stop")
+        assert (await end_of(chat, started))["ended"] == "stopped"

@@ -135,8 +135,8 @@ async def change_chat(chat_id: str, body: ChangeChatRequest, principal: Sender, 
 )
 async def remove_chat(chat_id: str, principal: Sender, services: ServicesDep) -> Response:
     """Only an idle chat can be removed: stop it first."""
-    async with services.person_commands.none_in(chat_id):
-        await services.chats.remove_chat(principal, chat_id)
+    removal = await services.person_commands.removal_of(chat_id)
+    await services.chats.remove_chat(principal, chat_id, removal)
     await services.mcp.use_in_chat(chat_id, [])
     return Response(status_code=204)
 

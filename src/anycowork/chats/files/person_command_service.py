@@ -16,7 +16,7 @@ from anycowork.domain import event_factory
 from anycowork.domain.chats import Chat
 from anycowork.domain.errors import AnyCoworkError, Conflict, NotAllowed, NotFound, ToolFault
 from anycowork.domain.events import NewEvent
-from anycowork.domain.journal import Change, RequireLease, Write
+from anycowork.domain.journal import Change, RemoveChat, RequireLease, Write
 from anycowork.domain.messages import Json, Message, Speaker
 from anycowork.domain.person_commands import PERSON_COMMAND, CommandEnd, CommandResult, has_unended_command
 from anycowork.domain.ports import Clock
@@ -105,7 +105,6 @@ class PersonCommandService:
         self._others_write = others_write
         self._draft = RecordFactory(clock)
         self._running: dict[str, _RunningCommand] = {}
-        self._deleted: set[str] = set()  # chats whose deletion is under way
 
     async def offer(self, principal: Principal, chat_id: str) -> CommandsOffer:
         """Return whether commands can be run, and those of the chat that run now. Raises: NotAllowed, NotFound."""
@@ -131,8 +130,6 @@ class PersonCommandService:
         if self._refused is not None:
             raise NotAllowed(self._refused)
         chat = await require_chat(self._store, chat_id)
-        if chat_id in self._deleted:
-            raise Conflict("This chat is being deleted.")
         if any(other.chat.workspace == chat.workspace for other in self._running.values()):
             raise Conflict("Another command or terminal of yours runs in this workspace. Wait for its end, or stop it.")
         running = _RunningCommand(
@@ -144,24 +141,19 @@ class PersonCommandService:
         await begun
         return running.id
 
-    @asynccontextmanager
-    async def none_in(self, chat_id: str) -> AsyncIterator[None]:
-        """While a chat is deleted, no command or terminal of a person begins there on this server. Raises: Conflict if one runs: its end
-        would be recorded nowhere."""
-        self._deleted.add(chat_id)
-        try:
-            await self._require_none_in(chat_id)
-            yield
-        finally:
-            self._deleted.discard(chat_id)
-
-    async def _require_none_in(self, chat_id: str) -> None:
+    async def removal_of(self, chat_id: str) -> RemoveChat:
+        """Returns the write that deletes the chat. It is refused if a command or terminal of a person begins there meanwhile, on any server:
+        a start is recorded first. Raises: NotFound; Conflict if one runs, because its end would be recorded nowhere."""
+        chain = await self._store.chats.chain(chat_id)
+        if chain is None:
+            raise NotFound("chat", chat_id)
         if any(running.chat.id == chat_id for running in self._running.values()):
             raise Conflict("A command or terminal of a person runs in this chat. Stop it before you delete the chat.")
         if await self._runs_elsewhere(chat_id):
             raise Conflict(
                 "A command or terminal of a person runs in this chat, on another server. Stop it there before you delete the chat."
             )
+        return RemoveChat(chain)
 
     async def _runs_elsewhere(self, chat_id: str) -> bool:
         """A command that runs has its start recorded and no end, and its server has the workspace's lease, which ends within seconds if the

@@ -6,7 +6,7 @@ from typing import assert_never
 from anycowork.domain.approvals import Approval, PlanRow, QuestionRow
 from anycowork.domain.audit import START, ChainEnd, HeadEvent
 from anycowork.domain.chats import ChatState, Turn, TurnState
-from anycowork.domain.errors import NotFound
+from anycowork.domain.errors import Conflict, NotFound
 from anycowork.domain.events import SIDEBAR
 from anycowork.domain.evidence import Receipt
 from anycowork.domain.jobs import Job, JobTask
@@ -189,11 +189,8 @@ class ChangeWriter:
             elif type(write) is RequireState:
                 chats.require_state(connection, chat_id, write, new_state=batch.states.get(chat_id))
             elif type(write) is RemoveChat:
-                batch.flush(connection)  # the rows written so far are deleted with the chat
-                chats.remove(connection, chat_id)
-                self._chains.pop(chat_id, None)
+                self._remove(connection, chat_id, write, batch)
                 removed = True
-                self._note_head(chat_id, HeadEvent.REMOVED, None)
             else:
                 _apply(connection, numbered, write, ordinal)
         positions = batch.take_positions(len(numbered.entries))
@@ -203,6 +200,14 @@ class ChangeWriter:
             if before == START or not SIDEBAR.isdisjoint([entry.type for entry in numbered.entries]):
                 self._note_head(chat_id, HeadEvent.ADVANCED, self._end_of(numbered))
         return positions
+
+    def _remove(self, connection: SqlConnection, chat_id: str, write: RemoveChat, batch: "_RowBatch") -> None:
+        if write.chain is not None and self._chain_of(connection, chat_id) != write.chain:
+            raise Conflict("Something was written to this chat in this very moment. Look at it, then delete it again.")
+        batch.flush(connection)  # the rows written so far are deleted with the chat
+        chats.remove(connection, chat_id)
+        self._chains.pop(chat_id, None)
+        self._note_head(chat_id, HeadEvent.REMOVED, None)
 
     def _end_of(self, numbered: NumberedChanges) -> ChainEnd | None:
         return ChainEnd(self._chains[numbered.chat_id], numbered.entries[-1].seq) if numbered.entries else None

@@ -63,6 +63,10 @@ class ChatTable(Table):
             self._running.remember_config(chat_id, config)
         return config
 
+    async def chain(self, chat_id: str) -> str | None:
+        """Returns the end of the chat's chain, which every record moves; None if the chat does not exist."""
+        return await self._reader.read(chain, chat_id)
+
     async def page(
         self,
         *,
