@@ -85,10 +85,10 @@ def evasion_in(path: str, text_of: Callable[[str], str], reach: Reach = ANYHOW) 
         how = _sign_in_text(suffix, text)
         return how if how and reach.is_loaded() else ""
     signs = list(_signs_in(text, reach))
-    known = Counter(sign.content for sign in _signs_in(reach.before, ANYHOW)) if signs else Counter[str]()
+    earlier_signs = Counter(sign.content for sign in _signs_in(reach.before, ANYHOW)) if signs else Counter[str]()
     for sign in signs:
-        if known[sign.content] and not any(map(reach.is_named_more, sign.names)):
-            known[sign.content] -= 1
+        if earlier_signs[sign.content] and not any(map(reach.is_named_more, sign.names)):
+            earlier_signs[sign.content] -= 1
         else:
             return sign.how
     return ""
@@ -187,13 +187,17 @@ def _unreached(nodes: Sequence[tuple[ast.AST, _Scope]], reach: Reach) -> set[_Fu
     for _ in range(_MOST_ROUNDS):
         if not unreached:
             return unreached
-        named = {name for node, scope in nodes if not unreached.intersection(scope) for name in _mentioned(node)}
-        if named & _ANY_FUNCTION:
+        mentioned_names = {
+            name for node, scope in nodes if not unreached.intersection(scope) for name in _mentioned(node)
+        }
+        if mentioned_names & _ANY_FUNCTION:
             return set()
-        reached = {function for function in unreached if isinstance(function, _Function) and function.name in named}
-        if not reached:
+        named_functions = {
+            function for function in unreached if isinstance(function, _Function) and function.name in mentioned_names
+        }
+        if not named_functions:
             return unreached
-        unreached -= reached
+        unreached -= named_functions
     return set()
 
 

@@ -268,10 +268,10 @@ class _CheckReader:
         if _LOADS_ANY.search(self._tests_or_recipe):
             return True
         others = dict.fromkeys((*self._scope.sources(), *(test for test, _ in self._tests)))
-        named = [(other, self._text_of(other)) for other in others if other != path]
+        other_texts = [(other, self._text_of(other)) for other in others if other != path]
         return any(
             _names_file(literal, dirname(other), stem)
-            for other, text in (*named, ("", self._recipe.texts))
+            for other, text in (*other_texts, ("", self._recipe.texts))
             for literal in _LITERAL.findall(text)
         )
 
@@ -306,8 +306,8 @@ def _stem(path: str) -> str:
 
 def _shadows(change: TurnChange, recipe: CheckRecipe) -> bool:
     """Whether the check may import this new file instead of the usual module. A page in a folder of that name is none."""
-    folder, _, rest = change.path.partition("/")
-    module = rest if rest and folder in recipe.module_folders else change.path
+    folder, _, path_in_folder = change.path.partition("/")
+    module = path_in_folder if path_in_folder and folder in recipe.module_folders else change.path
     top, _, inside = module.partition("/")
     is_module = change.after != "folder" and (not inside or inside.endswith((".py", ".pyc", ".so")))
     return is_module and top.partition(".")[0] in _SHADOWED

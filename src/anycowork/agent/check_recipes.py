@@ -43,8 +43,10 @@ class CheckRecipe:
         self.texts = self._read(command)
         settings = "\n".join((command, self.texts, *map(text_of, _PYTEST_SETTINGS)))
         self.runs_doctests = "doctest" in settings
-        named = (name for listed in _MODULE_FOLDERS.findall(settings) for name in re.findall(r"[\w-]{1,100}", listed))
-        self.module_folders = frozenset(named)
+        module_folders = (
+            name for listed in _MODULE_FOLDERS.findall(settings) for name in re.findall(r"[\w-]{1,100}", listed)
+        )
+        self.module_folders = frozenset(module_folders)
 
     def _read(self, command: str) -> str:
         names = [word.removeprefix("./") for word in self.words if "." in word and not word.startswith(("-", "/"))]

@@ -94,8 +94,10 @@ class EvidenceChecker:
 
     async def _run_baseline(self, context: TurnContext, command: str) -> CallsParked | None:
         key = (context.workspace.origin, command)
-        told = (call.provenance.check or is_telling(outcome_of(call)) for _, call in runs_of(context.calls, command))
-        if any(told) or key in self._slow:
+        ran_before = (
+            call.provenance.check or is_telling(outcome_of(call)) for _, call in runs_of(context.calls, command)
+        )
+        if any(ran_before) or key in self._slow:
             return None
         parked = await self._run(context, command, BASELINE_SECONDS, Provenance(check=True, baseline=True))
         if any(outcome_of(call).is_out_of_time for _, call in runs_of(context.calls, command)):
@@ -168,9 +170,9 @@ class EvidenceChecker:
         @cache
         def scope() -> CheckScope:
             steps = context.plan.steps if context.plan is not None else ()
-            named = [context.conversation.user_text, *(path for step in steps for path in step.paths)]
+            scope_texts = [context.conversation.user_text, *(path for step in steps for path in step.paths)]
             return CheckScope(
-                "\n".join(named),
+                "\n".join(scope_texts),
                 tuple(context.workspace.find_files(is_test_file, _MOST_TESTS)),
                 sources=sources,
                 text_before=self._contents.small_text,

@@ -70,8 +70,8 @@ def unfinished_request(context: TurnContext) -> str | None:
     missing = missing_files(context)
     if not missing and not owed_action(context):
         return None
-    named = "".join(f"'{path}' does not exist or is empty. " for path in missing)
-    return f"The request is not finished. {named}The request was: {context.conversation.request()}"
+    missing_text = "".join(f"'{path}' does not exist or is empty. " for path in missing)
+    return f"The request is not finished. {missing_text}The request was: {context.conversation.request()}"
 
 
 def owed_action(context: TurnContext) -> ExpectedAction | None:
@@ -112,7 +112,9 @@ def missing_files(context: TurnContext) -> list[str]:
     """Return the files that the request asks to create and that do not exist or are empty."""
     if context.plan is not None or Permission.CREATE_FILES not in context.role.permissions:
         return []
-    outputs = (one for one in expected_of(context).expectations if one.kind is ExpectationKind.OUTPUT)
+    outputs = (
+        expectation for expectation in expected_of(context).expectations if expectation.kind is ExpectationKind.OUTPUT
+    )
     return [output.subject for output in outputs if not _is_there(context, output.subject, output.may_be_empty)]
 
 

@@ -100,7 +100,7 @@ def _protected_by_request(context: TurnContext) -> tuple[Expectation, ...]:
         if expectation.kind is ExpectationKind.PROTECTED and plain(expectation.subject) not in planned
     ]
     # What the person approved with the plan may change.
-    return tuple(replace(one, only=(*one.only, *planned)) if one.only else one for one in protected)
+    return tuple(replace(item, only=(*item.only, *planned)) if item.only else item for item in protected)
 
 
 def _stated_in(request: str) -> tuple[Expectation, ...]:

@@ -90,7 +90,7 @@ def origins_of_interrupted(spec: ToolSpec | None, parameters: Parameters) -> Ori
 
 
 def _host_origins(command: str, destinations: Iterable[Destination]) -> list[str]:
-    host_class = "git" if any(words in command for words in _GIT_READS) else "web"
+    host_class = "git" if any(git_command in command for git_command in _GIT_READS) else "web"
     return [origin_of(host_class, destination.host) for destination in destinations]
 
 

@@ -184,11 +184,11 @@ class ChatService:
         if not content.strip():
             raise Invalid("The message is empty; write what you want done.", param="content")
         recognised, files = recognise(images), check_files(files)
-        words, stated = split_stated(content)
-        if not words:
+        request, stated = split_stated(content)
+        if not request:
             raise Invalid("Write below the expectations what you want done.", param="content")
         expect = (*expect, *stated)
-        if words.startswith("/") and not words.startswith("//"):
+        if request.startswith("/") and not request.startswith("//"):
             if images:
                 raise Invalid("A workflow accepts no images. Send them in a separate message.", param="images")
             if files:
@@ -214,7 +214,7 @@ class ChatService:
             turn = self._draft.turn(
                 chat, principal, message_id=message.id, turn_id=turn_id, role=chat.role, plan_id=plan_id
             )
-            title = title_from(words.removeprefix("/")) if chat.title == NEW_CHAT else None
+            title = title_from(request.removeprefix("/")) if chat.title == NEW_CHAT else None
             state = SetChat(ChatState.RUNNING, title=title)
             writes, events = _from_queue(queued)
             await self._chat_coordinator.begin(principal, chat, turn, *writes, message, state, events=events)

@@ -164,10 +164,10 @@ class RuleService:
         """Return what the agent of this chat has read that nobody vouched for."""
         turn = await self._store.turns.newest(chat.id)
         recent = await self._store.messages.recent(chat.id, since=turn.message_id if turn else "")
-        shown, trusts = TurnOrigins(), await self._store.origins.trusts_contents(chat.workspace)
-        origins = unvouched(shown.of(recent.messages), trusts_contents=trusts)
+        turn_origins, trusts = TurnOrigins(), await self._store.origins.trusts_contents(chat.workspace)
+        origins = unvouched(turn_origins.of(recent.messages), trusts_contents=trusts)
         passage = partial(passage_about, recent.messages, origins)
-        return Exposure(origins, tuple(shown.words(recent.messages)), passage)
+        return Exposure(origins, tuple(turn_origins.words(recent.messages)), passage)
 
     async def _draft(self, principal: Principal, new: NewRule) -> StandingRule:
         now = self._clock.now()

@@ -199,8 +199,10 @@ class HeadlessRun:
             for chat in listed if isinstance(listed, list) else []:
                 if not isinstance(chat, dict) or chat.get("waiting") != "plan" or chat.get("workspace") != workspace:
                     continue
-                shown = (await self.client.get(f"/context/{chat['id']}/messages?limit={_NEWEST_MESSAGES}"))["messages"]
-                goals = [goal for message in shown if (goal := _goal(message))] if isinstance(shown, list) else []
+                messages = (await self.client.get(f"/context/{chat['id']}/messages?limit={_NEWEST_MESSAGES}"))[
+                    "messages"
+                ]
+                goals = [goal for message in messages if (goal := _goal(message))] if isinstance(messages, list) else []
                 if goals[-1:] == [plan.get("goal")]:
                     await self.client.post(f"/context/{chat['id']}/dismiss")
         except (ServerRefused, ServerUnreachable):

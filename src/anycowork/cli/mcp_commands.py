@@ -123,11 +123,11 @@ def add_server(
     from anycowork.cli import mcp_servers
     from anycowork.domain.messages import Json  # loads pydantic, which `--help` does without
 
-    words = command or []
-    wanted: Json = {
+    command_words = command or []
+    config: Json = {
         "name": name,
-        "command": words[0] if words else None,
-        "args": [*words[1:]],
+        "command": command_words[0] if command_words else None,
+        "args": [*command_words[1:]],
         "url": url,
         "transport": transport,
         "read_only": [*(read_only or [])],
@@ -138,7 +138,7 @@ def add_server(
         "data_folder": data_folder or None,
         "workspace_access": workspace_access,
     }
-    raise typer.Exit(mcp_servers.add(invoked(context, data_dir=data_dir), wanted=wanted, env=env or []))
+    raise typer.Exit(mcp_servers.add(invoked(context, data_dir=data_dir), config=config, env=env or []))
 
 
 @app.command("edit", short_help="Change an MCP server, and test it.")

@@ -32,16 +32,16 @@ def import_servers(
         path = _path(file, source, invocation.cwd, environ)
         servers = servers_in(_read(path), is_toml=path.suffix == ".toml")
         values = {name: environ[name] for name in env if name in environ}
-        wanted = [found for found in servers if _is_usable(found, values)]
+        usable_servers = [server for server in servers if _is_usable(server, values)]
         stdout().line(strip_controls(f"{path} names {len(servers)} MCP servers:"))
-        for found in servers:
-            _show(found, values)
-        if not wanted:
+        for server in servers:
+            _show(server, values)
+        if not usable_servers:
             return EXIT_CODES[RunEnding.FAILED if servers else RunEnding.DONE]
-        if not agreed and not _person_agrees(len(wanted)):
+        if not agreed and not _person_agrees(len(usable_servers)):
             return EXIT_CODES[RunEnding.PARKED]
-        results = [await _added(client, with_values(found, values)) for found in wanted]
-        return EXIT_CODES[RunEnding.DONE if all(results) and len(wanted) == len(servers) else RunEnding.FAILED]
+        results = [await _added(client, with_values(server, values)) for server in usable_servers]
+        return EXIT_CODES[RunEnding.DONE if all(results) and len(usable_servers) == len(servers) else RunEnding.FAILED]
 
     return run_with_client("import", invocation, work)
 
@@ -55,11 +55,11 @@ def _path(file: Path | None, source: str | None, cwd: Path, environ: Mapping[str
     home = Path(environ.get("HOME") or Path.home())
     if source is None or source not in KNOWN_FILES:
         raise Invalid(f"'{source}' is not known. Valid: {', '.join(KNOWN_FILES)}.")
-    places = [home / place for place in KNOWN_FILES[source]]
-    found = next((place for place in places if place.is_file()), None)
-    if found is None:
-        raise Invalid(f"There is no file of '{source}' here: looked for {', '.join(map(str, places))}.")
-    return found
+    paths = [home / name for name in KNOWN_FILES[source]]
+    path = next((name for name in paths if name.is_file()), None)
+    if path is None:
+        raise Invalid(f"There is no file of '{source}' here: looked for {', '.join(map(str, paths))}.")
+    return path
 
 
 def _read(path: Path) -> str:
@@ -73,22 +73,22 @@ def _read(path: Path) -> str:
         ) from None
 
 
-def _is_usable(found: FoundServer, values: Mapping[str, str]) -> bool:
-    return found.problem is None and all(name in values for name in found.variables)
+def _is_usable(server: FoundServer, values: Mapping[str, str]) -> bool:
+    return server.problem is None and all(name in values for name in server.variables)
 
 
-def _show(found: FoundServer, values: Mapping[str, str]) -> None:
+def _show(server: FoundServer, values: Mapping[str, str]) -> None:
     """Everything that would be started or reached; of environment and headers the names only."""
-    missing = [name for name in found.variables if name not in values]
-    if found.problem or missing:
-        reason = found.problem or f"it needs ${missing[0]}: set it and add --env {missing[0]}"
-        stdout().line(strip_controls(f"  {found.name}: not added, {reason}"))
+    missing = [name for name in server.variables if name not in values]
+    if server.problem or missing:
+        reason = server.problem or f"it needs ${missing[0]}: set it and add --env {missing[0]}"
+        stdout().line(strip_controls(f"  {server.name}: not added, {reason}"))
         return
-    config = found.config
-    words = [config["command"], *_items(config, "args")] if "command" in config else [config["url"]]
-    named = [name for field in ("env", "headers") for name in _names(config, field)]
-    given = f" (with {', '.join(named)})" if named else ""
-    stdout().line(strip_controls(f"  {found.name}: {' '.join(json.dumps(word) for word in words)}{given}"))
+    config = server.config
+    command_line = [config["command"], *_items(config, "args")] if "command" in config else [config["url"]]
+    secret_names = [name for field in ("env", "headers") for name in _names(config, field)]
+    secrets = f" (with {', '.join(secret_names)})" if secret_names else ""
+    stdout().line(strip_controls(f"  {server.name}: {' '.join(json.dumps(word) for word in command_line)}{secrets}"))
 
 
 def _person_agrees(count: int) -> bool:
@@ -111,10 +111,10 @@ async def _added(client: ServerClient, config: Json) -> bool:
 
 
 def _items(config: Json, field: str) -> list[object]:
-    found = config.get(field)
-    return list(found) if isinstance(found, list) else []
+    items = config.get(field)
+    return list(items) if isinstance(items, list) else []
 
 
 def _names(config: Json, field: str) -> list[str]:
-    found = config.get(field)
-    return sorted(found) if isinstance(found, dict) else []
+    values = config.get(field)
+    return sorted(values) if isinstance(values, dict) else []

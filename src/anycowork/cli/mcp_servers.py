@@ -22,7 +22,7 @@ _LOOK_SECONDS = 1.0
 SIGN_IN_SECONDS = 660  # the server itself gives up after 600
 
 
-def add(invocation: Invocation, *, wanted: Mapping[str, JsonValue], env: Sequence[str]) -> int:
+def add(invocation: Invocation, *, config: Mapping[str, JsonValue], env: Sequence[str]) -> int:
     """Stores the server, then tests it. `env` names variables of ours: a value never stands in an argument. 0 if it is ready, else 1.
 
     One that is not ready stays stored: it may need a sign-in, or a program that is installed later.
@@ -31,13 +31,13 @@ def add(invocation: Invocation, *, wanted: Mapping[str, JsonValue], env: Sequenc
     environ = invocation.environ
 
     async def work(client: ServerClient) -> int:
-        if wanted.get("command") is None and wanted.get("url") is None:
+        if config.get("command") is None and config.get("url") is None:
             raise Invalid(
                 "Name its program and arguments, or its address with --url. `anycowork mcp add -h` has examples."
             )
-        given = {key: value for key, value in wanted.items() if value is not None}
-        await client.post("/mcp/servers", {**given, "env": _values(environ, env)})
-        name = str(wanted["name"])
+        settings = {key: value for key, value in config.items() if value is not None}
+        await client.post("/mcp/servers", {**settings, "env": _values(environ, env)})
+        name = str(config["name"])
         try:
             code = await _test(client, name)
         except AnyCoworkError:
@@ -61,8 +61,8 @@ def edit(
         if env:
             body["env"] = _values(invocation.environ, env)
         if hosts:
-            known = (await client.get(path))["network"]
-            body["network"] = [*(known if isinstance(known, list) else []), *hosts]
+            hosts_now = (await client.get(path))["network"]
+            body["network"] = [*(hosts_now if isinstance(hosts_now, list) else []), *hosts]
         if not body:
             raise Invalid("Say what is to change. `anycowork mcp edit -h` lists it.")
         await client.patch(path, body)
@@ -157,8 +157,8 @@ def _size(bytes_: JsonValue) -> str:
 
 async def _sign_in_state(client: ServerClient, name: str) -> JsonValue:
     servers = (await client.get("/mcp/servers"))["servers"]
-    found = [one for one in servers if isinstance(one, dict)] if isinstance(servers, list) else []
-    return next((one.get("sign_in") for one in found if one.get("name") == name), None)
+    entries = [server for server in servers if isinstance(server, dict)] if isinstance(servers, list) else []
+    return next((server.get("sign_in") for server in entries if server.get("name") == name), None)
 
 
 async def _test(client: ServerClient, name: str) -> int:
@@ -174,9 +174,9 @@ async def _test(client: ServerClient, name: str) -> int:
     finally:
         connecting.cancel()
         await asyncio.wait([connecting])
-    shown = connecting.result()
-    _print_server(shown)
-    return EXIT_CODES[RunEnding.DONE if shown.get("status") == "ready" else RunEnding.FAILED]
+    server = connecting.result()
+    _print_server(server)
+    return EXIT_CODES[RunEnding.DONE if server.get("status") == "ready" else RunEnding.FAILED]
 
 
 async def _log_of(client: ServerClient, path: str) -> list[JsonValue]:
@@ -185,10 +185,10 @@ async def _log_of(client: ServerClient, path: str) -> list[JsonValue]:
 
 
 def _print_kept(name: str) -> None:
-    shown = strip_controls(name)
+    shown_name = strip_controls(name)
     stderr().line(
-        f"{shown} was added, but its test failed, so its tools cannot be used yet. Correct what is missing, then run "
-        f"`anycowork mcp test {shown}`; or run `anycowork mcp remove {shown}` and add it again."
+        f"{shown_name} was added, but its test failed, so its tools cannot be used yet. Correct what is missing, then run "
+        f"`anycowork mcp test {shown_name}`; or run `anycowork mcp remove {shown_name}` and add it again."
     )
 
 

@@ -133,8 +133,8 @@ class TextReporter:
 
     def _show_call(self, call: Json) -> None:
         parameters = call.get("parameters")
-        named = parameters.items() if isinstance(parameters, dict) else ()
-        subject_first = sorted(named, key=lambda parameter: parameter[0] in ("content", "edits"))
+        arguments = parameters.items() if isinstance(parameters, dict) else ()
+        subject_first = sorted(arguments, key=lambda parameter: parameter[0] in ("content", "edits"))
         subject = ", ".join(_named_value(name, value) for name, value in subject_first)
         self._line(shortened(strip_controls(f"→ {call.get('tool')} {subject}"), LINE_WIDTH))
 

@@ -187,12 +187,12 @@ class Reader:
             return None
         if self._cursor == log.end and not self._delivered:
             return []
-        taken = list(islice(log.records, self._cursor - log.first, None))
-        for place, record in reversed(self._delivered):
-            taken.insert(place - self._cursor, record)
+        new_records = list(islice(log.records, self._cursor - log.first, None))
+        for position, record in reversed(self._delivered):
+            new_records.insert(position - self._cursor, record)
         self._delivered.clear()
         self._cursor = log.end
-        return taken
+        return new_records
 
     def catch_up(self) -> None:
         self._delivered.clear()

@@ -128,7 +128,7 @@ class AskedAgents:
             role=None if is_configured else agent.role,
         )
         plan = Plan(goal=task.task[:_LONGEST_GOAL], steps=(step,))
-        at = self._clock.now()
+        now = self._clock.now()
         message = Message(
             self._clock.new_id(),
             call.chat_id,
@@ -139,7 +139,7 @@ class AskedAgents:
             agent_role=context.role.name,
             job_id=call.id,
             task_id=step.id,
-            created_at=at,
+            created_at=now,
             origins=written_by_model(context.conversation.origins),
         )
         job = Job(
@@ -154,7 +154,7 @@ class AskedAgents:
             parallel=2,  # what it writes goes into a layer
             limits=JobLimits(task=Budget(tokens=agent.tokens, cost=agent.cost)),
             asked_by=call.turn_id,
-            created_at=at,
+            created_at=now,
         )
         return job, message, plan
 
@@ -171,9 +171,9 @@ class AskedAgents:
             intent = replace(context.calls.by_id(call.id).intent or Intent(), paths=changes)
             context.calls.update(replace(context.calls.by_id(call.id), intent=intent))
         files = [item.path for item in changes[:_MOST_FILES]]
-        told = f"The agent '{agent.name}' reports: {task.result}"
-        told += "\n\nNo check proves this." if task.claimed else ""
-        told += f"\n\nChanged: {', '.join(files[:20])}" if files else "\n\nIt changed no files."
+        report = f"The agent '{agent.name}' reports: {task.result}"
+        report += "\n\nNo check proves this." if task.claimed else ""
+        report += f"\n\nChanged: {', '.join(files[:20])}" if files else "\n\nIt changed no files."
         facts: Json = {
             "agent": agent.name,
             "job_id": job.id,
@@ -182,15 +182,15 @@ class AskedAgents:
             "changed": len(changes),
         }
         facts |= {"claimed": task.claimed, "agent_calls": len(calls)}
-        return ToolResult(CallStatus.OK, told, facts=facts)
+        return ToolResult(CallStatus.OK, report, facts=facts)
 
 
 def _failure(agent: AgentSpec, job: Job, task: JobTask | None) -> str:
     if job.status is JobStatus.CANCELLED:
         return f"The task of '{agent.name}' was cancelled. None of its changes was kept."
     error = (task.error if task else None) or job.error or {}
-    why = str(error.get("message") or "it gave no reason")
-    return f"The agent '{agent.name}' did not do its task: {why[:2_000]} None of its changes was kept."
+    reason = str(error.get("message") or "it gave no reason")
+    return f"The agent '{agent.name}' did not do its task: {reason[:2_000]} None of its changes was kept."
 
 
 def _net_changes(items: Iterable[PathIntent]) -> tuple[PathIntent, ...]:

@@ -29,8 +29,8 @@ class JobCanceller:
 
     async def cancel(self, job: Job, live: Sequence[Turn], *, by: str, note: str) -> Job:
         """Stop the job's turns among `live`, end its tasks and the job. The chat rests, unless another turn of it runs."""
-        own = [turn for turn in live if turn.job_id == job.id]
-        for turn in own:
+        job_turns = [turn for turn in live if turn.job_id == job.id]
+        for turn in job_turns:
             await self._turns.stop_turn(turn, principal=by, note=note)
         now = self._clock.now()
         before = await self._store.tasks.of_job(job.id)
@@ -41,10 +41,10 @@ class JobCanceller:
         ]
         await self._isolated.remove_all(job, before)
         job = replace(job, status=JobStatus.CANCELLED, workspace=None, data_folder=None, completed_at=now)
-        rests = len(own) == len(live)
+        rests = len(job_turns) == len(live)
         state = (SetChat(ChatState.IDLE),) if rests else ()
-        ended = event_factory.job_completed(job, ChatState.IDLE if rests else None)
-        events = (*map(event_factory.task_ended, tasks), ended)
+        job_ended = event_factory.job_completed(job, ChatState.IDLE if rests else None)
+        events = (*map(event_factory.task_ended, tasks), job_ended)
         await self._writer.write(replace(job, principal=by), *tasks, job, *state, events=events)
         return job
 

@@ -34,15 +34,15 @@ class JobWriter:
 
     async def fail(self, job: Job, tasks: Sequence[JobTask], error: Json) -> None:
         """The job cannot go on: it ends with this error, and so do its tasks that are not over."""
-        at = self._clock.now()
+        now = self._clock.now()
         failed = [
-            replace(task, status=TaskStatus.FAILED, error=error, completed_at=at)
+            replace(task, status=TaskStatus.FAILED, error=error, completed_at=now)
             for task in tasks
             if not task.status.over
         ]
-        ended = replace(job, status=JobStatus.FAILED, error=error, completed_at=at)
-        events = (*map(event_factory.task_ended, failed), event_factory.job_completed(ended))
-        await self.write(job, *failed, ended, SetChat(ChatState.IDLE), events=events)
+        failed_job = replace(job, status=JobStatus.FAILED, error=error, completed_at=now)
+        events = (*map(event_factory.task_ended, failed), event_factory.job_completed(failed_job))
+        await self.write(job, *failed, failed_job, SetChat(ChatState.IDLE), events=events)
 
     async def rest(self, job: Job, status: JobStatus, error: Json | None = None) -> None:
         """The job goes on only when a person says so."""

@@ -221,12 +221,12 @@ def _quiet(progress: Callable[[str], None] | None) -> Callable[[str], None] | No
     """At most 100 lines of progress for one call: a server may send them without end."""
     if progress is None:
         return None
-    left = 100
+    remaining = 100
 
     def tell(line: str) -> None:
-        nonlocal left
-        left -= 1
-        if left >= 0:
+        nonlocal remaining
+        remaining -= 1
+        if remaining >= 0:
             progress(line)
 
     return tell

@@ -71,8 +71,8 @@ def _sinks(spec: ToolSpec, call: Call, prepared: Prepared, changes: Sequence[Pat
     if spec.server is not None and (not spec.read_only or fetches_address(spec, call.parameters)):
         yield Sink(SinkKind.MCP, prepared.resource.removeprefix("mcp:").rpartition("#")[0] or call.tool)
     command = str(call.parameters.get("command") or "") if spec.runs_commands else ""
-    words = _WORD.findall(command)
-    pushes = "git" in words and "push" in words[words.index("git") :]
+    command_words = _WORD.findall(command)
+    pushes = "git" in command_words and "push" in command_words[command_words.index("git") :]
     for destination in prepared.network:
         yield Sink(SinkKind.PUSH, destination.host) if pushes else Sink(SinkKind.NETWORK, str(destination))
     if spec.read_only:
@@ -105,20 +105,20 @@ def fetches_address(spec: ToolSpec, parameters: Parameters) -> bool:
     return not names.isdisjoint(_ADDRESS_NAMES) or any(map(looks_like_address, (*_texts(parameters), *inner_names)))
 
 
-def is_named(sink: Sink, parameters: Parameters, words: Sequence[str]) -> bool:
+def is_named(sink: Sink, parameters: Parameters, texts: Sequence[str]) -> bool:
     """Whether a text names the consequence literally: the host, the path, the command, or a server's tool with each of its values
     and of the names inside them."""
     match sink.kind:
         case SinkKind.NETWORK | SinkKind.PUSH:
             host = sink.subject.rpartition(":")[0] if sink.subject.count(":") == 1 else sink.subject
-            return ANY not in host and any(_names(text.casefold(), host.casefold()) for text in words)
+            return ANY not in host and any(_names(text.casefold(), host.casefold()) for text in texts)
         case SinkKind.MCP:
             needles = [PurePosixPath(sink.subject).name, *_texts(parameters), *_inner_names(parameters)]
-            return any(all(_names(text, needle) for needle in needles) for text in words)
+            return any(all(_names(text, needle) for needle in needles) for text in texts)
         case SinkKind.CONTROL_FILE | SinkKind.KEY_FILE | SinkKind.UNSANDBOXED:
-            return any(_names(text, sink.subject) for text in words)
+            return any(_names(text, sink.subject) for text in texts)
         case SinkKind.TASK:
-            return any(_names(text, sink.subject.partition(":")[2]) for text in words)
+            return any(_names(text, sink.subject.partition(":")[2]) for text in texts)
         case _:
             assert_never(sink.kind)
 

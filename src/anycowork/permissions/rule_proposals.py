@@ -75,14 +75,14 @@ def proposals(
     proposed: list[ProposedRule] = []
     answered: set[str] = set()
     for rule in _candidates(decided):
-        there = [item for item in decided if item.workspace == rule.workspace]
+        in_workspace = [item for item in decided if item.workspace == rule.workspace]
         standing = RuleIndex(rules_of.get(rule.workspace or "", ()))
         extended = RuleIndex((*standing.rules, rule))
-        if _allows_denied(there, extended, find_spec) or _allows_attack(rule, standing, extended, find_spec):
+        if _allows_denied(in_workspace, extended, find_spec) or _allows_attack(rule, standing, extended, find_spec):
             continue
         calls = [
             item.approval
-            for item in there
+            for item in in_workspace
             if item.approval.id not in answered
             and _could_be_answered(item.approval)
             and _is_allowed(_touched(item, find_spec), extended)
@@ -125,10 +125,10 @@ def _rule(tool: str, resource: str, workspace: str) -> Rule:
 
 
 def _allows_denied(
-    there: Iterable[DecidedRequest], extended: RuleIndex, find_spec: Callable[[str], ToolSpec | None]
+    in_workspace: Iterable[DecidedRequest], extended: RuleIndex, find_spec: Callable[[str], ToolSpec | None]
 ) -> bool:
     """A call that stands under the rules alone and was denied once: the person would not be asked again."""
-    denied = (item for item in there if item.approval.state is ApprovalState.DENIED)
+    denied = (item for item in in_workspace if item.approval.state is ApprovalState.DENIED)
     return any(_is_allowed(_touched(item, find_spec), extended) for item in denied)
 
 

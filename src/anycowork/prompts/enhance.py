@@ -66,11 +66,11 @@ def _not_offered(selection: ToolSelection, budget_tokens: int | None) -> tuple[s
     return (f"# More tools\n\n{names}\n\n{prose('not_offered')}",) if names else ()
 
 
-def _tool_sections(tools: ToolList) -> tuple[str, ...]:
-    if not tools.shown:
+def _tool_sections(listed: ToolList) -> tuple[str, ...]:
+    if not listed.tools:
         return ()
-    calling = Template(prose("calling")).substitute(example=_example(tools.shown))
-    return (f"{prose('some_tools' if tools.left_out else 'tools')}\n\n{tools.text}", calling)
+    calling = Template(prose("calling")).substitute(example=_example(listed.tools))
+    return (f"{prose('some_tools' if listed.left_out else 'tools')}\n\n{listed.text}", calling)
 
 
 def _example(listed: Sequence[ToolSpec]) -> str:

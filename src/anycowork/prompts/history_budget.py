@@ -37,11 +37,11 @@ _TOO_LONG = "this message is longer than the model can be shown"
 
 @leaf_value
 class MeasuredMessage:
-    """`shown` is the `whole` message, perhaps truncated; `prompt_form` is its prompt form (None if it has none), `tokens` its size at
+    """`shortened` is the `original` message, perhaps truncated; `prompt_form` is its prompt form (None if it has none), `tokens` its size at
     the model's `ratio`."""
 
-    whole: Message
-    shown: Message
+    original: Message
+    shortened: Message
     prompt_form: PromptMessage | None
     tokens: int
     form: "_MessageForm"
@@ -58,13 +58,13 @@ def measured(message: Message, *, ratio: float, result_cap: int, before_cut: Mes
     """
     original, key = before_cut or message, (message.id, result_cap)
     remembered = _remembered.get(key)
-    if remembered is None or (remembered.form.whole is not message and remembered.form.whole != message):
+    if remembered is None or (remembered.form.original is not message and remembered.form.original != message):
         form = _made_form(message, result_cap)
-    elif remembered.whole is original and remembered.ratio == ratio:
+    elif remembered.original is original and remembered.ratio == ratio:
         return remembered
     else:
         form = remembered.form
-    item = MeasuredMessage(original, form.shown, form.prompt_form, _weight(form, ratio), form, ratio)
+    item = MeasuredMessage(original, form.shortened, form.prompt_form, _weight(form, ratio), form, ratio)
     if len(message.content) <= _LARGEST_REMEMBERED:
         if key not in _remembered and len(_remembered) >= _MOST_REMEMBERED:
             del _remembered[next(iter(_remembered))]
@@ -86,8 +86,8 @@ def _weight(form: "_MessageForm", ratio: float) -> int:
 class _MessageForm:
     """What measuring a message finds out that does not depend on the model. `size` is in bytes."""
 
-    whole: Message
-    shown: Message
+    original: Message
+    shortened: Message
     prompt_form: PromptMessage | None
     call_id: str
     is_result: bool
@@ -129,7 +129,7 @@ def fit_history(
     """Return the messages that fit, some of them truncated. Idempotent."""
     history = HistoryBudget(budget=budget, ratio=ratio, result_cap=result_cap)
     history.extend([measured(message, ratio=ratio, result_cap=result_cap) for message in messages])
-    return tuple(item.shown for item in history.kept())
+    return tuple(item.shortened for item in history.kept())
 
 
 class HistoryBudget:
@@ -173,8 +173,8 @@ class HistoryBudget:
         tokens_left = self.budget - self._note_tokens() - (self._total - anchor.tokens) - FRAME
         tokens_left -= image_tokens(anchor.prompt_form) if anchor.prompt_form else 0
         bytes_left = max(SHORT_MESSAGE, int(tokens_left * BYTES_PER_TOKEN / self._ratio))
-        content = cut_middle(anchor.shown.content, bytes_left, way_out=_TOO_LONG)
-        cut = self._weighed(replace(anchor.shown, content=content), anchor.whole)
+        content = cut_middle(anchor.shortened.content, bytes_left, way_out=_TOO_LONG)
+        cut = self._weighed(replace(anchor.shortened, content=content), anchor.original)
         return (self._kept | {self._anchor: cut}).values()
 
     # --- what is there
@@ -249,8 +249,8 @@ class HistoryBudget:
         """Return the place of the unit with which the turn of the person's last message begins."""
         if not units:
             return 0
-        turn_id = self._items[self._anchor].shown.turn_id
-        first = [item.shown.turn_id for item in self._items].index(turn_id) if turn_id else self._anchor
+        turn_id = self._items[self._anchor].shortened.turn_id
+        first = [item.shortened.turn_id for item in self._items].index(turn_id) if turn_id else self._anchor
         return bisect_right([unit.start for unit in units], first) - 1
 
     def _turns(self, units: Sequence[range]) -> list[range]:
@@ -284,7 +284,7 @@ class HistoryBudget:
     def _cut(self, index: int) -> None:
         self.version += 1
         item = self._kept[index]
-        short = self._weighed(item.whole, item.whole)
+        short = self._weighed(item.original, item.original)
         self._total += short.tokens - item.tokens
         self._kept[index] = short
 

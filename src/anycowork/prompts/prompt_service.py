@@ -138,7 +138,7 @@ class PromptService:
         def offers(role: RoleDefinition, aim: PromptTarget, unlisted: tuple[str, ...]) -> OfferedTools:
             selection = offered_tools(specs_for(aim), role, budget_tokens=aim.offered, request=aim.request)
             more = [tool.spec for name in unlisted if (tool := toolbox.find(name)) is not None]
-            offered_specs = [*selection.shown, *(spec for spec in more if role.grants(spec.permissions))]
+            offered_specs = [*selection.tools, *(spec for spec in more if role.grants(spec.permissions))]
             tools = tuple(ToolDefinition(spec.name, spec.description, spec.schema) for spec in offered_specs)
             return OfferedTools(tools, offer_tokens(offered_specs))
 
@@ -248,10 +248,10 @@ class PromptService:
 
 def _crowded(role: RoleDefinition, specs: Sequence[ToolSpec], aim: PromptTarget) -> bool:
     return (
-        not tool_list(specs, role, budget_tokens=aim.listed).whole
+        not tool_list(specs, role, budget_tokens=aim.listed).complete
         or not all_fit_whole(specs, role, budget_tokens=aim.offered)
         or bool(
-            small_model_tools(role, [one for one in specs if not one.asks_agents], budget_tokens=aim.brief).left_out
+            small_model_tools(role, [spec for spec in specs if not spec.asks_agents], budget_tokens=aim.brief).left_out
         )
     )
 

@@ -27,7 +27,7 @@ def small_model_prompt(
 ) -> str:
     """`base` is what a person wrote instead of our own opening. The same arguments give the same bytes, so that a cache of them holds."""
     selection = small_model_tools(role, specs, budget_tokens=budget_tokens, request=request)
-    tools = "\n".join(["Tools:", *map(_line, selection.shown), *_others(selection)]) if selection.shown else ""
+    tools = "\n".join(["Tools:", *map(_line, selection.tools), *_others(selection)]) if selection.tools else ""
     parts = (base or "", prose("brief/base"), tools, prose("brief/rules"), _role(role), instructions.text)
     return "\n\n".join(part for part in parts if part)
 

@@ -22,12 +22,12 @@ _LEAST_NAMES = 200  # bytes, below which that quarter is better spent on one mor
 @value
 class ToolList:
     """`left_out` names the granted tools for which there was no room; a tool that the role does not grant is named nowhere.
-    `whole`: no description had to be shortened for want of room, so that no request changes the text."""
+    `complete`: no description had to be shortened for want of room, so that no request changes the text."""
 
     text: str
-    shown: tuple[ToolSpec, ...]
+    tools: tuple[ToolSpec, ...]
     left_out: tuple[str, ...]
-    whole: bool
+    complete: bool
 
 
 def tool_list(specs: Sequence[ToolSpec], role: RoleDefinition, *, budget_tokens: int, request: str = "") -> ToolList:
@@ -46,9 +46,9 @@ def tool_list(specs: Sequence[ToolSpec], role: RoleDefinition, *, budget_tokens:
     more = named(others, budget - size(text) - 2) if others and budget // _NAMES_SHARE >= _LEAST_NAMES else ""
     return ToolList(
         text=f"{text}\n\n{more}" if more else text,
-        shown=listed,
+        tools=listed,
         left_out=tuple(spec.name for spec in granted if spec.name not in lines),
-        whole=all(line == _line(spec, LONGEST) for spec in listed for line in [lines[spec.name]]) and not others,
+        complete=all(line == _line(spec, LONGEST) for spec in listed for line in [lines[spec.name]]) and not others,
     )
 
 

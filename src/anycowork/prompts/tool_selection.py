@@ -21,9 +21,9 @@ LONGEST_REQUEST = 2_000  # characters of it that are looked at
 
 @value
 class ToolSelection:
-    """`shown` in the order given, `left_out` by rank."""
+    """`tools` in the order given, `left_out` by rank."""
 
-    shown: tuple[ToolSpec, ...]
+    tools: tuple[ToolSpec, ...]
     left_out: tuple[str, ...]
 
 

@@ -153,7 +153,7 @@ class _BuiltConversation:
         for item in items:
             self.count += 1
             if item.prompt_form is not None:
-                add(item.shown, item.prompt_form)
+                add(item.shortened, item.prompt_form)
                 self.tokens += item.tokens
                 self._sizes.append(item.tokens)
 

@@ -145,7 +145,7 @@ class BrowserSessions:
         expires = self._clock.monotonic() + seconds
         unconfirmed = _digest(confirmation) if needs_confirmation else None
         self._codes[_digest(code)] = _OneTimeCode(offered.session, person, expires, maker, unconfirmed)
-        own_codes = [digest for digest, each in self._codes.items() if _id_of(each.person) == _id_of(person)]
+        own_codes = [digest for digest, entry in self._codes.items() if _id_of(entry.person) == _id_of(person)]
         for digest in own_codes[:-MAX_CODES]:
             del self._codes[digest]
         return offered

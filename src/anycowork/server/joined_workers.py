@@ -85,12 +85,12 @@ class JoinedWorkers:
 
     async def _come_back(self, secret: str, offer: WorkerOffer) -> JoinedWorker:
         """Raises: Unauthenticated; NotAllowed for other labels, which only an invitation gives."""
-        known = await self.authenticated(secret)
-        if set(offer.labels) != set(known.labels):
+        joined = await self.authenticated(secret)
+        if set(offer.labels) != set(joined.labels):
             raise NotAllowed(
-                f"This worker joined with {', '.join(known.labels) or 'no labels'}. Use the same, or a new join token for others."
+                f"This worker joined with {', '.join(joined.labels) or 'no labels'}. Use the same, or a new join token for others."
             )
-        worker = replace(known, host=offer.host, level=offer.level, processor=offer.processor, version=offer.version)
+        worker = replace(joined, host=offer.host, level=offer.level, processor=offer.processor, version=offer.version)
         await self._table.update(worker)
         self.runs.come_back(worker)
         return worker

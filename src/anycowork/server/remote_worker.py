@@ -287,7 +287,7 @@ def _changed(jail: Jail, delta: Delta, upper: Path, leave_out: Sequence[str], st
     entries: list[TreeEntry] = []
     for change in delta.changes:
         path, after = change.place.path, change.after
-        if any(place.holds(change.place) for place in left_out):
+        if any(left_out_path.holds(change.place) for left_out_path in left_out):
             continue
         if after is None:
             entries.append(TreeEntry(path, REMOVED))

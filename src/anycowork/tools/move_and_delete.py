@@ -85,7 +85,7 @@ class MoveFile(BuiltInTool[MoveFileParameters]):
         folder.require_no_repository(target)
         _require_no_repository_within(source, target, new)
         steering = [path for path in new if is_control_file(path.path)]
-        named = tuple(path.resource for path in new if is_control_file(path.path) or looks_secret(path.path))
+        sensitive_paths = tuple(path.resource for path in new if is_control_file(path.path) or looks_secret(path.path))
         return Prepared(
             tool=self.name,
             parameters=parameters,
@@ -93,7 +93,7 @@ class MoveFile(BuiltInTool[MoveFileParameters]):
             intent=Intent(paths=tuple(_moves(source, target, checked))),
             diff=moved(source.path, target.path).text + _contents(folder, source, target, steering),
             state=checked.state,
-            others=(target.resource, *named),
+            others=(target.resource, *sensitive_paths),
             payload=PlannedMove(source, target, checked),
             touches=(source.path, target.path),
             inside=_old_places(source, target, new) if checked.is_folder else (),

@@ -106,8 +106,8 @@ def _new_errors(result: Json) -> list[Text]:
     match noun(result, "facts").get("diagnostics"):
         case {"server": str(server), "count": int(count), "errors": list(errors)}:
             head = f"  {count} new {'error' if count == 1 else 'errors'} ({strip_controls(server)})"
-            told = [error for error in errors if isinstance(error, dict)]
-            lines = [f"  {error.get('path')}:{error.get('line')}: {error.get('message')}" for error in told]
+            diagnostics = [error for error in errors if isinstance(error, dict)]
+            lines = [f"  {error.get('path')}:{error.get('line')}: {error.get('message')}" for error in diagnostics]
             return [Text(head, style="yellow"), *(Text(_bounded(line), style="yellow") for line in lines)]
     return []
 

@@ -15,7 +15,7 @@ def test_a_message_with_the_same_id_and_other_words_is_measured_anew() -> None:
     elsewhere = replace(SAID, chat_id="c2", turn_id="t2")
     for one in (edited, elsewhere, SAID):
         again = measured(one, ratio=1.0, result_cap=RESULT_CAP)
-        assert again.whole == one == again.shown
+        assert again.original == one == again.shortened
         assert again.prompt_form is not None and again.prompt_form.content == one.content
         assert (again.tokens == first.tokens) == (one.content == SAID.content)
 
@@ -29,7 +29,7 @@ def test_another_ratio_and_another_cap_count_for_a_remembered_message() -> None:
     dear = measured(result, ratio=2.0, result_cap=RESULT_CAP)
     assert short.tokens < whole.tokens < dear.tokens
     assert measured(result, ratio=1.0, result_cap=RESULT_CAP).tokens == whole.tokens
-    assert short.whole == whole.whole == result and short.shown.content != result.content
+    assert short.original == whole.original == result and short.shortened.content != result.content
 
 
 def test_what_is_remembered_is_bounded() -> None:

@@ -28,7 +28,7 @@ PLENTY = 10_000
 )
 def test_a_role_sees_exactly_the_tools_it_grants(name: str, excluded: set[str]) -> None:
     listed = tool_list(TOOLS, role(name), budget_tokens=PLENTY)
-    assert {spec.name for spec in listed.shown} == {spec.name for spec in TOOLS} - excluded
+    assert {spec.name for spec in listed.tools} == {spec.name for spec in TOOLS} - excluded
     assert listed.left_out == ()
     assert not [tool_name for tool_name in excluded if tool_name in listed.text]
 
@@ -38,7 +38,7 @@ def test_a_tool_is_listed_only_if_all_of_its_permissions_are_granted() -> None:
     listed = tool_list(
         TOOLS, role("odd", Permission.READ_FILES, Permission.DELETE_FILES, prompt="x"), budget_tokens=PLENTY
     )
-    names = {spec.name for spec in listed.shown}
+    names = {spec.name for spec in listed.tools}
     assert "delete_file" in names
     assert "move_file" not in names
 
@@ -82,7 +82,7 @@ def test_the_tool_that_comes_last_by_priority_is_left_out_and_is_named() -> None
     ]
     room_for_two = tokens(tool_list(specs[1:], role("planner"), budget_tokens=PLENTY).text) + 1
     listed = tool_list(specs, role("planner"), budget_tokens=room_for_two)
-    assert [spec.name for spec in listed.shown] == ["mid", "first"]
+    assert [spec.name for spec in listed.tools] == ["mid", "first"]
     assert listed.left_out == ("last",)
 
 
@@ -92,7 +92,7 @@ def test_among_equals_the_one_that_the_request_speaks_of_stays() -> None:
     room_for_one = 12
     for wanted, request in (("draw_chart", "please draw this"), ("send_letter", "write a letter to Ann")):
         listed = tool_list(specs, role("planner"), budget_tokens=room_for_one, request=request)
-        assert [spec.name for spec in listed.shown] == [wanted]
+        assert [spec.name for spec in listed.tools] == [wanted]
 
 
 @proves("SYS-2")
@@ -136,8 +136,8 @@ def test_the_list_never_exceeds_its_budget_nor_shows_what_is_not_granted(
     listed = tool_list(specs, asking, budget_tokens=budget, request=request)
     granted = {spec.name for spec in specs if spec.permissions <= asking.permissions}
     assert tokens(listed.text) <= budget
-    assert {spec.name for spec in listed.shown} | set(listed.left_out) == granted
-    assert len(listed.shown) + len(listed.left_out) == len(granted)
+    assert {spec.name for spec in listed.tools} | set(listed.left_out) == granted
+    assert len(listed.tools) + len(listed.left_out) == len(granted)
 
 
 def test_shortening_cuts_a_single_long_sentence_at_a_word() -> None:

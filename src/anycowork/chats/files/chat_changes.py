@@ -22,7 +22,7 @@ class ChangedPath:
 
 def changed_paths(changes: Iterable[RecordedChange], chat_id: str) -> dict[str, ChangedPath]:
     """Return every path that the chat's changes, oldest first, touched. What was pruned is left out."""
-    found: dict[str, ChangedPath] = {}
+    changed: dict[str, ChangedPath] = {}
     earlier: dict[str, list[tuple[PathImage, ChangedBy | None]]] = {}
     for change in changes:
         if change.before.chat_id != chat_id or change.before.pruned:
@@ -33,19 +33,19 @@ def changed_paths(changes: Iterable[RecordedChange], chat_id: str) -> dict[str, 
         for path in {**before, **(after or {})}:
             was = before.get(path, absent(path))
             after_image = None if after is None else after.get(path, absent(path))
-            if after_image is not None and was.same_as(after_image) and path not in found:
+            if after_image is not None and was.same_as(after_image) and path not in changed:
                 continue
-            known = found.get(path)
+            earlier_change = changed.get(path)
             states = earlier.setdefault(path, [(was, None)])
             author = _joined(states[-1][1], by)
             if (
                 by is ChangedBy.YOU and after_image is not None
             ):  # what a person restored is still the work of whoever did it then
                 author = next((before_by or by for state, before_by in states if state.same_as(after_image)), author)
-            found[path] = ChangedPath(known.base if known else was, after_image, author)
+            changed[path] = ChangedPath(earlier_change.base if earlier_change else was, after_image, author)
             if after_image is not None:
                 states.append((after_image, None if after_image.same_as(states[0][0]) else author))
-    return found
+    return changed
 
 
 def changed_folders(paths: Mapping[str, ChangedPath]) -> dict[str, ChangedBy]:

@@ -342,8 +342,8 @@ def proposed_message(title: str, files: Sequence[GitFile]) -> str:
     verbs = {"added": "Add", "untracked": "Add", "deleted": "Delete"}
     kinds = {verbs.get(file.status, "Update") for file in files}
     verb = kinds.pop() if len(kinds) == 1 else "Update"
-    what = shown_name(names[0]) if len(names) == 1 else f"{len(names)} files"
-    return f"{verb} {what}"
+    changed_files = shown_name(names[0]) if len(names) == 1 else f"{len(names)} files"
+    return f"{verb} {changed_files}"
 
 
 def is_text(path: str) -> bool:

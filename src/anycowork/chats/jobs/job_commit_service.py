@@ -185,8 +185,8 @@ class JobCommitService:
         merge = await self._look(chat, copy)
         paths_now = [*(file.path for file in merge.files), *(conflict.path for conflict in merge.conflicts)]
         changed = sorted({shown_path(path) for path in paths_now})
-        kept = {path.strip("/") for path in paths}
-        return tuple(path for path in changed if kept.isdisjoint((path, *map(str, PurePosixPath(path).parents))))
+        kept_paths = {path.strip("/") for path in paths}
+        return tuple(path for path in changed if kept_paths.isdisjoint((path, *map(str, PurePosixPath(path).parents))))
 
     async def _kept_words(self, candidate: RaceCandidate) -> str:
         sentence = f"Kept the work of {candidate.agent}."

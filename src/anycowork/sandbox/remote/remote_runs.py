@@ -116,8 +116,8 @@ class RemoteRuns:
 
     def worker_for(self, worker_id: str | None, needs: Collection[str]) -> str | None:
         """Returns the worker, or another one that offers the labels if it is gone. Raises: WorkerGone if there is none and some are needed."""
-        known = self.living().get(worker_id or "")
-        if known is not None and not known.refusals:
+        last_worker = self.living().get(worker_id or "")
+        if last_worker is not None and not last_worker.refusals:
             return worker_id
         live = self._fitting(needs)
         if live is None and needs:
@@ -266,15 +266,15 @@ class RemoteRuns:
         that is forgotten. Raises: NotFound.
         """
         run, manifests = self.require_run(worker, run_id), self.seen(worker).manifests
-        known = manifests.get(base)
-        changes = await asyncio.to_thread(TreeChanges.between, known or {}, run.entries)
-        manifests.pop(base if known is not None else "", None)
+        base_entries = manifests.get(base)
+        changes = await asyncio.to_thread(TreeChanges.between, base_entries or {}, run.entries)
+        manifests.pop(base if base_entries is not None else "", None)
         manifests[run_id] = run.entries
         while len(manifests) > MOST_MANIFESTS or (
             len(manifests) > 1 and sum(map(len, manifests.values())) > MOST_MANIFEST_PATHS
         ):
             del manifests[next(iter(manifests))]
-        return base if known is not None else "", changes
+        return base if base_entries is not None else "", changes
 
     async def contents(self, worker: JoinedWorker, run_id: str, hashes: Sequence[str]) -> list[bytes]:
         """Returns the first of these contents, as many as fit into a batch and at least one. Raises: NotFound, Conflict, Invalid."""

@@ -115,9 +115,9 @@ class TreeReader:
         self, jail: Jail, walked: WalkEntry, covered: Collection[WorkspacePath], device: int | None
     ) -> TreeEntry | None:
         """Returns None for what stays at home, and for pipes, sockets and devices."""
-        place, status = walked.place, walked.status
-        path, mode = place.path, stat.S_IMODE(status.st_mode)
-        if is_key_file(path) or any(mask.holds(place) for mask in covered):
+        path_in_tree, status = walked.place, walked.status
+        path, mode = path_in_tree.path, stat.S_IMODE(status.st_mode)
+        if is_key_file(path) or any(mask.holds(path_in_tree) for mask in covered):
             return None
         if not is_utf8(path):
             raise CannotTravel(
@@ -126,15 +126,15 @@ class TreeReader:
         if stat.S_ISDIR(status.st_mode):
             return TreeEntry(path, FOLDER, mode)
         if stat.S_ISLNK(status.st_mode):
-            with jail.folder(place.parent) as folder:
-                return TreeEntry(path, LINK, target=os.readlink(place.name, dir_fd=folder))
+            with jail.folder(path_in_tree.parent) as folder:
+                return TreeEntry(path, LINK, target=os.readlink(path_in_tree.name, dir_fd=folder))
         if not stat.S_ISREG(status.st_mode):
             return None
         if status.st_size > LARGEST_FILE:
             raise CannotTravel(f"'{shown(path)}' is larger than {LARGEST_FILE:,} bytes. Add it to .gitignore.")
         if (known_hash := self._hashes.get(_state_of(status, device))) is not None:
             return TreeEntry(path, FILE, mode, known_hash, status.st_size)
-        with jail.regular_file(place) as (fd, opened):
+        with jail.regular_file(path_in_tree) as (fd, opened):
             return TreeEntry(path, FILE, mode, self._hash(fd, opened, device), opened.st_size)
 
     def _hash(self, fd: int, status: os.stat_result, device: int | None) -> str:

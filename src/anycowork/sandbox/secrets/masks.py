@@ -102,9 +102,9 @@ def cover(
         key_file_masks = (
             *key_file_masks,
             *(
-                Mask(place, is_folder=False)
-                for place in other_names(jail, covered_places)
-                if not any(covering.holds(place) for covering in covered_places)
+                Mask(other_name, is_folder=False)
+                for other_name in other_names(jail, covered_places)
+                if not any(covering.holds(other_name) for covering in covered_places)
             ),
         )
         return masks, (

@@ -93,7 +93,7 @@ async def build_turn_runtime(shared: SharedComponents, worker_jobs: int | None) 
         placement=scheduler.placement,
         remote=shared.remote_runs,
     )
-    asked = AskedAgents(
+    asked_agents = AskedAgents(
         store=store,
         turns=chat_coordinator,
         writer=JobWriter(journal=journal, turns=chat_coordinator, clock=clock),
@@ -101,8 +101,8 @@ async def build_turn_runtime(shared: SharedComponents, worker_jobs: int | None) 
         coordinator=coordinator,
         clock=clock,
     )
-    scheduler.introduce = asked.introduce
-    coordinator.on_done.append(asked.on_step)
+    scheduler.introduce = asked_agents.introduce
+    coordinator.on_done.append(asked_agents.on_step)
     if locks is not None:
         locks.is_due = coordinator.is_woken
         coordinator.on_done.append(partial(rest_later, shared.tasks, locks))

@@ -112,10 +112,10 @@ def _of_path(connection: SqlConnection, workspace: str, path: str) -> Origins:
         "SELECT DISTINCT origins FROM file_origins WHERE workspace = ? AND path > ? AND path < ?",
         (workspace, f"{path}/", f"{path}0"),
     )
-    own = rows.pop(path, frozenset({WORKSPACE}))
-    if own == _VOUCHED:
-        return own
-    return join(own, *rows.values(), *(_decode(text) for (text,) in below))
+    own_origins = rows.pop(path, frozenset({WORKSPACE}))
+    if own_origins == _VOUCHED:
+        return own_origins
+    return join(own_origins, *rows.values(), *(_decode(text) for (text,) in below))
 
 
 def _rows(connection: SqlConnection, workspace: str, keys: Sequence[str], *, lock: str = "") -> dict[str, Origins]:

@@ -85,10 +85,10 @@ class SnapshotTable(Table):
     ) -> list[RecordedChange]:
         """A copy that collects a job's changes gets them by commits; the change of a call names its call."""
         marks = ", ".join("?" for _ in turn_ids)
-        place = "call_id IS NULL AND restores IS NULL" if workspace is None else "workspace = ?"
+        condition = "call_id IS NULL AND restores IS NULL" if workspace is None else "workspace = ?"
         rows = connection.execute(
             f"SELECT change_id FROM snapshots WHERE chat_id IN (SELECT chat_id FROM turns WHERE id IN ({marks}))"
-            f" AND moment = 'before' AND turn_id IN ({marks}) AND {place} ORDER BY position",
+            f" AND moment = 'before' AND turn_id IN ({marks}) AND {condition} ORDER BY position",
             (*turn_ids, *turn_ids, *(() if workspace is None else (workspace,))),
         )
         return _changes(connection, rows)

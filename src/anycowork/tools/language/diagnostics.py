@@ -75,13 +75,13 @@ class NewErrors:
 
     def as_text(self, edited: str) -> str:
         """Returns what the model is told. Other files than the `edited` one are named."""
-        told = [
+        lines = [
             f"- {'' if path == edited else f'{shown(path)}, '}line {error.line}: {error.message}"
             for path, error in self._told()
         ]
-        more = [f"- and {self.count - len(told)} more"] if self.count > len(told) else []
+        more = [f"- and {self.count - len(lines)} more"] if self.count > len(lines) else []
         noun = "a new error" if self.count == 1 else f"{self.count} new errors"
-        return "\n".join([f"The language server {self.server} reports {noun} (its words, as data):", *told, *more])
+        return "\n".join([f"The language server {self.server} reports {noun} (its words, as data):", *lines, *more])
 
     def as_fact(self) -> JsonValue:
         errors: list[JsonValue] = [

@@ -35,10 +35,12 @@ def find_programs(root: str, path: str, tool_path: str) -> Iterator[LanguageServ
     above = [*PurePosixPath(path.lstrip("/")).parents][:_MOST_FOLDERS]
     project = [Path(root, folder, programs) for folder in above for programs in _PROJECT_FOLDERS]
     for name, arguments, options, announces_ready in _SERVERS[family_of(path)]:
-        own = next((folder / name for folder in project if (folder / name).is_file()), None)
+        project_program = next((folder / name for folder in project if (folder / name).is_file()), None)
         installed = shutil.which(name, path=f"{tool_path}:{SYSTEM_PATH}")
-        if own is not None:
-            yield LanguageServerProgram(name, str(own), arguments, options, announces_ready, in_workspace=True)
+        if project_program is not None:
+            yield LanguageServerProgram(
+                name, str(project_program), arguments, options, announces_ready, in_workspace=True
+            )
         if installed is not None and not Path(installed).is_relative_to(root):
             yield LanguageServerProgram(name, installed, arguments, options, announces_ready)
 
