@@ -135,7 +135,7 @@ async def test_a_message_is_edited_and_sent_again_with_the_files_of_then(page: P
     dialog = page.get_by_role("dialog", name="Edit and resend")
     await dialog.get_by_label("New message").fill("make three")
     await dialog.get_by_label("Restore the files as they were then").check()
-    await expect(dialog.get_by_role("group", name="What would change")).to_contain_text("two.txt")
+    await expect(dialog.get_by_role("group", name="What would change", exact=True)).to_contain_text("two.txt")
     assert await violations(page) == []
     await dialog.get_by_role("button", name="Send", exact=True).click()
     await expect(page.get_by_text("Three, then.")).to_be_visible()
