@@ -25,9 +25,17 @@ packages=$(grep -c '^[A-Za-z0-9].*==' requirements/dev.txt)
 
 say "Installing $packages pinned packages; the first time they are all loaded, later only what changed"
 .venv/bin/python -m pip install -qq --disable-pip-version-check --require-hashes -r requirements/uv.txt
-# uv is several times faster, but does not read pip's configuration: where packages come from a mirror
-# that only pip knows of, pip installs the same list with the same hashes; a pip of 2023 would look for newer versions of what a package asks for with extras.
-.venv/bin/uv pip install $quiet --python .venv/bin/python --require-hashes -r requirements/dev.txt || {
+install_pinned() {
+  .venv/bin/uv pip install $quiet --python .venv/bin/python --require-hashes "$@" -r requirements/dev.txt
+}
+
+# uv is several times faster than pip, but knows certificates of its own, and does not read pip's configuration. Where only the system knows
+# the registry's certificate, uv is told to look there. Where packages come from a mirror that only pip knows of, pip installs the same list
+# with the same hashes; a pip of 2023 would look for newer versions of what a package asks for with extras.
+install_pinned || {
+  say "uv could not download the packages (its error is above); trying again with the system's certificates"
+  install_pinned --system-certs
+} || {
   say "uv could not download the packages (its error is above); trying again with pip"
   .venv/bin/python -m pip install --disable-pip-version-check --progress-bar off -q --no-deps --require-hashes -r requirements/dev.txt
 }
