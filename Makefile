@@ -35,8 +35,9 @@ run: install ## set up, then serve on http://127.0.0.1:8484 (WORKSPACE=folder, A
 test: install ## set up, check, then run every test there is (ARGS=tests/unit or ARGS="-k words": those tests and nothing else)
 	@if [ -z "$(ARGS)" ]; then $(MAKE) --no-print-directory --jobs=2 --output-sync=target browser check test-web; fi
 	@echo "==> Running the tests"
-	@$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder $(ARGS)
+	@$(BIN)/python $(if $(ARGS),-m pytest,scripts/run_tests.py) -n $(WORKERS) --dist loadfile --no-loadscope-reorder $(ARGS)
 	@if [ -z "$(ARGS)" ]; then WORKERS=$(WORKERS) sh scripts/attacks_as_user.sh tests/attacks $(SAME_FOR_ANY_USER:%=--ignore=tests/attacks/test_%.py); fi
+	@if [ -z "$(ARGS)" ] && [ -s .venv/unstable.txt ]; then cat .venv/unstable.txt; fi
 
 quick: install ## check what is not committed yet and run the tests that name it (ARGS="--base main": since main)
 	@$(BIN)/python scripts/quick.py $(ARGS)

@@ -71,4 +71,4 @@ if ! can_run "$python"; then
   fi
 fi
 cd "$here"
-as_user "$python" -m pytest -n "${WORKERS:-auto}" --dist loadfile --no-loadscope-reorder "$@"
+as_user "$python" scripts/run_tests.py -n "${WORKERS:-auto}" --dist loadfile --no-loadscope-reorder "$@"

@@ -25,7 +25,7 @@ def planned(folder: Path, target: str) -> str:
 
 
 @proves("NEW-1/1", "NEW-1/2")
-@pytest.mark.parametrize(("target", "work"), [("run", "anycowork serve"), ("test", "-m pytest")])
+@pytest.mark.parametrize(("target", "work"), [("run", "anycowork serve"), ("test", "scripts/run_tests.py")])
 def test_target_sets_up_before_it_works_in_a_clone_without_an_environment(
     tmp_path: Path, target: str, work: str
 ) -> None:
