@@ -66,8 +66,7 @@ class CallAuthorizer:
 
     def _copied_example(self, context: TurnContext, call: Call) -> CopiedExample | None:
         """Refuse a call that only repeats an example of the prompt: the person did not name the file, and it does not exist."""
-        made_by_server = call.provenance.check or call.provenance.reference or call.provenance.workflow is not None
-        if made_by_server or context.conversation.system_prompt is None or context.only_reads(call):
+        if made_by_server(call) or context.conversation.system_prompt is None or context.only_reads(call):
             return None
         example = repeated_example(context.conversation.system_prompt, call.tool, call.parameters)
         if (
@@ -104,6 +103,7 @@ class CallAuthorizer:
             partial(protection_of, context),
             checks_allowed_by_person(context) if call.provenance.check else frozenset[str](),
             await self._exposure(context, call),
+            () if made_by_server(call) else context.conversation.skills,
         )
 
     async def _exposure(self, context: TurnContext, call: Call) -> Exposure:
@@ -140,3 +140,8 @@ class CallAuthorizer:
         seconds = before + context.time.seconds_at(self._clock.monotonic())
         spent = spent_by([*calls, *context.calls], seconds=seconds, used=used, cost_of=self._cost_of)
         return overdrawn(budget, replace(spent, calls=spent.calls + planned))
+
+
+def made_by_server(call: Call) -> bool:
+    """Whether no model asked for the call: it is a check, a reference of the person's, or a step of a workflow."""
+    return call.provenance.check or call.provenance.reference or call.provenance.workflow is not None

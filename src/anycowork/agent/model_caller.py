@@ -17,6 +17,7 @@ from anycowork.domain.messages import Json, Message
 from anycowork.domain.model import ModelOptions, ModelRequest, PromptMessage, ToolCallStyle, UsageChunk
 from anycowork.domain.ports import HiddenPathRules
 from anycowork.domain.provider_errors import NoSuchModel, PromptTooLong
+from anycowork.domain.skills import Skill
 from anycowork.domain.telemetry import Telemetry
 from anycowork.domain.values import replace
 from anycowork.prompts.agent_list import LEADS_FROM
@@ -24,6 +25,7 @@ from anycowork.prompts.conversation import is_summary
 from anycowork.prompts.history_budget import RESULT_CAP
 from anycowork.prompts.history_limit import HistoryLimit
 from anycowork.prompts.prompt_service import NOT_OFFERED, OfferedTools, PromptScope, PromptService, PromptTarget
+from anycowork.prompts.skills import activated_skill, skills_section
 from anycowork.prompts.tokens import TokenRatios, tokens
 from anycowork.prompts.window import PromptHistory, Window
 from anycowork.providers.registry import ProviderRegistry
@@ -40,7 +42,7 @@ _WAY_OUT = "Compact the chat, or continue with what fits. Nothing is lost."
 
 
 class ModelCaller:
-    """`hidden` returns what may not be read in a chat and a workspace."""
+    """`hidden` returns what may not be read in a chat and a workspace; `skills` those of a workspace."""
 
     def __init__(
         self,
@@ -49,6 +51,7 @@ class ModelCaller:
         providers: ProviderRegistry,
         prompts: PromptService,
         hidden: Callable[[str, str], Awaitable[HiddenPathRules]],
+        skills: Callable[[str], Awaitable[Sequence[Skill]]],
         image_bytes: Blobs,
         telemetry: Telemetry,
     ) -> None:
@@ -57,6 +60,7 @@ class ModelCaller:
         self._ratios = TokenRatios()
         self._prompts = prompts
         self._hidden = hidden
+        self._skills = skills
         self._image_bytes = image_bytes
         self._telemetry = telemetry
 
@@ -181,13 +185,17 @@ class ModelCaller:
         )
 
     async def _with_files(self, context: TurnContext, request: Message) -> Message:
-        """Prepend the workspace's file list to the request of the turn: with it, a model makes the right call at once.
+        """Prepend the workspace's file list to the request of the turn, with which a model makes the right call at once, and the skill
+        that it activates.
 
         The list is the one of the segment's start, so that every request of the segment has the same text.
         """
         hidden = await self._hidden(context.chat.id, context.workspace.origin)
         files = await asyncio.to_thread(context.workspace.overview, OVERVIEW_FILES, hidden)
-        return replace(request, content=f"{FILES_HEAD}\n{files}]\n\n{request.content}")
+        context_tokens = self._prompt_budget(context.chat.config.model_id)
+        skill = activated_skill(request.payload, context_tokens=context_tokens)
+        parts = (f"{FILES_HEAD}\n{files}]", *([skill] if skill else []), request.content)
+        return replace(request, content="\n\n".join(parts))
 
     async def _image_data(self, context: TurnContext, messages: Sequence[PromptMessage]) -> Mapping[str, bytes]:
         """Return the bytes of the shown images; each is read once per segment."""
@@ -212,9 +220,10 @@ class ModelCaller:
                 works_alone=works_alone(context, prompt_budget),
             )
             built = await self._prompts.for_chat(prompt_id, context.role, setting, brief=options.brief, offered=offered)
+            skills = "" if options.brief else skills_section(await self._skills(context.workspace.origin))
             others = "" if options.brief or prompt_budget < LEADS_FROM else context.assignment.agents_prompt
             context.conversation.system_prompt = "\n\n".join(
-                part for part in (built, others, context.assignment.extra_prompt) if part
+                part for part in (built, skills, others, context.assignment.extra_prompt) if part
             )
         return context.conversation.system_prompt
 

@@ -28,6 +28,7 @@ from anycowork.domain.origins import NO_ORIGINS, Origins
 from anycowork.domain.plan import Plan
 from anycowork.domain.ports import NOTHING_HIDDEN, HiddenPathRules
 from anycowork.domain.roles import Permission, RoleDefinition
+from anycowork.domain.skills import activated
 from anycowork.domain.tool_ports import NO_COMMIT, CommitSession, Toolbox, ToolContext
 from anycowork.domain.tools import Call, ToolResult
 from anycowork.domain.values import value
@@ -86,9 +87,11 @@ class TurnConversation:
         self._turn = turn
         self.beginning = beginning
         self._opening: str | None = None
-        texts = [m.content for m in history if m.turn_id == turn.id and m.role is Speaker.USER]
-        self.user_text = "\n".join(texts)
+        own_messages = [m for m in history if m.turn_id == turn.id and m.role is Speaker.USER]
+        self.user_text = "\n".join(m.content for m in own_messages)
         """The person's messages of this turn."""
+        self.skills = tuple(skill for m in own_messages if (skill := activated(m.payload)) is not None)
+        """The skills that the turn works by: what they did not declare asks."""
         self.system_prompt: str | None = None
         self.window = Window()
         self.image_bytes: dict[str, bytes] = {}

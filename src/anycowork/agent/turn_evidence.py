@@ -35,6 +35,7 @@ from anycowork.domain.messages import Speaker
 from anycowork.domain.roles import Permission
 from anycowork.domain.tools import Call, CallStatus
 from anycowork.domain.values import replace
+from anycowork.permissions.declared_needs import undeclared_path
 from anycowork.permissions.patterns import plain
 
 _EMPTY = sha256().hexdigest()
@@ -135,6 +136,8 @@ def existed(context: TurnContext, path: str) -> bool:
 
 def protection_of(context: TurnContext, path: str) -> str | None:
     """Return why a change of this path asks in this turn; None if it need not."""
+    if context.conversation.skills and (reason := undeclared_path(context.conversation.skills, path)):
+        return reason
     if not (context.conversation.user_text or context.plan) and context.proof.expected is None:
         return None
     protected = [

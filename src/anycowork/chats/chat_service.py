@@ -9,6 +9,7 @@ from hashlib import sha256
 from pydantic import JsonValue
 
 from anycowork.chats.chat_title import NEW_CHAT, title_from
+from anycowork.chats.skill_service import SkillService
 from anycowork.domain import event_factory
 from anycowork.domain.attached_files import AttachedFile, check_files, files_payload
 from anycowork.domain.chats import Autonomy, Chat, ChatConfig, ChatState
@@ -24,6 +25,7 @@ from anycowork.domain.ports import Clock
 from anycowork.domain.principals import Principal, Scope
 from anycowork.domain.provider_errors import NoSuchModel
 from anycowork.domain.roles import Role
+from anycowork.domain.skills import Skill, activation
 from anycowork.domain.values import value
 from anycowork.domain.workflows import RunOrder
 from anycowork.permissions.roles import RoleRegistry
@@ -71,6 +73,7 @@ class ChatService:
         find_workspace: Callable[[str | None], Awaitable[str]],
         image_bytes: Blobs,
         removed: Callable[[], None] = lambda: None,
+        skills: SkillService | None = None,
         holds_commands: bool,
     ) -> None:
         self._chat_coordinator = chat_coordinator
@@ -78,6 +81,7 @@ class ChatService:
         self._roles = roles
         self._prompts = prompts
         self._workflows = workflows
+        self._skills = skills
         self._providers = providers
         self._clock = clock
         self._draft = RecordFactory(clock)
@@ -177,8 +181,8 @@ class ChatService:
         A plan whose turn can be continued is kept: the message's turn goes on with it, unless `keep_plan` is false.
 
         Lines `/expect …` at its beginning or end state expectations.
-        `/name …` runs that workflow; two slashes at the start mean one slash, and no workflow runs. Raises: Invalid, TooLarge,
-        NotFound if it is not in the queue any more.
+        `/name …` runs that workflow, or activates that skill for the turn; two slashes at the start mean one slash, and no workflow runs.
+        Raises: Invalid, TooLarge, NotFound if it is not in the queue any more.
         """
         principal.require(Scope.SEND)
         if not content.strip():
@@ -188,7 +192,9 @@ class ChatService:
         if not request:
             raise Invalid("Write below the expectations what you want done.", param="content")
         expect = (*expect, *stated)
-        if request.startswith("/") and not request.startswith("//"):
+        is_named = request.startswith("/") and not request.startswith("//")
+        skill = await self._activated(chat_id, request) if is_named else None
+        if is_named and skill is None:
             if images:
                 raise Invalid("A workflow accepts no images. Send them in a separate message.", param="images")
             if files:
@@ -196,7 +202,7 @@ class ChatService:
             if expect:
                 raise Invalid("A workflow accepts no expectations. Send a message in words.", param="expect")
             return await self._run(principal, chat_id, partial(self._workflows.order_typed, content), queued)
-        content = content if stated else content.removeprefix("/")
+        content = content if stated or skill else content.removeprefix("/")
         async with self._chat_coordinator.exclusive(chat_id) as chat:
             turn_id = self._clock.new_id()
             plan_id = await self._kept_plan(chat) if keep_plan else None
@@ -206,6 +212,7 @@ class ChatService:
                 **files_payload(files),
                 **stated_payload(expect, may_check=Scope.DECIDE in principal.scopes),
                 **authorship(principal.person),
+                **({"skill": activation(skill)} if skill else {}),
             }
             message = self._draft.message(chat, Speaker.USER, content, payload=payload or None, turn_id=turn_id)
             message = replace(message, origins=_sent_origins(files, recognised))
@@ -272,6 +279,12 @@ class ChatService:
             writes, events = _from_queue(queued)
             await self._chat_coordinator.begin(principal, chat, turn, *writes, message, run, state, events=events)
         return SentMessage(message.id, turn.id, run.id)
+
+    async def _activated(self, chat_id: str, words: str) -> Skill | None:
+        if self._skills is None:
+            return None
+        chat = await require_chat(self._store, chat_id)
+        return await self._skills.activated_by(words, chat.workspace)
 
     async def _kept_plan(self, chat: Chat) -> str | None:
         """Return the approved plan that stopped before it was finished, if its turn was the last one."""

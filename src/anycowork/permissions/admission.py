@@ -11,6 +11,7 @@ from anycowork.domain.origins import Endorsement
 from anycowork.domain.plan import Plan
 from anycowork.domain.ports import ANYTHING_INSIDE, HiddenPathRules, names_nothing
 from anycowork.domain.roles import Permission, RoleDefinition
+from anycowork.domain.skills import ActiveSkill
 from anycowork.domain.tool_ports import Prepared, Tool
 from anycowork.domain.values import value
 from anycowork.permissions.autonomy import Protection, protects_nothing
@@ -27,6 +28,7 @@ class Admitted:
     call; the step grants it unless the plan's budget is `overdrawn`.
 
     `protected`: why paths that it changes are to stay as they are in this turn, so that a person must decide.
+    `undeclared`: what a skill that the turn works by did not declare, so that a person must decide.
     `endorsement`: what a person must vouch for first. A call that a person allowed has it too: they vouched for this call.
     With `asks_at_commit` the command runs in a separate layer, and its changes are committed only after a person has seen them.
     """
@@ -42,6 +44,7 @@ class Admitted:
     overdrawn: BudgetSpent | None = None
     autonomy: Autonomy | None = None
     protected: tuple[str, ...] = ()
+    undeclared: tuple[str, ...] = ()
     is_stated_check: bool = False
     endorsement: Endorsement | None = None
     exposure: Exposure = NOT_EXPOSED
@@ -84,7 +87,8 @@ class CallContext:
     """The context in which the gate evaluates a call: the turn, the role when the call was issued and the role now, the approved
     plan that is running, and whether its budget is spent. `denied` lists the tools and resources that a person denied in this
     turn; `autonomy` is the level that the person chose for this chat; `protection` tells why a path is to stay as it is in this turn.
-    `stated_checks` are commands that the person who sent the message named as checks. `exposure` is what the model had read."""
+    `stated_checks` are commands that the person who sent the message named as checks. `exposure` is what the model had read; `skills`
+    are those that the turn works by."""
 
     turn: Turn
     at_issue: RoleDefinition
@@ -96,6 +100,7 @@ class CallContext:
     protection: Protection = protects_nothing
     stated_checks: frozenset[str] = frozenset()
     exposure: Exposure = NOT_EXPOSED
+    skills: tuple[ActiveSkill, ...] = ()
 
 
 def without_named(hidden: HiddenPathRules, touched: AccessedResources, workspace: str) -> HiddenPathRules:

@@ -28,6 +28,7 @@ from anycowork.permissions.autonomy import (
     protected_reasons,
     protects_nothing,
 )
+from anycowork.permissions.declared_needs import undeclared_needs
 from anycowork.permissions.endorsements import NOT_EXPOSED, Exposure, file_sinks, required_endorsement, sinks_of
 from anycowork.permissions.grants import granted_by, names_literally, not_granted_reason
 from anycowork.permissions.policy import PolicyEvaluator
@@ -171,6 +172,7 @@ class Gate:
         policy = await self._policy.evaluate(call, tool.spec, prepared, tool_context.workspace.origin, context.now)
         step = granted_by(context.plan, tool.spec, call, prepared) if context.plan else None
         protected = () if tool.spec.read_only else protected_reasons(prepared, context.protection)
+        undeclared = tuple(undeclared_needs(context.skills, tool.spec, policy.touched)) if context.skills else ()
         spent_budget = (
             context.overdrawn if context.overdrawn and context.overdrawn.holds_back(call, tool.spec) else None
         )
@@ -189,6 +191,7 @@ class Gate:
             step,
             overdrawn=spent_budget,
             protected=protected,
+            undeclared=undeclared,
             endorsement=endorsement,
             exposure=context.exposure,
         )
@@ -211,6 +214,8 @@ class Gate:
             return False  # a rule or a plan allows the call, and nobody vouched for what led to it
         if evaluated.protected:
             return False  # the person said so of this very turn, which is newer than any rule, plan or autonomy
+        if evaluated.undeclared:
+            return False  # the person activated the skill for what it declares
         if (call.tool, evaluated.prepared.resource) in context.denied:
             # A person denied the same in another call; a rule made for something else does not override that.
             return False
@@ -241,6 +246,7 @@ class Gate:
             and policy.rule is None
             and evaluated.overdrawn is None
             and not evaluated.protected
+            and not evaluated.undeclared
             and evaluated.endorsement is None
             and not call.provenance.suspicious
             and not context.now.only_advises
@@ -265,6 +271,7 @@ class Gate:
             and not call.provenance.suspicious
             and evaluated.policy.rule is None
             and evaluated.overdrawn is None
+            and not evaluated.undeclared
             and evaluated.endorsement is None
             and (call.tool, evaluated.prepared.resource) not in context.denied
             and not may_show_secrets(evaluated.prepared.resource)
@@ -318,6 +325,7 @@ class Gate:
             reasons=(
                 *held_reasons,
                 *admitted.protected,
+                *admitted.undeclared,
                 *([admitted.endorsement.reason] if admitted.endorsement else []),
                 *reasons,
                 *_policy_reasons(admitted),

@@ -29,6 +29,7 @@ from anycowork.chats.queue_service import QueueService
 from anycowork.chats.reader_view import ReaderViews
 from anycowork.chats.role_service import RoleService
 from anycowork.chats.rule_service import RuleService
+from anycowork.chats.skill_service import SkillService
 from anycowork.chats.trust_service import TrustService
 from anycowork.domain.forwarded_requests import ForwardRequest
 from anycowork.domain.job_workers import JobWorker
@@ -152,6 +153,7 @@ class Services:
     store: Store
     image_bytes: Blobs
     workflows: WorkflowService
+    skills: SkillService
     workflow_editor: WorkflowEditor
     job_templates: JobTemplateService
     streams: Streams

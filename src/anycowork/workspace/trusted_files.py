@@ -90,8 +90,12 @@ class TrustedFileStore:
         for root, key in _holding(roots, file):
             await self._roots.set_trust(root, key, None)
 
+    async def trusted_hashes(self) -> dict[Path, str]:
+        """Returns what people trust in all folders: the hash of each file, and of each skill's folder."""
+        return _trusted_hashes(await self._roots.all())
+
     async def _judged(self, workspace: str, files: Sequence[SuppliedFile]) -> list[SuppliedFile]:
-        trust = _trusted_hashes(await self._roots.all()) if files else {}
+        trust = await self.trusted_hashes() if files else {}
         return [_judged(file, trust.get(Path(workspace, file.path))) for file in files]
 
 

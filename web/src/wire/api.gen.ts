@@ -2683,6 +2683,74 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/skills": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Skills
+         * @description Without a chat or a folder: as in the folder that a new chat gets.
+         */
+        get: operations["list_skills"];
+        put?: never;
+        /**
+         * Add Skill
+         * @description Copied into the data folder, for every workspace. Nobody trusts it yet.
+         */
+        post: operations["add_skill"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/skills/{name}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Show Skill
+         * @description With all its files: what a person reads before trusting it.
+         */
+        get: operations["show_skill"];
+        put?: never;
+        post?: never;
+        /**
+         * Delete Skill
+         * @description Of the data folder only.
+         */
+        delete: operations["delete_skill"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/skills/{name}/trust": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Trust Skill
+         * @description A change of any of its files asks again.
+         */
+        post: operations["trust_skill"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/workspaces": {
         parameters: {
             query?: never;
@@ -4239,6 +4307,21 @@ export interface components {
         DecisionsRequest: {
             /** Decisions */
             decisions: components["schemas"]["DecisionRequest"][];
+        };
+        /** DeclaredNeeds */
+        DeclaredNeeds: {
+            /**
+             * Tools
+             * @description As its author names them.
+             */
+            tools: string[];
+            /** Network */
+            network: string[];
+            /**
+             * Paths
+             * @description What it changes; empty: anywhere that the role and the rules allow.
+             */
+            paths: string[];
         };
         /** DifferenceResponse */
         DifferenceResponse: {
@@ -6286,6 +6369,22 @@ export interface components {
             expires_at?: string | null;
             arguments?: components["schemas"]["ArgumentsBody"] | null;
         };
+        /**
+         * NewSkill
+         * @description The folder of a skill on the server's machine.
+         */
+        NewSkill: {
+            /**
+             * Path
+             * @example /home/ada/skills/pdf-forms
+             */
+            path?: string | null;
+            /**
+             * Url
+             * @description Refused: download it, and name its folder.
+             */
+            url?: string | null;
+        };
         /** NewWorkflow */
         NewWorkflow: {
             /** Content */
@@ -7519,6 +7618,122 @@ export interface components {
              * @description A host, a server's tool, a path, an agent or a command.
              */
             subject: string;
+        };
+        /** SkillFileResponse */
+        SkillFileResponse: {
+            /** Path */
+            path: string;
+            /** Bytes */
+            bytes: number;
+            /** Sha256 */
+            sha256: string;
+            /**
+             * Text
+             * @description Null if it is not short text.
+             */
+            text: string | null;
+        };
+        /** SkillList */
+        SkillList: {
+            /** Skills */
+            skills: components["schemas"]["SkillResponse"][];
+        };
+        /** SkillPage */
+        SkillPage: {
+            /** Name */
+            name: string;
+            /** Description */
+            description: string;
+            source: components["schemas"]["SkillSource"];
+            /**
+             * Path
+             * @description Its folder, from the workspace or the data folder.
+             */
+            path: string;
+            /**
+             * Sha256
+             * @description Of all its files.
+             */
+            sha256: string;
+            /**
+             * Trusted
+             * @description If not, a person must trust its content before a model reads it.
+             */
+            trusted: boolean;
+            /**
+             * Changed
+             * @description A person trusted other content before.
+             */
+            changed: boolean;
+            declared: components["schemas"]["DeclaredNeeds"];
+            /**
+             * Problems
+             * @description With one, it cannot be used.
+             */
+            problems: components["schemas"]["SkillProblemResponse"][];
+            /**
+             * Files
+             * @description What a person reads before trusting it.
+             */
+            files: components["schemas"]["SkillFileResponse"][];
+        };
+        /** SkillProblemResponse */
+        SkillProblemResponse: {
+            /** Message */
+            message: string;
+            /** Path */
+            path: string;
+            /** Line */
+            line: number | null;
+        };
+        /** SkillResponse */
+        SkillResponse: {
+            /** Name */
+            name: string;
+            /** Description */
+            description: string;
+            source: components["schemas"]["SkillSource"];
+            /**
+             * Path
+             * @description Its folder, from the workspace or the data folder.
+             */
+            path: string;
+            /**
+             * Sha256
+             * @description Of all its files.
+             */
+            sha256: string;
+            /**
+             * Trusted
+             * @description If not, a person must trust its content before a model reads it.
+             */
+            trusted: boolean;
+            /**
+             * Changed
+             * @description A person trusted other content before.
+             */
+            changed: boolean;
+            declared: components["schemas"]["DeclaredNeeds"];
+            /**
+             * Problems
+             * @description With one, it cannot be used.
+             */
+            problems: components["schemas"]["SkillProblemResponse"][];
+        };
+        /**
+         * SkillSource
+         * @enum {string}
+         */
+        SkillSource: "workspace" | "data" | "plugin";
+        /**
+         * SkillTrust
+         * @description Exactly this content of all its files. A null hash takes the trust back.
+         */
+        SkillTrust: {
+            /** Hash */
+            hash: string | null;
+            /** Workspace */
+            workspace?: string | null;
         };
         /** SnapshotList */
         SnapshotList: {
@@ -15166,6 +15381,179 @@ export interface operations {
             422: components["responses"]["Error422"];
             500: components["responses"]["Error500"];
             502: components["responses"]["Error502"];
+            503: components["responses"]["Error503"];
+            507: components["responses"]["Error507"];
+        };
+    };
+    list_skills: {
+        parameters: {
+            query?: {
+                /** @description With what this chat's folder supplies. */
+                context_id?: string | null;
+                /** @description With what this folder supplies. */
+                workspace?: string | null;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SkillList"];
+                };
+            };
+            401: components["responses"]["Error401"];
+            403: components["responses"]["Error403"];
+            404: components["responses"]["Error404"];
+            421: components["responses"]["Error421"];
+            422: components["responses"]["Error422"];
+            500: components["responses"]["Error500"];
+            503: components["responses"]["Error503"];
+        };
+    };
+    add_skill: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The same key with the same body gives the first answer again, and does nothing twice. */
+                "Idempotency-Key"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["NewSkill"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SkillPage"];
+                };
+            };
+            400: components["responses"]["Error400"];
+            401: components["responses"]["Error401"];
+            403: components["responses"]["Error403"];
+            408: components["responses"]["Error408"];
+            409: components["responses"]["Error409"];
+            413: components["responses"]["Error413"];
+            421: components["responses"]["Error421"];
+            422: components["responses"]["Error422"];
+            500: components["responses"]["Error500"];
+            503: components["responses"]["Error503"];
+            507: components["responses"]["Error507"];
+        };
+    };
+    show_skill: {
+        parameters: {
+            query?: {
+                /** @description With what this chat's folder supplies. */
+                context_id?: string | null;
+                /** @description With what this folder supplies. */
+                workspace?: string | null;
+            };
+            header?: never;
+            path: {
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SkillPage"];
+                };
+            };
+            401: components["responses"]["Error401"];
+            403: components["responses"]["Error403"];
+            404: components["responses"]["Error404"];
+            421: components["responses"]["Error421"];
+            422: components["responses"]["Error422"];
+            500: components["responses"]["Error500"];
+            503: components["responses"]["Error503"];
+        };
+    };
+    delete_skill: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            401: components["responses"]["Error401"];
+            403: components["responses"]["Error403"];
+            404: components["responses"]["Error404"];
+            421: components["responses"]["Error421"];
+            422: components["responses"]["Error422"];
+            500: components["responses"]["Error500"];
+            503: components["responses"]["Error503"];
+            507: components["responses"]["Error507"];
+        };
+    };
+    trust_skill: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The same key with the same body gives the first answer again, and does nothing twice. */
+                "Idempotency-Key"?: string;
+            };
+            path: {
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["SkillTrust"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SkillPage"];
+                };
+            };
+            400: components["responses"]["Error400"];
+            401: components["responses"]["Error401"];
+            403: components["responses"]["Error403"];
+            404: components["responses"]["Error404"];
+            408: components["responses"]["Error408"];
+            409: components["responses"]["Error409"];
+            413: components["responses"]["Error413"];
+            421: components["responses"]["Error421"];
+            422: components["responses"]["Error422"];
+            500: components["responses"]["Error500"];
             503: components["responses"]["Error503"];
             507: components["responses"]["Error507"];
         };

@@ -1,6 +1,6 @@
 """Builds the agent and what runs its turns."""
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable, Sequence
 
 from anycowork.agent.evidence_checker import EvidenceChecker
 from anycowork.agent.live_questions import LiveQuestions
@@ -17,6 +17,7 @@ from anycowork.checkpoints.snapshots import Snapshots
 from anycowork.domain.approvals import AskWhen
 from anycowork.domain.chats import Autonomy, Limits
 from anycowork.domain.ports import Clock
+from anycowork.domain.skills import Skill
 from anycowork.domain.telemetry import NO_TELEMETRY, Telemetry
 from anycowork.jobs.job_runner import JobRunner
 from anycowork.permissions.budgets import CostOf
@@ -44,6 +45,7 @@ def build_scheduler(shared: SharedComponents, recovery: TurnRecovery) -> TurnSch
         snapshots=shared.snapshots,
         roles=shared.roles,
         prompts=shared.prompts,
+        skills=shared.skills.skills,
         clock=clock,
         limits=settings.limits,
         ask_when=settings.ask_when,
@@ -101,6 +103,11 @@ def build_rule_service(shared: SharedComponents) -> RuleService:
     )
 
 
+async def no_skills(workspace: str) -> Sequence[Skill]:
+    """Returns none."""
+    return ()
+
+
 def build_agent(
     database: Database,
     *,
@@ -114,6 +121,7 @@ def build_agent(
     limits: Callable[[Autonomy], Limits],
     ask_when: Callable[[], AskWhen] = lambda: AskWhen.BEFORE,
     cost_of: CostOf = lambda used: None,
+    skills: Callable[[str], Awaitable[Sequence[Skill]]] = no_skills,
     questions: LiveQuestions | None = None,
     telemetry: Telemetry = NO_TELEMETRY,
 ) -> Agent:
@@ -142,6 +150,7 @@ def build_agent(
             providers=providers,
             prompts=prompts,
             hidden=gate.hidden,
+            skills=skills,
             image_bytes=database.blobs,
             telemetry=telemetry,
         ),

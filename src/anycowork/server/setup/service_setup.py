@@ -24,6 +24,7 @@ from anycowork.chats.plan_audit import PlanAudit
 from anycowork.chats.queue_service import QueueService
 from anycowork.chats.reader_view import ReaderViews
 from anycowork.chats.role_service import RoleService
+from anycowork.chats.skill_service import SkillService
 from anycowork.chats.trust_service import TrustService
 from anycowork.domain.errors import NotFound
 from anycowork.domain.principals import SERVER_PRINCIPAL
@@ -82,7 +83,8 @@ def build_services(
     )
     cost_of = shared.live_settings.cost
     workflows = WorkflowService(files=shared.trusted_files, toolbox=toolbox, roles=shared.roles, prompts=mcp.workflows)
-    chats, access = _build_chats(shared, turns, workflows, maintenance), _build_access(shared, token)
+    skills = SkillService(skills=shared.skills, workflows=workflows, find_workspace=shared.workspace_roots.find)
+    chats, access = _build_chats(shared, turns, workflows, skills, maintenance), _build_access(shared, token)
     files, plan_audit = build_file_services(shared), PlanAudit(store=store, toolbox=toolbox, cost_of=cost_of)
     workspaces, person_commands = _build_workspaces(shared), build_person_commands(shared)
     definitions = DefinitionFiles(shared.settings.data_dir)
@@ -156,6 +158,7 @@ def build_services(
         store=store,
         image_bytes=shared.database.blobs,
         workflows=workflows,
+        skills=skills,
         workflow_editor=WorkflowEditor(files=shared.trusted_files, writer=definitions, toolbox=toolbox),
         job_templates=JobTemplateService(shared.trusted_files.job_templates),
         streams=Streams(store.records, hub, shared.database.journal),
@@ -196,7 +199,11 @@ def build_models(shared: SharedComponents, local: LocalModels, keys: ProviderKey
 
 
 def _build_chats(
-    shared: SharedComponents, turns: TurnRuntime, workflows: WorkflowService, maintenance: Maintenance
+    shared: SharedComponents,
+    turns: TurnRuntime,
+    workflows: WorkflowService,
+    skills: SkillService,
+    maintenance: Maintenance,
 ) -> ChatService:
     return ChatService(
         chat_coordinator=turns.chat_coordinator,
@@ -204,6 +211,7 @@ def _build_chats(
         roles=shared.roles,
         prompts=shared.prompts,
         workflows=workflows,
+        skills=skills,
         providers=shared.providers,
         clock=shared.clock,
         find_workspace=shared.workspace_roots.find,

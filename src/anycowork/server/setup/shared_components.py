@@ -48,6 +48,7 @@ from anycowork.tools.plugins.manager import PluginManager
 from anycowork.tools.plugins.runtime import PluginRuntime
 from anycowork.tools.toolbox import ToolRegistry, built_in_tools
 from anycowork.workflows.definition_files import DefinitionFiles
+from anycowork.workspace.skill_store import SkillStore
 from anycowork.workspace.trusted_files import TrustedFileStore
 
 
@@ -72,6 +73,7 @@ class SharedComponents:
     language_servers: LanguageServers | None
     live_settings: LiveSettings
     trusted_files: TrustedFileStore
+    skills: SkillStore
     prompts: PromptService
     agents: AgentRegistry
     questions: LiveQuestions
@@ -139,6 +141,7 @@ async def build_shared_components(
         language_servers=language_servers,
         live_settings=live_settings,
         trusted_files=trusted_files,
+        skills=SkillStore(files=trusted_files, data_dir=settings.data_dir, plugins_folder=settings.plugins_folder),
         prompts=PromptService(database.system_prompts, toolbox, trusted_files.instructions),
         questions=LiveQuestions(journal=database.journal, clock=clock),
         telemetry=telemetry,

@@ -1,0 +1,83 @@
+"""Routes for skills: list, show, add, trust and remove them."""
+
+import asyncio
+from typing import Annotated
+
+from fastapi import Response
+from pydantic import Field
+
+from anycowork.api.dependencies import ServicesDep
+from anycowork.api.middleware.auth import Manager, Reader
+from anycowork.api.responses import error_responses, json_response
+from anycowork.api.router import Router
+from anycowork.api.routes.workflows import OfChat, OfFolder
+from anycowork.api.schemas.skills import SkillList, SkillPage
+from anycowork.domain.boundary import Boundary
+from anycowork.domain.messages import Json
+from anycowork.domain.skills import Skill
+from anycowork.server.services import Services
+from anycowork.turns.lookup import require_chat
+
+routes = Router(tags=["skills"])
+
+
+class NewSkill(Boundary):
+    """The folder of a skill on the server's machine."""
+
+    path: Annotated[str | None, Field(min_length=1, max_length=4096, examples=["/home/ada/skills/pdf-forms"])] = None
+    url: Annotated[str | None, Field(max_length=2048, description="Refused: download it, and name its folder.")] = None
+
+
+class SkillTrust(Boundary):
+    """Exactly this content of all its files. A null hash takes the trust back."""
+
+    hash: Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")] | None
+    workspace: Annotated[str | None, Field(min_length=1, max_length=4096)] = None
+
+
+@routes.get("/skills", response_model=SkillList, responses=error_responses(404, 422))
+async def list_skills(
+    principal: Reader, services: ServicesDep, context_id: OfChat = None, workspace: OfFolder = None
+) -> Response:
+    """Without a chat or a folder: as in the folder that a new chat gets."""
+    skills = await services.skills.skills(await _folder(services, context_id, workspace))
+    return json_response(200, {"skills": [skill.to_json() for skill in skills]})
+
+
+@routes.get("/skills/{name}", response_model=SkillPage, responses=error_responses(404, 422))
+async def show_skill(
+    name: str, principal: Reader, services: ServicesDep, context_id: OfChat = None, workspace: OfFolder = None
+) -> Response:
+    """With all its files: what a person reads before trusting it."""
+    skill = await services.skills.require(await _folder(services, context_id, workspace), name)
+    return await asyncio.to_thread(json_response, 200, _page(skill))
+
+
+@routes.post("/skills", status_code=201, response_model=SkillPage, responses=error_responses(409, body=True))
+async def add_skill(body: NewSkill, principal: Manager, services: ServicesDep) -> Response:
+    """Copied into the data folder, for every workspace. Nobody trusts it yet."""
+    return json_response(201, _page(await services.skills.add(principal, body.path, body.url)))
+
+
+@routes.delete("/skills/{name}", status_code=204, response_class=Response, responses=error_responses(404, 422, 507))
+async def delete_skill(name: str, principal: Manager, services: ServicesDep) -> Response:
+    """Of the data folder only."""
+    await services.skills.remove(principal, name)
+    return Response(status_code=204)
+
+
+@routes.post("/skills/{name}/trust", response_model=SkillPage, responses=error_responses(404, 409, body=True))
+async def trust_skill(name: str, body: SkillTrust, principal: Manager, services: ServicesDep) -> Response:
+    """A change of any of its files asks again."""
+    return json_response(200, _page(await services.skills.trust(principal, body.workspace, name, body.hash)))
+
+
+async def _folder(services: Services, context_id: str | None, workspace: str | None) -> str:
+    """Raises: NotFound, BadWorkspace."""
+    if context_id is not None:
+        return (await require_chat(services.store, context_id)).workspace
+    return await services.workspaces.find(workspace)
+
+
+def _page(skill: Skill) -> Json:
+    return {**skill.to_json(), "files": [file.to_json() for file in skill.files]}

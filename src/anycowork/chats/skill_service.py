@@ -1,0 +1,95 @@
+"""Lists skills, and lets a person add, trust and remove them. A skill is activated by `ChatService`."""
+
+import logging
+from collections.abc import Awaitable, Callable
+
+from anycowork.domain.errors import Invalid
+from anycowork.domain.principals import Principal, Scope
+from anycowork.domain.skills import Skill, SkillProblem
+from anycowork.domain.values import replace
+from anycowork.domain.workflow_errors import NotTrusted
+from anycowork.workflows.workflow_service import WorkflowService
+from anycowork.workspace.skill_store import SkillStore
+
+log = logging.getLogger(__name__)
+
+
+class SkillService:
+    """A skill never takes the name of a workflow: then the workflow holds, and the skill cannot be used."""
+
+    def __init__(
+        self,
+        *,
+        skills: SkillStore,
+        workflows: WorkflowService,
+        find_workspace: Callable[[str | None], Awaitable[str]],
+    ) -> None:
+        self._skills = skills
+        self._workflows = workflows
+        self._find_workspace = find_workspace
+
+    async def skills(self, workspace: str) -> list[Skill]:
+        """Raises: BadWorkspace."""
+        skills = await self._skills.skills(workspace)
+        if not skills:
+            return []
+        names = {listed.name for listed in (await self._workflows.catalog(workspace)).listed}
+        return [_unusable(skill) if skill.name in names else skill for skill in skills]
+
+    async def require(self, workspace: str, name: str) -> Skill:
+        """Returns the skill of this name that holds. Raises: NotFound, BadWorkspace."""
+        skill = await self._skills.require(workspace, name)
+        return next((one for one in await self.skills(workspace) if one == skill), _unusable(skill))
+
+    async def activated_by(self, words: str, workspace: str) -> Skill | None:
+        """Returns the trusted skill that a message `/name …` activates; None if a workflow or nothing has this name.
+
+        Raises: NotTrusted, Invalid if the skill has problems.
+        """
+        name = words[1:].split(maxsplit=1)[0] if words[1:].strip() and not words[1].isspace() else ""
+        skill = await self._skills.find(workspace, name) if name else None
+        if skill is None or any(listed.name == name for listed in (await self._workflows.catalog(workspace)).listed):
+            return None
+        if skill.problems:
+            problem = skill.problems[0]
+            raise Invalid(f"The skill '{name}' cannot be used: {problem.path}: {problem.message}", param="content")
+        if not skill.trusted:
+            state = "has changed since it was trusted" if skill.changed else "is not trusted yet"
+            raise NotTrusted(
+                f"The skill '{name}' ({skill.path}) {state}. Read it, then trust it: in the settings, or with 'anycowork skills trust {name}'."
+            )
+        return skill
+
+    async def add(self, principal: Principal, path: str | None, url: str | None) -> Skill:
+        """Copies the skill of this folder into the data folder, untrusted. Raises: Invalid, Conflict, StorageFault."""
+        principal.require(Scope.MANAGE)
+        if url is not None or path is None:
+            raise Invalid(
+                'A skill is added from a folder of this machine: download or clone it first, then send {"path": "/the/folder"}.',
+                param="url" if url is not None else "path",
+            )
+        if not path.startswith("/"):
+            raise Invalid("Name the skill's folder by its whole path, beginning with '/'.", param="path")
+        skill = await self._skills.add(path)
+        log.info("%s added the skill %s from %s", principal.label(), skill.name, path)
+        return skill
+
+    async def remove(self, principal: Principal, name: str) -> None:
+        """Removes a skill of the data folder. Raises: NotFound, StorageFault."""
+        principal.require(Scope.MANAGE)
+        await self._skills.remove(name)
+        log.info("%s removed the skill %s", principal.label(), name)
+
+    async def trust(self, principal: Principal, workspace: str | None, name: str, sha256: str | None) -> Skill:
+        """Trusts exactly this content of all its files, or takes the trust back. Raises: NotFound, ContentChanged, Invalid."""
+        principal.require(Scope.MANAGE)
+        folder = await self._find_workspace(workspace)
+        skill = await self.require(folder, name)
+        await self._skills.trust(folder, skill, sha256)
+        log.info("%s %s the skill %s", principal.label(), "trusts" if sha256 else "no longer trusts", skill.path)
+        return await self.require(folder, name)
+
+
+def _unusable(skill: Skill) -> Skill:
+    problem = SkillProblem(f"There is a workflow '{skill.name}', which holds: rename the skill.")
+    return replace(skill, trusted=False, problems=(*skill.problems, problem))

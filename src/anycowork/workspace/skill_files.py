@@ -1,0 +1,201 @@
+"""Reads the skills of a folder: through the jail, through no link, bounded, and hashed with all their files."""
+
+import hashlib
+import os
+import stat
+import tempfile
+import threading
+import time
+from pathlib import Path
+
+from anycowork.domain.errors import StateChanged, ToolFault
+from anycowork.domain.os_reason import os_reason
+from anycowork.domain.skills import SKILL_FILE, Skill, SkillFile, SkillProblem, SkillSource, read_skill_text
+from anycowork.domain.values import replace, value
+from anycowork.workspace.jail import Jail, kind_of
+from anycowork.workspace.paths import WorkspacePath, shown
+from anycowork.workspace.supplied_files import with_the_unseen_written_out
+
+MOST_SKILLS = 100
+MOST_FILES = 200
+MOST_BYTES = 4_000_000
+LONGEST_TEXT = 64 * 1024
+_DEEPEST = 6
+_SETTLED = 2_000_000_000  # nanoseconds: a file changed so recently may change again within one tick of the file's clock
+_State = tuple[object, ...]
+_read_skills: dict[str, tuple[_State, Skill]] = {}
+_reading = threading.Lock()
+
+
+@value
+class _Entry:
+    path: str  # below the skill's folder
+    location: WorkspacePath
+    status: os.stat_result
+
+
+def skills_below(root: str, folder: str, source: SkillSource) -> list[Skill]:
+    """Returns the skills in this folder, sorted by name; none of them is trusted yet. Blocking."""
+    try:
+        jail = Jail(root)
+        location = WorkspacePath(tuple(folder.split("/")))
+        names = jail.names(location)
+    except (ToolFault, OSError):
+        return []
+    skills = (_skill(jail, location.child(name), source) for name in names[:MOST_SKILLS])
+    return [skill for skill in skills if skill is not None]
+
+
+def read_skill_folder(folder: Path) -> Skill | None:
+    """Returns the skill in a folder that a person named; None if it holds none. Blocking."""
+    try:
+        real = folder.resolve()
+        return _skill(Jail(str(real.parent)), WorkspacePath((real.name,)), SkillSource.DATA)
+    except (ToolFault, OSError):
+        return None
+
+
+def copy_skill(folder: Path, skill: Skill, target: Path) -> None:
+    """Copies exactly the files that were read, all or none. Raises: ToolFault, OSError, StateChanged. Blocking."""
+    jail = Jail(str(folder.resolve()))
+    target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix=".new-", dir=target.parent) as temporary:
+        copy = Path(temporary, target.name)
+        for file in skill.files:
+            with jail.regular_file(WorkspacePath(tuple(file.path.split("/")))) as (fd, status):
+                data, is_program = _up_to(fd, MOST_BYTES + 1), bool(status.st_mode & stat.S_IXUSR)
+            (copy / file.path).parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            (copy / file.path).write_bytes(data)
+            (copy / file.path).chmod(0o700 if is_program else 0o600)
+        copied = read_skill_folder(copy)
+        if copied is None or copied.sha256 != skill.sha256:
+            raise StateChanged("The skill was changed while it was copied. Try again.")
+        copy.rename(target)
+
+
+def _skill(jail: Jail, folder: WorkspacePath, source: SkillSource) -> Skill | None:
+    """Reads the skill, or returns what was read before if no entry of its folder has changed since."""
+    try:
+        status = jail.stat(folder)
+        if status is None or not stat.S_ISDIR(status.st_mode):
+            linked = status is not None and stat.S_ISLNK(status.st_mode)
+            return _faulty(folder, source, "It is a symbolic link, which is not followed: copy it.") if linked else None
+        entries: list[_Entry] = []
+        problem = _collect(jail, folder, "", entries)
+        if not any(entry.path == SKILL_FILE for entry in entries) and problem is None:
+            return None
+    except (ToolFault, OSError) as error:
+        return _faulty(folder, source, f"It cannot be read: {os_reason(error)}.")
+    if problem is not None:
+        return replace(_faulty(folder, source, ""), problems=(problem,))
+    key, state = f"{jail.root}\0{folder.path}", _state(entries)
+    before = _read_skills.get(key)
+    if before is not None and before[0] == state:
+        return replace(before[1], source=source)
+    try:
+        skill = _read(jail, folder, source, entries)
+    except (ToolFault, OSError) as error:
+        return _faulty(folder, source, f"It cannot be read: {os_reason(error)}.")
+    if time.time_ns() - max(entry.status.st_ctime_ns for entry in entries) > _SETTLED:
+        _remember(key, state, skill)
+    return skill
+
+
+def _collect(jail: Jail, folder: WorkspacePath, below: str, entries: list[_Entry]) -> SkillProblem | None:
+    """Collects the files, sorted; returns what makes the folder unusable. Raises: ToolFault, OSError."""
+    for name in jail.names(folder):
+        location, path = folder.child(name), f"{below}{name}"
+        status = jail.stat(location)
+        if status is None:
+            continue
+        if stat.S_ISDIR(status.st_mode):
+            if path.count("/") + 1 >= _DEEPEST:
+                return SkillProblem(f"It has more than {_DEEPEST} folders below each other.", shown(path))
+            if problem := _collect(jail, location, f"{path}/", entries):
+                return problem
+            continue
+        if not stat.S_ISREG(status.st_mode):
+            return SkillProblem(
+                f"It is a {kind_of(status.st_mode)}, which may lead out of the skill: put the file itself there.",
+                shown(path),
+            )
+        entries.append(_Entry(path, location, status))
+        if len(entries) > MOST_FILES:
+            return SkillProblem(f"The skill has more than {MOST_FILES} files.", shown(path))
+        if sum(entry.status.st_size for entry in entries) > MOST_BYTES:
+            return SkillProblem(f"The skill's files have more than {MOST_BYTES:,} bytes together.", shown(path))
+        if path == SKILL_FILE and status.st_size > LONGEST_TEXT:
+            return SkillProblem(f"It is larger than {LONGEST_TEXT:,} bytes: move parts of it into references/.")
+    return None
+
+
+def _read(jail: Jail, folder: WorkspacePath, source: SkillSource, entries: list[_Entry]) -> Skill:
+    """Raises: ToolFault, OSError."""
+    tree_hash, files, content = hashlib.sha256(), [], ""
+    for entry in entries:
+        with jail.regular_file(entry.location) as (fd, status):
+            data = _up_to(fd, MOST_BYTES + 1)
+        digest, name = hashlib.sha256(data), entry.path.encode(errors="surrogateescape")
+        mode = b"x" if status.st_mode & stat.S_IXUSR else b"-"
+        tree_hash.update(len(name).to_bytes(4, "big") + name + mode + digest.digest())
+        text = _text(data)
+        files.append(SkillFile(shown(entry.path), len(data), digest.hexdigest(), text))
+        if entry.path == SKILL_FILE:
+            content = text or ""
+    read = read_skill_text(folder.name, content)
+    problems = read.problems if content else (SkillProblem("It is not UTF-8 text, or it is empty.", line=1),)
+    return Skill(
+        name=folder.name,
+        source=source,
+        path=shown(folder.path),
+        description=read.description,
+        declared=read.declared,
+        sha256=tree_hash.hexdigest(),
+        content=content,
+        files=tuple(files),
+        problems=problems,
+    )
+
+
+def _faulty(folder: WorkspacePath, source: SkillSource, message: str) -> Skill:
+    return Skill(shown(folder.name), source, shown(folder.path), problems=(SkillProblem(message),))
+
+
+def _state(entries: list[_Entry]) -> _State:
+    return tuple(
+        (
+            entry.path,
+            status.st_dev,
+            status.st_ino,
+            status.st_mode,
+            status.st_size,
+            status.st_mtime_ns,
+            status.st_ctime_ns,
+        )
+        for entry in entries
+        for status in (entry.status,)
+    )
+
+
+def _remember(key: str, state: _State, skill: Skill) -> None:
+    with _reading:
+        while len(_read_skills) >= MOST_SKILLS:
+            del _read_skills[next(iter(_read_skills))]
+        _read_skills[key] = (state, skill)
+
+
+def _text(data: bytes) -> str | None:
+    """What a person is shown and a model is told: invisible characters are written out."""
+    if len(data) > LONGEST_TEXT:
+        return None
+    try:
+        return with_the_unseen_written_out(data.decode().removeprefix("\ufeff"))
+    except UnicodeDecodeError:
+        return None
+
+
+def _up_to(fd: int, most: int) -> bytes:
+    content = b""
+    while len(content) < most and (piece := os.read(fd, most - len(content))):
+        content += piece
+    return content

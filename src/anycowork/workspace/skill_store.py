@@ -1,0 +1,182 @@
+"""The skills that a chat can have, from the data folder, from plugins and from the workspace, and which of them a person trusted."""
+
+import asyncio
+import shutil
+from collections.abc import Iterable
+from pathlib import Path
+
+from pydantic import TypeAdapter, ValidationError
+
+from anycowork.config.secure_files import write_private_file
+from anycowork.domain.errors import Conflict, ContentChanged, Invalid, NotFound, StateChanged, StorageFault, ToolFault
+from anycowork.domain.os_reason import os_reason
+from anycowork.domain.skills import SKILL_FILE, Skill, SkillProblem, SkillSource
+from anycowork.domain.values import replace
+from anycowork.workspace.skill_files import copy_skill, read_skill_folder, skills_below
+from anycowork.workspace.trusted_files import TrustedFileStore
+
+SKILLS = "skills"
+OF_WORKSPACE = (".agents/skills", ".claude/skills")
+_RECORDS = "skills.json"
+_MOST_PLUGINS = 200
+_Records = dict[str, dict[str, str]]
+_records = TypeAdapter(_Records)
+
+
+class SkillStore:
+    """Looks at the files each time, so that changes and trust take effect at once; reads only what changed.
+
+    What a person trusts in a workspace is stored with the folder; of the data folder's own skills it stands in a file beside them.
+    """
+
+    def __init__(self, *, files: TrustedFileStore, data_dir: Path, plugins_folder: Path) -> None:
+        self._files = files
+        self._data_dir = data_dir
+        self._plugins_folder = plugins_folder
+        self._changing = asyncio.Lock()
+
+    async def skills(self, workspace: str) -> tuple[Skill, ...]:
+        """Returns the skills for chats in this folder. Of two with one name, the data folder's holds, then a plugin's, then the nearer one."""
+        skills = await asyncio.to_thread(self._read, workspace)
+        if not any(skill.source is SkillSource.WORKSPACE for skill in skills):
+            return _without_doubles(skills)
+        trusted = await self._files.trusted_hashes()
+        judged = (
+            _judged(skill, trusted.get(Path(workspace, skill.path))) if skill.source is SkillSource.WORKSPACE else skill
+            for skill in skills
+        )
+        return _without_doubles(judged)
+
+    async def find(self, workspace: str, name: str) -> Skill | None:
+        """Returns the skill of this name that holds."""
+        return next((skill for skill in await self.skills(workspace) if skill.name == name), None)
+
+    async def require(self, workspace: str, name: str) -> Skill:
+        """Raises: NotFound."""
+        skill = await self.find(workspace, name)
+        if skill is None:
+            raise NotFound("skill", name[:80])
+        return skill
+
+    async def add(self, folder: str, *, plugin: str = "") -> Skill:
+        """Copies the skill of this folder into the data folder; nobody trusts it yet. Raises: Invalid, Conflict, StorageFault."""
+        async with self._changing:
+            return await asyncio.to_thread(self._add, Path(folder), plugin)
+
+    async def remove(self, name: str) -> None:
+        """Removes a skill of the data folder. Raises: NotFound, StorageFault."""
+        async with self._changing:
+            await asyncio.to_thread(self._remove, name)
+
+    async def trust(self, workspace: str, skill: Skill, sha256: str | None) -> None:
+        """Trusts exactly this content; None takes the trust back. Raises: ContentChanged, Invalid, StorageFault."""
+        if sha256 is not None and skill.problems:
+            problem = skill.problems[0]
+            raise Invalid(f"The skill '{skill.name}' cannot be used: {problem.path}: {problem.message}", param="hash")
+        if sha256 is not None and skill.sha256 != sha256:
+            raise ContentChanged(
+                f"The skill '{skill.name}' is not what was shown (its hash is {skill.sha256} now). Read it again, then trust it."
+            )
+        if skill.source is SkillSource.WORKSPACE:
+            await self._files.set_trust(workspace, skill.path, sha256)
+            return
+        async with self._changing:
+            await asyncio.to_thread(self._record, "trusted", skill.path, sha256)
+
+    def _read(self, workspace: str) -> list[Skill]:
+        """All that there are; those of the data folder and of plugins are judged. Blocking."""
+        skills = self._own()
+        if skills:
+            records = self._stored()
+            skills = [
+                _judged(_of_plugin(skill, records), records.get("trusted", {}).get(skill.path)) for skill in skills
+            ]
+        of_workspace = [
+            skill for folder in OF_WORKSPACE for skill in skills_below(workspace, folder, SkillSource.WORKSPACE)
+        ]
+        return [*skills, *of_workspace]
+
+    def _own(self) -> list[Skill]:
+        skills = skills_below(str(self._data_dir), SKILLS, SkillSource.DATA)
+        try:
+            plugins = sorted(entry.name for entry in self._plugins_folder.iterdir())[:_MOST_PLUGINS]
+        except OSError:
+            return skills
+        for plugin in plugins:
+            below = skills_below(str(self._plugins_folder), f"{plugin}/{SKILLS}", SkillSource.PLUGIN)
+            skills += [replace(skill, path=f"plugins/{skill.path}") for skill in below]
+        return skills
+
+    def _add(self, folder: Path, plugin: str) -> Skill:
+        skill = read_skill_folder(folder)
+        if skill is None:
+            raise Invalid(f"There is no {SKILL_FILE} in '{folder}'. Name the folder of a skill.", param="path")
+        if skill.problems:
+            problem = skill.problems[0]
+            line = f":{problem.line}" if problem.line else ""
+            raise Invalid(f"The skill cannot be used: {problem.path}{line}: {problem.message}", param="path")
+        target = self._data_dir / SKILLS / skill.name
+        if target.exists():
+            raise Conflict(f"There is a skill '{skill.name}' in the data folder already. Remove it first.")
+        try:
+            copy_skill(folder, skill, target)
+        except StateChanged as error:
+            raise Conflict(error.message) from None
+        except (ToolFault, OSError) as error:
+            raise StorageFault(f"The skill '{skill.name}' could not be copied: {os_reason(error)}.") from error
+        path = f"{SKILLS}/{skill.name}"
+        self._record("trusted", path, None)
+        self._record("plugins", path, plugin or None)
+        return replace(skill, path=path, source=SkillSource.PLUGIN if plugin else SkillSource.DATA)
+
+    def _remove(self, name: str) -> None:
+        skill = next(filter(lambda stored: (stored.name, stored.source) == (name, SkillSource.DATA), self._own()), None)
+        if skill is None:
+            raise NotFound("skill in the data folder", name[:80])
+        folder = self._data_dir / SKILLS / skill.name
+        try:
+            folder.unlink() if folder.is_symlink() else shutil.rmtree(folder)
+        except OSError as error:
+            raise StorageFault(f"{folder} cannot be deleted ({error.strerror}).") from error
+        for kind in ("trusted", "plugins"):
+            self._record(kind, skill.path, None)
+
+    def _stored(self) -> _Records:
+        """Returns what is stored of the data folder's skills. One that cannot be read trusts nothing."""
+        try:
+            return _records.validate_json((self._data_dir / _RECORDS).read_bytes())
+        except (OSError, ValidationError):
+            return {}
+
+    def _record(self, kind: str, path: str, text: str | None) -> None:
+        """Raises: StorageFault."""
+        stored = self._stored()
+        if stored.get(kind, {}).get(path) == text:
+            return
+        changed = {**stored, kind: {key: entry for key, entry in stored.get(kind, {}).items() if key != path}}
+        if text is not None:
+            changed[kind][path] = text
+        write_private_file(self._data_dir / _RECORDS, _records.dump_json(changed, indent=2))
+
+
+def _judged(skill: Skill, trusted: str | None) -> Skill:
+    if trusted is None or skill.problems:
+        return skill
+    return replace(skill, trusted=trusted == skill.sha256, changed=trusted != skill.sha256)
+
+
+def _of_plugin(skill: Skill, records: _Records) -> Skill:
+    imported = skill.path in records.get("plugins", {})
+    return replace(skill, source=SkillSource.PLUGIN) if imported else skill
+
+
+def _without_doubles(skills: Iterable[Skill]) -> tuple[Skill, ...]:
+    """Leaves the first of each name as it is; the others tell which one they would hide."""
+    first: dict[str, Skill] = {}
+    doubles: list[Skill] = []
+    for skill in skills:
+        holding = first.setdefault(skill.name, skill)
+        if holding is not skill:
+            problem = SkillProblem(f"The skill '{skill.name}' of {holding.path} holds instead: rename this one.")
+            doubles.append(replace(skill, trusted=False, problems=(*skill.problems, problem)))
+    return (*first.values(), *doubles)
