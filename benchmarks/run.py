@@ -17,6 +17,7 @@ HERE = Path(__file__).parent
 BENCHMARKS = (
     "agent_loop",
     "evidence",
+    "origins",
     "appends",
     "jobs",
     "job_memory",

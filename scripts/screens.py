@@ -17,12 +17,14 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "src"))
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
 
 from screen_replies import FILES
-from screen_server_walks import SERVER_WALKS, prepare_screen
+from screen_server_walks import CALIBRATION, SERVER_WALKS, prepare_screen
 from screen_walks import SCREENS, WALKS
 
 from anycowork.config.settings import ProviderEntry
 from e2e.browsing import DESKTOP, PHONE, at_the_page  # the lines above make these importable
 from support.scripted_model import Script, ScriptedModel
+from support.web_pages import page as web_page
+from support.web_pages import web
 
 ROOT = Path(__file__).resolve().parents[1]
 # Where the clone lies on this machine is nobody's business, and another place would change the picture.
@@ -76,6 +78,9 @@ async def _answering(name: str, replies: list[Script]) -> AsyncIterator[dict[str
         async with ScriptedModel(replies) as model:
             seeing = ProviderEntry(name="openai", base_url=model.base_url, models=("gpt-4o",))
             yield {"providers": (seeing,), "model": "openai/gpt-4o"}
+    elif name == "endorsement-page":
+        async with web({"docs.sensors.example": web_page(CALIBRATION)}) as (network, _):
+            yield {"outside": network}
     else:
         yield {"replies": replies}
 

@@ -1,7 +1,10 @@
 """Any store: the origins of file versions are joined, by path, by folder and for the workspace, and a name that is not UTF-8 has them too."""
 
+import pytest
+
 from anycowork.domain.journal import AddFileOrigins, Change
 from anycowork.domain.origins import WORKSPACE
+from anycowork.store.sql import origins as origin_rows
 from support.spec import proves
 from support.store_factories import OpenStore
 from support.stored import add_chat
@@ -32,3 +35,38 @@ async def test_a_file_of_a_large_change_carries_what_its_folder_does(open_store:
         assert await origins.of_paths("/w", ["data/299.md"]) == {WORKSPACE, "mcp:notes"}
         assert await origins.of_paths("/w", ["data/later/a.md"]) == {WORKSPACE, "mcp:notes"}
         assert await origins.of_paths("/w", ["other/a.md"]) == {WORKSPACE}
+
+
+@proves("ORG-1/4")
+async def test_a_command_reads_as_few_rows_whatever_the_workspace_holds(
+    open_store: OpenStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What a command could read is one row, and its own file's row another, beside 3 labelled files as beside 3,000."""
+    rows, decode = [], origin_rows._decode
+    monkeypatch.setattr(origin_rows, "_decode", lambda text: rows.append(text) or decode(text))
+    async with open_store() as store:
+        await store.journal.write(add_chat())
+        counted = []
+        for count in (3, 3_000):
+            files = [f"data/{count}/{number}.md" for number in range(count)]
+            for start in range(0, count, 150):
+                part = tuple(files[start : start + 150])
+                await store.journal.write(Change("c1", (AddFileOrigins("/w", part, frozenset({f"mcp:n{start}"})),)))
+            rows.clear()
+            read = await store.store.origins.of_workspace("/w")
+            await store.journal.write(Change("c1", (AddFileOrigins("/w", (files[0],), read | {"web:a.example"}),)))
+            await store.journal.write(Change("c1", (AddFileOrigins("/w", (files[0],), read | {"web:a.example"}),)))
+            counted.append(len(rows))
+        assert counted[0] == counted[1] <= 7
+
+
+@proves("ORG-1/4")
+@pytest.mark.parametrize("in_a_folder", [1, 20])
+def test_a_change_of_any_size_writes_a_bounded_number_of_rows(in_a_folder: int) -> None:
+    few, many = (
+        [f"src/{number // 400}/{number // in_a_folder}/{number}.py" for number in range(count)]
+        for count in (150, 50_000)
+    )
+    assert origin_rows.row_keys(few) == few
+    assert origin_rows.row_keys(many) == [f"src/{number}/" for number in range(125)]
+    assert origin_rows.row_keys([*many, "at the top.txt"])[125:] == ["/"]

@@ -48,8 +48,10 @@ class TurnOrigins:
 
     def _read_on(self, history: Sequence[Message]) -> None:
         for message in history[self._read :]:
-            self._origins = join(self._origins, message.came_from)
-            if is_person_speaking(message):
+            came_from = message.came_from
+            if not came_from <= self._origins:  # as most often: nothing new
+                self._origins = join(self._origins, came_from)
+            if message.role is Speaker.USER and is_person_speaking(message):
                 self._words.append(message.content)
         self._read = len(history)
 

@@ -1,6 +1,8 @@
 """What a card quotes as the words of an origin: never a sentence that the server wrote itself."""
 
+from collections.abc import Iterator
 from dataclasses import replace
+from typing import Any  # what a list is indexed with
 
 import pytest
 
@@ -94,3 +96,29 @@ def test_a_turn_has_read_all_that_any_text_before_came_from() -> None:
     shown = TurnOrigins()
     assert shown.of(history[:2]) == {"person", "mcp:raw"}
     assert shown.of(history) == {"person", "mcp:raw", "attachment:1"}
+
+
+class Watched(list[Message]):
+    """Counts the messages that are read."""
+
+    looked_at = 0
+
+    def __getitem__(self, chosen: Any) -> Any:
+        found = super().__getitem__(chosen)
+        self.looked_at += len(found) if isinstance(chosen, slice) else 1
+        return found
+
+    def __iter__(self) -> Iterator[Message]:
+        self.looked_at += len(self)
+        return super().__iter__()
+
+
+@proves("ORG-1/4")
+@pytest.mark.parametrize("length", [10, 5_000])
+def test_a_command_reads_only_what_was_said_since_the_last_one(length: int) -> None:
+    history, origins = Watched(page(f"{number}", "mcp:raw") for number in range(length)), TurnOrigins()
+    assert origins.of(history) == {"mcp:raw"}
+    history.looked_at = 0
+    history.append(page("new", "web:a.example"))
+    assert origins.of(history) == {"mcp:raw", "web:a.example"} and origins.words(history) == []
+    assert history.looked_at == 1

@@ -4,6 +4,7 @@ The messages table says where the record of a message is. It also keeps imported
 """
 
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from typing import Any  # a payload is any JSON object
 
 import msgspec
@@ -11,6 +12,7 @@ import msgspec
 from anycowork.domain.errors import Invalid
 from anycowork.domain.images import images_of
 from anycowork.domain.messages import Message, MessageType, Speaker, stored_origins
+from anycowork.domain.origins import Origins
 from anycowork.domain.ports import MessagePage
 from anycowork.domain.times import stored_time
 from anycowork.store.sql.connection import SqlConnection
@@ -197,8 +199,13 @@ def message_in(chat_id: str, body: bytes) -> Message:
         document.task_id,
         document.reasoning,
         stored_time(document.created_at),
-        origins=stored_origins(document.role, document.origins),
+        origins=_origins(document.role, bytes(document.origins)),
     )
+
+
+@lru_cache(maxsize=128)  # thousands of messages of a chat carry few different sets
+def _origins(author: Speaker, stored: bytes) -> Origins:
+    return stored_origins(author, msgspec.json.decode(stored))
 
 
 def message_bytes(body: bytes) -> bytes:
@@ -221,7 +228,7 @@ class _CurrentMessage(msgspec.Struct, forbid_unknown_fields=True, gc=False):
     reasoning: str | None
     created_at: str
     seq: int
-    origins: list[Any] | None = None
+    origins: msgspec.Raw = msgspec.Raw(b"null")
 
 
 class _CurrentRecord(msgspec.Struct):

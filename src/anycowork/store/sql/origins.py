@@ -95,13 +95,12 @@ def row_keys(paths: Iterable[str]) -> list[str]:
     keys = list(dict.fromkeys(path.strip("/") for path in paths))
     if len(keys) <= MOST_ROWS:
         return keys
-    folders = [PurePosixPath(key).parts[:-1] for key in keys]
-    depth = max(map(len, folders))
-    while depth > 0:
-        cut = dict.fromkeys("/".join(folder[:depth]) + "/" if folder else "/" for folder in folders)
-        if len(cut) <= MOST_ROWS:
-            return list(cut)
-        depth -= 1
+    names = dict.fromkeys(key.rpartition("/")[0] for key in keys)
+    folders = dict.fromkeys(tuple(part for part in name.split("/") if part not in ("", ".")) for name in names)
+    for depth in range(max(map(len, folders)), 0, -1):
+        folders = dict.fromkeys(folder[:depth] for folder in folders)
+        if len(folders) <= MOST_ROWS:
+            return ["/".join(folder) + "/" for folder in folders]
     return ["/"]
 
 
