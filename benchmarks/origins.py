@@ -8,7 +8,6 @@ are kept. `…_files` have so many files in the workspace, `…_messages` so man
 import asyncio
 import json
 import random
-import resource
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping

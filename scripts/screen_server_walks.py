@@ -184,9 +184,7 @@ async def endorsement_page(page: Page, client: LiveServer) -> None:
     words = {"network": ["collect.sensors.example"], "key_files": [".env"]}
     (client.workspace / ".env").write_text("TOKEN=1\n")
     fetch = call("fetch_page", url="http://docs.sensors.example/")
-    await _held(
-        page, client, "How is the sensor calibrated?", fetch, call("execute_command", command=send, **words)
-    )
+    await _held(page, client, "How is the sensor calibrated?", fetch, call("execute_command", command=send, **words))
 
 
 async def endorsement_mcp(page: Page, client: LiveServer) -> None:
