@@ -7,7 +7,7 @@ SHELL := /bin/sh
 PYTHON ?= python3
 WORKSPACE ?= $(HOME)/AnyCowork
 ARGS ?=
-# One more than there are cores: with two more, a page did not come within two minutes once (ADR 0359).
+# One more than there are cores: with two more, a page did not come within two minutes once.
 WORKERS ?= $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1)
 BIN := .venv/bin
 ATTACKS := tests/attacks tests/faults/test_commits.py tests/unit/workspace tests/unit/sandbox tests/unit/checkpoints tests/unit/tools/test_execute_command.py

@@ -165,7 +165,7 @@ class DelegateTool:
 
         from anycowork import __version__
 
-        # It reads the copy itself: agents differ in what they take for the answer that a file is missing (ADR 0363).
+        # It reads the copy itself: agents differ in what they take for the answer that a file is missing (ADR 0088).
         can = ClientCapabilities(fs=FileSystemCapabilities(read_text_file=False, write_text_file=True), terminal=True)
         info = Implementation(name="anycowork", title="AnyCowork", version=__version__)
         try:
