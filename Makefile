@@ -51,7 +51,7 @@ test-interop: install ## run real programs against the passthrough: llm, aider, 
 	@$(BIN)/python scripts/interop.py clients
 	@$(BIN)/python -m pytest tests/interop/clients/check_clients.py $(ARGS)
 
-test-delegate: install ## give tasks to real agents of other vendors (opencode, Claude, Codex, Gemini, Qwen: 1.3 GB, into .venv/interop)
+test-delegate: install ## give tasks to real agents of other vendors (opencode, Claude, Codex, Gemini, goose, Qwen: 1.6 GB, into .venv/interop)
 	@$(BIN)/python scripts/interop.py agents
 	@$(BIN)/python -m pytest -n 2 tests/interop/clients/check_delegate.py $(ARGS)
 

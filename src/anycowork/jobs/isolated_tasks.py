@@ -121,6 +121,6 @@ def conflict_words(task: JobTask, conflict: MergeConflict) -> str:
         )
     ]
     return (
-        f"Task {task.id[:80]} and {author} changed '{sides_json['path']}', and the two changes cannot be merged "
-        f"({conflict.reason}). Nothing was overwritten. Which version should stay?\n\n" + "\n\n".join(sides)
+        f"Task {task.id[:80]} and {author} changed '{sides_json['path']}', and the two changes cannot be merged. "
+        "Nothing was overwritten. Which version should stay?\n\n" + "\n\n".join(sides)
     )

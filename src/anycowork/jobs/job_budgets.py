@@ -119,22 +119,30 @@ class JobBudgets:
                 requested = ModelUsage(reserve.model, 1, reserve.tokens, 0, 0, 0, 0, estimated=False)
                 now = await self._store.jobs.find(job.id, with_plan=False) or job  # a person may have raised its limits
                 for share in _shares(now, context.turn.task_id):
-                    if excess := overdrawn(share.budget, await self._spent(job, share, requested)):
-                        reason = excess.reason.replace("the approved plan", f"the {share.kind}")
+                    spent = await self._spent(job, share, requested)
+                    if excess := overdrawn(share.budget, spent):
+                        reason = _no_room(share, await self._used(job, share), spent, reserve.tokens)
+                        reason = reason or excess.reason.replace("the approved plan", f"the {share.kind}")
                         raise _reached(f"{reason} Raise the limit to go on.", share.kind)
                 yield
 
         return reserving()
 
     async def _spent(self, job: Job, share: _Share, *requested: ModelUsage) -> BudgetUse:
-        """What was used of the share, with what is wanted now."""
-        if share.task_id is None:
-            used = [await self._store.usage.of_whole_job(job.id)]
-        else:
-            used = await self._store.usage.of_job(job.id, task_ids=[share.task_id])
+        """What was used of the share, with what requests that run have reserved and what is wanted now."""
+        used = await self._recorded(job, share)
         spent = spent_by_turns(*used, TurnUsage(share.task_id, 0.0, requested), cost_of=self._cost_of)
         seconds = self._running[job.id].seconds(self._clock.monotonic(), share.task_id)
         return replace(spent, seconds=spent.seconds + seconds)
+
+    async def _used(self, job: Job, share: _Share) -> BudgetUse:
+        """What was used of the share, reservations apart."""
+        return spent_by_turns(*map(_without_reserved, await self._recorded(job, share)), cost_of=self._cost_of)
+
+    async def _recorded(self, job: Job, share: _Share) -> Sequence[TurnUsage]:
+        if share.task_id is None:
+            return [await self._store.usage.of_whole_job(job.id)]
+        return await self._store.usage.of_job(job.id, task_ids=[share.task_id])
 
 
 def spent_by_turns(*turns: TurnUsage, cost_of: CostOf) -> BudgetUse:
@@ -148,8 +156,24 @@ def usage_json(job_usage: TurnUsage, tasks: Iterable[TurnUsage], *, cost_of: Cos
     return {**of_tasks, None: _shown(job_usage, cost_of)}
 
 
+def _no_room(share: _Share, used: BudgetUse, spent: BudgetUse, wanted: int) -> str | None:
+    """Say that tokens are left, but too few for the next request. None if none are left, or if another limit is reached."""
+    allowed = share.budget.tokens
+    if allowed is None or not used.tokens < allowed <= spent.tokens:
+        return None
+    set_aside = spent.tokens - used.tokens - wanted
+    running = f"requests that run have set aside {set_aside:,}, " if set_aside else ""
+    return (
+        f"The {share.kind} has too few tokens left: {used.tokens:,} of {allowed:,} are used, "
+        f"{running}and the next request may need {wanted:,}."
+    )
+
+
+def _without_reserved(turn: TurnUsage) -> TurnUsage:
+    return replace(turn, models=tuple(replace(model, reserved=0) for model in turn.models))
+
+
 def _shown(turn: TurnUsage, cost_of: CostOf) -> Json:
-    used = replace(turn, models=tuple(replace(model, reserved=0) for model in turn.models))
-    spent = spent_by_turns(used, cost_of=cost_of)
+    spent = spent_by_turns(_without_reserved(turn), cost_of=cost_of)
     reserved = sum(model.reserved for model in turn.models)
     return {"tokens": spent.tokens, "reserved": reserved, "seconds": round(spent.seconds, 3), "cost": spent.cost}

@@ -27,7 +27,9 @@ async def test_job_goes_on_after_its_limit_was_raised_and_what_never_started_sta
         job = await until(client, chat, job["id"], "failed", "completed")
         assert job["status"] == "failed" and job["error"]["code"] == "limit_reached"
         assert [task["status"] for task in job["tasks"]][2] == "pending", "it never started"
-        assert job["usage"]["tokens"] == 1_010 * len(client.model.requests), "what was used, without what was set aside"
+        used = job["usage"]["tokens"]
+        assert used == 1_010 * len(client.model.requests), "what was used, without what was set aside"
+        assert f"{used:,} of 4,000 are used, and the next request may need" in job["error"]["message"]
         path = f"/jobs/{job['id']}"
         shown = await client.ask("PATCH", path, {"limits": {"job": {"tokens": 400_000}}})
         assert shown["limits"]["job"] == {"tokens": 400_000} and shown["status"] == "running"

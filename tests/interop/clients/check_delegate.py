@@ -87,6 +87,14 @@ CODEX = {
     "model_provider": "house",
     "model_providers": {"house": {"name": "House", "base_url": f"{URL}/v1", "wire_api": "responses"}},
 }
+GOOSE = {
+    "GOOSE_PROVIDER": "openai",
+    "GOOSE_MODEL": "agent",
+    "OPENAI_HOST": URL,
+    "OPENAI_API_KEY": "none",
+    "GOOSE_DISABLE_KEYRING": "1",
+    "GOOSE_MODE": "auto",
+}
 VENDORS = {
     "opencode": Vendor(
         (str(OPENCODE), "acp"),
@@ -127,6 +135,13 @@ VENDORS = {
             NativeCall("exec_command", {"cmd": f"mkdir -p {Path(path).parent} && printf '{text.strip()}\\n' > {path}"})
         ],
         lambda path, old, new: [NativeCall("exec_command", {"cmd": f"sed -i 's/{old}/{new}/' {path}"})],
+    ),
+    "goose": Vendor(
+        (str(PACKAGES / "@aaif/goose-binary-linux-x64/bin/goose"), "acp", "--with-builtin", "developer"),
+        "openai",
+        GOOSE,
+        lambda path, text: [NativeCall("write", {"path": path, "content": text})],
+        lambda path, old, new: [NativeCall("edit", {"path": path, "before": old, "after": new})],
     ),
 }
 
@@ -193,6 +208,8 @@ async def test_vendors_agent_does_a_chats_task_and_a_jobs_step_and_keeps_nothing
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     vendor, folder = VENDORS[name], tmp_path / "workspace"
+    if name == "goose" and MACHINE != "x64":
+        pytest.skip("npm has no goose for this machine")
     change = vendor.change(str(folder / "greeting.txt"), "Hello", "Good day")
     tasks = {
         "Task Alpha.": [*vendor.create(str(folder / "made" / "alpha.txt"), "alpha\n"), *change],

@@ -10,7 +10,7 @@ export function DisclosedList({ items, label }: { items: readonly DisclosedItem[
   if (items.length === 0) return null;
   return (
     <section aria-label={label} className="my-1.5 rounded-xl border border-line bg-surface px-3.5 py-2 text-sm">
-      <h3 className="text-xs font-medium text-ink-2">{label}</h3>
+      <p className="text-xs font-medium text-ink-2">{label}</p>
       <ul className="mt-1 space-y-1">
         {items.map((item, at) => (
           <li key={at}>

@@ -61,8 +61,13 @@ export function JobProgress({ job, waits }: { job: Job; waits: JobWaits | null }
           <span className="flex min-w-0 flex-1 items-center gap-2">
             <Network size={15} aria-hidden className="shrink-0 text-role" />
             <JobStatusMark status={statusNow(job.status, waits !== null)} />
-            {job.tasks.length > 0 && <span className="shrink-0 font-medium tabular-nums">{progressWords(job)}</span>}
-            <span className="min-w-0 truncate text-ink-2">
+            {/* On a phone the way to the question needs the place. */}
+            {job.tasks.length > 0 && (
+              <span className={clsx("shrink-0 font-medium tabular-nums", waits?.question && "max-sm:hidden")}>
+                {progressWords(job)}
+              </span>
+            )}
+            <span className={clsx("min-w-0 truncate text-ink-2", waits?.question && "max-sm:hidden")}>
               <Inline text={current?.description ?? job.request} />
             </span>
           </span>

@@ -51,16 +51,18 @@ export function LimitsForm({ job, onSave, onCancel }: FormProps) {
       {OF.map((of) => (
         <fieldset key={of} className="space-y-2">
           <legend className="font-medium">{of === "job" ? t.limitsOfJob : t.limitsOfTask}</legend>
-          {NAMES.map((name) => (
-            <TextField
-              key={name}
-              label={t.limitNames[name]}
-              inputMode="decimal"
-              value={fields[of][name]}
-              placeholder={t.noLimit}
-              onChange={(text) => put(of, name, text)}
-            />
-          ))}
+          <div className="grid grid-cols-2 gap-2 sm:grid-cols-3">
+            {NAMES.map((name) => (
+              <TextField
+                key={name}
+                label={t.limitNames[name]}
+                inputMode="decimal"
+                value={fields[of][name]}
+                placeholder={t.noLimit}
+                onChange={(text) => put(of, name, text)}
+              />
+            ))}
+          </div>
         </fieldset>
       ))}
       <FormButtons submit={t.saveLimits} disabled={!isValid} cancel={t.back} onCancel={onCancel} />

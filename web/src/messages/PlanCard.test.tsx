@@ -102,6 +102,31 @@ it("keeps check and tools in view while it is edited", async () => {
   expect(onExecute.mock.calls[0]![0]!.steps[0]!.check).toBeNull();
 });
 
+it("shows of an approved plan its own paths while another plan waits", () => {
+  const item = (kind: "step" | "path", text: string) => ({ kind, text, detail: "", step: "1", control: false });
+  const items = [item("step", "Create c"), item("path", "c.txt"), item("step", "Run c")];
+  card({ state: "approved", disclosure: { hash: "other", total: 3, items } as never });
+  expect(screen.getAllByText("hello.txt")).toHaveLength(2); // in its words and among what it may change
+  expect(screen.queryByText("c.txt")).toBeNull();
+});
+
+it("says who does a step, where and after what, and an edit of its words keeps all of it", async () => {
+  const steps = [
+    { id: "1", action: "Look", agent: "scout", needs: ["gpu"], builds_on: ["a"] },
+    { id: "2", action: "Test", role: "tester", dependencies: ["1"] },
+  ];
+  const { onExecute, container } = card({ plan: readPlan({ goal: "x", steps })! });
+  for (const words of ["by scout", "on a worker with gpu", "after a", "in the role tester", "after 1"])
+    expect(screen.getByText(words)).toBeTruthy();
+  await expectAccessible(container);
+  await userEvent.click(screen.getByRole("button", { name: "Edit" }));
+  await userEvent.type(screen.getByLabelText("What to do in step 1"), " closely");
+  await userEvent.click(screen.getByRole("button", { name: "Execute edited plan" }));
+  const [first, second] = onExecute.mock.calls[0]![0]!.steps;
+  expect(first).toMatchObject({ action: "Look closely", agent: "scout", needs: ["gpu"], builds_on: ["a"] });
+  expect(second).toMatchObject({ role: "tester", dependencies: ["1"] });
+});
+
 it("shows what is expected of a step, and takes it as it was edited", async () => {
   const plan = readPlan({ goal: "x", steps: [{ id: "1", action: "Do", expect: ["output a.md", "no_change\u202E"] }] })!;
   const { onExecute, container } = card({ plan });

@@ -89,7 +89,7 @@ export function PlanCard({
             <>
               <PlanSteps
                 steps={plan.steps}
-                disclosure={disclosure}
+                disclosure={state === "open" ? disclosure : null} // it is of the plan that waits
                 statuses={statuses}
                 onShown={() => setShown((count) => count + 1)}
               />
@@ -216,7 +216,9 @@ function Actions({
           {t.scrollThroughEveryStepTo}
         </p>
       )}
-      <p className="w-full text-xs text-ink-3">{t.executingSwitchesToActorFiles}</p>
+      <p className="w-full text-xs text-ink-3">
+        {onExecute ? t.executingSwitchesToActorFiles : t.runningNeedsNoApproval}
+      </p>
     </div>
   );
 }

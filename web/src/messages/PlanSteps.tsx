@@ -1,6 +1,6 @@
 // The steps of a plan with all that each of them grants: every command, check, path and tool, whole and escaped. Nothing here is cut.
 
-import { Clock, CornerDownRight, TriangleAlert } from "lucide-react";
+import { Bot, Clock, CornerDownRight, Server, TriangleAlert } from "lucide-react";
 import { useRef } from "react";
 import { GrantedText } from "../approvals/DisclosedList";
 import { Inline } from "../content/Inline";
@@ -58,7 +58,12 @@ function Step({ step, at, numbers, status, grants, onShown }: StepProps) {
     ends.current[end] = true;
     if (ends.current.top && ends.current.bottom) onShown();
   };
-  const after = step.dependencies.map((id) => numbers.get(id) ?? visible(id));
+  const after = [
+    ...(step.builds_on ?? []).map(visible),
+    ...step.dependencies.map((id) => numbers.get(id) ?? visible(id)),
+  ];
+  const does = step.agent ?? step.role;
+  const needs = step.needs ?? [];
   return (
     <li className="flex gap-3">
       <span
@@ -94,8 +99,18 @@ function Step({ step, at, numbers, status, grants, onShown }: StepProps) {
             ))}
           </ul>
         )}
-        {(step.estimated_time || after.length > 0) && (
+        {(step.estimated_time || does || needs.length > 0 || after.length > 0) && (
           <p className="mt-1.5 flex flex-wrap items-center gap-x-3 text-xs text-ink-3">
+            {does && (
+              <span className="inline-flex items-center gap-1">
+                <Bot size={12} aria-hidden /> {step.agent ? t.doneBy(visible(does)) : t.doneInRole(visible(does))}
+              </span>
+            )}
+            {needs.length > 0 && (
+              <span className="inline-flex items-center gap-1">
+                <Server size={12} aria-hidden /> {t.onWorkerWith(needs.map(visible).join(", "))}
+              </span>
+            )}
             {step.estimated_time && (
               <span className="inline-flex items-center gap-1">
                 <Clock size={12} aria-hidden /> {visible(step.estimated_time)}

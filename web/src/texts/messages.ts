@@ -65,6 +65,8 @@ export const en = {
   edit: "Edit",
   askForChanges: "Ask for changes",
   scrollThroughEveryStepTo: "Scroll through every step to execute the plan.",
+  runningNeedsNoApproval:
+    "Files that the plan names, and commands where they are sandboxed, need no further approval. A chat in the role Planner switches to Actor.",
   executingSwitchesToActorFiles:
     "Executing switches to Actor. Files that the plan names, and commands where they are sandboxed, need no further approval.",
   addAStep: "Add a step",
@@ -90,6 +92,9 @@ export const en = {
   drop: (name: string | number) => `Remove ${name}`,
   itHoldsHiddenCharacters: "It contains hidden characters:",
   after: (after: string | number) => `after ${after}`,
+  doneBy: (agent: string) => `by ${agent}`,
+  doneInRole: (role: string) => `in the role ${role}`,
+  onWorkerWith: (labels: string) => `on a worker with ${labels}`,
   mayChange: "may change",
   looksAt: "looks at",
   mayCall: "may call",

@@ -73,6 +73,12 @@ export interface PlanStep {
   check: string | null;
   /** Calls of servers' tools that it grants, as the plan writes them. */
   calls?: readonly unknown[];
+  /** Who does it: an agent by its name, or any in this role. */
+  agent?: string;
+  role?: string;
+  /** Labels that the worker must offer, and tasks of a job that were done before this plan. */
+  needs?: readonly string[];
+  builds_on?: readonly string[];
   /** What the server checks when the step is done: `output notes.md`, `protected src/**`, `read a.md`, `no_change`. */
   expect: string[];
 }
@@ -205,6 +211,10 @@ function readStep(value: unknown, number: number): PlanStep {
     commands: texts(step["commands"]),
     check: text(step["check"]) || null,
     ...(list(step["calls"]).length > 0 ? { calls: list(step["calls"]) } : {}),
+    ...(text(step["agent"]) ? { agent: text(step["agent"]) } : {}),
+    ...(text(step["role"]) ? { role: text(step["role"]) } : {}),
+    ...(texts(step["needs"]).length > 0 ? { needs: texts(step["needs"]) } : {}),
+    ...(texts(step["builds_on"]).length > 0 ? { builds_on: texts(step["builds_on"]) } : {}),
     expect: texts(step["expect"]),
   };
 }

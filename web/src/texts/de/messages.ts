@@ -67,6 +67,8 @@ export const messages: Texts = {
   edit: "Bearbeiten",
   askForChanges: "Änderungen verlangen",
   scrollThroughEveryStepTo: "Alle Schritte durchscrollen, um den Plan auszuführen.",
+  runningNeedsNoApproval:
+    "Dateien, die der Plan nennt, und Befehle in der Sandbox brauchen keine weitere Freigabe. Ein Chat in der Rolle Planner wechselt zu Actor.",
   executingSwitchesToActorFiles:
     "Beim Ausführen wird zu Actor gewechselt. Dateien, die der Plan nennt, und Befehle in der Sandbox brauchen keine weitere Freigabe.",
   addAStep: "Schritt hinzufügen",
@@ -92,6 +94,9 @@ export const messages: Texts = {
   drop: (name: string | number) => `${name} entfernen`,
   itHoldsHiddenCharacters: "Es enthält verborgene Zeichen:",
   after: (after: string | number) => `nach ${after}`,
+  doneBy: (agent: string) => `von ${agent}`,
+  doneInRole: (role: string) => `in der Rolle ${role}`,
+  onWorkerWith: (labels: string) => `auf einem Worker mit ${labels}`,
   mayChange: "darf ändern",
   looksAt: "sieht an",
   mayCall: "darf aufrufen",
