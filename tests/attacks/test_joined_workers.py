@@ -13,7 +13,9 @@ import pytest
 
 from anycowork import __version__
 from anycowork.domain.errors import NotFound
+from anycowork.sandbox.remote import remote_runs
 from anycowork.sandbox.remote.remote_run import RemoteResult
+from support.attempts import Attempts
 from support.jobs import approved, by_task, plan, report
 from support.live_server import Caller, LiveServer, RequestRefused, live_server
 from support.people import end_access, person
@@ -137,6 +139,64 @@ async def test_a_change_that_no_worker_may_make_spoils_its_command(tmp_path: Pat
         [result] = await results()
         assert result["status"] == "error", result
         assert (server.workspace / ".env").read_text() == "KEY=1\n" and (server.workspace / "ignored/stay.txt").exists()
+
+
+@proves("JOB-12/5")
+async def test_what_stayed_at_home_is_neither_written_replaced_nor_removed(tmp_path: Path, attempts: Attempts) -> None:
+    stayed = {"folder/ignored/deep.txt": "d\n", "folder/more/gone.txt": "g\n"}
+    refused = {
+        "an ignored file": file("ignored/stay.txt"),
+        "a new file among ignored ones": file("ignored/new.txt"),
+        "an ignored folder becomes a file": file("ignored"),
+        "an ignored folder becomes a link": ["ignored", "link", 0, "", 0, "/etc"],
+        "a folder above ignored files becomes a link": ["folder", "link", 0, "", 0, "base.txt"],
+        "a folder above ignored files becomes a file": file("folder"),
+    }
+    async with live_server(tmp_path, files={**FILES, **stayed}) as server, hostile(server) as worker:
+
+        async def is_refused(name: str) -> None:
+            async with job_on(server, worker) as results:
+                await worker.send(CONTENT)
+                await worker.finish(refused[name])
+                [result] = await results()
+                assert result["error"]["code"] == "bad_manifest", result
+
+        await attempts.each(refused, is_refused)
+        async with job_on(server, worker) as results:
+            await worker.finish(["folder", "removed", 0, "", 0, ""])
+            [result] = await results()
+            changed = sorted((each["path"], each["change"]) for each in result["facts"]["files"])
+            assert changed == [("folder/in.txt", "deleted"), ("folder/more", "deleted")]
+
+
+async def test_a_request_that_began_before_its_worker_was_removed_brings_it_no_command(tmp_path: Path) -> None:
+    async with live_server(tmp_path, files=FILES) as server, hostile(server) as worker:
+        [listed] = (await server.ask("GET", "/workers"))["workers"]
+        removed = asyncio.Event()
+        at_once = asyncio.Event()
+
+        async def slow_body() -> AsyncIterator[bytes]:
+            yield b"{"
+            at_once.set()
+            await removed.wait()
+            yield b"}"
+
+        headers = {"Content-Type": "application/json"}
+        address = worker.url + "/worker-runs/next"
+        asked = asyncio.ensure_future(worker.session.post(address, data=slow_body(), headers=headers))
+        await at_once.wait()
+        await server.ask("DELETE", f"/workers/{listed['id']}", expect=204)
+        removed.set()
+        async with await asked as answer:
+            assert answer.status == 401
+        assert not server.server.services.server.joined_workers.runs.living()
+
+
+async def test_contents_without_bytes_do_not_fill_the_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(remote_runs, "MOST_RETURNED", 3 * 4096)
+    async with live_server(tmp_path, files=FILES) as server, hostile(server) as worker, job_on(server, worker):
+        for number in range(4):
+            await worker.send(b"", f"{number:064}", expect=413 if number == 3 else 204)
 
 
 @proves("JOB-12/5")

@@ -55,7 +55,7 @@ class JoinedWorkers:
         """The invitation is good no more; a worker that joined by it is removed."""
         worker_id = await self._table.withdraw(invite_id)
         if worker_id is not None:
-            self.runs.forget(worker_id)
+            self.runs.remove(worker_id)
 
     async def join(self, token: str, offer: WorkerOffer) -> tuple[JoinedWorker, str]:
         """Returns the worker and its secret. A worker that comes back brings its secret as the token, and stays who it was.
@@ -134,7 +134,7 @@ class JoinedWorkers:
         """Its secret opens nothing any more, and what runs on it ends. Raises: NotFound."""
         if not await self._table.remove(worker_id):
             raise NotFound("worker", worker_id)
-        self.runs.forget(worker_id)
+        self.runs.remove(worker_id)
 
 
 def _hash(secret: str) -> str:

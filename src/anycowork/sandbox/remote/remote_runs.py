@@ -12,7 +12,7 @@ from contextlib import asynccontextmanager, suppress
 from hashlib import sha256
 from pathlib import Path
 
-from anycowork.domain.errors import Conflict, Invalid, NotFound, TooLarge, ToolFault
+from anycowork.domain.errors import Conflict, Invalid, NotFound, TooLarge, ToolFault, Unauthenticated
 from anycowork.domain.job_workers import JoinedWorker, TravelSettings, WorkerGone, WorkspaceChanged
 from anycowork.sandbox.layers.stage import Stage
 from anycowork.sandbox.layers.staging_folders import remove_tree
@@ -43,6 +43,7 @@ MOST_SETUP_KEYS = 1_000
 MOST_MANIFESTS = 8  # that are remembered for a worker
 MOST_MANIFEST_PATHS = 400_000
 MOST_RETURNED = 1 << 30  # bytes that one command may send back
+_BLOCK = 4096
 
 
 async def travels_by_default(root: str) -> TravelSettings:
@@ -65,6 +66,7 @@ class RemoteRuns:
         self._setup_keys: dict[tuple[str, str], str] = {}
         self.silent_seconds = silent_seconds
         self._workers: dict[str, LiveWorker] = {}
+        self._removed: set[str] = set()
         self._reader = TreeReader()
         self.joined: Callable[[], None] = lambda: None
         self.is_stopping: Callable[[], bool] = lambda: False
@@ -73,7 +75,9 @@ class RemoteRuns:
     # --- workers
 
     def seen(self, worker: JoinedWorker, cache_bytes: int | None = None) -> LiveWorker:
-        """Notes that the worker lives."""
+        """Notes that the worker lives. Raises: Unauthenticated if it was removed after its request had begun."""
+        if worker.id in self._removed:
+            raise Unauthenticated("This worker was removed. Join again with a new token.")
         now = asyncio.get_running_loop().time()
         live = self._workers.get(worker.id)
         if live is None:
@@ -90,8 +94,13 @@ class RemoteRuns:
         live.worker = worker
         self._end_runs(live)
 
+    def remove(self, worker_id: str) -> None:
+        """Ends what runs on a worker, and hears no more of it: neither of a request that has begun."""
+        self._removed.add(worker_id)
+        self.forget(worker_id)
+
     def forget(self, worker_id: str) -> None:
-        """Ends what runs on a worker that was removed."""
+        """Ends what runs on a worker that is gone."""
         if (live := self._workers.pop(worker_id, None)) is not None:
             self._end_runs(live)
 
@@ -189,7 +198,15 @@ class RemoteRuns:
                     f"The worker on {live.worker.host} did not finish in time; nothing was kept."
                 ) from None
             try:
-                await asyncio.to_thread(write_layer, run.changes, run.contents, jail, stage, travelled=entries)
+                await asyncio.to_thread(
+                    write_layer,
+                    run.changes,
+                    run.contents,
+                    jail,
+                    stage,
+                    travelled=entries,
+                    leave_out=travel.leave_out,
+                )
             except OSError as error:
                 raise BadManifest(f"What the worker sent back cannot be written ({error.strerror}).") from None
         return result
@@ -291,7 +308,7 @@ class RemoteRuns:
         run = self.require_run(worker, run_id)
         if len(hash_) != 64 or not hash_.isalnum() or not hash_.isascii():
             raise Invalid("A content is named by its SHA-256.", param="hash")
-        run.received += len(data)
+        run.received += max(len(data), _BLOCK)  # an empty file takes its place on the disk, too
         if run.received > MOST_RETURNED or offset + len(data) > LARGEST_FILE:
             raise TooLarge(f"A command sends back at most {MOST_RETURNED:,} bytes, and files of {LARGEST_FILE:,}.")
         path = run.spool / hash_

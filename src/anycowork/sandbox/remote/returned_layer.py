@@ -13,9 +13,21 @@ from pathlib import Path
 
 from anycowork.domain.key_files import is_key_file
 from anycowork.sandbox.layers.stage import Stage
-from anycowork.sandbox.remote.tree_manifest import FILE, FOLDER, LINK, REMOVED, STAYS_AT_HOME, BadManifest, TreeEntry
+from anycowork.sandbox.remote.tree_manifest import (
+    FILE,
+    FOLDER,
+    LINK,
+    MOST_ENTRIES,
+    REMOVED,
+    STAYS_AT_HOME,
+    WALK_SECONDS,
+    BadManifest,
+    TreeEntry,
+    travel_walk,
+)
 from anycowork.workspace.jail import Jail
 from anycowork.workspace.paths import WorkspacePath, shown
+from anycowork.workspace.walk import FolderWalk
 
 CHANGE_KINDS = (FILE, FOLDER, LINK, REMOVED)
 _FOLDER_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -29,15 +41,18 @@ def write_layer(
     stage: Stage,
     *,
     travelled: Mapping[str, TreeEntry],
+    leave_out: Sequence[str] = (),
 ) -> None:
-    """Writes the changes into the stage's upper folder. `travelled` is what the worker was given: nothing else can be removed there.
+    """Writes the changes into the stage's upper folder. `travelled` is what the worker was given: nothing else can be removed or replaced.
 
     Blocking. Raises: BadManifest, OSError.
     """
     for entry in changes:
         _require_returnable(entry, travelled)
+    for path in travel_walk(jail, leave_out).ignored_among([entry.path for entry in changes]):
+        raise BadManifest(f"'{shown(path)}' does not travel, so a worker cannot change it. Nothing was kept.")
     with _opened(str(stage.upper)) as upper:
-        for entry in changes:
+        for entry in _without_what_stayed(changes, jail, travelled):
             with _folder_for(upper, entry.place.parent, jail, stage) as folder:
                 _write(entry, folder, contents, jail, stage)
 
@@ -48,6 +63,33 @@ def _require_returnable(entry: TreeEntry, travelled: Mapping[str, TreeEntry]) ->
         raise BadManifest(f"'{shown(entry.path)}' does not travel, so a worker cannot change it. Nothing was kept.")
     if entry.kind == REMOVED and entry.path not in travelled:
         raise BadManifest(f"'{shown(entry.path)}' did not travel, so a worker cannot remove it. Nothing was kept.")
+
+
+def _without_what_stayed(
+    changes: Sequence[TreeEntry], jail: Jail, travelled: Mapping[str, TreeEntry]
+) -> Iterator[TreeEntry]:
+    """A folder that the worker removed keeps what stayed at home, such as ignored files. Raises: BadManifest for one that was replaced."""
+    for entry in changes:
+        below = jail.stat(entry.place)
+        if entry.kind == FOLDER or below is None or not stat.S_ISDIR(below.st_mode):
+            yield entry
+            continue
+        walk = FolderWalk(jail, most=MOST_ENTRIES, seconds=WALK_SECONDS, with_ignored=True)
+        places = [walked.place for walked in walk.entries(entry.place)]
+        kept: set[WorkspacePath] = set()
+        for place in places:
+            if place.path not in travelled:
+                kept.update(WorkspacePath(place.parts[:depth]) for depth in range(1, len(place.parts) + 1))
+        if not kept and not walk.cut:
+            yield entry
+            continue
+        if entry.kind != REMOVED or walk.cut:
+            raise BadManifest(
+                f"'{shown(entry.path)}' holds files that did not travel, so a worker cannot replace it. Nothing was kept."
+            )
+        for place in places:
+            if place not in kept and place.parent in kept:
+                yield TreeEntry(place.path, REMOVED)
 
 
 def _write(entry: TreeEntry, folder: int, contents: Mapping[str, Path], jail: Jail, stage: Stage) -> None:
