@@ -75,7 +75,8 @@ class MemoryService:
         earlier = await self._instructions(chat.workspace)
         change = await self.preview(principal, chat_id, note)
         saved = await self._edits.save(principal, chat_id, INSTRUCTIONS, change.text, expected=expected)
-        trusted = (earlier is None or earlier.trusted) and Scope.MANAGE in principal.scopes
+        was_trusted = expected is None if earlier is None else earlier.trusted and earlier.sha256 == expected
+        trusted = was_trusted and Scope.MANAGE in principal.scopes
         if trusted:
             await self._trust.trust(principal, chat.workspace, INSTRUCTIONS, saved.sha256, chat_id=chat_id)
         return {**saved.to_json(), "trusted": trusted}
