@@ -1,6 +1,7 @@
 """Answers that are under way when access ends: nothing of the rest arrives, and nobody works on for a client who may not read it."""
 
 import asyncio
+import re
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -9,9 +10,11 @@ from typing import Any
 import aiohttp
 import pytest
 
+from anycowork.domain.principals import Scope
 from anycowork.tools.person_terminal import PersonTerminal
+from support.attempts import Attempts
 from support.live_server import TIMEOUT, LiveChat, LiveServer, live_server
-from support.people import PersonClient, browser, person
+from support.people import PersonClient, browser, person, scope_of_routes
 from support.person_commands import end_of, start
 from support.person_terminals import open_terminal
 from support.scripted_model import Hang, Reply
@@ -272,3 +275,53 @@ class SlowReader:
             self.holds.set()
             await self.takes.wait()
         self.sent.append(message)
+
+
+CHANGING = sorted(
+    (method, path)
+    for (method, path), scope in scope_of_routes().items()
+    if method in ("POST", "PUT", "PATCH") and scope not in (None, Scope.READ, Scope.PASSTHROUGH)
+)
+
+
+@pytest.mark.parametrize("end", ["removal", "demotion", "new token", "signed out"])
+async def test_a_body_that_arrives_after_access_ended_changes_nothing(
+    tmp_path: Path, attempts: Attempts, end: str
+) -> None:
+    """Each request that changes something is let in by its head, and its body waits until the access has ended."""
+    async with live_server(tmp_path) as owner, person(owner, "Ada", "admin") as ada, browser(ada) as page:
+        sender, ended = page if end == "signed out" else ada, asyncio.Event()
+
+        async def begun(method: str, path: str) -> tuple[asyncio.Event, asyncio.Task[int]]:
+            is_read = asyncio.Event()
+
+            async def body() -> AsyncIterator[bytes]:
+                is_read.set()  # the server asked for it
+                yield b"{"
+                await ended.wait()
+                yield b"}"
+
+            async def status() -> int:
+                url = owner.url + re.sub("{[^}]*}", "none", path)
+                headers = {"Content-Type": "application/json", "Content-Length": "2"}
+                asked = sender.session.request(method, url, data=body(), headers=headers, expect100=True)
+                async with asked as answer:
+                    return answer.status
+
+            return is_read, asyncio.ensure_future(status())
+
+        requests = {" ".join(route): await begun(*route) for route in CHANGING}
+        async with asyncio.timeout(TIMEOUT):
+            for is_read, _ in requests.values():
+                await is_read.wait()
+            if end == "signed out":
+                async with sender.session.delete(owner.url + "/session") as answer:
+                    assert answer.status < 300
+            else:
+                await Holder(owner, end, ada.token, ada.id).end_access()
+            ended.set()
+
+        async def is_refused(route: str) -> None:
+            assert await requests[route][1] in (401, 403)
+
+        await attempts.each(requests, is_refused)

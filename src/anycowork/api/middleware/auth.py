@@ -10,6 +10,7 @@ import secrets
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import dataclass
+from functools import partial
 from typing import Annotated, Any, NoReturn
 from urllib.parse import parse_qs
 
@@ -45,6 +46,7 @@ CLIENT_KEY_PREFIX = "sk-ac-"
 PERSON = (
     "person"  # in the scope: the Person, as stored, whose token or session the request came with; absent for the owner
 )
+LET_IN_AGAIN = "let_in_again"  # in the scope: authenticates once more, for a request that took its time to arrive
 OPEN_SESSION = "open_session"  # in the scope: the browser's session that the request came with; absent with a token
 MCP_SIGN_IN = "/mcp/sign-in"
 """Where a browser comes back from an MCP server's log-in. It is sent there by another site, so it can bring nothing of ours."""
@@ -175,12 +177,18 @@ class AuthMiddleware:
         if scope["path"] == "/" and scope["method"] == "GET" and (token := _query_token(scope)) is not None:
             await self._welcome(token, scope, send)
             return
+        if not open_to_all and not _brings_a_code(scope):
+            await self._let_in(scope, cookie)
+            scope[LET_IN_AGAIN] = partial(self._let_in, scope, cookie)
+        await self._app(scope, receive, send)
+
+    async def _let_in(self, scope: Asked, cookie: str | None) -> None:
+        """Puts into the scope who asks, as they are now. Raises: Unauthenticated, NotAllowed."""
         if scope["path"].startswith(WORKER_RUNS):
             scope[WORKER] = await self._worker_of(_bearer(scope))
             scope["principal"] = JOINED_WORKER
-        elif not open_to_all and not _brings_a_code(scope):
+        else:
             scope["principal"] = await self._identify(scope, cookie)
-        await self._app(scope, receive, send)
 
     async def _welcome(self, token: str, scope: Asked, send: Send) -> None:
         """Trades the token in the address for a cookie and a one-time code, and takes it out of the address bar.
