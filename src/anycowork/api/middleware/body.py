@@ -107,12 +107,12 @@ class BodyLimit:
             await self._app(scope, receive, send)
             return
         loop = asyncio.get_running_loop()
-        began = loop.time()
+        started_at = loop.time()
         async with self._large_bodies.turn(scope):
             body = await read_body(scope, receive, max_bytes=min(self._max_bytes, _most_bytes(scope)))
             if _is_json(scope):
                 await asyncio.to_thread(check_json, body) if len(body) > LARGE else check_json(body)
-        if loop.time() - began > SLOW_SECONDS and (let_in_again := scope.get(LET_IN_AGAIN)) is not None:
+        if loop.time() - started_at > SLOW_SECONDS and (let_in_again := scope.get(LET_IN_AGAIN)) is not None:
             await let_in_again()  # access may have ended while the body was on its way
         scope["body"] = body
         await self._app(scope, replay(body, receive), send)

@@ -75,21 +75,21 @@ def _without_what_stayed(
             yield entry
             continue
         walk = FolderWalk(jail, most=MOST_ENTRIES, seconds=WALK_SECONDS, with_ignored=True)
-        places = [walked.place for walked in walk.entries(entry.place)]
-        kept: set[WorkspacePath] = set()
-        for place in places:
-            if place.path not in travelled:
-                kept.update(WorkspacePath(place.parts[:depth]) for depth in range(1, len(place.parts) + 1))
-        if not kept and not walk.cut:
+        paths_below = [walked.place for walked in walk.entries(entry.place)]
+        staying_paths: set[WorkspacePath] = set()
+        for path in paths_below:
+            if path.path not in travelled:
+                staying_paths.update(WorkspacePath(path.parts[:depth]) for depth in range(1, len(path.parts) + 1))
+        if not staying_paths and not walk.cut:
             yield entry
             continue
         if entry.kind != REMOVED or walk.cut:
             raise BadManifest(
                 f"'{shown(entry.path)}' holds files that did not travel, so a worker cannot replace it. Nothing was kept."
             )
-        for place in places:
-            if place not in kept and place.parent in kept:
-                yield TreeEntry(place.path, REMOVED)
+        for path in paths_below:
+            if path not in staying_paths and path.parent in staying_paths:
+                yield TreeEntry(path.path, REMOVED)
 
 
 def _write(entry: TreeEntry, folder: int, contents: Mapping[str, Path], jail: Jail, stage: Stage) -> None:
