@@ -158,7 +158,7 @@ Examples:
     anycowork verify 9f86d081884c7d65…
 """
 
-AGENTS_HELP = """Say which agents jobs can use: their role and their model.
+AGENTS_HELP = """List the agents that jobs can use: their role and their model.
 
 Agents are set up on the page (Settings, Agents) or in config.toml under [agents.NAME]; planner and worker are always there.
 """

@@ -28,7 +28,7 @@ from anycowork.config.settings import Settings
 from anycowork.domain.errors import AnyCoworkError
 from anycowork.domain.messages import Json
 
-JOBS_HELP = """Say which jobs there are, look at one, approve its plan, pause, resume, cancel it, retry or undo a task, keep or drop its
+JOBS_HELP = """List jobs, look at one, approve its plan, pause, resume, cancel it, retry or undo a task, keep or drop its
 changes.
 
 Examples:
@@ -51,9 +51,9 @@ TaskId = Annotated[str, typer.Option("--task", help="The task's id.", metavar="T
 JobId = Annotated[str, typer.Argument(help="The job's id.", metavar="JOB")]
 
 
-@app.command("list", short_help="Say which jobs there are, newest first.")
+@app.command("list", short_help="List jobs, newest first.")
 def list_jobs(context: typer.Context, as_json: AsJson = False, data_dir: DataDir = None) -> None:
-    """Say which jobs there are, newest first."""
+    """List jobs, newest first."""
     raise _job_summary(context, data_dir, "GET", "/jobs", as_json=as_json)
 
 
@@ -87,9 +87,9 @@ def follow_job(context: typer.Context, job: JobId, as_json: AsJson = False, data
     raise _job_summary(context, data_dir, "GET", f"/jobs/{job}", as_json=as_json, follow=True)
 
 
-@app.command("pause", short_help="Let the task at work finish and start no other.")
+@app.command("pause", short_help="Let running tasks finish, and start no new ones.")
 def pause_job(context: typer.Context, job: JobId, as_json: AsJson = False, data_dir: DataDir = None) -> None:
-    """Let the task at work finish and start no other."""
+    """Let running tasks finish, and start no new ones."""
     raise _job_summary(context, data_dir, "POST", f"/jobs/{job}/pause", as_json=as_json)
 
 

@@ -328,7 +328,7 @@ def show_usage(
     raise typer.Exit(command(invocation, by=by.value, since=since, until=until, limit=limit, as_json=as_json))
 
 
-@app.command("agents", help=AGENTS_HELP, short_help="Say which agents jobs can use.")
+@app.command("agents", help=AGENTS_HELP, short_help="List the agents that jobs can use.")
 def list_agents(context: typer.Context, as_json: AsJson = False, data_dir: DataDir = None) -> None:
     from anycowork.cli.jobs import ask_server
 

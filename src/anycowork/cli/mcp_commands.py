@@ -144,7 +144,7 @@ def add_server(
 @app.command("edit", short_help="Change an MCP server, and test it.")
 def edit_server(
     context: typer.Context,
-    name: Annotated[str, typer.Argument(help="Which one.", metavar="NAME")],
+    name: Annotated[str, typer.Argument(help="Its name.", metavar="NAME")],
     network: Annotated[
         Many, typer.Option("--network", help="A further host that it may reach; may be repeated.", metavar="HOST")
     ] = None,
@@ -208,7 +208,7 @@ def import_servers(
 
 @app.command("list", short_help="List the MCP servers and their tools.")
 def list_servers(context: typer.Context, data_dir: DataDir = None) -> None:
-    """Say which MCP servers there are, how each one is, and what tools it has."""
+    """List the MCP servers with their state and their tools."""
     from anycowork.cli import mcp_servers
 
     raise typer.Exit(mcp_servers.list_servers(invoked(context, data_dir=data_dir)))
@@ -217,7 +217,7 @@ def list_servers(context: typer.Context, data_dir: DataDir = None) -> None:
 @app.command("test")
 def test_server(
     context: typer.Context,
-    name: Annotated[str, typer.Argument(help="Which one.", metavar="NAME")],
+    name: Annotated[str, typer.Argument(help="Its name.", metavar="NAME")],
     data_dir: DataDir = None,
 ) -> None:
     """Connect to an MCP server anew, and say how that went."""
@@ -229,7 +229,7 @@ def test_server(
 @app.command("sign-in")
 def sign_in_to_server(
     context: typer.Context,
-    name: Annotated[str, typer.Argument(help="Which one.", metavar="NAME")],
+    name: Annotated[str, typer.Argument(help="Its name.", metavar="NAME")],
     data_dir: DataDir = None,
 ) -> None:
     """Log in to a remote MCP server that wants to know who you are."""
@@ -241,7 +241,7 @@ def sign_in_to_server(
 @app.command("remove")
 def remove_server(
     context: typer.Context,
-    name: Annotated[str, typer.Argument(help="Which one.", metavar="NAME")],
+    name: Annotated[str, typer.Argument(help="Its name.", metavar="NAME")],
     with_data: Annotated[
         bool | None,
         typer.Option("--delete-data/--keep-data", help="What becomes of its data folder.", show_default=False),

@@ -94,7 +94,7 @@ def list_models(context: typer.Context, data_dir: DataDir = None) -> None:
 @app.command("remove", short_help="Remove a connected model server, or a downloaded model.")
 def remove_model(
     context: typer.Context,
-    name: Annotated[str, typer.Argument(help="Which one.", metavar="NAME")],
+    name: Annotated[str, typer.Argument(help="Its name.", metavar="NAME")],
     data_dir: DataDir = None,
 ) -> None:
     """Remove a connected model server with its key, or a downloaded model from this machine."""

@@ -89,7 +89,7 @@ class DbosRuntime:
         system_database.get_queue = with_own_limit
 
     def enqueue(self, run_id: str, number: int) -> None:
-        """Again is harmless: the id of a segment is used once."""
+        """Idempotent: the id of a segment is used once."""
         import dbos
 
         dbos.DBOS.enqueue_workflow_with_options(

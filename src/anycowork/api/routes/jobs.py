@@ -184,7 +184,7 @@ async def cancel_job(job_id: str, principal: Sender, services: ServicesDep) -> R
 
 @routes.post("/jobs/{job_id}/pause", response_model=JobResponse, responses=error_responses(404, 409, 422))
 async def pause_job(job_id: str, principal: Decider, services: ServicesDep) -> Response:
-    """The task at work is finished, and no other starts."""
+    """Pauses the job: running tasks finish, and no new ones start."""
     return json_response(200, await services.jobs.show(await services.jobs.pause(principal, job_id)))
 
 

@@ -186,7 +186,7 @@ class JobService:
         )
 
     async def pause(self, principal: Principal, job_id: str) -> Job:
-        """The task at work is finished, and no other starts. Raises: Conflict."""
+        """Pauses the job: running tasks finish, and no new ones start. Raises: Conflict."""
         return await self._change(principal, job_id, JobStatus.RUNNING, JobStatus.PAUSED)
 
     async def resume(self, principal: Principal, job_id: str) -> Job:

@@ -31,7 +31,7 @@ class JobRuns:
         self._engine = engine
 
     async def go_on(self, job: Job) -> None:
-        """Has a worker take the job on as far as it can, as soon as one has room. Again is harmless, also while one has it.
+        """Has a worker take the job on as far as it can, as soon as one has room. Idempotent, also while a worker has it.
 
         Raises: StorageFault.
         """

@@ -52,7 +52,7 @@ class RegisteredRoots:
         self._clock = clock
 
     async def register(self, root: str, *, registered_by: str) -> None:
-        """Again is harmless."""
+        """Idempotent."""
         values = (root, registered_by, self._clock.now())
         await self._writer.run(
             lambda connection: (
