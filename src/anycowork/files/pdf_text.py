@@ -7,9 +7,8 @@ import sys
 import tempfile
 
 from anycowork.domain.attached_files import MAX_BYTES, PdfText
-from anycowork.domain.bounded_json import read_json
 from anycowork.domain.errors import Invalid
-from anycowork.files.pdf_worker import ANSWER
+from anycowork.files.worker_host import read_answer
 
 _WORKER = "anycowork.files.pdf_worker"
 _HEAD = 1024  # a PDF names itself within its first bytes
@@ -64,9 +63,4 @@ def run_worker(module: str, data: bytes, *arguments: str) -> dict[str, object]:
             return {"fault": "takes too long to read"}
         if done.returncode:
             return {"fault": "takes too long or too much memory to read"}
-        answer.seek(0)
-        try:
-            answer_json = read_json(answer.read(ANSWER), strict=False)
-        except ValueError:
-            return {}
-    return dict(answer_json) if isinstance(answer_json, dict) else {}
+        return read_answer(answer)

@@ -14,6 +14,7 @@ import sys
 import tempfile
 import threading
 from types import ModuleType
+from typing import IO
 
 from anycowork.domain.bounded_json import read_json
 
@@ -24,6 +25,16 @@ _LONGEST_REQUEST = 65_536
 _BEGUN, _DONE = b"b", b"d"
 # Without our environment, and yet with our packages, wherever this Python found them.
 _START = "import json, sys; sys.path[:] = json.loads(sys.argv.pop(1)); from anycowork.files.worker_host import serve; serve(sys.argv[1])"
+
+
+def read_answer(file: IO[bytes]) -> dict[str, object]:
+    """Returns the object that a worker wrote into the file; an empty one if it is no object."""
+    file.seek(0)
+    try:
+        answer = read_json(file.read(ANSWER), strict=False)
+    except ValueError:
+        return {}
+    return dict(answer) if isinstance(answer, dict) else {}
 
 
 class WorkerHost:
@@ -49,12 +60,7 @@ class WorkerHost:
                 return {"fault": "takes too long to read"}
             if not ending.endswith(_DONE):
                 return {"fault": "takes too long or too much memory to read"}
-            answer.seek(0)
-            try:
-                answer_json = read_json(answer.read(ANSWER), strict=False)
-            except ValueError:
-                return {}
-        return dict(answer_json) if isinstance(answer_json, dict) else {}
+            return read_answer(answer)
 
     def close(self) -> None:
         with self._lock:

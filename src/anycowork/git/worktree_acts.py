@@ -5,7 +5,7 @@ to overwrite what a person changed and did not commit.
 """
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from anycowork.domain.errors import CommandFailed, FileMissing, Invalid, StateChanged, ToolFault
 from anycowork.domain.git import GitStash, MergeResult
@@ -70,14 +70,9 @@ def merge_commit(folder: Folder, commit: str, message: str, user: Mapping[str, s
             return MergeResult(commit)
         require_user(user)
         arguments = ("merge", "--no-commit", "--no-ff", "--no-stat", "--no-verify", "-m", message, commit)
-        try:
-            run_git(arguments, folder=folder.root, environment=environment, seconds=_SECONDS)
-        except CommandFailed:
-            conflicts = unmerged_paths(folder, environment)
-            if not conflicts:
-                raise
+        if conflicts := _conflicts_after(arguments, folder, environment):
             _begin_merge(repository, commit, message)
-            return MergeResult(None, conflicts=tuple(conflicts))
+            return MergeResult(None, conflicts=conflicts)
         merged = _commit_merge(folder, environment, (head.commit, commit), message)
         _move_branch(repository, head, merged, "pull: Merge made by AnyCowork")
         return MergeResult(merged)
@@ -140,14 +135,21 @@ def apply_stash(folder: Folder, number: int, commit: str, user: Mapping[str, str
     _require_stash(repository, number, commit)
     with changed_index(folder, repository, head, gitconfig_of(user)) as environment:
         arguments = ("stash", "apply", "-q", commit)
-        try:
-            run_git(arguments, folder=folder.root, environment=environment, seconds=_SECONDS)
-        except CommandFailed:
-            conflicts = unmerged_paths(folder, environment)
-            if not conflicts:
-                raise
-            return MergeResult(None, conflicts=tuple(conflicts))
+        if conflicts := _conflicts_after(arguments, folder, environment):
+            return MergeResult(None, conflicts=conflicts)
     return MergeResult(commit)
+
+
+def _conflicts_after(arguments: Sequence[str], folder: Folder, environment: Mapping[str, str]) -> tuple[str, ...]:
+    """Runs git and returns the paths it left in conflict. Raises: CommandFailed if it failed for another reason."""
+    try:
+        run_git(arguments, folder=folder.root, environment=environment, seconds=_SECONDS)
+    except CommandFailed:
+        conflicts = tuple(unmerged_paths(folder, environment))
+        if not conflicts:
+            raise
+        return conflicts
+    return ()
 
 
 def drop_stash(folder: Folder, number: int, commit: str) -> None:

@@ -1,6 +1,6 @@
 """Converts a chat's messages for the model, merged so that user and assistant alternate. Pure."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from anycowork.domain.images import Image, images_of
 from anycowork.domain.messages import (
@@ -43,15 +43,6 @@ def prompt_message(message: Message) -> PromptMessage | None:
             return _one(USER, _role_change(message))
         case _:
             return _prompt_message(message)
-
-
-def prompt_conversation(messages: Iterable[Message]) -> tuple[PromptMessage, ...]:
-    """Convert all messages in order, merged by `PromptConversation`."""
-    conversation = PromptConversation()
-    for message in messages:
-        if (converted := prompt_message(message)) is not None:
-            conversation.add(message, converted)
-    return tuple(conversation.turns)
 
 
 class PromptConversation:

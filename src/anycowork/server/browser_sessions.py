@@ -193,10 +193,6 @@ class BrowserSessions:
         await self._begin(session, person, None if person is None else self.maker_of(person), None, None)
         return session
 
-    def is_open(self, cookie: str, page_key: str) -> bool:
-        """Tells whether both belong to one session that has not ended."""
-        return self.find(cookie, page_key) is not None
-
     def find(self, cookie: str, page_key: str) -> StoredSession | None:
         """Returns the session that both belong to; None if there is none, or it has ended."""
         stored = self._sessions.get(_digest(cookie))

@@ -5,7 +5,7 @@ from typing import assert_never
 
 import msgspec
 
-from anycowork.agent.turn_policy import TurnEnd
+from anycowork.agent.turn_policy import ChatPolicy, TurnEnd
 from anycowork.domain import event_factory
 from anycowork.domain.approvals import QuestionRow
 from anycowork.domain.chats import ChatState, EndReason, Turn, TurnState
@@ -26,11 +26,9 @@ COMPACTING = (
 )
 
 
-class StepPolicy:
+class StepPolicy(ChatPolicy):
     """How a reply ends a step of a workflow: it is the turn's end only at the last one. `run` is kept up to date, and what it needs is
     the ceiling of every call."""
-
-    speech = MessageType.TEXT
 
     def __init__(self, run: Run) -> None:
         self.run = run
@@ -38,15 +36,6 @@ class StepPolicy:
     @property
     def ceiling(self) -> frozenset[Permission]:
         return self.run.needs
-
-    def missing(self, text: str) -> str | None:
-        return None
-
-    def gives_up(self, text: str) -> bool:
-        return False
-
-    def vouches(self, text: str) -> bool:
-        return False
 
     def end(self, end: TurnEnd) -> TurnEnd:
         """With the reason `stopped` a person answered that the run shall not go on."""

@@ -42,7 +42,7 @@ async def test_a_code_works_once_and_for_a_minute(tmp_path: Path, clock: TestClo
 async def test_an_offer_that_nobody_redeemed_opens_nothing(tmp_path: Path, clock: TestClock) -> None:
     sessions = BrowserSessions(tmp_path, TOKEN, clock)
     session = sessions.offer().session
-    assert not sessions.is_open(session.cookie, session.page_key)
+    assert sessions.find(session.cookie, session.page_key) is None
 
 
 @proves("SEC-2")
@@ -52,25 +52,25 @@ async def test_a_restart_keeps_sessions_and_the_file_holds_no_secret(tmp_path: P
     assert session.cookie not in file.read_text() and session.page_key not in file.read_text()
     assert TOKEN not in file.read_text() and stat.S_IMODE(file.stat().st_mode) == 0o600
     again = BrowserSessions(tmp_path, TOKEN, clock)
-    assert again.is_open(session.cookie, session.page_key)
+    assert again.find(session.cookie, session.page_key) is not None
     stored = again.find(session.cookie, session.page_key)
     assert stored is not None
     await again.end(stored.node)
-    assert not BrowserSessions(tmp_path, TOKEN, clock).is_open(session.cookie, session.page_key)
+    assert BrowserSessions(tmp_path, TOKEN, clock).find(session.cookie, session.page_key) is None
 
 
 async def test_a_new_token_ends_every_session(tmp_path: Path, clock: TestClock) -> None:
     session = await BrowserSessions(tmp_path, TOKEN, clock).begin()
-    assert not BrowserSessions(tmp_path, "another", clock).is_open(session.cookie, session.page_key)
+    assert BrowserSessions(tmp_path, "another", clock).find(session.cookie, session.page_key) is None
 
 
 async def test_a_session_ends_after_half_a_year(tmp_path: Path, clock: TestClock) -> None:
     sessions = BrowserSessions(tmp_path, TOKEN, clock)
     session = await sessions.begin()
     clock.today = "2030-06-29T00:00:00.000000Z"
-    assert sessions.is_open(session.cookie, session.page_key)
+    assert sessions.find(session.cookie, session.page_key) is not None
     clock.today = "2030-07-02T00:00:00.000000Z"
-    assert not sessions.is_open(session.cookie, session.page_key)
+    assert sessions.find(session.cookie, session.page_key) is None
 
 
 @pytest.mark.parametrize("content", [b"", b"{", b"[]", b'{"token_mark": 1}', b"\xff"])
@@ -79,7 +79,7 @@ async def test_a_damaged_file_signs_everybody_out_and_stops_nothing(
 ) -> None:
     (tmp_path / SESSIONS_FILE).write_bytes(content)
     session = await BrowserSessions(tmp_path, TOKEN, clock).begin()
-    assert BrowserSessions(tmp_path, TOKEN, clock).is_open(session.cookie, session.page_key)
+    assert BrowserSessions(tmp_path, TOKEN, clock).find(session.cookie, session.page_key) is not None
 
 
 async def test_the_oldest_sessions_give_way(tmp_path: Path, clock: TestClock) -> None:
@@ -87,5 +87,5 @@ async def test_the_oldest_sessions_give_way(tmp_path: Path, clock: TestClock) ->
     first = await sessions.begin()
     for _ in range(MAX_SESSIONS):
         last = await sessions.begin()
-    assert not sessions.is_open(first.cookie, first.page_key)
-    assert sessions.is_open(last.cookie, last.page_key)
+    assert sessions.find(first.cookie, first.page_key) is None
+    assert sessions.find(last.cookie, last.page_key) is not None
