@@ -58,7 +58,7 @@ def _first_sentence(line: str) -> str:
 
 
 def _capitalised(line: str) -> str:
-    """Only a plain word: the name of a file or a command keeps its spelling."""
+    """Capitalises a plain word; the name of a file or a command keeps its spelling."""
     first = line.split(" ", 1)[0]
     return line[:1].upper() + line[1:] if first.isalpha() and first.islower() else line
 

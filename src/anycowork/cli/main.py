@@ -65,7 +65,7 @@ app = CommandGroup(
 
 
 class ExportChoice(StrEnum):
-    """Here and not the server's own enumeration: that would load the server for `--help`."""
+    """Repeats the server's enumeration: importing that one would load the server for `--help`."""
 
     markdown = "markdown"
     json = "json"

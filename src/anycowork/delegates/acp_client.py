@@ -49,7 +49,7 @@ class WantedPermission:
 
     @property
     def length(self) -> int:
-        """The letters of its paths."""
+        """Returns the number of characters in its paths."""
         return sum(map(len, (*self.paths, *self.outside)))
 
 
@@ -69,7 +69,7 @@ def decide_permission(
 
 
 def option_for(options: Sequence[tuple[str, str]], *, allow: bool) -> str | None:
-    """The id of the option that allows or rejects once; of `options` given as (id, kind). A standing answer is never given."""
+    """Returns the id of the option that allows or rejects once, from `options` given as (id, kind). Never gives a standing answer."""
     answer = "allow_once" if allow else "reject_once"
     return next((option_id for option_id, kind in options if kind == answer), None)
 
@@ -204,7 +204,7 @@ class DelegateClient:
     # --- what is decided with
 
     def _begin_call(self, call: Any) -> None:
-        """The answer is what the agent says after its last call. Some agents announce a call by asking for its permission."""
+        """Drops the text so far: the answer is what the agent says after its last call. Some agents announce a call by asking for its permission."""
         self._pieces.clear()
         self._length = 0
         self.calls += 1
@@ -215,7 +215,7 @@ class DelegateClient:
         return self._merged(call)
 
     def _merged(self, call: Any) -> WantedPermission:
-        """A later update names only what changed."""
+        """Joins the update with what is known of the call: a later update names only what changed."""
         earlier = self._kinds.get(call.tool_call_id, WantedPermission(None))
         paths = [str(item.path) for item in call.locations or ()]
         paths += [str(item.path) for item in call.content or () if getattr(item, "type", "") == "diff"]
@@ -226,7 +226,7 @@ class DelegateClient:
         return WantedPermission(kind, inside or earlier.paths, outside or earlier.outside)
 
     def _remember(self, call: Any) -> None:
-        """As long as there is room: a delegate may name calls and paths without end."""
+        """Remembers the call while there is room: a delegate may name calls and paths without end."""
         permission, earlier = self._merged(call), self._kinds.get(call.tool_call_id)
         size = (
             permission.length
@@ -286,7 +286,7 @@ class DelegateClient:
             self._length += len(text)
 
     def _tell(self, line: str) -> None:
-        """At most so many lines: a delegate may send them without end."""
+        """Shows the line, unless too many were shown: a delegate may send them without end."""
         progress: Callable[[str], None] | None = self._context.progress
         self._told += 1
         if progress is not None and self._told <= MOST_TOLD:
@@ -294,13 +294,13 @@ class DelegateClient:
 
 
 def _missing_file(path: str) -> RequestError:
-    """Agents that look before they create a file go by the code, or by words in the message: each of these is some agent's."""
+    """Returns the error for a missing file. Agents go by its code or by words in its message: each of these is needed by one of them."""
     return RequestError(_NOT_FOUND, f"Resource not found: ENOENT: No such file: '{path[:200]}'", {"uri": path[:200]})
 
 
 def relative_to_root(path: str, root: str) -> str | None:
-    """The path from the workspace's root; None if it leads out, or is too long for any path. Links are the sandbox's business: it has
-    nothing else to lead to."""
+    """Returns the path from the workspace's root; None if it leads out or is too long. It follows no links: in the sandbox they lead
+    nowhere else."""
     if len(path) > LONGEST_PATH:
         return None
     pure_path = PurePosixPath(path)

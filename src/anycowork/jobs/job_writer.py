@@ -25,7 +25,7 @@ class JobWriter:
         await self._journal.write(Change(job.chat_id, writes, events, principal=job.principal, cause=job.message_id))
 
     async def begin(self, job: Job, turns: Sequence[Turn], *writes: Write, events: tuple[NewEvent, ...] = ()) -> None:
-        """The turns and what goes with them become durable together; then the turns start."""
+        """Writes the turns with what belongs to them in one transaction, then starts the turns."""
         all_events = (*events, *map(event_factory.turn_started, turns))
         state = (SetChat(ChatState.RUNNING),) if turns else ()
         await self.write(job, *writes, *turns, *state, events=all_events)
@@ -33,7 +33,7 @@ class JobWriter:
             self._turns.start(turn)
 
     async def fail(self, job: Job, tasks: Sequence[JobTask], error: Json) -> None:
-        """The job cannot go on: it ends with this error, and so do its tasks that are not over."""
+        """Ends the job, and those of its tasks that are not over, with this error."""
         now = self._clock.now()
         failed = [
             replace(task, status=TaskStatus.FAILED, error=error, completed_at=now)

@@ -85,7 +85,7 @@ class StartMarker:
             os.close(mark.write_end)
 
     def is_set(self) -> bool:
-        """Works once: reading removes the mark."""
+        """Returns whether the mark was written. Works once: reading removes the mark."""
         try:
             return bool(os.read(self._read_end, 1))
         except BlockingIOError:

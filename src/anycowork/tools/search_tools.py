@@ -116,7 +116,7 @@ def _grep_result(search_matches: SearchMatches, pattern: str, path: WorkspacePat
 
 
 def _with_gaps(lines: Sequence[MatchedLine]) -> list[str]:
-    """With context, puts `--` between groups that do not touch."""
+    """Puts `--` between groups of lines that do not touch, where context is shown."""
     with_context = not all(line.matched for line in lines)
     texts: list[str] = []
     previous: MatchedLine | None = None

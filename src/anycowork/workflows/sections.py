@@ -18,7 +18,7 @@ _TITLE_WITHOUT_SPACE = re.compile(r"##[^\W_]")
 
 
 class BadDefinition(ValueError):
-    """What is wrong with a definition file, and in which line."""
+    """Says what is wrong with a definition file, and in which line."""
 
     def __init__(self, line: int, reason: str) -> None:
         super().__init__(f"line {line}: {reason}")

@@ -1571,7 +1571,7 @@ export interface paths {
         put?: never;
         /**
          * Pause Job
-         * @description The task at work is finished, and no other starts.
+         * @description Pauses the job: running tasks finish, and no new ones start.
          */
         post: operations["pause_job"];
         delete?: never;

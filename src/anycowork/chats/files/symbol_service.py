@@ -38,7 +38,7 @@ class FoundSymbol:
 
 
 class SymbolService:
-    """Uses the agent's own search tool, with what rules forbid to read left out."""
+    """Searches with the agent's own tool, and leaves out what rules forbid to read."""
 
     def __init__(self, *, store: Store, rules: Rules, workspaces: Workspaces, toolbox: Toolbox) -> None:
         self._store = store

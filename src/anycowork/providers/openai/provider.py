@@ -125,8 +125,8 @@ class OpenAIProvider:
                 yield chunk
 
     async def _accepted(self, body: Json, model: str, tries_images: bool) -> "aiohttp.ClientResponse":
-        """Returns a response that has started to answer. Omits from then on an optional field that the server refuses by name, and
-        images that were only tried and without which it answers."""
+        """Returns a response that has started to answer. From then on it omits an optional field that the server refuses by name,
+        and images that were only tried and without which the server answers."""
         earlier = self._refused_fields.get(model, frozenset())
         refused = earlier if tries_images else earlier - {IMAGES}
         with_images: Exception | None = None
@@ -188,7 +188,7 @@ class OpenAIProvider:
         return fault
 
     def _no_answer(self, error: Exception) -> Exception:
-        """Makes it a retry, unless the certificate is not trusted, which waiting does not fix."""
+        """Returns the fault as one to retry, unless the certificate is not trusted, which waiting does not fix."""
         fault = self._upstream.unreachable(error)
         return fault if isinstance(fault, Untrusted) else TryAgain(fault)
 

@@ -35,7 +35,7 @@ class ChatTail:
 
 
 class ChatTails:
-    """The chat that was read last comes last; the first is forgotten first."""
+    """Keeps tails of chats in the order in which they were read, and forgets the earliest one first."""
 
     def __init__(self) -> None:
         self._tails: dict[str, tuple[ChatTail, int]] = {}
