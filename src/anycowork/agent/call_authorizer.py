@@ -3,6 +3,7 @@
 from collections.abc import Collection
 from functools import partial
 
+from anycowork.agent.call_hooks import CallHooks
 from anycowork.agent.plan_progress import not_ready
 from anycowork.agent.step_explanations import is_accounted_for
 from anycowork.agent.turn_context import TurnContext
@@ -31,7 +32,15 @@ Authorization = Admitted | MustAsk | Refusal | ModelFault | ToolFault
 
 class CallAuthorizer:
     def __init__(
-        self, *, gate: Gate, journal: Journal, store: Store, roles: RoleRegistry, clock: Clock, cost_of: CostOf
+        self,
+        *,
+        gate: Gate,
+        journal: Journal,
+        store: Store,
+        roles: RoleRegistry,
+        clock: Clock,
+        cost_of: CostOf,
+        hooks: CallHooks | None = None,
     ) -> None:
         self._gate = gate
         self._journal = journal
@@ -39,6 +48,7 @@ class CallAuthorizer:
         self._roles = roles
         self._clock = clock
         self._cost_of = cost_of
+        self._hooks = hooks
 
     async def authorize(
         self, context: TurnContext, call: Call, *, planned: int = 0, expected: Collection[str] = frozenset()
@@ -58,6 +68,8 @@ class CallAuthorizer:
             )
         try:
             call_context = await self._call_context(context, call, planned)
+            if self._hooks is not None and (reasons := await self._hooks.reasons_to_ask(context, call)):
+                call_context = replace(call_context, hook_reasons=reasons)
             if call.held is not None:
                 return await self._gate.admit_held(call, call.held, call_context, context.tool_context())
             return await self._gate.admit(call, call_context, context.tool_context())

@@ -9,6 +9,7 @@ from pydantic import JsonValue
 
 from anycowork.agent.call_authorizer import CallAuthorizer
 from anycowork.agent.call_commit import CallCommit
+from anycowork.agent.call_hooks import CallHooks
 from anycowork.agent.call_recorder import CallRecorder, allowed_facts, failed_result
 from anycowork.agent.check_runs import check_setup
 from anycowork.agent.live_questions import LiveQuestions
@@ -72,13 +73,15 @@ class ToolRunner:
         questions: LiveQuestions | None,
         sampling: PromptSampler | None,
         telemetry: Telemetry,
+        hooks: CallHooks | None = None,
     ) -> None:
         self._gate = gate
         self._questions = questions
         self._sampling = sampling
         self.hidden = gate.hidden
+        self._hooks = hooks
         self._authorizer = CallAuthorizer(
-            gate=gate, journal=journal, store=store, roles=roles, clock=clock, cost_of=cost_of
+            gate=gate, journal=journal, store=store, roles=roles, clock=clock, cost_of=cost_of, hooks=hooks
         )
         self._recorder = CallRecorder(journal=journal, store=store, workspaces=workspaces, clock=clock)
         self._journal = journal
@@ -115,7 +118,7 @@ class ToolRunner:
             await self._recorder.park(context, [authorization.approval])
             return CallsParked()
         result = (
-            await self._recorder.refused(context, call, authorization)
+            self._with_hooks(context, call, await self._recorder.refused(context, call, authorization))
             if isinstance(authorization, AnyCoworkError)
             else await self._effect(context, authorization, call)
         )
@@ -139,7 +142,9 @@ class ToolRunner:
             if isinstance(authorization, MustAsk):
                 approvals.append(authorization.approval)
             elif isinstance(authorization, Refusal):
-                await self._recorder.settle(context, call, failed_result(authorization))
+                await self._recorder.settle(
+                    context, call, self._with_hooks(context, call, failed_result(authorization))
+                )
         if approvals:
             await self._recorder.park(context, approvals)
         return bool(approvals)
@@ -167,7 +172,8 @@ class ToolRunner:
             await self._recorder.park(context, [authorization.approval])
             return authorization
         if isinstance(authorization, AnyCoworkError):
-            await self._recorder.settle(context, call, await self._recorder.refused(context, call, authorization))
+            refused = self._with_hooks(context, call, await self._recorder.refused(context, call, authorization))
+            await self._recorder.settle(context, call, refused)
             return None
         if authorization.tool.spec.read_only:
             await self._recorder.settle(context, call, await self._effect(context, authorization, call))
@@ -272,7 +278,10 @@ class ToolRunner:
             read_origins = origins_read_by(admitted.tool.spec, admitted.prepared, files)
             origins = join(outcome.result.origins, read_origins, context.conversation.looked_up_origins)
             outcome.result = replace(outcome.result, origins=origins)
-            return outcome.result
+        return outcome.result if self._hooks is None else await self._hooks.after(context, call, outcome.result)
+
+    def _with_hooks(self, context: TurnContext, call: Call, result: ToolResult) -> ToolResult:
+        return result if self._hooks is None else self._hooks.recorded(context, call, result)
 
     def _ask_of(self, context: TurnContext, call: Call) -> Callable[[Question], Awaitable[str | None]] | None:
         """A worker of a job has nobody to ask: its chat goes on beside it."""

@@ -22,6 +22,7 @@ from anycowork.domain.chats import Chat, Limits, Turn
 from anycowork.domain.errors import AnyCoworkError
 from anycowork.domain.events import NewEvent
 from anycowork.domain.evidence import Evidence, Receipt
+from anycowork.domain.hooks import Hook, HookOutcome
 from anycowork.domain.journal import Change, Reserve, Write
 from anycowork.domain.messages import Message, Speaker
 from anycowork.domain.origins import NO_ORIGINS, Origins
@@ -203,6 +204,10 @@ class TurnContext:
         self.time = TurnTime()
         self.proof = WorkProof(progress.count_finished() if progress else 0)
         self.write_buffer = WriteBuffer()
+        self.hooks: tuple[Hook, ...] | None = None
+        """The hooks that look at this segment's calls, once they were read."""
+        self.hook_outcomes: dict[str, tuple[tuple[Hook, HookOutcome], ...]] = {}
+        """By call, of the hooks that ran before it."""
         self.steps_left = 0
         """How many steps the turn has until it pauses at its limit."""
         self.brief = False

@@ -28,7 +28,7 @@ class Admitted:
     call; the step grants it unless the plan's budget is `overdrawn`.
 
     `protected`: why paths that it changes are to stay as they are in this turn, so that a person must decide.
-    `undeclared`: what a skill that the turn works by did not declare, so that a person must decide.
+    `held_back`: what a skill that the turn works by did not declare, and why a hook asks, so that a person must decide.
     `endorsement`: what a person must vouch for first. A call that a person allowed has it too: they vouched for this call.
     With `asks_at_commit` the command runs in a separate layer, and its changes are committed only after a person has seen them.
     """
@@ -44,7 +44,7 @@ class Admitted:
     overdrawn: BudgetSpent | None = None
     autonomy: Autonomy | None = None
     protected: tuple[str, ...] = ()
-    undeclared: tuple[str, ...] = ()
+    held_back: tuple[str, ...] = ()
     is_stated_check: bool = False
     endorsement: Endorsement | None = None
     exposure: Exposure = NOT_EXPOSED
@@ -88,7 +88,7 @@ class CallContext:
     plan that is running, and whether its budget is spent. `denied` lists the tools and resources that a person denied in this
     turn; `autonomy` is the level that the person chose for this chat; `protection` tells why a path is to stay as it is in this turn.
     `stated_checks` are commands that the person who sent the message named as checks. `exposure` is what the model had read; `skills`
-    are those that the turn works by."""
+    are those that the turn works by, `hook_reasons` those of hooks that ask."""
 
     turn: Turn
     at_issue: RoleDefinition
@@ -101,6 +101,7 @@ class CallContext:
     stated_checks: frozenset[str] = frozenset()
     exposure: Exposure = NOT_EXPOSED
     skills: tuple[ActiveSkill, ...] = ()
+    hook_reasons: tuple[str, ...] = ()
 
 
 def without_named(hidden: HiddenPathRules, touched: AccessedResources, workspace: str) -> HiddenPathRules:

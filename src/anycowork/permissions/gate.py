@@ -172,7 +172,9 @@ class Gate:
         policy = await self._policy.evaluate(call, tool.spec, prepared, tool_context.workspace.origin, context.now)
         step = granted_by(context.plan, tool.spec, call, prepared) if context.plan else None
         protected = () if tool.spec.read_only else protected_reasons(prepared, context.protection)
-        undeclared = tuple(undeclared_needs(context.skills, tool.spec, policy.touched)) if context.skills else ()
+        held_back = context.hook_reasons
+        if context.skills:
+            held_back = (*held_back, *undeclared_needs(context.skills, tool.spec, policy.touched))
         spent_budget = (
             context.overdrawn if context.overdrawn and context.overdrawn.holds_back(call, tool.spec) else None
         )
@@ -191,7 +193,7 @@ class Gate:
             step,
             overdrawn=spent_budget,
             protected=protected,
-            undeclared=undeclared,
+            held_back=held_back,
             endorsement=endorsement,
             exposure=context.exposure,
         )
@@ -214,8 +216,8 @@ class Gate:
             return False  # a rule or a plan allows the call, and nobody vouched for what led to it
         if evaluated.protected:
             return False  # the person said so of this very turn, which is newer than any rule, plan or autonomy
-        if evaluated.undeclared:
-            return False  # the person activated the skill for what it declares
+        if evaluated.held_back:
+            return False  # a hook asks, or the person activated a skill that did not declare it
         if (call.tool, evaluated.prepared.resource) in context.denied:
             # A person denied the same in another call; a rule made for something else does not override that.
             return False
@@ -246,7 +248,7 @@ class Gate:
             and policy.rule is None
             and evaluated.overdrawn is None
             and not evaluated.protected
-            and not evaluated.undeclared
+            and not evaluated.held_back
             and evaluated.endorsement is None
             and not call.provenance.suspicious
             and not context.now.only_advises
@@ -271,7 +273,7 @@ class Gate:
             and not call.provenance.suspicious
             and evaluated.policy.rule is None
             and evaluated.overdrawn is None
-            and not evaluated.undeclared
+            and not evaluated.held_back
             and evaluated.endorsement is None
             and (call.tool, evaluated.prepared.resource) not in context.denied
             and not may_show_secrets(evaluated.prepared.resource)
@@ -325,7 +327,7 @@ class Gate:
             reasons=(
                 *held_reasons,
                 *admitted.protected,
-                *admitted.undeclared,
+                *admitted.held_back,
                 *([admitted.endorsement.reason] if admitted.endorsement else []),
                 *reasons,
                 *_policy_reasons(admitted),

@@ -60,9 +60,11 @@ from anycowork.store.sql.ledger import KeyLedger
 from anycowork.store.sql.people import People
 from anycowork.store.sql.principals import ClientKeys
 from anycowork.store.sql.store import Store
+from anycowork.tools.hook_runner import HookRunner
 from anycowork.workflows.template_service import JobTemplateService
 from anycowork.workflows.workflow_editor import WorkflowEditor
 from anycowork.workflows.workflow_service import WorkflowService
+from anycowork.workspace.hook_store import HookStore
 from anycowork.workspace.trusted_files import TrustedFileStore
 
 
@@ -154,6 +156,8 @@ class Services:
     image_bytes: Blobs
     workflows: WorkflowService
     skills: SkillService
+    hooks: HookStore
+    hook_runner: HookRunner
     workflow_editor: WorkflowEditor
     job_templates: JobTemplateService
     streams: Streams

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from anycowork.domain.errors import BadWorkspace, ContentChanged, NotFound
+from anycowork.domain.hooks import HOOKS_FILE
 from anycowork.domain.ports import SuppliedFile
 from anycowork.store.sql.workspaces import RegisteredRoots, WorkspaceRoot
 from anycowork.workspace.supplied_files import supplied_file, supplied_files
@@ -16,6 +17,7 @@ ENDING = ".md"
 TEMPLATES = "templates"
 TEMPLATE_ENDING = ".toml"
 INSTRUCTIONS = "AGENTS.md"
+HOOKS_FOLDER = ".anycowork"
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +60,18 @@ class TrustedFileStore:
         file = await asyncio.to_thread(supplied_file, workspace, INSTRUCTIONS)
         return (await self._judged(workspace, [file]))[0] if file is not None else None
 
+    async def hooks(self, workspace: str) -> Sequence[SuppliedFile]:
+        """Returns the `hooks.json` of the data folder, which a person put there, and that of the workspace."""
+        own, supplied = await asyncio.to_thread(self._hook_files, workspace)
+        trusted_own = [replace(file, trusted=file.text is not None) for file in own]
+        return [*trusted_own, *await self._judged(workspace, supplied)]
+
+    def _hook_files(self, workspace: str) -> tuple[list[SuppliedFile], list[SuppliedFile]]:
+        own = supplied_file(str(self._data_dir), HOOKS_FILE)
+        below = supplied_files(workspace, HOOKS_FOLDER, HOOKS_FILE)
+        path = f"{HOOKS_FOLDER}/{HOOKS_FILE}"
+        return [own] if own is not None else [], [file for file in below if file.path == path]
+
     async def in_root(self, root: str) -> Sequence[TrustedFile]:
         """Returns what a registered folder itself supplies; a chat's folder below it is queried separately."""
         instructions = await self.instructions(root)
@@ -76,7 +90,10 @@ class TrustedFileStore:
                 raise NotFound("trusted file", str(Path(folder, path)))
             return
         instructions = await self.instructions(folder)
-        _require_content([*([instructions] if instructions else []), *await self.of_workspace(folder)], path, sha256)
+        supplied = [*([instructions] if instructions else []), *await self.of_workspace(folder)]
+        if path == f"{HOOKS_FOLDER}/{HOOKS_FILE}":
+            supplied = [file for file in await self.hooks(folder) if file.path == path]
+        _require_content(supplied, path, sha256)
 
     async def set_trust(self, folder: str, path: str, sha256: str | None) -> None:
         """Trusts exactly this content; None revokes the trust in every root that holds it: a nearer folder may have been registered since.

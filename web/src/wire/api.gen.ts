@@ -2751,6 +2751,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/hooks": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Hooks
+         * @description Of the data folder and of the workspace. Hooks of a file that is not trusted do not run.
+         */
+        get: operations["list_hooks"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/workspaces": {
         parameters: {
             query?: never;
@@ -4989,12 +5009,73 @@ export interface components {
              */
             status: "ok" | "ready";
         };
+        /**
+         * HookDecision
+         * @enum {string}
+         */
+        HookDecision: "nothing" | "ask" | "deny";
+        /**
+         * HookEvent
+         * @enum {string}
+         */
+        HookEvent: "PreToolUse" | "PostToolUse";
+        /** HookFileResponse */
+        HookFileResponse: {
+            /**
+             * Source
+             * @enum {string}
+             */
+            source: "data" | "workspace";
+            /** Path */
+            path: string;
+            /** Sha256 */
+            sha256: string;
+            /**
+             * Trusted
+             * @description If not, a person must trust its content before its hooks run: POST /workspaces.
+             */
+            trusted: boolean;
+            /** Content */
+            content: string;
+            /** Hooks */
+            hooks: components["schemas"]["HookResponse"][];
+            /** Problems */
+            problems: string[];
+        };
+        /** HookList */
+        HookList: {
+            /** Files */
+            files: components["schemas"]["HookFileResponse"][];
+        };
+        /** HookOutcomeResponse */
+        HookOutcomeResponse: {
+            decision: components["schemas"]["HookDecision"];
+            /** Reason */
+            reason: string;
+            /**
+             * Failed
+             * @description Why it gave no answer; empty if it did.
+             */
+            failed: string;
+        };
         /** HookRequest */
         HookRequest: {
             /** Name */
             name: string;
             /** Sha256 */
             sha256: string;
+        };
+        /** HookResponse */
+        HookResponse: {
+            event: components["schemas"]["HookEvent"];
+            /** Matcher */
+            matcher: string;
+            /** Command */
+            command: string;
+            /** Timeout */
+            timeout: number;
+            /** @description Its newest outcome since the server started. */
+            last: components["schemas"]["HookOutcomeResponse"] | null;
         };
         /**
          * HooksRequest
@@ -15556,6 +15637,38 @@ export interface operations {
             500: components["responses"]["Error500"];
             503: components["responses"]["Error503"];
             507: components["responses"]["Error507"];
+        };
+    };
+    list_hooks: {
+        parameters: {
+            query?: {
+                /** @description With what this chat's folder supplies. */
+                context_id?: string | null;
+                /** @description With what this folder supplies. */
+                workspace?: string | null;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HookList"];
+                };
+            };
+            401: components["responses"]["Error401"];
+            403: components["responses"]["Error403"];
+            404: components["responses"]["Error404"];
+            421: components["responses"]["Error421"];
+            422: components["responses"]["Error422"];
+            500: components["responses"]["Error500"];
+            503: components["responses"]["Error503"];
         };
     };
     list_workspaces: {

@@ -40,7 +40,7 @@ async def list_skills(
     principal: Reader, services: ServicesDep, context_id: OfChat = None, workspace: OfFolder = None
 ) -> Response:
     """Without a chat or a folder: as in the folder that a new chat gets."""
-    skills = await services.skills.skills(await _folder(services, context_id, workspace))
+    skills = await services.skills.skills(await folder_of(services, context_id, workspace))
     return json_response(200, {"skills": [skill.to_json() for skill in skills]})
 
 
@@ -49,7 +49,7 @@ async def show_skill(
     name: str, principal: Reader, services: ServicesDep, context_id: OfChat = None, workspace: OfFolder = None
 ) -> Response:
     """With all its files: what a person reads before trusting it."""
-    skill = await services.skills.require(await _folder(services, context_id, workspace), name)
+    skill = await services.skills.require(await folder_of(services, context_id, workspace), name)
     return await asyncio.to_thread(json_response, 200, _page(skill))
 
 
@@ -72,8 +72,8 @@ async def trust_skill(name: str, body: SkillTrust, principal: Manager, services:
     return json_response(200, _page(await services.skills.trust(principal, body.workspace, name, body.hash)))
 
 
-async def _folder(services: Services, context_id: str | None, workspace: str | None) -> str:
-    """Raises: NotFound, BadWorkspace."""
+async def folder_of(services: Services, context_id: str | None, workspace: str | None) -> str:
+    """Returns the folder of the chat, or this one, or that of new chats. Raises: NotFound, BadWorkspace."""
     if context_id is not None:
         return (await require_chat(services.store, context_id)).workspace
     return await services.workspaces.find(workspace)

@@ -2,6 +2,7 @@
 
 from collections.abc import Awaitable, Callable, Sequence
 
+from anycowork.agent.call_hooks import CallHooks
 from anycowork.agent.evidence_checker import EvidenceChecker
 from anycowork.agent.live_questions import LiveQuestions
 from anycowork.agent.loop import Agent
@@ -28,11 +29,13 @@ from anycowork.providers.registry import ProviderRegistry
 from anycowork.sandbox.workspaces import Workspaces
 from anycowork.server.setup.shared_components import SharedComponents
 from anycowork.store.sql.database import Database
+from anycowork.tools.hook_runner import HookRunner
 from anycowork.tools.toolbox import ToolRegistry
 from anycowork.turns.approved_plans import ApprovedPlans
 from anycowork.turns.turn_recovery import TurnRecovery
 from anycowork.turns.turn_scheduler import TurnScheduler
 from anycowork.workflows.runner import WorkflowRunner
+from anycowork.workspace.hook_store import HookStore
 
 
 def build_scheduler(shared: SharedComponents, recovery: TurnRecovery) -> TurnScheduler:
@@ -46,6 +49,8 @@ def build_scheduler(shared: SharedComponents, recovery: TurnRecovery) -> TurnSch
         roles=shared.roles,
         prompts=shared.prompts,
         skills=shared.skills.skills,
+        hooks=shared.hooks,
+        hook_runner=shared.hook_runner,
         clock=clock,
         limits=settings.limits,
         ask_when=settings.ask_when,
@@ -122,6 +127,8 @@ def build_agent(
     ask_when: Callable[[], AskWhen] = lambda: AskWhen.BEFORE,
     cost_of: CostOf = lambda used: None,
     skills: Callable[[str], Awaitable[Sequence[Skill]]] = no_skills,
+    hooks: HookStore | None = None,
+    hook_runner: HookRunner | None = None,
     questions: LiveQuestions | None = None,
     telemetry: Telemetry = NO_TELEMETRY,
 ) -> Agent:
@@ -141,6 +148,7 @@ def build_agent(
         questions=questions,
         sampling=PromptSampler(journal=journal, providers=providers, clock=clock, telemetry=telemetry),
         telemetry=telemetry,
+        hooks=CallHooks(read=hooks.hooks, runner=hook_runner, hidden=gate.hidden) if hooks and hook_runner else None,
     )
     return Agent(
         journal=journal,

@@ -159,6 +159,8 @@ def build_services(
         image_bytes=shared.database.blobs,
         workflows=workflows,
         skills=skills,
+        hooks=shared.hooks,
+        hook_runner=shared.hook_runner,
         workflow_editor=WorkflowEditor(files=shared.trusted_files, writer=definitions, toolbox=toolbox),
         job_templates=JobTemplateService(shared.trusted_files.job_templates),
         streams=Streams(store.records, hub, shared.database.journal),

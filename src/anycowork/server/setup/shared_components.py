@@ -42,12 +42,14 @@ from anycowork.server.workspace_roots import WorkspaceRoots
 from anycowork.store.sql.database import Database
 from anycowork.telemetry.server_metrics import CostOfUse, ServerMetrics
 from anycowork.telemetry.telemetry import ServerTelemetry, Traces
+from anycowork.tools.hook_runner import HookRunner
 from anycowork.tools.language.language_servers import LanguageServers
 from anycowork.tools.plugins.discovery import plain_name
 from anycowork.tools.plugins.manager import PluginManager
 from anycowork.tools.plugins.runtime import PluginRuntime
 from anycowork.tools.toolbox import ToolRegistry, built_in_tools
 from anycowork.workflows.definition_files import DefinitionFiles
+from anycowork.workspace.hook_store import HookStore
 from anycowork.workspace.skill_store import SkillStore
 from anycowork.workspace.trusted_files import TrustedFileStore
 
@@ -74,6 +76,8 @@ class SharedComponents:
     live_settings: LiveSettings
     trusted_files: TrustedFileStore
     skills: SkillStore
+    hooks: HookStore
+    hook_runner: HookRunner
     prompts: PromptService
     agents: AgentRegistry
     questions: LiveQuestions
@@ -141,6 +145,8 @@ async def build_shared_components(
         language_servers=language_servers,
         live_settings=live_settings,
         trusted_files=trusted_files,
+        hooks=HookStore(trusted_files),
+        hook_runner=HookRunner(sandbox),
         skills=SkillStore(files=trusted_files, data_dir=settings.data_dir, plugins_folder=settings.plugins_folder),
         prompts=PromptService(database.system_prompts, toolbox, trusted_files.instructions),
         questions=LiveQuestions(journal=database.journal, clock=clock),
