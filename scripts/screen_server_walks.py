@@ -1,5 +1,7 @@
 """The way to screens that show what a server holds: MCP servers, plugins, git, search, jobs, people. `screens.py` takes their pictures."""
 
+import asyncio
+import json
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
@@ -9,10 +11,10 @@ from playwright.async_api import Page, expect
 from e2e.browsing import PHONE
 from support.distributions import install
 from support.git_commands import git
-from support.jobs import approved, plan, report, until, writing
+from support.jobs import LINES, approved, plan, question_about, report, until, writing
 from support.live_server import LiveServer
 from support.raw_mcp_server import USUAL, offered, raw_server
-from support.scripted_model import Answer, Body, call
+from support.scripted_model import Answer, Body, Reply, call
 
 ServerWalk = Callable[[Page, LiveServer], Awaitable[None]]
 
@@ -140,6 +142,41 @@ def _runs(body: Body) -> Answer:
     return call("create_file", path="table.csv", content=rows)
 
 
+async def job_budget(page: Page, client: LiveServer) -> None:
+    """A job that stopped at its tokens, with the form that raises them."""
+    await client.ask("POST", "/rules", ALLOWED, expect=201)
+    client.model.mind = lambda body: Reply(str(_works(body)), usage={"prompt_tokens": 1_000, "completion_tokens": 10})
+    chat = await client.chat(title="Compare the sensors")
+    steps = plan(writing("may"), writing("river", "may"), writing("attic", "river"))
+    job = await approved(client, chat, plan=steps, limits={"job": {"tokens": 4_000}})
+    await until(client, chat, job["id"], "failed")
+    await page.goto(f"{client.url}/#/jobs/{job['id']}")
+    await expect(page.get_by_text("too few tokens left")).to_be_visible()
+    await page.get_by_role("button", name="Limits").click()
+    await page.get_by_role("dialog").get_by_label("Tokens").first.fill("40000")
+
+
+async def job_replan(page: Page, client: LiveServer) -> None:
+    """A new plan for the rest of a job, which builds on what is done."""
+    await client.ask("POST", "/rules", ALLOWED, expect=201)
+    rest = plan(writing("river", "may", agent="thorough"), writing("attic", "river", role="tester"))
+    may = [call("create_file", path="may.txt", content="may\n"), report("Wrote may.txt.")]
+    client.model.replies[:] = [*may, report("The river sensor sends nothing.", "failure"), json.dumps(rest)]
+    chat = await client.chat(title="Write the reports of May")
+    job = await approved(client, chat, plan=plan(writing("may"), writing("broken", "may")), on_failure="replan")
+    await until(client, chat, job["id"], "awaiting_approval")
+    await page.goto(f"{client.url}/#/chat/{chat.id}")
+    await expect(page.get_by_text("waits for you", exact=True)).to_be_visible()
+
+
+async def job_conflict(page: Page, client: LiveServer) -> None:
+    (client.workspace / "f.txt").write_text(LINES)
+    chat, _, _ = await question_about(client, asyncio.Event(), "task")
+    await page.goto(f"{client.url}/#/chat/{chat.id}")
+    await page.get_by_role("button", name="Merge by hand").click()
+    await expect(page.get_by_role("group", name="Question").last.get_by_role("textbox")).to_be_visible()
+
+
 async def autonomy(page: Page, client: LiveServer) -> None:
     client.model.replies[:] = ["Every hour a report is written."]
     chat = await client.chat(role="actor", title="What does the station do?")
@@ -206,6 +243,9 @@ SERVER_WALKS: dict[str, ServerWalk] = {
     "search": search,
     "jobs": jobs,
     "race": race,
+    "job-budget": job_budget,
+    "job-replan": job_replan,
+    "job-conflict": job_conflict,
     "autonomy": autonomy,
     "people": people,
     "endorsement-file": endorsement_file,
@@ -221,4 +261,4 @@ def prepare_screen(name: str, folder: Path) -> dict[str, Any]:
     if name == "plugins":
         install(folder / "data" / "plugins", "station-reports", COUNT, version="1.2")
         install(folder / "data" / "plugins", "old-format", "    raise RuntimeError('It needs an older Python.')\n")
-    return {"agents": AGENTS} if name == "race" else {}
+    return {"agents": AGENTS} if name in ("race", "job-replan") else {}

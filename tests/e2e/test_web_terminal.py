@@ -101,6 +101,13 @@ async def test_a_shell_in_the_page_takes_keys_survives_a_reload_and_is_left_by_k
         await expect(shell).to_be_visible()
         assert await violations(page) == []
         await shell.click()
+        await page.keyboard.type("cat")
+        await page.keyboard.press("Enter")
+        await page.get_by_role("button", name="Ctrl+C").click()  # a phone has no such key
+        await page.keyboard.type("echo en''ded with $?")
+        await page.keyboard.press("Enter")
+        await expect(shell).to_contain_text("ended with 130")
+        assert await page.evaluate("document.documentElement.scrollWidth <= innerWidth")
         await page.keyboard.press("Control+Shift+Escape")
         await expect(shell).to_have_count(0)
         await page.set_viewport_size({"width": 1280, "height": 800})

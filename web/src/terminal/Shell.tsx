@@ -5,6 +5,8 @@ import { type ITheme, Terminal } from "@xterm/xterm";
 import "@xterm/xterm/css/xterm.css";
 import { useEffect, useRef, useState } from "react";
 import { t } from "../texts/terminal";
+import { Button } from "../ui/Button";
+import { useNarrow } from "../ui/narrow";
 import { readTerminal, resizeTerminal, typeInTerminal } from "./acts";
 
 interface Props {
@@ -19,6 +21,8 @@ const LONGEST_INPUT = 60_000; // characters of one request
 export default function Shell({ chatId, id, onLeave }: Props) {
   const box = useRef<HTMLDivElement>(null);
   const [lost, setLost] = useState(false);
+  const narrow = useNarrow();
+  const shown = useRef<Terminal>(null);
   const leave = useRef(onLeave);
   leave.current = onLeave;
   useEffect(() => {
@@ -31,6 +35,7 @@ export default function Shell({ chatId, id, onLeave }: Props) {
       allowProposedApi: false,
       theme: themeOf(box.current!),
     });
+    shown.current = term;
     const fit = new FitAddon();
     const ended = new AbortController();
     term.loadAddon(fit);
@@ -90,9 +95,51 @@ export default function Shell({ chatId, id, onLeave }: Props) {
           {t.connectionLost}
         </p>
       )}
-      <p className="shrink-0 border-t border-line px-3 py-1 text-xs text-ink-3">{t.aboutTerminal}</p>
+      {narrow && <MissingKeys press={(key) => press(shown.current, key)} />}
+      <p className="shrink-0 border-t border-line px-3 py-1 text-xs text-ink-3">
+        {t.aboutTerminal} {!narrow && t.leavesTerminal}
+      </p>
     </>
   );
+}
+
+const KEYS = {
+  escape: "\x1b",
+  tab: "\t",
+  interrupt: "\x03",
+  end: "\x04",
+  up: "A",
+  down: "B",
+  left: "D",
+  right: "C",
+} as const;
+type Key = keyof typeof KEYS;
+
+/** The keys that programs need and the keyboard of a phone lacks. */
+function MissingKeys({ press }: { press: (key: Key) => void }) {
+  return (
+    <div role="group" aria-label={t.missingKeys} className="flex shrink-0 overflow-x-auto border-t border-line px-1">
+      {(Object.keys(KEYS) as Key[]).map((key) => (
+        <Button
+          key={key}
+          look="quiet"
+          aria-label={t.keyNames[key]}
+          className="!px-2.5 font-mono"
+          onPointerDown={(event) => event.preventDefault()} // the keyboard stays open
+          onClick={() => press(key)}
+        >
+          {t.keys[key]}
+        </Button>
+      ))}
+    </div>
+  );
+}
+
+function press(term: Terminal | null, key: Key): void {
+  const code = KEYS[key];
+  const arrow = term?.modes.applicationCursorKeysMode ? "\x1bO" : "\x1b[";
+  term?.input(/[A-D]/.test(code) ? arrow + code : code);
+  term?.focus();
 }
 
 /** Runs what makes style elements. They become style sheets that the page adopts: its policy allows no style in the text of a page. */

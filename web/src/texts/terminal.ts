@@ -46,8 +46,29 @@ export const en = {
   openingShell: "Opening…",
   endShell: "End the shell",
   connectionLost: "The connection to this terminal was lost. Close the terminal and open it again.",
-  aboutTerminal:
-    "Runs with your own rights. Agents wait with writing in this folder until it ends. Ctrl+Shift+Escape leaves it.",
+  aboutTerminal: "Runs with your own rights. Agents wait with writing in this folder until it ends.",
+  leavesTerminal: "Ctrl+Shift+Escape leaves it.",
+  missingKeys: "Keys for the shell",
+  keys: {
+    escape: "Esc",
+    tab: "Tab",
+    interrupt: "^C",
+    end: "^D",
+    up: "↑",
+    down: "↓",
+    left: "←",
+    right: "→",
+  },
+  keyNames: {
+    escape: "Esc",
+    tab: "Tab",
+    interrupt: "Ctrl+C",
+    end: "Ctrl+D",
+    up: "Arrow up",
+    down: "Arrow down",
+    left: "Arrow left",
+    right: "Arrow right",
+  },
 };
 
 export type Texts = typeof en;

@@ -46,7 +46,28 @@ export const terminal: Texts = {
   endShell: "Shell beenden",
   connectionLost:
     "Die Verbindung zu diesem Terminal ist abgerissen. Schließen Sie das Terminal und öffnen Sie es erneut.",
-  aboutTerminal:
-    "Läuft mit Ihren eigenen Rechten. Agenten schreiben in diesem Ordner erst wieder, wenn es endet. Strg+Umschalt+Escape verlässt es.",
+  aboutTerminal: "Läuft mit Ihren eigenen Rechten. Agenten schreiben in diesem Ordner erst wieder, wenn es endet.",
+  leavesTerminal: "Strg+Umschalt+Escape verlässt es.",
+  missingKeys: "Tasten für die Shell",
+  keys: {
+    escape: "Esc",
+    tab: "Tab",
+    interrupt: "^C",
+    end: "^D",
+    up: "↑",
+    down: "↓",
+    left: "←",
+    right: "→",
+  },
+  keyNames: {
+    escape: "Esc",
+    tab: "Tab",
+    interrupt: "Strg+C",
+    end: "Strg+D",
+    up: "Pfeil nach oben",
+    down: "Pfeil nach unten",
+    left: "Pfeil nach links",
+    right: "Pfeil nach rechts",
+  },
   earlier: "Frühere Nachrichten anzeigen",
 };
