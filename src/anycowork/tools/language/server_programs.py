@@ -37,12 +37,21 @@ def find_programs(root: str, path: str, tool_path: str) -> Iterator[LanguageServ
     for name, arguments, options, announces_ready in _SERVERS[family_of(path)]:
         project_program = next((folder / name for folder in project if (folder / name).is_file()), None)
         installed = shutil.which(name, path=f"{tool_path}:{SYSTEM_PATH}")
+        if name == _COMPILER:
+            project_program = project_program if project_program and _is_server(project_program) else None
+            installed = installed if installed and _is_server(Path(installed)) else None
         if project_program is not None:
             yield LanguageServerProgram(
                 name, str(project_program), arguments, options, announces_ready, in_workspace=True
             )
         if installed is not None and not Path(installed).is_relative_to(root):
             yield LanguageServerProgram(name, installed, arguments, options, announces_ready)
+
+
+def _is_server(compiler: Path) -> bool:
+    """Whether TypeScript's compiler is a language server itself: since version 7, which no longer has the one that others wrap."""
+    package = compiler.resolve().parent.parent
+    return (package / "package.json").is_file() and not (package / "lib" / "tsserver.js").exists()
 
 
 def family_of(path: str) -> str:
@@ -68,6 +77,7 @@ _RUST: JsonValue = {
     "procMacro": {"enable": False},
     "cachePriming": {"enable": False},
 }
+_COMPILER = "tsc"
 _SERVERS: dict[str, tuple[tuple[str, tuple[str, ...], JsonValue, bool], ...]] = {
     "python": (
         ("basedpyright-langserver", ("--stdio",), None, False),
@@ -76,6 +86,7 @@ _SERVERS: dict[str, tuple[tuple[str, tuple[str, ...], JsonValue, bool], ...]] = 
         ("ruff", ("server",), None, False),
     ),
     "typescript": (
+        (_COMPILER, ("--lsp", "--stdio"), None, False),
         ("vtsls", ("--stdio",), None, False),
         ("typescript-language-server", ("--stdio",), None, False),
     ),
