@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from support.jobs import LINES, question_about, until
-from support.live_server import RequestRefused, live_server
+from support.live_server import LiveChat, RequestRefused, live_server
 from support.spec import proves
 
 
@@ -57,8 +57,10 @@ async def test_conflict_is_merged_by_hand(tmp_path: Path) -> None:
 @proves("JOB-3/7")
 async def test_merge_by_hand_counts_only_for_the_versions_that_were_shown(tmp_path: Path) -> None:
     async with live_server(tmp_path, files={"f.txt": LINES}) as client:
-        chat, job, question = await question_about(client, asyncio.Event(), "task")
-        (client.workspace / "f.txt").write_text("changed once more\n")
+        opened, job, question = await question_about(client, asyncio.Event(), "task")
+    (client.workspace / "f.txt").write_text("changed once more\n")
+    async with live_server(tmp_path) as client:
+        chat = LiveChat(client, opened.opened)
         body = {"value": "merge", "content": "by hand\n"}
         await client.ask("POST", f"{chat.path}/questions/{question['id']}/answer", body, expect=200)
         assert (await chat.rest())["state"] == "awaiting_answer"
