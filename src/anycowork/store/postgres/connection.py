@@ -8,6 +8,7 @@ import time
 from collections.abc import Coroutine, Iterable, Iterator, Sequence
 from contextlib import suppress
 from functools import lru_cache
+from itertools import count
 from typing import Any, ClassVar, TypeVar  # Any: rows have no types, and asyncpg has no type hints
 
 import asyncpg
@@ -25,6 +26,7 @@ OUTAGE_SECONDS = (
 )
 RETRY_SECONDS = 0.25
 MOST_STATEMENTS = 500  # prepared ones of a session
+LONGEST_KEPT = 4_000  # characters; a longer statement merges many writes, seldom comes again, and its plan takes a quarter of a megabyte
 
 T = TypeVar("T")
 log = logging.getLogger(__name__)
@@ -64,6 +66,7 @@ class PostgresConnection:
         self._loop = asyncio.new_event_loop()
         self._session: asyncpg.Connection | None = None
         self._statements: dict[str, Any] = {}
+        self._numbers = count(1)
         self._pending = PendingWrites()
         self._closing = threading.Event()
         self.in_transaction = False
@@ -145,7 +148,9 @@ class PostgresConnection:
         if statement is None:
             if len(self._statements) >= MOST_STATEMENTS:
                 self._statements.clear()
-            statement = self._statements[sql] = await self._connected().prepare(_numbered(sql))
+            # What has no name is parsed and planned again at each use, in the same round trip.
+            name = f"statement {next(self._numbers)}" if len(sql) <= LONGEST_KEPT else None
+            statement = self._statements[sql] = await self._connected().prepare(_numbered(sql), name=name)
         return statement
 
     # --- transactions
@@ -284,13 +289,14 @@ _PROBES = {
 }
 
 
-async def open_session(address: DatabaseAddress) -> asyncpg.Connection:
-    """Opens a session on the running event loop. Raises: asyncpg's errors, OSError."""
+async def open_session(address: DatabaseAddress, *, keeps_statements: bool = False) -> asyncpg.Connection:
+    """Opens a session on the running event loop; `keeps_statements`: the driver prepares what `fetch` runs once. Raises: asyncpg's errors,
+    OSError."""
     session = await asyncpg.connect(
         address.url,
         timeout=CONNECT_SECONDS,
         command_timeout=COMMAND_SECONDS,
-        statement_cache_size=0,
+        statement_cache_size=MOST_STATEMENTS if keeps_statements else 0,
         server_settings={"application_name": address.session_name, "timezone": "UTC", **_PROBES},
     )
     # Sums of whole numbers come as numerics.
