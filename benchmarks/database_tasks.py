@@ -1,4 +1,4 @@
-"""How many tasks of jobs a second do PostgreSQL and its workers carry, near and far from the database, with a model that answers at once?
+"""How many tasks of jobs a second do SQLite, PostgreSQL and its workers carry, near and far from the database, with an instant model?
 
 20 jobs of 5 tasks at the same time, `workers_N_Mms`: N worker processes (none: the server runs the jobs), M milliseconds for a round trip
 to the database. `tasks_per_second` is wall time of all; `round_trips` are those of the server for a task, where it runs the jobs itself.
@@ -34,11 +34,16 @@ NAMES = [f"t{number}" for number in range(TASKS)]
 @contextmanager
 def legs(ground: Ground) -> Iterator[Mapping[str, Leg]]:
     with own_postgres() as postgres:
-        yield {
+        yield {"sqlite": partial(_run_alone, ground)} | {
             f"workers_{count}_{delay}ms": partial(_run, ground, postgres, count, delay)
             for delay in (0, 4)
             for count in (0, 1, 2, 3)
         }
+
+
+def _run_alone(ground: Ground) -> dict[str, float]:
+    with ground.fresh("tasks") as folder, asyncio.Runner(loop_factory=uvloop.Loop) as runner:
+        return runner.run(_measure(folder, None, 0))
 
 
 def _run(ground: Ground, postgres: PostgresProcess, workers: int, delay: int) -> dict[str, float]:
@@ -51,12 +56,14 @@ def _run(ground: Ground, postgres: PostgresProcess, workers: int, delay: int) ->
         return runner.run(_measure(folder, url, workers))
 
 
-async def _measure(folder: Path, url: str, workers: int) -> dict[str, float]:
+async def _measure(folder: Path, url: str | None, workers: int) -> dict[str, float]:
     (home := folder / "home").mkdir()
     async with live_server(home, database_url=url) as server, AsyncExitStack() as stack:
         for number in range(workers):
+            assert url is not None
             stack.enter_context(worker_process(folder / f"worker{number}", url, server.model.base_url, jobs=4))
-        await until_workers(server, lambda living: len(living) == workers)
+        if url is not None:
+            await until_workers(server, lambda living: len(living) == workers)
         server.model.mind = by_task({name: [report("it is read")] * 100_000 for name in NAMES})
         await asyncio.gather(*(_job(server) for _ in range(4)))
         with _counted() as count:

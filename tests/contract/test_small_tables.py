@@ -75,9 +75,9 @@ async def test_a_task_is_read_as_it_was_written_last_whichever_columns_were_fill
     async with open_store() as store:
         await store.journal.write(add_chat("c1", task, some))
         assert sorted(await store.store.tasks.of_job("j"), key=lambda one: one.id) == [task, some]
-        _, before = await store.store.tasks.since("j", -1)
+        _, before = await store.store.tasks.since("c1", "j", -1)
         await store.journal.write(Change("c1", (full,)))
-        assert (await store.store.tasks.since("j", before))[0] == [full]
+        assert (await store.store.tasks.since("c1", "j", before))[0] == [full]
         await store.journal.write(Change("c1", (replace(full, result="no"), some, task)))
         assert await store.store.tasks.find("j", "a") == task, (
             "of two in one change the last counts, and what is empty is emptied"

@@ -50,7 +50,7 @@ EXCEPTIONS = {
     ("chats._page", "COALESCE(updated_at, '')"): _FILTER,
     ("chats.skip_numbers", ""): _START,
     ("idempotency.mark_interrupted", ""): _START,
-    ("jobs.in_states", "status IN (?, ?) ORDER"): _START,
+    ("jobs._in_states", "status IN (?, ?) ORDER"): _START,
     ("people.check_people", ""): "a check of the audit log reads every change to people",
     ("message_search.search", ""): "the full-text index: it sorts the rows of one page",
     ("messages.remove_unnamed_image", ""): "only when a chat with images is deleted",

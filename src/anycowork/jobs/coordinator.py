@@ -166,7 +166,7 @@ class JobCoordinator:
         """Raises: StorageFault, NotFound. Any other fault ends the job that it is about."""
         for job in await self._store.jobs.in_states(*LIVE, chat_id=chat_id):
             try:
-                await self.advance(job.id)
+                await self.advance(job)
             except (StorageFault, NotFound, ChatHeld):
                 raise
             except Exception:  # whatever fails in here, the job ends and says so
@@ -177,27 +177,27 @@ class JobCoordinator:
         async with self._turns.exclusive(job.chat_id):
             await self._writer.fail(job, await self._store.tasks.of_job(job.id), _INTERNAL_ERROR)
 
-    async def advance(self, job_id: str) -> None:
+    async def advance(self, job: Job) -> None:
         """Takes the job one step on, unless another turn of its chat is under way: that turn's end comes here again."""
-        job = await self._store.jobs.find(job_id, with_plan=False)
-        if job is None or self._closed:
+        if self._closed:
             return
         if job.asked_by is None and not await self._placement.runs_here(job):
             await self._placement.leave(job)
             return
         async with self._turns.exclusive(job.chat_id) as chat:
             self._woken.discard(chat.id)  # what happens from here on may need another step
-            job = await self._store.jobs.find(job_id, with_plan=False)
+            current = await self._store.jobs.find_in(chat.id, job.id)
             turns = await self._store.turns.all_current(chat.id)
-            if job is None or await self.canceller.cancel_unasked(job, turns):
+            if current is None or await self.canceller.cancel_unasked(current, turns):
                 return
+            job = current
             live = [turn for turn in turns if turn.id != job.asked_by]
-            if any(turn.job_id != job_id or turn.task_id is None for turn in live):
+            if any(turn.job_id != job.id or turn.task_id is None for turn in live):
                 return
             try:
                 await self._step(job, chat, live)
             except BaseException:
-                self._states.forget(job_id)  # it may be ahead of what is stored
+                self._states.forget(job.id)  # it may be ahead of what is stored
                 raise
 
     async def _step(self, job: Job, chat: Chat, live: Sequence[Turn]) -> None:

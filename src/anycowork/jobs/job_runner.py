@@ -65,7 +65,7 @@ class JobRunner:
         """Run a turn of a job to its end, or to where a person must decide; False for a turn of no job. Raises: as `Agent.run`."""
         if turn.job_id is None:
             return False
-        job = await self._store.jobs.find(turn.job_id, with_plan=False)
+        job = await self._store.jobs.find_in(turn.chat_id, turn.job_id)
         if job is None:
             raise NotFound("job", turn.job_id)
         await self._run_for(job, turn, context_of)
@@ -75,7 +75,7 @@ class JobRunner:
         if turn.task_id is None:
             await self._lead(job, turn, context_of)
             return
-        task = await self._store.tasks.find(job.id, turn.task_id)
+        task = await self._store.tasks.find_in(job.chat_id, job.id, turn.task_id)
         if task is None:
             raise NotFound("task", turn.task_id)
         if task.turn_id != turn.id:
@@ -119,7 +119,7 @@ class JobRunner:
             """The others as they are when this one ends: the event about a small plan names every step."""
             plan = await self._plans.find(context.turn.plan_id or "")
             if plan is not None and len(plan.steps) <= event_factory.MOST_STEPS_NAMED:
-                policy.tasks = await self._store.tasks.of_job(job.id)
+                policy.tasks = await self._store.tasks.of_job_in(job.chat_id, job.id)
 
         async def read_history(before: int | None) -> str:
             messages = [message for message in await self._store.messages.all(job.chat_id) if message.task_id is None]

@@ -106,13 +106,13 @@ class JobStates:
         """The job's state as the store has it now; None if its plan cannot be read. Only inside the chat's lock."""
         plan_id, state = self._known.get(job.id, (None, None))
         if state is None or plan_id != job.plan_id:
-            return await self._load(job.id)
-        changed, state.seq = await self._store.tasks.since(job.id, state.seq)
+            return await self._load(job.chat_id, job.id)
+        changed, state.seq = await self._store.tasks.since(job.chat_id, job.id, state.seq)
         state.put(*changed)
         return state
 
-    async def _load(self, job_id: str) -> JobState | None:
-        tasks, seq = await self._store.tasks.since(job_id, -1)
+    async def _load(self, chat_id: str, job_id: str) -> JobState | None:
+        tasks, seq = await self._store.tasks.since(chat_id, job_id, -1)
         job = await self._store.jobs.find(job_id)
         tasks.sort(key=lambda task: (task.ordinal, task.id))
         if job is None:

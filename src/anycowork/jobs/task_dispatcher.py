@@ -23,6 +23,7 @@ from anycowork.jobs.job_writer import JobWriter
 from anycowork.jobs.task_briefs import quoted_in_assignment, task_assignment
 from anycowork.sandbox.remote.remote_runs import RemoteRuns
 from anycowork.store.sql.store import Store
+from anycowork.turns.approved_plans import MOST_PLANS
 
 
 @value
@@ -52,8 +53,7 @@ class TaskDispatcher:
         self._remote = remote
         self._wake = wake
         self._waiting_chats: set[str] = set()
-        self._plan_read: str | None = None
-        self._origins_of_plan = NO_ORIGINS
+        self._plan_origins: dict[str, Origins] = {}
         if remote is not None:
             remote.joined = self._worker_joined
         self._store = store
@@ -178,7 +178,7 @@ class TaskDispatcher:
         text = task_assignment(step, begun, done, earlier)
         quoted = quoted_in_assignment(begun, done, earlier)
         origins = join(
-            await self._plan_origins(job),
+            await self._origins_of_plan(job.chat_id, job.plan_id),
             await self._store.origins.of_turns([task_done.turn_id for task_done in done]),
             *(earlier_turn.origins for earlier_turn in before),
         )
@@ -186,12 +186,16 @@ class TaskDispatcher:
         turn = replace(self._records.turn(job, role=agent.role, message_id=message.id, task=begun), workspace=where)
         return DispatchedTask(begun, message, turn)
 
-    async def _plan_origins(self, job: Job) -> Origins:
+    async def _origins_of_plan(self, chat_id: str, plan_id: str | None) -> Origins:
         """Return where the plan came from. It is read once: a large plan's message costs what all of its tasks cost."""
-        if self._plan_read != job.plan_id:
-            message = await self._store.messages.find(job.chat_id, job.plan_id) if job.plan_id else None
-            self._plan_read, self._origins_of_plan = job.plan_id, message.came_from if message else NO_ORIGINS
-        return self._origins_of_plan
+        if plan_id is None:
+            return NO_ORIGINS
+        if plan_id not in self._plan_origins:
+            message = await self._store.messages.find(chat_id, plan_id)
+            while len(self._plan_origins) >= MOST_PLANS:
+                del self._plan_origins[next(iter(self._plan_origins))]
+            self._plan_origins[plan_id] = message.came_from if message else NO_ORIGINS
+        return self._plan_origins[plan_id]
 
     async def _interrupted_turn(self, job: Job, task: JobTask) -> Turn | None:
         """Return the turn that a crash ended, if the task can go on in it: for the same plan, in a place that is still there."""

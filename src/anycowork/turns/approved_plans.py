@@ -9,7 +9,7 @@ from anycowork.domain.values import value
 from anycowork.store.sql.store import Store
 
 _LARGE = 200  # steps: reading more of them takes long enough to block the event loop
-_MOST_PLANS = 16
+MOST_PLANS = 64  # of jobs that run at the same time
 
 
 @value
@@ -49,7 +49,7 @@ class ApprovedPlans:
     def _keep(self, plan_id: str, approved: ApprovedPlan) -> None:
         self._known[plan_id] = approved
         while len(self._known) > 1 and (
-            len(self._known) > _MOST_PLANS or sum(len(plan.steps) for plan in self._known.values()) > 2 * MOST_STEPS
+            len(self._known) > MOST_PLANS or sum(len(plan.steps) for plan in self._known.values()) > 2 * MOST_STEPS
         ):
             del self._known[next(iter(self._known))]
 

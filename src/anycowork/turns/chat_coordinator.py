@@ -13,7 +13,7 @@ from anycowork.domain.journal import Change, SetChat, Write
 from anycowork.domain.principals import Principal
 from anycowork.store.sql.journal import Journal
 from anycowork.store.sql.store import Store
-from anycowork.turns.lookup import require_chat
+from anycowork.turns.lookup import require_chat_row
 from anycowork.turns.record_factory import require_idle
 
 
@@ -61,10 +61,10 @@ class ChatCoordinator:
 
     @asynccontextmanager
     async def exclusive(self, chat_id: str) -> AsyncIterator[Chat]:
-        """Hold the chat's lock and yield the current chat. Never wait for a model or a person inside. Raises: NotFound."""
-        await require_chat(self._store, chat_id)
+        """Hold the chat's lock and yield the current chat, without its `last_seq`. Never wait for a model or a person inside. Raises: NotFound."""
+        await require_chat_row(self._store, chat_id)
         async with self._locks.holding(chat_id):
-            yield await require_chat(self._store, chat_id)
+            yield await require_chat_row(self._store, chat_id)
 
     def forget(self, chat_id: str) -> None:
         """Drop the lock of a deleted chat."""

@@ -27,6 +27,14 @@ async def require_chat(store: Store, chat_id: str) -> Chat:
     return chat
 
 
+async def require_chat_row(store: Store, chat_id: str) -> Chat:
+    """Return the chat without its `last_seq`. Raises: NotFound."""
+    chat = await store.chats.find_row(chat_id)
+    if chat is None:
+        raise NotFound("chat", chat_id)
+    return chat
+
+
 async def progress_of(
     store: Store, toolbox: Toolbox, turn: Turn, root: str, plans: ApprovedPlans | None = None
 ) -> PlanProgress | None:
@@ -38,7 +46,7 @@ async def progress_of(
     plan = approved.plan if turn.job_id is None else approved.for_task(turn.task_id)
     if plan is None:
         return None
-    calls = [*await earlier_calls(store, turn), *await store.calls.of_turn(turn.id)]
+    calls = [*await earlier_calls(store, turn), *await store.calls.of(turn)]
     specs = toolbox.specs()
     if len(plan.steps) <= _LARGE:
         return PlanProgress(plan, specs, root, calls)
@@ -52,7 +60,7 @@ async def earlier_turns(store: Store, turn: Turn) -> list[Turn]:
     elif turn.task_id is None or turn.workspace is not None:
         same = []
     else:
-        same = await store.turns.of_job(turn.job_id, turn.task_id)
+        same = await store.turns.of_task(turn)
     return list(takewhile(lambda other: other.id != turn.id, same))
 
 
@@ -71,7 +79,7 @@ async def earlier_effects(store: Store, toolbox: Toolbox, turn: Turn) -> list[Ca
     if turn.job_id is None or turn.task_id is None:
         return []
     effects: list[Call] = []
-    for earlier in await store.turns.of_job(turn.job_id, turn.task_id):
+    for earlier in await store.turns.of_task(turn):
         if earlier.id == turn.id:
             continue
         same_place = earlier.workspace == turn.workspace

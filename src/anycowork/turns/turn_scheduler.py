@@ -29,7 +29,7 @@ from anycowork.turns.approved_plans import ApprovedPlans
 from anycowork.turns.chat_coordinator import TurnEngine
 from anycowork.turns.distributed_chat_locks import ChatClaims
 from anycowork.turns.job_placement import JobPlacement
-from anycowork.turns.lookup import earlier_effects, earlier_turns, progress_of, require_chat, unknown_effects
+from anycowork.turns.lookup import earlier_effects, earlier_turns, progress_of, require_chat_row, unknown_effects
 from anycowork.turns.turn_recovery import TurnRecovery, Unfinished
 
 log = logging.getLogger(__name__)
@@ -110,7 +110,7 @@ class TurnScheduler:
         """Tell whether this process takes the turn on. Raises: StorageFault."""
         if turn.job_id is None or self.placement is None:
             return True
-        job = await self._store.jobs.find(turn.job_id, with_plan=False)
+        job = await self._store.jobs.find_in(turn.chat_id, turn.job_id)
         return job is None or await self.placement.runs_here(job)
 
     async def stop(self, turn: Turn, *, principal: str, note: str) -> None:
@@ -219,10 +219,10 @@ class TurnScheduler:
 
         `model_id` is the model of an agent that works instead of the chat's own. No more is read of the chat than the model can be shown.
         """
-        chat = await require_chat(self._store, turn.chat_id)
+        chat = await require_chat_row(self._store, turn.chat_id)
         await self._find_workspace(chat.workspace)
         recent = await self._history(turn, model_id or chat.config.model_id)
-        calls = await self._store.calls.of_turn(turn.id)
+        calls = await self._store.calls.of(turn)
         context = TurnContext(
             chat=chat,
             turn=turn,

@@ -130,7 +130,7 @@ class LockedRows(PostgresConnection):
 def test_writes_of_a_process_whose_chat_was_taken_over_are_refused_from_then_on() -> None:
     told: list[bool] = []
     fence = ChatFence("me", lambda: told.append(True))
-    fence.held |= {"mine"}
+    fence.held["mine"] = object()
     assert fence.lock(LockedRows(lost=0), ["mine", "elsewhere"], 1) == ({"mine": "end"}, [7])
     with pytest.raises(TakenOver):
         fence.lock(LockedRows(lost=1), ["mine"], 1)

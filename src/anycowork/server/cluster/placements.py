@@ -44,7 +44,7 @@ class ServerPlacement:
             return True
         if not await self._peers.has_worker_for(job.id):
             return True
-        chat = await self._store.chats.find(job.chat_id)
+        chat = await self._store.chats.find_row(job.chat_id)
         return chat is None or not await self._mark(chat.workspace)
 
     async def _is_elsewhere(self, job: Job) -> bool:
@@ -85,7 +85,7 @@ class WorkerPlacement:
     async def runs_here(self, job: Job) -> bool:
         if job.status not in FOR_WORKERS or job.isolates:
             return False
-        chat = await self._store.chats.find(job.chat_id)
+        chat = await self._store.chats.find_row(job.chat_id)
         marker = await self._peers.marker(chat.workspace) if chat is not None else None
         if chat is None or marker is None:
             return False  # a server marks the workspace first

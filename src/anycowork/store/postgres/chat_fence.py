@@ -52,10 +52,11 @@ SELECT CAST(pg_current_xact_id() AS TEXT), ARRAY(SELECT id FROM locked), ARRAY(S
 
 
 class ChatFence:
-    """`held` are the chats that this process believes to hold; only the event loop changes it. `taken_over` is called on any thread."""
+    """`held` are the chats that this process believes to hold, each with an object of its own from claim to release; only the event loop
+    changes it. `taken_over` is called on any thread."""
 
     def __init__(self, peer_id: str, taken_over: Callable[[], None]) -> None:
-        self.held: set[str] = set()
+        self.held: dict[str, object] = {}
         self.is_taken_over = False
         self._peer_id = peer_id
         self._taken_over = taken_over

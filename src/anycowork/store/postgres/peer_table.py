@@ -3,6 +3,8 @@
 A peer lives as long as its session holds the lock of its id. Its row only says more about it.
 """
 
+import math
+import time
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import closing
 from pathlib import Path
@@ -15,6 +17,7 @@ from anycowork.domain.values import value
 from anycowork.store.postgres.address import read_address
 from anycowork.store.postgres.connection import PostgresConnection, unreachable
 
+UNSEEN_SECONDS = 0.5  # for so long nobody looks for workers again where there are none: every step of every job asks
 HUNG_SECONDS = 8.0  # a worker that says nothing for so long
 HUNG_SERVER_SECONDS = 20.0  # a server: it says something every five seconds
 _LOCKS = (
@@ -49,8 +52,8 @@ SELECT p.id, p.host, p.pid, p.version, to_char(p.joined_at, 'YYYY-MM-DD"T"HH24:M
 FROM peers p WHERE p.kind = 'worker' AND EXISTS (SELECT 1 FROM {holder_of(_OF_PEER)}) ORDER BY p.host, p.joined_at, p.id
 """
 _ANY_FITS = f"""
-SELECT EXISTS (SELECT 1 FROM peers p WHERE p.kind = 'worker' AND EXISTS (SELECT 1 FROM {holder_of(_OF_PEER)})
-  AND NOT EXISTS (SELECT 1 FROM refused_jobs r WHERE r.peer_id = p.id AND r.job_id = $1))
+SELECT COALESCE(bool_or(NOT EXISTS (SELECT 1 FROM refused_jobs r WHERE r.peer_id = p.id AND r.job_id = $1)), false), COUNT(*) > 0
+FROM peers p WHERE p.kind = 'worker' AND EXISTS (SELECT 1 FROM {holder_of(_OF_PEER)})
 """
 _PERMISSIONS = f"""
 SELECT DISTINCT p.permissions FROM peers p WHERE p.kind = 'server' AND EXISTS (SELECT 1 FROM {holder_of(_OF_PEER)})
@@ -111,6 +114,7 @@ class PeerTable:
         self.data_folder: str | None = None
         """The id of the data folder of this process."""
         self._describe: Callable[[], PeerDescription] | None = None
+        self._no_workers_until = -math.inf
 
     async def announce(self, describe: Callable[[], PeerDescription]) -> None:
         """Tells the others about this process, now and from time to time: its settings may change."""
@@ -144,11 +148,19 @@ class PeerTable:
     # --- jobs
 
     async def workers(self) -> list[JobWorker]:
-        return [worker_of(row) for row in await self._fetch(WORKERS)]
+        found = [worker_of(row) for row in await self._fetch(WORKERS)]
+        if found:
+            self._no_workers_until = -math.inf
+        return found
 
     async def has_worker_for(self, job_id: str) -> bool:
-        """Tells whether a worker lives that has not refused the job."""
-        return bool((await self._fetch(_ANY_FITS, job_id))[0][0])
+        """Tells whether a worker lives that has not refused the job. A first worker may be seen a moment late."""
+        if time.monotonic() < self._no_workers_until:
+            return False
+        [(fits, any_lives)] = await self._fetch(_ANY_FITS, job_id)
+        if not any_lives:
+            self._no_workers_until = time.monotonic() + UNSEEN_SECONDS
+        return bool(fits)
 
     async def free_chats(self) -> list[tuple[str, bool]]:
         """Returns the chats whose job can go on now and that no process has taken, the oldest job first, each with whether a turn there

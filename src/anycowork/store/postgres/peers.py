@@ -138,13 +138,13 @@ class PostgresPeers:
         Raises: StorageFault while the database is away.
         """
         if (await self.fetch(CLAIM, *self._about(chat_id)))[0][0]:
-            self._held.add(chat_id)
+            self._held[chat_id] = object()
             return True
         return False
 
     async def release(self, chat_id: str) -> None:
         if chat_id in self._held:
-            self._held.discard(chat_id)
+            del self._held[chat_id]
             await self._ask(_UNLOCK, _of_chat(chat_id))
 
     async def at_work_in(self, chat_id: str) -> tuple[str, str] | None:
@@ -171,6 +171,10 @@ class PostgresPeers:
 
     def holds(self, chat_id: str) -> bool:
         return chat_id in self._held
+
+    def holding(self, chat_id: str) -> object | None:
+        """Returns the same object from the chat's claim to its release; None while it is not held, or may have been lost."""
+        return None if self.fence.is_taken_over or self._failed.is_set() else self._held.get(chat_id)
 
     @property
     def living(self) -> str:
@@ -247,7 +251,7 @@ class PostgresPeers:
             self._session = None
 
     async def _open(self) -> asyncpg.Connection:
-        session = await open_session(self._address)
+        session = await open_session(self._address, keeps_statements=True)
         self.schema = str(await session.fetchval("SELECT current_schema()"))
         await session.add_listener(f"{CHANNEL}{self.schema}", self._on_note)
         await session.fetchval(_LOCK, _of_server(self.server_id))

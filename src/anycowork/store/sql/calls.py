@@ -1,11 +1,12 @@
 """The calls table: each call's authority when it was issued, what it was about to do, and its result."""
 
 from collections.abc import Sequence
-from functools import lru_cache
+from functools import lru_cache, partial
 
 import msgspec
 from pydantic import JsonValue
 
+from anycowork.domain.chats import Turn
 from anycowork.domain.messages import Json
 from anycowork.domain.origins import read_origins
 from anycowork.domain.ports import PastCall
@@ -21,7 +22,8 @@ from anycowork.domain.tools import (
     Provenance,
     ToolResult,
 )
-from anycowork.store.sql.connection import SqlConnection, Table, large_query, query
+from anycowork.store.sql.connection import SqlConnection, SqlReader, Table, large_query, query
+from anycowork.store.sql.held_rows import HeldRows, calls_of
 from anycowork.store.sql.row_mapper import (
     BOOLEAN,
     JSON_OBJECT,
@@ -113,6 +115,14 @@ def remove_of_chat(connection: SqlConnection, chat_id: str) -> None:
 
 class CallTable(Table):
     """Reads calls."""
+
+    def __init__(self, reader: SqlReader, held_rows: HeldRows) -> None:
+        super().__init__(reader)
+        self._held_rows = held_rows
+
+    async def of(self, turn: Turn) -> list[Call]:
+        """Returns the turn's calls in the order in which they were issued; from memory while its chat is held here."""
+        return list(await self._held_rows.read(turn.chat_id, calls_of(turn.id), partial(self.of_turn, turn.id)))
 
     @query
     def of_turn(connection: SqlConnection, turn_id: str) -> list[Call]:

@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
-from functools import lru_cache
+from functools import lru_cache, partial
 
 from anycowork.domain.chats import Chat, ChatConfig, ChatState
 from anycowork.domain.errors import Conflict, Invalid
@@ -10,6 +10,7 @@ from anycowork.domain.journal import AddChat, RequireState, SetChat
 from anycowork.domain.values import leaf_value
 from anycowork.store.sql import calls, messages, records
 from anycowork.store.sql.connection import SqlConnection, SqlReader, Table
+from anycowork.store.sql.held_rows import CHAT, HeldRows
 from anycowork.store.sql.records import RecordTable
 from anycowork.store.sql.row_mapper import (
     BOOLEAN,
@@ -47,14 +48,18 @@ _ROWS = RowMapper(
 class ChatTable(Table):
     """Reads chats and their configurations."""
 
-    def __init__(self, reader: SqlReader, records: RecordTable, running: RunningTurnCache) -> None:
+    def __init__(self, reader: SqlReader, records: RecordTable, running: RunningTurnCache, held_rows: HeldRows) -> None:
         super().__init__(reader)
-        self._records, self._running = records, running
+        self._records, self._running, self._held_rows = records, running, held_rows
 
     async def find(self, chat_id: str) -> Chat | None:
         [last_seq] = await self._records.last_seqs([chat_id])
-        chat = await self._reader.read(stored_chat, chat_id)
+        chat = await self.find_row(chat_id)
         return None if chat is None else replace(chat, last_seq=last_seq)
+
+    async def find_row(self, chat_id: str) -> Chat | None:
+        """Returns the chat without its `last_seq`; from memory while it is held here."""
+        return await self._held_rows.read(chat_id, CHAT, partial(self._reader.read, stored_chat, chat_id))
 
     async def config_of(self, chat_id: str) -> ChatConfig | None:
         """Returns the chat's current config, with its role and autonomy."""

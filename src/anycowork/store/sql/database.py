@@ -14,6 +14,7 @@ from anycowork.store.sql.change_writer import ChangeWriter, SharedChats
 from anycowork.store.sql.chat_sequencer import ChatSequencer
 from anycowork.store.sql.connection import SqlConnection, SqlReader, WriteConnection
 from anycowork.store.sql.delta_buffer import DeltaBuffer
+from anycowork.store.sql.held_rows import HeldRows
 from anycowork.store.sql.idempotency import IdempotencyKeys
 from anycowork.store.sql.job_turns import JobTurns
 from anycowork.store.sql.joined_workers import JoinedWorkerTable
@@ -151,6 +152,7 @@ def assemble(
     writer = Writer(connection, undone=undone, committed=heads.write, settled=partial(announce, connection))
     sequencer = ChatSequencer(lambda chat_id: reader.read_now(records.next_seq, chat_id))
     pieces, running = DeltaBuffer(), RunningTurnCache()
+    held_rows = HeldRows() if peers is None else HeldRows(peers.holding)
     rules = Rules(reader, writer, clock, shared=shared)
     return Database(
         journal=Journal(
@@ -160,13 +162,14 @@ def assemble(
             sequencer,
             pieces,
             running,
+            held_rows,
             clock,
             publish,
             rules.changed,
             chats_changed,
             job_turns,
         ),
-        store=Store(reader, sequencer, pieces, running, heads),
+        store=Store(reader, sequencer, pieces, running, held_rows, heads),
         principals=ClientKeys(reader, writer, clock, shared=shared),
         people=People(reader, writer, clock, heads.note, shared=shared),
         ledger=KeyLedger(reader, writer, shared=shared),

@@ -1,14 +1,15 @@
 """The jobs and tasks tables."""
 
-from collections.abc import Iterable
-from functools import cache
-from itertools import compress
+from collections.abc import Iterable, Sequence
+from functools import cache, partial
+from itertools import compress, takewhile
 
 from anycowork.domain.jobs import CommitMode, Job, JobLimits, JobStatus, JobTask, OnFailure
 from anycowork.domain.messages import Json
 from anycowork.domain.plan import Budget
 from anycowork.domain.task_progress import TaskStatus
-from anycowork.store.sql.connection import SqlConnection, Table, query
+from anycowork.store.sql.connection import SqlConnection, SqlReader, Table, query
+from anycowork.store.sql.held_rows import HeldRows, Tasks, job_key, jobs_in, tasks_of
 from anycowork.store.sql.row_mapper import (
     BOOLEAN,
     JSON_OBJECT,
@@ -129,6 +130,19 @@ def _task_row(task: JobTask, seq: int) -> tuple[tuple[bool, ...], tuple[object, 
 class JobTable(Table):
     """Reads jobs."""
 
+    def __init__(self, reader: SqlReader, held_rows: HeldRows) -> None:
+        super().__init__(reader)
+        self._held_rows = held_rows
+
+    async def find_in(self, chat_id: str, job_id: str) -> Job | None:
+        """Returns the job of this chat without its plan; from memory while the chat is held here."""
+        return await self._held_rows.read(chat_id, job_key(job_id), partial(self.find, job_id, with_plan=False))
+
+    async def in_states(self, *states: JobStatus, chat_id: str | None = None) -> list[Job]:
+        """Oldest first, without their plans; those of a chat from memory while it is held here."""
+        read = partial(self._reader.read, _in_states, states, chat_id)
+        return await read() if chat_id is None else list(await self._held_rows.read(chat_id, jobs_in(states), read))
+
     @query
     def find(connection: SqlConnection, job_id: str, *, with_plan: bool = True) -> Job | None:
         """A job that was read without its plan, which may be large, is written without changing the stored plan."""
@@ -156,17 +170,6 @@ class JobTable(Table):
         return jobs, jobs[-1].id if len(rows) > limit else None
 
     @query
-    def in_states(connection: SqlConnection, *states: JobStatus, chat_id: str | None = None) -> list[Job]:
-        """Oldest first, without their plans."""
-        marks = ", ".join("?" for _ in states)
-        only, values = (" AND chat_id = ?", (chat_id,)) if chat_id is not None else ("", ())
-        rows = connection.execute(
-            f"SELECT {_WITHOUT_PLAN} FROM jobs WHERE status IN ({marks}){only} ORDER BY id",
-            (*(s.value for s in states), *values),
-        )
-        return [_JOBS.value(row) for row in rows]
-
-    @query
     def completed_requests(
         connection: SqlConnection, workspace: str, *, limit: int, longest: int
     ) -> list[tuple[str, str]]:
@@ -180,8 +183,50 @@ class JobTable(Table):
         return [(job_id, request) for job_id, request in rows]
 
 
+def _in_states(connection: SqlConnection, states: Sequence[JobStatus], chat_id: str | None) -> list[Job]:
+    marks = ", ".join("?" for _ in states)
+    only, values = (" AND chat_id = ?", (chat_id,)) if chat_id is not None else ("", ())
+    rows = connection.execute(
+        f"SELECT {_WITHOUT_PLAN} FROM jobs WHERE status IN ({marks}){only} ORDER BY id",
+        (*(s.value for s in states), *values),
+    )
+    return [_JOBS.value(row) for row in rows]
+
+
 class TaskTable(Table):
-    """Reads the tasks of jobs."""
+    """Reads the tasks of jobs. `in_chat`: from memory while the job's chat is held here."""
+
+    def __init__(self, reader: SqlReader, held_rows: HeldRows) -> None:
+        super().__init__(reader)
+        self._held_rows = held_rows
+
+    async def find_in(self, chat_id: str, job_id: str, task_id: str) -> JobTask | None:
+        if not self._held_rows.holds(chat_id):
+            return await self.find(job_id, task_id)
+        entry = (await self._kept(chat_id, job_id)).get(task_id)
+        return None if entry is None else entry[0]
+
+    async def of_job_in(self, chat_id: str, job_id: str) -> list[JobTask]:
+        """In the order of the plan."""
+        if not self._held_rows.holds(chat_id):
+            return await self.of_job(job_id)
+        tasks = [task for task, _ in (await self._kept(chat_id, job_id)).values()]
+        return sorted(tasks, key=lambda task: (task.ordinal, task.id))
+
+    async def since(self, chat_id: str, job_id: str, seq: int) -> tuple[list[JobTask], int]:
+        """The tasks that changed after the change with this number, oldest change first, and the number of the newest change."""
+        if self._held_rows.holds(chat_id):
+            newer = takewhile(lambda entry: entry[1] > seq, reversed((await self._kept(chat_id, job_id)).values()))
+            changed = sorted(newer, key=lambda entry: (entry[1], entry[0].ordinal))
+        else:
+            changed = await self._reader.read(_since, job_id, seq)
+        return [task for task, _ in changed], changed[-1][1] if changed else seq
+
+    async def _kept(self, chat_id: str, job_id: str) -> Tasks:
+        async def read() -> Tasks:
+            return {task.id: (task, seq) for task, seq in await self._reader.read(_since, job_id, -1)}
+
+        return await self._held_rows.read(chat_id, tasks_of(job_id), read)
 
     @query
     def of_job(connection: SqlConnection, job_id: str) -> list[JobTask]:
@@ -193,14 +238,6 @@ class TaskTable(Table):
     def find(connection: SqlConnection, job_id: str, task_id: str) -> JobTask | None:
         row = connection.execute(f"SELECT {_TASK} FROM tasks WHERE job_id = ? AND id = ?", (job_id, task_id)).fetchone()
         return None if row is None else _TASKS.value(row)
-
-    @query
-    def since(connection: SqlConnection, job_id: str, seq: int) -> tuple[list[JobTask], int]:
-        """The tasks that changed after the change with this number, oldest change first, and the number of the newest change."""
-        rows = connection.execute(
-            f"SELECT {_TASK}, seq FROM tasks WHERE job_id = ? AND seq > ? ORDER BY seq, ordinal", (job_id, seq)
-        ).fetchall()
-        return [_TASKS.value(row) for row in rows], rows[-1][-1] if rows else seq
 
     @query
     def page(connection: SqlConnection, job_id: str, *, after: str | None = None, limit: int) -> list[JobTask]:
@@ -219,6 +256,13 @@ class TaskTable(Table):
         """Returns how many tasks of the job have each status."""
         rows = connection.execute("SELECT status, COUNT(*) FROM tasks WHERE job_id = ? GROUP BY status", (job_id,))
         return {TaskStatus(status): int(count) for status, count in rows}
+
+
+def _since(connection: SqlConnection, job_id: str, seq: int) -> list[tuple[JobTask, int]]:
+    rows = connection.execute(
+        f"SELECT {_TASK}, seq FROM tasks WHERE job_id = ? AND seq > ? ORDER BY seq, ordinal", (job_id, seq)
+    )
+    return [(_TASKS.value(row), row[-1]) for row in rows]
 
 
 def _limits(stored: Json) -> JobLimits:

@@ -32,6 +32,7 @@ from anycowork.store.sql.chat_sequencer import ChatSequence, ChatSequencer
 from anycowork.store.sql.connection import SqlConnection, SqlReader
 from anycowork.store.sql.delta_buffer import DeltaBuffer, DeltaPiece, DroppedDeltas, StreamDelta
 from anycowork.store.sql.envelopes import RecordRow, encoded, encoded_message
+from anycowork.store.sql.held_rows import HeldRows
 from anycowork.store.sql.job_turns import JobTurns
 from anycowork.store.sql.turns import RunningTurnCache
 from anycowork.store.sql.unstored_events import PrintedOutputs, TurnWaits
@@ -64,6 +65,7 @@ class Journal:
         sequencer: ChatSequencer,
         pieces: DeltaBuffer,
         running: RunningTurnCache,
+        held_rows: HeldRows,
         clock: Clock,
         publish: Callable[[Record], None],
         rules_changed: Callable[[], None],
@@ -76,6 +78,7 @@ class Journal:
         self._sequencer = sequencer
         self._pieces = pieces
         self._running = running
+        self._held_rows = held_rows
         self._clock = clock
         self._publish = publish
         self._rules_changed = rules_changed
@@ -116,6 +119,7 @@ class Journal:
                 sequence.settle(slot, partial(self._show_all, numbered.entries, outcome.value))
                 return
             future.settle(outcome)
+            self._held_rows.forget(numbered.chat_id)
             self._restore_drops(drops)
             sequence.settle(slot, _show_nothing)
 
@@ -211,6 +215,7 @@ class Journal:
 
     def forget(self, chat_id: str | None = None) -> None:
         """Forgets what this server remembers of a chat, or of all: another one has written to it."""
+        self._held_rows.forget(chat_id)
         for forgotten_id in self._sequencer.idle() if chat_id is None else (chat_id,):
             self._sequencer.forget(forgotten_id)
             self._running.forget(forgotten_id)
@@ -345,6 +350,13 @@ class Journal:
         """Updates the in-memory state to match the disk."""
         for drop in drops:
             self._pieces.finish(drop)
+        self._held_rows.update(
+            numbered.chat_id,
+            numbered.writes,
+            seq=numbered.first_seq,
+            recorded_at=numbered.recorded_at,
+            step=numbered.step,
+        )
         for write in numbered.writes:
             if type(write) in _REMEMBERED:
                 self._remember(numbered.chat_id, write)

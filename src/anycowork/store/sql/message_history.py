@@ -110,10 +110,7 @@ class MessageTable(Table):
 
     async def since(self, chat_id: str, message_id: str) -> list[Message]:
         """Returns this message and all newer ones."""
-        first = await self._reader.read(messages.number_of, chat_id, message_id)
-        if first is None:
-            return []
-        return await self._messages(chat_id, await self._reader.read(messages.lengths, chat_id, since=first))
+        return await self._messages(chat_id, await self._reader.read(messages.lengths_since, chat_id, message_id))
 
     async def recent(
         self, chat_id: str, *, since: str, until: Callable[[Message], bool] | None = None

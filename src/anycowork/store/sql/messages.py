@@ -79,6 +79,15 @@ def lengths(
     return rows[::-1]
 
 
+def lengths_since(connection: SqlConnection, chat_id: str, message_id: str) -> list[tuple[int, int]]:
+    """Returns the number and byte length of this message and of all newer ones, ascending; nothing without it."""
+    return connection.execute(
+        "SELECT seq, length(body) FROM records WHERE chat_id = ?1 AND type = 'message'"
+        " AND seq >= (SELECT seq FROM messages WHERE id = ?2 AND chat_id = ?1) ORDER BY seq",
+        (chat_id, message_id),
+    ).fetchall()
+
+
 def lengths_after(
     connection: SqlConnection, chat_id: str, seq: int, *, up_to: int, limit: int
 ) -> list[tuple[int, int]]:

@@ -12,6 +12,7 @@ from anycowork.store.sql.chat_sequencer import ChatSequencer
 from anycowork.store.sql.chats import ChatTable
 from anycowork.store.sql.connection import SqlConnection, SqlReader, Table, query
 from anycowork.store.sql.delta_buffer import DeltaBuffer
+from anycowork.store.sql.held_rows import HeldRows
 from anycowork.store.sql.jobs import JobTable, TaskTable
 from anycowork.store.sql.message_history import MessageTable
 from anycowork.store.sql.message_queue import QueuedMessageTable
@@ -80,15 +81,24 @@ class Store(Table):
     numbers = query(read_numbers)
 
     def __init__(
-        self, reader: SqlReader, seqs: ChatSequencer, pieces: DeltaBuffer, running: RunningTurnCache, heads: AuditHeads
+        self,
+        reader: SqlReader,
+        seqs: ChatSequencer,
+        pieces: DeltaBuffer,
+        running: RunningTurnCache,
+        held_rows: HeldRows,
+        heads: AuditHeads,
     ) -> None:
         super().__init__(reader)
         self.records = RecordTable(reader, seqs, pieces)
-        self.chats, self.messages = ChatTable(reader, self.records, running), MessageTable(reader, self.records)
-        self.turns, self.queue = TurnTable(reader, running), QueuedMessageTable(reader, running)
-        self.calls, self.approvals = CallTable(reader), ApprovalTable(reader)
+        self.chats, self.messages = (
+            ChatTable(reader, self.records, running, held_rows),
+            MessageTable(reader, self.records),
+        )
+        self.turns, self.queue = TurnTable(reader, running, held_rows), QueuedMessageTable(reader, running)
+        self.calls, self.approvals = CallTable(reader, held_rows), ApprovalTable(reader)
         self.questions, self.plans = QuestionTable(reader), PlanTable(reader)
         self.runs, self.receipts = WorkflowRunTable(reader), ReceiptTable(reader)
-        self.jobs, self.tasks = JobTable(reader), TaskTable(reader)
+        self.jobs, self.tasks = JobTable(reader, held_rows), TaskTable(reader, held_rows)
         self.usage, self.snapshots, self.origins = UsageTable(reader), SnapshotTable(reader), StoredOrigins(reader)
         self.audit, self.audit_heads = AuditChains(reader), heads

@@ -1,10 +1,12 @@
 """The turns table."""
 
 from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
 
 from anycowork.domain.chats import ChatConfig, EndReason, Turn, TurnState
 from anycowork.domain.messages import Json, QueuedMessage
 from anycowork.store.sql.connection import SqlConnection, SqlReader, Table, query
+from anycowork.store.sql.held_rows import OPEN_TURNS, HeldRows, turns_of
 from anycowork.store.sql.row_mapper import (
     JSON_OBJECT,
     ColumnType,
@@ -108,9 +110,9 @@ def put(connection: SqlConnection, turn: Turn, *, seq: int) -> None:
 class TurnTable(Table):
     """Reads turns, those that run with their current counters."""
 
-    def __init__(self, reader: SqlReader, running: RunningTurnCache) -> None:
+    def __init__(self, reader: SqlReader, running: RunningTurnCache, held_rows: HeldRows) -> None:
         super().__init__(reader)
-        self._running = running
+        self._running, self._held_rows = running, held_rows
 
     async def find(self, turn_id: str) -> Turn | None:
         return await self._first("id = ?", turn_id)
@@ -124,7 +126,13 @@ class TurnTable(Table):
 
     async def all_current(self, chat_id: str) -> list[Turn]:
         """Returns every turn of the chat that has not ended, oldest first: several if tasks of a job run side by side."""
-        return await self._all(f"{_OPEN} AND chat_id = ? ORDER BY +seq", chat_id)
+
+        async def read() -> dict[str, Turn]:
+            return {turn.id: turn for turn in await self._all(f"{_OPEN} AND chat_id = ? ORDER BY +seq", chat_id)}
+
+        return sorted(
+            (await self._held_rows.read(chat_id, OPEN_TURNS, read)).values(), key=lambda turn: turn.created_at
+        )
 
     async def newest(self, chat_id: str) -> Turn | None:
         """Returns the chat's last turn, ended or not."""
@@ -143,6 +151,12 @@ class TurnTable(Table):
         if task_id is None:
             return await self._all("job_id = ? AND task_id IS NULL ORDER BY seq", job_id)
         return await self._all("job_id = ? AND task_id = ? ORDER BY seq", job_id, task_id)
+
+    async def of_task(self, turn: Turn) -> list[Turn]:
+        """Returns the turns that worked on the task of this one, which is among them; oldest first."""
+        job_id, task_id = turn.job_id or "", turn.task_id or ""
+        read = partial(self.of_job, job_id, task_id)
+        return list(await self._held_rows.read(turn.chat_id, turns_of(job_id, task_id), read))
 
     async def of_plan(self, chat_id: str, plan_id: str) -> list[Turn]:
         """Returns the chat's own turns that carried out this plan, oldest first."""
