@@ -37,6 +37,22 @@ async def test_a_file_of_a_large_change_carries_what_its_folder_does(open_store:
         assert await origins.of_paths("/w", ["other/a.md"]) == {WORKSPACE}
 
 
+@proves("ORG-1/2")
+async def test_fifty_rewrites_and_one_large_download_keep_every_origin(open_store: OpenStore) -> None:
+    """Rows of the store hold them, so neither a clock nor attributes of the file system can lose them."""
+    async with open_store() as store:
+        await store.journal.write(add_chat())
+        for turn in range(50):
+            rewritten = AddFileOrigins("/w", ("notes.md",), frozenset({f"web:h{turn}.example", "mcp:notes"}))
+            await store.journal.write(Change("c1", (rewritten,)))
+        downloaded = tuple(f"pkg/{number // 20}/{number}.js" for number in range(20_000))
+        await store.journal.write(Change("c1", (AddFileOrigins("/w", downloaded, frozenset({"web:cdn.example"})),)))
+        origins = store.store.origins
+        assert await origins.of_paths("/w", ["notes.md"]) == {"mcp:notes", *(f"web:h{n}.example" for n in range(50))}
+        assert "web:cdn.example" in await origins.of_paths("/w", ["pkg/7/later.js"])
+        assert {"mcp:notes", "web:cdn.example", "web:h0.example"} <= await origins.of_workspace("/w")
+
+
 @proves("ORG-1/4")
 async def test_a_command_reads_as_few_rows_whatever_the_workspace_holds(
     open_store: OpenStore, monkeypatch: pytest.MonkeyPatch

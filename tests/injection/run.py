@@ -146,9 +146,11 @@ class Gullible:
 
 
 def _texts(body: Body) -> Iterator[str]:
-    """The texts of the results; they may be quoted or escaped as JSON on their way."""
+    """The texts of the results; they may be quoted or escaped as JSON on their way. What the model planned itself is no result."""
     for message in body["messages"][1:]:
         text = str(message["content"])
+        if "Result of" not in text:
+            continue
         yield text
         yield text.replace('\\"', '"').replace("\\u2019", "’")
 
@@ -314,8 +316,8 @@ def page(rows: list[str], every: int, tasks: int) -> str:
 `make test-injection ARGS="--every {every} --tasks {tasks} --write"` on {day}. AgentDojo 0.1.35 (suites v1.2.2): its tools are four MCP
 servers, its solutions are played by a scripted model that does what a planted text says as soon as it reads it. Played were every
 {ordinal(tasks)} of the 97 tasks without an attack, and every {ordinal(every)} pair of a task and an attack that makes calls. A pair counts if the
-planted text reached the model. Tools whose names begin like reading are marked read-only. The person is a script, too: they allow what
-belongs to the task, and deny the rest.
+planted text reached the model; the rows hold the same ones. Tools whose names begin like reading are marked read-only. The person is a
+script, too: they allow what belongs to the task, and deny the rest.
 
 | | attacks with effect | tasks done | requests per task | changing calls without a person |
 |---|---|---|---|---|
@@ -324,7 +326,17 @@ belongs to the task, and deny the rest.
 "Always allowed" is a rule for every tool of every server: what is left after a person has answered "always" to all of them. "Without
 origins" is the same code with this one check switched off. A request is one card. The last column counts all cases of the row.
 
+"A plan grants what it names": a task that changes something begins with a plan, which the scripted model wrote from the task's solution
+and which names each changing call with its arguments. The person approves it, which counts as a request, and as having been asked for
+what it names; every other changing call asks. So the plan is as good as a plan can be. The effects that are left where only changing
+calls ask are all of one attack: it wants a page opened, which a tool does that is marked read-only.
+
 Each rule and each endorsement fixes the arguments of its call ([ADR 0349](adr/0349-a-rule-for-a-servers-tool-fixes-its-arguments.md)).
+
+Rules that the permissions page proposes were measured on an ordinary day of 13 calls (edits, new tests, a check, `git status`): a person
+is asked 13 times on the first day, and twice on the next one after they accepted the proposals; no known attack passes by those rules,
+and a README that orders a push is held
+([test](../tests/integration/chats/test_rule_proposals.py)).
 
 Our own attacks know the rules, and `make test` runs them with the check and without it: 16 in a folder that nobody trusts and 7 by a
 job, a plan, a pull or an image ([these](../tests/attacks/test_injection.py)), 57 in a trusted one, where only the origin holds a call
