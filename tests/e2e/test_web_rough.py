@@ -147,6 +147,19 @@ async def test_two_tabs_tell_the_same_of_a_chat(tmp_path):
 
 
 @proves("UI-6")
+async def test_a_chat_opens_however_many_others_are_open_in_tabs(tmp_path):
+    """A browser opens six connections to a server: a stream of events for each tab left none for the next page."""
+    async with at_the_page(tmp_path, replies=["Hello."]) as (page, client):
+        chats = [await client.chat(role="actor", title=f"Chat {number}") for number in range(6)]
+        tabs = [page, *[await page.context.new_page() for _ in chats[1:]]]
+        for number, (tab, chat) in enumerate(zip(tabs, chats, strict=True)):
+            await tab.goto(f"{client.url}/#/chat/{chat.id}")
+            await expect(tab.get_by_role("heading", level=1)).to_have_text(f"Chat {number}")
+        await chats[0].send("hello")  # its tab gave its connection to the others
+        await expect(page.get_by_text("Hello.", exact=True)).to_be_visible()
+
+
+@proves("UI-6")
 async def test_another_device_sees_at_once_that_a_chat_came_has_another_name_or_went(tmp_path):
     async with at_the_page(tmp_path, replies=["Hello."]) as (page, client):
         await expect(page.get_by_text("No chats yet.")).to_be_visible()

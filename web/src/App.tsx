@@ -235,18 +235,22 @@ function skip(event: MouseEvent): void {
   document.getElementById("main")?.focus();
 }
 
-/** A tab that is looked at again, or whose network is back, does not wait for the next try. */
+/** A tab that is looked at again, or whose network is back, does not wait for the next try; one that is not looked at takes no connection. */
 function useLineBack(): void {
   useEffect(() => {
     const nudge = () => !document.hidden && link.nudge();
+    const turned = () => (document.hidden ? link.hide() : link.show());
     const bye = () => link.close();
+    const back = ({ persisted }: PageTransitionEvent) => persisted && link.reopen();
     window.addEventListener("online", nudge);
-    document.addEventListener("visibilitychange", nudge);
+    document.addEventListener("visibilitychange", turned);
     window.addEventListener("pagehide", bye);
+    window.addEventListener("pageshow", back);
     return () => {
       window.removeEventListener("online", nudge);
-      document.removeEventListener("visibilitychange", nudge);
+      document.removeEventListener("visibilitychange", turned);
       window.removeEventListener("pagehide", bye);
+      window.removeEventListener("pageshow", back);
     };
   }, []);
 }

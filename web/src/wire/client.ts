@@ -10,7 +10,18 @@ import { loose, text } from "./nouns";
 import { serverClock } from "./serverClock";
 import { withPageKey } from "./session";
 
-const api = createClient<paths>({ baseUrl: globalThis.location?.origin ?? "", credentials: "same-origin" });
+const PATIENCE_MS = 120_000; // far more than any answer takes: a page must not wait for ever on a line that died
+
+/** What only reads may be given up and asked again; what changes something is never given up: it may have been done. */
+function patient(request: Request): Promise<Response> {
+  return request.method === "GET" ? fetch(request, { signal: AbortSignal.timeout(PATIENCE_MS) }) : fetch(request);
+}
+
+const api = createClient<paths>({
+  baseUrl: globalThis.location?.origin ?? "",
+  credentials: "same-origin",
+  fetch: patient,
+});
 api.use(withPageKey, idempotency(), serverClock, forbidden);
 
 export class Refusal extends Error {

@@ -3,6 +3,7 @@ import type { Middleware } from "openapi-fetch";
 
 const PAGE_KEY_HEADER = "X-AnyCowork-Page-Key";
 const STORED_AS = "anycowork.page-key";
+const PATIENCE_MS = 20_000; // nothing is shown before the code of the address was redeemed
 let unstored: string | null = null; // where the browser keeps nothing for pages, the key lasts as long as the page
 
 export function pageKey(): string | null {
@@ -47,11 +48,13 @@ export async function signIn(by: { code: string; confirmation?: string } | { tok
     headers,
     credentials: "same-origin",
     cache: "no-store",
+    signal: AbortSignal.timeout(PATIENCE_MS),
   }).catch(() => null);
   if (!answer) return "unreachable";
   if (!answer.ok) return "no";
-  const { page_key: key } = (await answer.json()) as { page_key: string };
-  keep(key);
+  const session = (await answer.json().catch(() => null)) as { page_key: string } | null;
+  if (!session) return "unreachable";
+  keep(session.page_key);
   return "yes";
 }
 
