@@ -20,7 +20,7 @@ from screen_replies import (
     THOUGHT,
 )
 
-from e2e.browsing import look_at_usage, read_all, start_chat
+from e2e.browsing import PHONE, look_at_usage, read_all, start_chat
 from support.scripted_model import Reply, Script, call
 
 SCREENS = Path(__file__).resolve().parents[1] / "docs" / "screens"
@@ -46,6 +46,13 @@ async def plan_edit(page: Page) -> None:
 async def approval(page: Page) -> None:
     await start_chat(page, "Switch the report to JSON")
     await expect(page.get_by_label("Approvals")).to_be_visible()
+
+
+async def sides(page: Page) -> None:
+    """At phone width there is no room for two."""
+    await approval(page)
+    if page.viewport_size != PHONE:
+        await page.get_by_role("button", name="Old and new side by side").click()
 
 
 async def question(page: Page) -> None:
@@ -281,6 +288,7 @@ WALKS: dict[str, tuple[Walk, list[Script]]] = {
     "plan-edit": (plan_edit, [json.dumps(PLAN)]),
     "approval": (approval, [EDIT]),
     "approval-batch": (approval, [BATCH]),
+    "approval-sides": (sides, [EDIT]),
     "question": (question, [json.dumps(QUESTION)]),
     "answer": (answer, [Reply(ANSWER, reasoning=THOUGHT)]),
     "review": (review, [json.dumps(REVIEW)]),

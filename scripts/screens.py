@@ -4,7 +4,6 @@ Names take only those: `python scripts/screens.py images key-limits`.
 """
 
 import asyncio
-import shutil
 import sys
 import tempfile
 import traceback
@@ -28,10 +27,12 @@ from support.web_pages import web
 
 ROOT = Path(__file__).resolve().parents[1]
 # Where the clone lies on this machine is nobody's business, and another place would change the picture.
-NEUTRAL = """([root, neutral]) => {
+NEUTRAL = """(places) => {
   const texts = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
-  while (texts.nextNode()) texts.currentNode.data = texts.currentNode.data.replaceAll(root, neutral);
+  while (texts.nextNode())
+    for (const [place, neutral] of places) texts.currentNode.data = texts.currentNode.data.replaceAll(place, neutral);
 }"""
+SHOWN_FOLDER = "/tmp/weather-station"
 LOOKS = {"light": (DESKTOP, False), "dark": (DESKTOP, True), "phone": (PHONE, False)}
 
 
@@ -54,7 +55,7 @@ async def main(wanted: list[str]) -> int:
 async def _take(name: str, look: str) -> None:
     walk, replies = WALKS.get(name, (None, []))
     viewport, dark = LOOKS[look]
-    with _empty(Path(tempfile.gettempdir(), "weather-station")) as folder:
+    with _empty_folder() as folder:
         async with (
             _answering(name, replies) as more,
             at_the_page(folder, files=FILES, viewport=viewport, dark=dark, **more, **prepare_screen(name, folder)) as (
@@ -63,7 +64,7 @@ async def _take(name: str, look: str) -> None:
             ),
         ):
             await (walk(page) if walk else SERVER_WALKS[name](page, client))
-            await page.evaluate(NEUTRAL, [str(ROOT), "/home/me/anycowork"])
+            await page.evaluate(NEUTRAL, [[str(ROOT), "/home/me/anycowork"], [str(folder), SHOWN_FOLDER]])
             await page.evaluate("document.fonts.ready")
             await page.wait_for_timeout(300)  # colours of code come a moment later
             await page.screenshot(path=SCREENS / f"{name}-{look}.png")
@@ -86,14 +87,12 @@ async def _answering(name: str, replies: list[Script]) -> AsyncIterator[dict[str
 
 
 @contextmanager
-def _empty(folder: Path) -> Iterator[Path]:
-    """Of one name on every machine: it can be read in the pictures."""
-    shutil.rmtree(folder, ignore_errors=True)
-    folder.mkdir()
-    try:
+def _empty_folder() -> Iterator[Path]:
+    """Nobody else's: a second run at the same time would bring its chats into the picture."""
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as own:
+        folder = Path(own, "weather-station")
+        folder.mkdir()
         yield folder
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
 
 
 if __name__ == "__main__":
