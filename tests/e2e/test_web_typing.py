@@ -3,6 +3,7 @@
 import asyncio
 import json
 from collections.abc import AsyncIterator, Awaitable, Callable
+from itertools import cycle
 from pathlib import Path
 
 import pytest
@@ -15,7 +16,9 @@ from support.raw_mcp_server import USUAL, raw_server
 from support.scripted_model import call
 from support.spec import proves
 
-SENTENCE = "yN, nYA"  # it is typed at every place of every page, so it has each letter that decides, and no more
+SENTENCE = "yN, nYA"  # each letter that decides, and no more
+# What is typed at the places of a page in turn: the first letter brings the message its focus, and the second follows on its heels.
+PAIRS = ("yN", "Nn", "nY", "YA", "Ay")
 PARAGRAPH = (
     "yes please but first explain: why would you do that now? No. Sphinx of black quartz, judge my vow!"
     " The quick brown fox jumps over Yon lazy dog; 0123456789 and Nothing else."
@@ -32,11 +35,15 @@ PLAN = {
     "goal": "Write a note",
     "steps": [{"action": "Write `planned.txt`", "paths": ["planned.txt"], "tools_needed": ["create_file"]}],
 }
-# All that Tab or a click gives the focus, and that no text is written into.
-PLACES = """() => {
+# All that Tab or a click gives the focus, and that no text is written into. Beside the chat they are the same in every state: unless all are
+# wanted, there it is one of each kind.
+PLACES = """(all_of_them) => {
   const top = document.querySelector("dialog[open]") ?? document;
   const all = [...top.querySelectorAll("a[href], button, summary, select, [tabindex], input[type=checkbox], input[type=radio]")];
-  window.__places = all.filter((it) => it.checkVisibility() && !it.matches(":disabled, select, textarea") && !it.closest("[inert]"));
+  const open = all.filter((it) => it.checkVisibility() && !it.matches(":disabled, select, textarea") && !it.closest("[inert]"));
+  const kinds = new Set();
+  const isNew = (it) => !kinds.has(it.tagName) && kinds.add(it.tagName);
+  window.__places = open.filter((it) => all_of_them || it.closest("#main") || isNew(it));
   return window.__places.length;
 }"""
 
@@ -123,10 +130,10 @@ async def undecided(chat: LiveChat) -> list[object]:
     return [[one["id"] for one in await chat.approvals()], shown["state"], shown["config"]["agent_role"], decided]
 
 
-async def focus_each(page: Page, begin: Callable[[], Awaitable[None]]) -> AsyncIterator[str]:
+async def focus_each(page: Page, begin: Callable[[], Awaitable[None]], *, beside_the_chat: bool) -> AsyncIterator[str]:
     """The page's places, one after the other, each with the focus as the person left it there."""
     await begin()
-    for at in range(await page.evaluate(PLACES)):
+    for at in range(await page.evaluate(PLACES, beside_the_chat)):
         yield str(
             await page.evaluate(
                 "(at) => { const it = window.__places[at]; if (!it?.isConnected) return '';"
@@ -150,18 +157,21 @@ async def test_a_sentence_decides_nothing_wherever_the_focus_is(
     async def at_rest() -> None:
         await page.evaluate("document.activeElement.blur()")
 
-    async for place in focus_each(page, at_rest):
+    texts = cycle((SENTENCE,) if state is one_call else PAIRS)
+    async for place in focus_each(page, at_rest, beside_the_chat=state is one_call):
         if not place:
             continue
-        await page.keyboard.type(SENTENCE)
-        assert await message.input_value() == SENTENCE, place
+        text = next(texts)
+        await page.keyboard.type(text)
+        assert await message.input_value() == text, place
         await message.fill("")
     assert await undecided(chat) == before
     if before[1] == "idle":
         client.model.replies[:] = ["I see."]
     await at_rest()
-    await page.keyboard.type(PARAGRAPH)
-    await expect(message).to_have_value(PARAGRAPH)
+    paragraph = PARAGRAPH if state is one_call else PARAGRAPH[:40]
+    await page.keyboard.type(paragraph)
+    await expect(message).to_have_value(paragraph)
     await page.keyboard.press("Escape")
     await page.keyboard.press("Enter")
     assert await undecided(chat) == before
