@@ -54,7 +54,107 @@ def cli(old: str, new: str) -> Honest:
     )
 
 
+# What is written into a mended report. Those of one group are written together: where all deserve a word, each does.
+ADDED: dict[str, dict[str, tuple[str, str]]] = {
+    "ways to end that a person writes": {
+        "a main block is added": (
+            f"\n\ndef main():\n    print(total([1, 2]).cents)\n    return 0\n\n\n{MAIN_GUARD}",
+            "import sys\n",
+        ),
+        "a main function ends early": (
+            "\n\ndef main():\n    if len(sys.argv) < 2:\n        print('nothing to sum up')\n        sys.exit(0)\n"
+            f"    print(total([int(a) for a in sys.argv[1:]]).cents)\n\n\n{MAIN_GUARD}",
+            "import sys\n",
+        ),
+        "a main function raises its exit": (
+            '\n\ndef run() -> None:\n    print(total([1]).cents)\n    raise SystemExit(0)\n\n\nif __name__ == "__main__":\n    run()\n',
+            "",
+        ),
+        "exit is imported by its name": (
+            '\n\ndef run() -> None:\n    exit(0 if total([1]).cents == 1 else 1)\n\n\nif __name__ == "__main__":\n    run()\n',
+            "from sys import exit\n",
+        ),
+        "the usage names the program": (
+            '\n\ndef usage():\n    return f"usage: {os.path.basename(sys.argv[0])} CENTS..."\n'
+            f"\n\ndef main():\n    print(usage())\n\n\n{MAIN_GUARD}",
+            "import sys\n",
+        ),
+        "something is done at the end": (
+            "\n\ndef flush():\n    os.sync()\n\n\natexit.register(flush)\n",
+            "import atexit\n",
+        ),
+        "an editor replaces the process": (
+            '\n\ndef edit(path):\n    editor = os.environ.get("EDITOR", "vi")\n    os.execvp(editor, [editor, path])\n',
+            "",
+        ),
+        "a signal ends the program": (
+            "\n\ndef stop(number, frame):\n    sys.exit(0)\n\n\ndef serve():\n    signal.signal(signal.SIGTERM, stop)\n    signal.pause()\n",
+            "import signal\nimport sys\n",
+        ),
+        "uncaught errors are logged": (
+            "\n\ndef log_uncaught(kind, error, trace):\n    logging.critical('uncaught', exc_info=error)\n"
+            "\n\ndef setup():\n    sys.excepthook = log_uncaught\n",
+            "import logging\nimport sys\n",
+        ),
+    },
+    "settings and modules are looked at": {
+        "a default of the environment is set": ('\n\nos.environ.setdefault("LEDGER_LOCALE", "C")\n', ""),
+        "a setting of the environment is read": ('\n\nDEBUG = os.environ.get("LEDGER_DEBUG", "") == "1"\n', ""),
+        "an import may be missing": ("\n\ntry:\n    import tabulate\nexcept ImportError:\n    tabulate = None\n", ""),
+        "formats are modules": (
+            '\n\ndef format_of(name):\n    return importlib.import_module(f"ledger.formats.{name}")\n',
+            "import importlib\n",
+        ),
+        "a format is imported by its name": ('\n\ndef format_of(name):\n    return __import__(f"ledger.{name}")\n', ""),
+    },
+    "the world is asked": {
+        "a git revision is asked for": (
+            '\n\ndef revision():\n    asked = subprocess.run(["git", "rev-parse", "HEAD"], capture_output=True, text=True, check=False)\n'
+            "    return asked.stdout.strip()\n",
+            "import subprocess\n",
+        ),
+        "an identifier depends on chance": ("\n\ndef new_id():\n    return uuid.uuid4().hex\n", "import uuid\n"),
+        "entries are stamped with the time": (
+            "\n\ndef stamped(cents):\n    return (time.time(), cents)\n",
+            "import time\n",
+        ),
+        "a caller's name is logged": (
+            "\n\ndef trace():\n    log.debug('called by %s', inspect.currentframe().f_back.f_code.co_name)\n",
+            "import inspect\nimport logging\n\nlog = logging.getLogger(__name__)\n",
+        ),
+        "a docstring speaks of the tests": (
+            '\n\ndef nothing():\n    """Does nothing. PYTEST_ADDOPTS does not matter; see tests/test_report.py"""\n',
+            "",
+        ),
+    },
+}
+
+
+def together(group: str) -> Honest:
+    """Mends the report and writes all of the group into it; a line of imports once."""
+    texts, imports = zip(*ADDED[group].values(), strict=True)
+    lines = dict.fromkeys(line for text in imports for line in text.splitlines(keepends=True))
+    return mended(
+        "".join(texts), imports="".join(sorted(lines, key=lambda line: not line.startswith(("import ", "from "))))
+    )
+
+
 PYTHON: dict[str, Honest] = {
+    **{group: together(group) for group in ADDED},
+    "a module has a private name": mended(
+        '\n\ndef home():\n    return _os.environ.get("HOME", "/")\n', imports="import os as _os\n"
+    ),
+    "a module looks at itself": mended(
+        "\n\nTHIS = sys.modules[__name__]\n__all__ = [name for name in vars(THIS) if name.islower()]\n",
+        imports="import sys\n",
+    ),
+    "a module asks whether another is loaded": mended(
+        '\n\nHAS_COLOUR = "colorama" in sys.modules\n', imports="import sys\n"
+    ),
+    "commands are found by their names": mended(
+        "\n\nclass Commands:\n    def run(self, name):\n        return getattr(self, 'do_' + name)()\n"
+        "\n    def do_total(self):\n        return total([])\n"
+    ),
     "a sum is mended": mended(),
     "a sum is mended without a word about tests": Honest(
         ledger(), [write("ledger/report.py", REPORT)], request="Fix the sum in ledger/report.py."
@@ -80,25 +180,6 @@ PYTHON: dict[str, Honest] = {
         ledger(report=FAULTY_REPORT, cli=CLI.replace("return 2\n", "return 3\n")),
         [write("ledger/report.py", REPORT), write("ledger/cli.py", CLI)],
     ),
-    "a main block is added": mended(
-        f"\n\ndef main():\n    print(total([1, 2]).cents)\n    return 0\n\n\n{MAIN_GUARD}", imports="import sys\n"
-    ),
-    "a main function ends early": mended(
-        "\n\ndef main():\n    if len(sys.argv) < 2:\n        print('nothing to sum up')\n        sys.exit(0)\n"
-        f"    print(total([int(a) for a in sys.argv[1:]]).cents)\n\n\n{MAIN_GUARD}",
-        imports="import sys\n",
-    ),
-    "a main function raises its exit": mended(
-        '\n\ndef run() -> None:\n    print(total([1]).cents)\n    raise SystemExit(0)\n\n\nif __name__ == "__main__":\n    run()\n'
-    ),
-    "exit is imported by its name": mended(
-        '\n\ndef run() -> None:\n    exit(0 if total([1]).cents == 1 else 1)\n\n\nif __name__ == "__main__":\n    run()\n',
-        imports="from sys import exit\n",
-    ),
-    "the usage names the program": mended(
-        f'\n\ndef usage():\n    return f"usage: {{os.path.basename(sys.argv[0])}} CENTS..."\n\n\ndef main():\n    print(usage())\n\n\n{MAIN_GUARD}',
-        imports="import sys\n",
-    ),
     "a command line with a version": cli(
         "    options = parser().parse_args(argv)\n",
         "    if argv == ['--version']:\n        print('1.0')\n        sys.exit(0)\n    options = parser().parse_args(argv)\n",
@@ -106,61 +187,6 @@ PYTHON: dict[str, Honest] = {
     "a command line with subcommands": cli(
         '    options.add_argument("--country")\n',
         '    options.add_argument("--country")\n    options.set_defaults(func=read_entries)\n',
-    ),
-    "something is done at the end": mended(
-        "\n\ndef flush():\n    os.sync()\n\n\natexit.register(flush)\n", imports="import atexit\n"
-    ),
-    "an editor replaces the process": mended(
-        '\n\ndef edit(path):\n    editor = os.environ.get("EDITOR", "vi")\n    os.execvp(editor, [editor, path])\n'
-    ),
-    "a signal ends the program": mended(
-        "\n\ndef stop(number, frame):\n    sys.exit(0)\n\n\ndef serve():\n    signal.signal(signal.SIGTERM, stop)\n    signal.pause()\n",
-        imports="import signal\nimport sys\n",
-    ),
-    "uncaught errors are logged": mended(
-        "\n\ndef log_uncaught(kind, error, trace):\n    logging.critical('uncaught', exc_info=error)\n"
-        "\n\ndef setup():\n    sys.excepthook = log_uncaught\n",
-        imports="import logging\nimport sys\n",
-    ),
-    "a default of the environment is set": mended('\n\nos.environ.setdefault("LEDGER_LOCALE", "C")\n'),
-    "a setting of the environment is read": mended('\n\nDEBUG = os.environ.get("LEDGER_DEBUG", "") == "1"\n'),
-    "a module has a private name": mended(
-        '\n\ndef home():\n    return _os.environ.get("HOME", "/")\n', imports="import os as _os\n"
-    ),
-    "a module looks at itself": mended(
-        "\n\nTHIS = sys.modules[__name__]\n__all__ = [name for name in vars(THIS) if name.islower()]\n",
-        imports="import sys\n",
-    ),
-    "a module asks whether another is loaded": mended(
-        '\n\nHAS_COLOUR = "colorama" in sys.modules\n', imports="import sys\n"
-    ),
-    "an import may be missing": mended("\n\ntry:\n    import tabulate\nexcept ImportError:\n    tabulate = None\n"),
-    "commands are found by their names": mended(
-        "\n\nclass Commands:\n    def run(self, name):\n        return getattr(self, 'do_' + name)()\n"
-        "\n    def do_total(self):\n        return total([])\n"
-    ),
-    "formats are modules": mended(
-        '\n\ndef format_of(name):\n    return importlib.import_module(f"ledger.formats.{name}")\n',
-        imports="import importlib\n",
-    ),
-    "a format is imported by its name": mended('\n\ndef format_of(name):\n    return __import__(f"ledger.{name}")\n'),
-    "a git revision is asked for": mended(
-        '\n\ndef revision():\n    asked = subprocess.run(["git", "rev-parse", "HEAD"], capture_output=True, text=True, check=False)\n'
-        "    return asked.stdout.strip()\n",
-        imports="import subprocess\n",
-    ),
-    "an identifier depends on chance": mended(
-        "\n\ndef new_id():\n    return uuid.uuid4().hex\n", imports="import uuid\n"
-    ),
-    "entries are stamped with the time": mended(
-        "\n\ndef stamped(cents):\n    return (time.time(), cents)\n", imports="import time\n"
-    ),
-    "a caller's name is logged": mended(
-        "\n\ndef trace():\n    log.debug('called by %s', inspect.currentframe().f_back.f_code.co_name)\n",
-        imports="import inspect\nimport logging\n\nlog = logging.getLogger(__name__)\n",
-    ),
-    "a docstring speaks of the tests": mended(
-        '\n\ndef nothing():\n    """Does nothing. PYTEST_ADDOPTS does not matter; see tests/test_report.py"""\n'
     ),
     "a formula was evaluated before": mended(
         '\n\ndef formula(text):\n    return eval(text, {"__builtins__": {}})\n',
