@@ -101,10 +101,11 @@ check: install ## format, lint, types, layers, generated files
 browser: install
 	@sh scripts/browser.sh
 
-test-large: install ## kill a commit and a restore of 5,000 files, compare 200,000 files with 1,000, review 20,000 in the browser, export and import 100,000 messages, refuse a million files (slow)
+test-large: install ## kill a commit and a restore of 5,000 files, compare 200,000 files with 1,000, review 20,000 in the browser, load every page at both widths, export and import 100,000 messages, refuse a million files (slow)
 	@ANYCOWORK_LARGE_FILES=5000 ANYCOWORK_LARGE_KILLS=8 $(BIN)/python -m pytest -n 2 --timeout=3600 tests/faults/test_large_commits.py
 	@ANYCOWORK_LARGE_TREE_FOLDERS=10000 $(BIN)/python -m pytest -n 0 --timeout=3600 tests/faults/test_large_growth.py
 	@ANYCOWORK_LARGE_PAGE_FILES=20000 $(BIN)/python -m pytest -n 0 --timeout=3600 tests/e2e/test_web_large.py
+	@ANYCOWORK_ALL_PAGES=1 $(BIN)/python -m pytest -n 0 tests/e2e/test_web_still.py
 	@ANYCOWORK_LARGE_MESSAGES=100000 $(BIN)/python -m pytest -n 0 --timeout=3600 tests/faults/test_record_memory.py tests/faults/test_large_imports.py
 	@ANYCOWORK_LARGE_ROWS=100000 $(BIN)/python -m pytest -n 0 --timeout=3600 tests/faults/test_statement_plans.py
 	@ANYCOWORK_LARGE_EMPTY_FILES=1000000 $(BIN)/python -m pytest -n 0 --timeout=3600 tests/faults/test_large_bad_input.py
