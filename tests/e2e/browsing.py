@@ -109,7 +109,7 @@ _SHARED: dict[asyncio.AbstractEventLoop, _Shared] = {}
 
 @asynccontextmanager
 async def _launched(*args: str) -> AsyncIterator[Browser]:
-    # Without the windows that nobody sees it needs two thirds of the time for a page: `apt install chromium-headless-shell`.
+    # Without the windows that nobody sees it needs two thirds of the time for a page.
     chromium = shutil.which("chromium-headless-shell") or shutil.which("chromium")
     assert chromium, "The browser tests need Chromium: sh scripts/browser.sh installs it, or says how."
     assert has_web_ui(), "The web UI is not built: make web"
