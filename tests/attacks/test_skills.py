@@ -243,3 +243,18 @@ async def test_what_a_skill_declares_asks_as_it_would_without_the_skill(tmp_path
         await chat.send("/notes go")
         (card,) = await chat.approvals()
         assert not any("skill" in reason for reason in card["reasons"])
+
+
+@proves("SKL-1/2", "SKL-1/3")
+async def test_a_tool_that_a_skill_did_not_declare_asks_though_a_rule_allows_everything(tmp_path: Path) -> None:
+    replies = [call("create_file", path="evil.txt", content="x")]
+    async with live_server(
+        tmp_path, replies=replies, files=skill_files("notes", allowed_tools="Bash(git:*)")
+    ) as client:
+        await client.ask("POST", "/rules", EVERYTHING, expect=201)
+        await trust_skill(client, "notes")
+        chat = await client.chat()
+        await chat.send("/notes go")
+        (card,) = await chat.approvals()
+        assert any("skill 'notes' did not declare" in reason and "create_file" in reason for reason in card["reasons"])
+        assert not (client.workspace / "evil.txt").exists()
