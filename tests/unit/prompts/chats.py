@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from anycowork.domain.messages import Json, Message, MessageType, Speaker
 from anycowork.domain.model import PromptMessage
+from anycowork.prompts.conversation import PromptConversation, prompt_message
 
 _ids = count()
 
@@ -83,3 +84,11 @@ histories = st.lists(_turn(), max_size=5).map(lambda turns: [one for turn in tur
 def heard(shown: Iterable[PromptMessage]) -> tuple[tuple[str, str], ...]:
     """Who says what, without the parts it came from."""
     return tuple((one.role, one.content) for one in shown)
+
+
+def prompt_conversation(history: Iterable[Message]) -> tuple[PromptMessage, ...]:
+    conversation = PromptConversation()
+    for stored in history:
+        if (converted := prompt_message(stored)) is not None:
+            conversation.add(stored, converted)
+    return tuple(conversation.turns)

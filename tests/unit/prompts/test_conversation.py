@@ -1,24 +1,13 @@
 """How stored messages become what a model is shown."""
 
-from collections.abc import Iterable
 from itertools import pairwise
 
 from hypothesis import given
 
 from anycowork.domain.messages import Message, MessageType, Speaker
-from anycowork.domain.model import PromptMessage
 from anycowork.domain.values import replace
-from anycowork.prompts.conversation import PromptConversation, prompt_message
 from support.spec import proves
-from unit.prompts.chats import answer, call, heard, histories, message, result, words
-
-
-def prompt_conversation(history: Iterable[Message]) -> tuple[PromptMessage, ...]:
-    conversation = PromptConversation()
-    for stored in history:
-        if (converted := prompt_message(stored)) is not None:
-            conversation.add(stored, converted)
-    return tuple(conversation.turns)
+from unit.prompts.chats import answer, call, heard, histories, message, prompt_conversation, result, words
 
 
 @proves("CTX-1")

@@ -10,12 +10,12 @@ from anycowork.domain.attached_files import AttachedFile, files_payload
 from anycowork.domain.messages import Message, MessageType
 from anycowork.domain.model import PromptMessage
 from anycowork.domain.values import replace
-from anycowork.prompts.conversation import TURN_OVER, prompt_conversation, prompt_message
+from anycowork.prompts.conversation import TURN_OVER, prompt_message
 from anycowork.prompts.history_budget import LEFT_OUT, RESULT_CAP, SHORT_MESSAGE, fit_history
 from anycowork.prompts.tokens import FRAME, TokenRatios, request_tokens, tokens
 from anycowork.prompts.window import Window, optimize_history_by_tokens
 from support.spec import proves
-from unit.prompts.chats import answer, call, heard, histories, result, words
+from unit.prompts.chats import answer, call, heard, histories, prompt_conversation, result, words
 
 PLENTY = 1_000_000
 SYSTEM = "You are AnyCowork."
