@@ -28,8 +28,8 @@ from anycowork.config.settings import Settings
 from anycowork.domain.errors import AnyCoworkError
 from anycowork.domain.messages import Json
 
-JOBS_HELP = """List jobs, look at one, approve its plan, pause, resume, cancel it, retry or undo a task, keep or drop its
-changes.
+JOBS_HELP = """List jobs, look at one, approve its plan, pause, resume, cancel it, raise its limits, retry or undo a
+task, keep or drop its changes.
 
 Examples:
 
@@ -40,6 +40,7 @@ Examples:
     anycowork jobs show JOB
     anycowork jobs approve JOB
     anycowork jobs retry JOB --task TASK
+    anycowork jobs limits JOB --tokens 200000
 """
 
 app = CommandGroup(
@@ -116,6 +117,26 @@ def retry_task(
     """Try a failed task again, and go on with the job."""
     path = f"/jobs/{job}/retry"
     raise _job_summary(context, data_dir, "POST", path, as_json=as_json, follow=True, body={"task_id": task})
+
+
+@app.command("limits", short_help="Raise what a job may use; one that stopped at a limit goes on.")
+def change_limits(
+    context: typer.Context,
+    job: JobId,
+    tokens: Annotated[int | None, typer.Option("--tokens", help="Tokens of models.", metavar="N")] = None,
+    cost: Annotated[float | None, typer.Option("--cost", help="US dollars.", metavar="USD")] = None,
+    seconds: Annotated[float | None, typer.Option("--seconds", help="Seconds at work.", metavar="N")] = None,
+    each_task: Annotated[bool, typer.Option("--each-task", help="Of each task instead of the whole job.")] = False,
+    as_json: AsJson = False,
+    data_dir: DataDir = None,
+) -> None:
+    """Raise what a job, or each of its tasks, may use. A job that stopped at a limit goes on."""
+    named = {"tokens": tokens, "cost": cost, "seconds": seconds}
+    given: dict[str, JsonValue] = {name: limit for name, limit in named.items() if limit is not None}
+    if not given:
+        raise typer.BadParameter("Name at least one of --tokens, --cost and --seconds.")
+    body: Mapping[str, JsonValue] = {"limits": {"task" if each_task else "job": given}}
+    raise _job_summary(context, data_dir, "PATCH", f"/jobs/{job}", as_json=as_json, follow=True, body=body)
 
 
 @app.command("replan", short_help="Plan the rest of a failed or paused job anew.")
@@ -219,9 +240,7 @@ def ask_server(
     async def work(settings: Settings, address: ServerAddress) -> int:
         async with ServerClient(address.url, address.token) as client:
             before = await _last_number(client, path) if follow else 0
-            answer = (
-                await client.get(path) if method == "GET" else await client.post(path, msgspec.to_builtins(body or {}))
-            )
+            answer = await _ask(client, method, path, msgspec.to_builtins(body or {}))
             if not follow:
                 _print(answer, as_json=as_json)
                 return EXIT_CODES[RunEnding.DONE]
@@ -244,6 +263,12 @@ def ask_server(
         return asyncio.run(run())
     except AnyCoworkError as error:
         return print_error("jobs", error, (404,))
+
+
+async def _ask(client: ServerClient, method: str, path: str, body: Mapping[str, JsonValue]) -> Json:
+    if method == "GET":
+        return await client.get(path)
+    return await (client.patch if method == "PATCH" else client.post)(path, body)
 
 
 async def _last_number(client: ServerClient, path: str) -> int:

@@ -13,7 +13,7 @@ from anycowork.client.connect import ServerAddress
 from anycowork.client.console import strip_controls
 from anycowork.client.disclosures import endorsement_text
 from anycowork.config.settings import Settings
-from anycowork.domain.errors import ContextFull
+from anycowork.domain.errors import ContextFull, LimitReached
 from anycowork.domain.messages import Json
 
 
@@ -60,9 +60,30 @@ def _job_commands(job: Json) -> Iterator[tuple[str, tuple[str, ...]]]:
         case "paused":
             yield "Go on", ("resume",)
         case "failed":
+            for flags in _raised_limits(job):
+                yield "Raise the limit and go on", ("limits", *flags)
             for task_id in _failed_tasks(job):
                 yield f"Try task {task_id} again", ("retry", "--task", task_id)
             yield "Or plan what is left anew", ("replan",)
+
+
+def _raised_limits(job: Json) -> Iterator[tuple[str, ...]]:
+    """Yields flags that double the limits of a job that stopped at one."""
+    limits = job.get("limits")
+    by_owner = limits if isinstance(limits, dict) else {}
+    for owner, flags in (("job", ()), ("task", ("--each-task",))):
+        amounts = by_owner.get(owner)
+        if isinstance(amounts, dict) and _reached_limit(job, owner):
+            doubled = [(f"--{name}", str(n * 2)) for name, n in amounts.items() if isinstance(n, int | float)]
+            if doubled:
+                yield (*(word for pair in doubled for word in pair), *flags)
+
+
+def _reached_limit(job: Json, owner: str) -> bool:
+    tasks = job.get("tasks")
+    holders = [job] if owner == "job" else tasks if isinstance(tasks, list) else []
+    errors = (holder.get("error") for holder in holders if isinstance(holder, dict))
+    return any(isinstance(error, dict) and error.get("code") == LimitReached.code for error in errors)
 
 
 def _failed_tasks(job: Json) -> list[str]:

@@ -54,6 +54,19 @@ def test_a_failed_job_names_the_commands_that_go_on(tmp_path: Path) -> None:
     assert next_job_commands({"id": "job-1", "status": "running"}) == []
 
 
+def test_a_job_that_stopped_at_a_limit_names_the_command_that_raises_it() -> None:
+    error: Json = {"code": "limit_reached", "message": "The tokens are used up.", "retryable": False}
+    limits: Json = {"job": {"tokens": 4_000_000, "cost": 1.5}, "task": {"seconds": 60}}
+    job: Json = {"id": "job-1", "status": "failed", "error": error, "limits": limits, "tasks": []}
+    raised = "Raise the limit and go on: anycowork jobs limits job-1 --tokens 8000000 --cost 3.0"
+    assert next_job_commands(job) == [raised, "Or plan what is left anew: anycowork jobs replan job-1"]
+    of_a_task: Json = {**job, "error": None, "tasks": [{"id": "1", "status": "failed", "error": error}]}
+    assert next_job_commands(of_a_task)[0] == (
+        "Raise the limit and go on: anycowork jobs limits job-1 --seconds 120 --each-task"
+    )
+    assert next_job_commands({**of_a_task, "limits": {"job": {}, "task": {}}})[0].startswith("Try task 1 again")
+
+
 def test_a_race_is_kept_by_naming_one_of_its_agents() -> None:
     race: Json = {"id": "job-1", "status": "awaiting_commit", "race": ["fast", "the thorough"]}
     assert next_job_commands(race) == [
