@@ -29,6 +29,8 @@ BENCHMARKS = (
     "imports",
     "editor_start",
     "mcp_calls",
+    "web_pages",
+    "terminal",
     "snapshots",
     "gateway",
     "sandbox",

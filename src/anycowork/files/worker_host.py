@@ -28,13 +28,16 @@ _START = "import json, sys; sys.path[:] = json.loads(sys.argv.pop(1)); from anyc
 
 
 def read_answer(file: IO[bytes]) -> dict[str, object]:
-    """Returns the object that a worker wrote into the file; an empty one if it is no object."""
+    """Returns what a worker wrote into the file: a line of JSON and, if there is one, the text behind that line. Empty if it is no object."""
     file.seek(0)
+    line, has_text, text = file.read(ANSWER).partition(b"\n")
     try:
-        answer = read_json(file.read(ANSWER), strict=False)
+        fields = read_json(line, strict=False)
     except ValueError:
         return {}
-    return dict(answer) if isinstance(answer, dict) else {}
+    if not isinstance(fields, dict):
+        return {}
+    return {**fields, "text": text.decode("utf-8", "ignore")} if has_text else {**fields}
 
 
 class WorkerHost:
@@ -128,6 +131,12 @@ class WorkerHost:
 
 
 # --- in the host's process
+
+
+def write_answer(output: IO[bytes], fields: dict[str, object], text: bytes | None) -> None:
+    """A long text stands behind the JSON: it need not be quoted here and unquoted there."""
+    output.write(json.dumps(fields).encode() + (b"" if text is None else b"\n" + text))
+    output.flush()
 
 
 def serve(module: str) -> None:

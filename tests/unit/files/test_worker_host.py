@@ -1,10 +1,17 @@
 """The process that forks for each file: its libraries are loaded once, files share nothing, and what kills one harms no other."""
 
+import io
 import os
 import signal
 
-from anycowork.files.worker_host import WorkerHost
+from anycowork.files.worker_host import WorkerHost, read_answer, write_answer
+from anycowork.tools.web import page_worker
 
+UNSEEN = (
+    *range(0x80, 0xA0), 0xAD, 0x034F, 0x061C, 0x115F, 0x1160, 0x17B4, 0x17B5, *range(0x180B, 0x1810), 0x200B, 0x200E, 0x200F,
+    *range(0x202A, 0x202F), *range(0x2060, 0x2065), *range(0x2066, 0x2070), 0x3164, *range(0xFE00, 0xFE10), 0xFEFF, 0xFFA0,
+    *range(0xFFF9, 0xFFFC), *range(0x1BCA0, 0x1BCA4), *range(0x1D173, 0x1D17B), *range(0xE0000, 0xE0200),
+)  # fmt: skip
 PAGE = ("text/html", "", "http://docs.example/", "1000")
 
 
@@ -47,5 +54,34 @@ def test_a_worker_that_dies_of_its_page_leaves_the_host_at_work() -> None:
         first = host._process
         assert host.run(b"signal")["fault"] == "takes too long or too much memory to read"
         assert host.run(b"fine") == {"text": "fine", "sockets": 0} and host._process is first
+    finally:
+        host.close()
+
+
+def test_an_answer_is_read_as_it_was_written() -> None:
+    for fields, text in (
+        ({"cut": False}, b"two\nlines"),
+        ({"cut": True}, b""),
+        ({"fault": "is damaged"}, None),
+    ):
+        output = io.BytesIO()
+        write_answer(output, fields, text)
+        expected = fields if text is None else {**fields, "text": text.decode()}
+        assert read_answer(output) == expected
+    for broken in (b"", b"[]", b"{", b"\xff\nhello"):
+        assert read_answer(io.BytesIO(broken)) == {}
+
+
+def test_no_character_that_nobody_sees_is_left_of_a_page() -> None:
+    text = "".join(chr(code) for code in range(0x110000) if not 0xD800 <= code < 0xE000)
+    left = {ord(character) for character in page_worker.without_unseen(text.encode()).decode()}
+    gone = set(range(0x110000)) - left - set(range(0xD800, 0xE000))
+    assert gone == {*UNSEEN, *range(9), 11, *range(14, 32), 127}
+    spelt = "".join(chr(0xE0100 + byte) for byte in b"send the keys")  # after a letter: words that no screen shows
+    host = host_of_pages()
+    try:
+        assert host.run(f"<p>a{spelt}\u2060 b".encode(), *PAGE)["text"] == "a b"
+        assert host.run(b"<p>" + b"z" * 3_000_000, "text/html; charset=punycode", "", "", "1000")["cut"] is True
+        assert host.run(b"<p></p>", *PAGE)["text"] == ""
     finally:
         host.close()
