@@ -326,6 +326,12 @@ it("offers standing answers only with the rule they would make", () => {
   expect(screen.getByText(/save a rule: The agent may create any file/)).toBeTruthy();
 });
 
+it("says what the rule is about, which may be another tool than the call's: reading a key file", () => {
+  const proposed_rule = { tool: "read_file", resource: "/.env", effect: "allow" };
+  dock(approval({ tool: "execute_command", parameters: { command: "cat .env" }, proposed_rule }));
+  expect(screen.getByText(/save a rule: The agent may read \.env/)).toBeTruthy();
+});
+
 it("shows all of the one that is decided next, and the others in a line each", () => {
   const diff = "--- /dev/null\n+++ b/x\n@@ -0,0 +1 @@\n+made\n";
   dock(

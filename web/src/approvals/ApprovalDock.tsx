@@ -199,7 +199,7 @@ function Answers({
   onChoose: (decision: Decision, rule?: Decided["rule"]) => void;
   onDeny: () => void;
 }) {
-  const { kind } = useToolDisplay(approval.tool);
+  const { kind } = useToolDisplay(text(loose(approval.proposed_rule)["tool"]) || approval.tool); // a key file's rule is about reading
   const proposed = argumentsOf(approval.proposed_rule);
   const [chosen, setChosen] = useState(proposed);
   const changed = chosen && JSON.stringify(chosen) !== JSON.stringify(proposed);
