@@ -79,6 +79,7 @@ ON_A_CHAT: dict[str, Opener] = {
     "all workflows": click("Workflows"),
     "find": press("Control+f"),
     "review": click("Review"),
+    "evidence": click("Claimed"),
 }
 ON_SETTINGS: dict[str, dict[str, Opener]] = {
     "models": {"connection": click("Connect a model")},

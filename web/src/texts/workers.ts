@@ -9,7 +9,7 @@ export const en = {
   none: "No workers yet. This server runs everything itself.",
   invite: "Invite worker",
   labels: "Labels that it may offer",
-  labelsExample: "Labels, such as gpu, node20 (optional)",
+  labelsExample: "Labels (optional)",
   runThere:
     "Run this on the other machine, with an address of this server that it reaches. It is good once, for an hour.",
   theCommand: "The command for the new worker",

@@ -9,7 +9,7 @@ export const workers: Texts = {
   none: "Noch keine Worker. Dieser Server führt alles selbst aus.",
   invite: "Worker einladen",
   labels: "Labels, die er anbieten darf",
-  labelsExample: "Labels, etwa gpu, node20 (freiwillig)",
+  labelsExample: "Labels (freiwillig)",
   runThere:
     "Führen Sie dies auf dem anderen Rechner aus, mit einer Adresse dieses Servers, die er erreicht. Es gilt einmal, eine Stunde lang.",
   theCommand: "Der Befehl für den neuen Worker",
