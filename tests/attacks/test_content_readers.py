@@ -227,7 +227,10 @@ RULES = st.lists(
 )
 
 
-@given(RULES, st.sampled_from([".env", "private/notes.py", "src/a.py", "deploy/key.pem", "private/.env"]))
+@given(
+    RULES,
+    st.sampled_from([".env", "private/notes.py", "src/a.py", "deploy/key.pem", "private/.env", "home/.ssh/config"]),
+)
 def test_nobody_who_decides_nothing_is_told_more_than_the_agent(rules: list[Rule], path: str) -> None:
     hidden = RuleIndex(rules).hidden_from()
     agent, viewer = (hidden.may_be_told(path, reader) for reader in (ContentReader.AGENT, ContentReader.VIEWER))

@@ -156,6 +156,7 @@ def test_redirections_are_files_that_are_written_or_read() -> None:
             "time -- A=1 b",
             "time if",
             "a > /dev/tcp/b/1",
+            "a < /proc/self/environ",
             "pytest *",
         ),
         "ls\u200b x",
