@@ -18,7 +18,9 @@ from anycowork.domain.errors import RequestFault, TooLarge
 from anycowork.domain.principals import Principal
 
 READ_SECONDS = 30.0
-SLOW_SECONDS = 0.05  # a body that took longer is followed by a second look at who sent it
+SLOW_SECONDS = (
+    0.001  # a body that took longer is followed by a second look at who sent it: ending an access takes more than that
+)
 LINGER_SECONDS = 5.0
 LARGE = 64 << 10  # bytes: reading more takes long enough to block the loop
 SIGN_IN_BYTES = 1 << 10
