@@ -8,6 +8,7 @@ from pydantic import JsonValue
 
 from anycowork.domain.errors import AnyCoworkError
 from anycowork.domain.hooks import Hook, HookOutcome, failed_outcome, read_outcome
+from anycowork.domain.os_reason import os_reason
 from anycowork.domain.ports import HiddenPathRules
 from anycowork.domain.values import replace
 from anycowork.sandbox.sandbox import Sandbox
@@ -48,7 +49,7 @@ class HookRunner:
         try:
             child = await self._run(self._sandbox, hook, payload, folder, hidden)
         except (AnyCoworkError, OSError) as error:
-            return failed_outcome(hook.event, str(error)[:300])
+            return failed_outcome(hook.event, os_reason(error)[:300])
         if child.how is not ChildEnding.ITSELF:
             return failed_outcome(hook.event, _ENDINGS[child.how])
         return read_outcome(hook.event, child.exit_code, child.output, child.errors)
