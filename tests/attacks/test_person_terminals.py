@@ -188,7 +188,7 @@ async def test_a_flood_is_bounded_in_memory_and_so_is_what_is_typed(tmp_path: Pa
             with pytest.raises(Exception, match="does not read"):
                 for _ in range(100):
                     terminal.write(b"x" * 65_536)
-            most = len(terminal._removal)
+            most = len(terminal._unwritten)
         assert most <= 3 * SCROLLBACK
         stopped.set()
         await asyncio.wait_for(run, 30)
