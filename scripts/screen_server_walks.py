@@ -17,6 +17,7 @@ from support.jobs import LINES, approved, plan, question_about, report, until, w
 from support.live_server import LiveServer
 from support.raw_mcp_server import USUAL, offered, raw_server
 from support.scripted_model import Answer, Body, Reply, call
+from support.skills import put_skill, skill_text, trust_skill
 
 ServerWalk = Callable[[Page, LiveServer], Awaitable[None]]
 
@@ -31,6 +32,31 @@ COUNT = """
     tools = [count_values]
 """
 CHECK = "import sys, tomllib\n\nwith open('config.toml', 'rb') as file:\n    sys.exit(tomllib.load(file)['report']['format'] != 'json')\n"
+REPORT_SKILL = skill_text(
+    "monthly-report",
+    description="Writes the report of a month from the data folder. Use it when a report is asked for.",
+    body="Read `reports/`, then write one table for each sensor.\nRun `python3 scripts/table.py` for the numbers.",
+    allowed_tools="Read Write Bash(python3:*)",
+    metadata="\n  anycowork-paths: reports/**",
+)
+SENSOR_SKILL = skill_text(
+    "sensor-check",
+    description="Says which sensors were silent.",
+    allowed_tools="Read WebFetch(domain:docs.sensors.example)",
+)
+HOOKS = json.dumps(
+    {
+        "hooks": {
+            "PreToolUse": [
+                {
+                    "matcher": "Bash|Write",
+                    "hooks": [{"type": "command", "command": "python3 tools/check.py", "timeout": 10}],
+                }
+            ]
+        }
+    },
+    indent=2,
+)
 POST = {"type": "object", "properties": {"channel": {"type": "string"}, "text": {"type": "string"}}}
 BIRDS = {
     "Quiet sensors": (
@@ -61,9 +87,27 @@ async def plugins(page: Page, client: LiveServer) -> None:
     await expect(page.get_by_text("1 tool")).to_be_visible()
 
 
+async def skills(page: Page, client: LiveServer) -> None:
+    put_skill(client.workspace / ".agents" / "skills", "monthly-report", REPORT_SKILL)
+    own = put_skill(client.workspace.parent / "downloads", "sensor-check", SENSOR_SKILL)
+    await client.ask("POST", "/skills", {"path": str(own)}, expect=201)
+    await trust_skill(client, "sensor-check")
+    (client.workspace / ".anycowork").mkdir()
+    (client.workspace / ".anycowork" / "hooks.json").write_text(HOOKS)
+    await page.goto(f"{client.url}/#/settings/skills")
+    await page.get_by_role("button", name="Read it, to trust it").click()
+    await expect(page.get_by_role("button", name="Trust this content").first).to_be_visible()
+    await whole_page(page)
+
+
 async def about(page: Page, client: LiveServer) -> None:
     await page.goto(f"{client.url}/#/settings/about")
     await expect(page.get_by_text("Caches of commands")).to_be_visible()
+    await whole_page(page)
+
+
+async def whole_page(page: Page) -> None:
+    """Makes the window as high as the settings page in it."""
     whole = await page.evaluate(
         "innerHeight + document.getElementById('settings-page').scrollHeight - document.getElementById('settings-page').clientHeight"
     )
@@ -301,6 +345,7 @@ async def evidence(page: Page, client: LiveServer) -> None:
 SERVER_WALKS: dict[str, ServerWalk] = {
     "mcp": mcp,
     "plugins": plugins,
+    "skills": skills,
     "about": about,
     "git": git_pane,
     "search": search,

@@ -202,7 +202,7 @@ async def shortcuts(page: Page) -> None:
 
 async def start_workflow(page: Page) -> None:
     await page.get_by_label("Message", exact=True).fill("/")
-    await expect(page.get_by_role("listbox", name="Workflows")).to_be_visible()
+    await expect(page.get_by_role("listbox", name="Suggestions")).to_be_visible()
 
 
 async def changed(page: Page) -> None:

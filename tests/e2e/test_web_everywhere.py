@@ -3,6 +3,7 @@
 import asyncio
 import json
 import re
+import shutil
 import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -17,6 +18,7 @@ from support.jobs import approved, plan, writing
 from support.live_server import LiveServer, live_server
 from support.raw_mcp_server import offered, raw_server
 from support.scripted_model import Reply, ScriptedModel
+from support.skills import put_skill
 from support.spec import proves
 
 PAGES = {
@@ -26,6 +28,7 @@ PAGES = {
     "agents": "Roles",
     "mcp": "MCP servers",
     "plugins": "Plugins",
+    "skills": "Skills",
     "api-keys": "API keys",
     "limits": "Limits",
     "appearance": "Appearance",
@@ -54,12 +57,20 @@ async def test_every_page_of_the_settings_fits_a_phone_in_light_and_dark(
         "POST", "/rules", {"tool": "update_file", "resource": "/notes/*", "effect": "deny", "scope": "global"}
     )
     await client.chat(title="A chat whose title is far longer than a phone is wide, and has more words than a line")
+    needs = {"allowed_tools": f"Read Bash({'run-' * 30}x)", "metadata": f"\n  anycowork-paths: {'reports' * 20}/**"}
+    skill = put_skill(client.workspace / ".agents" / "skills", f"long-{'name' * 14}", **needs)
     await phone.route("**/settings", with_a_long_path)
     await phone.reload()
     for name, title in PAGES.items():
         await phone.goto(f"{client.url}/#/settings/{name}")
         await expect(phone.get_by_role("region", name=re.compile(title)).first).to_be_visible()
+        if name == "skills":
+            await phone.get_by_role("button", name="Read it").click()
+            await expect(phone.get_by_role("button", name="Trust this content")).to_be_visible()
+            declared = phone.get_by_label(re.compile("^What long-.* declares"))
+            assert await declared.evaluate("(list) => list.scrollWidth <= list.clientWidth"), "what it declares is cut"
         await fits(phone)
+    shutil.rmtree(skill)
     await client.ask("DELETE", "/mcp/servers/wide")
 
 

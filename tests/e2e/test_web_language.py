@@ -28,6 +28,7 @@ SETTINGS = (
     "agents",
     "mcp",
     "plugins",
+    "skills",
     "limits",
     "appearance",
     "about",

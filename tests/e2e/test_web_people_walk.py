@@ -12,7 +12,18 @@ from support.jobs import plan, writing
 from support.scripted_model import call
 from support.spec import proves
 
-SETTINGS_OF_ADMINS = ("models", "workspaces", "permissions", "keys", "people", "mcp", "plugins", "limits", "about")
+SETTINGS_OF_ADMINS = (
+    "models",
+    "workspaces",
+    "permissions",
+    "keys",
+    "people",
+    "mcp",
+    "plugins",
+    "skills",
+    "limits",
+    "about",
+)
 BATCH = f"[{call('create_file', path='one.txt', content='1')}, {call('create_file', path='two.txt', content='2')}]"
 REPLIES = [BATCH, "Both are decided."]
 

@@ -13,6 +13,7 @@ from e2e.every_page import PLAN, REPLIES, addresses
 from support.git_commands import git
 from support.live_server import LiveServer, live_server
 from support.scripted_model import call
+from support.skills import skill_files
 from support.spec import proves
 
 Scheme = Literal["light", "dark"]
@@ -25,6 +26,7 @@ QUESTION = {
     "options": [{"label": "Red", "value": "red"}],
     "allow_custom": True,
 }
+HOOKS = '{"hooks": {"PreToolUse": [{"hooks": [{"type": "command", "command": "true"}]}]}}'
 CREATE = [call("create_file", path=f"{name}.txt", content=f"{name}\n") for name in ("one", "two")]
 
 
@@ -91,6 +93,7 @@ ON_SETTINGS: dict[str, dict[str, Opener]] = {
         "built-in role": click("View Planner"),
     },
     "api-keys": {"limits": click("Limits")},
+    "skills": {"files": click("Read it"), "hooks file": click("Look")},
     "people": {"removal": click("Remove Ada")},
 }
 
@@ -142,7 +145,8 @@ async def test_axe_finds_nothing_on_any_page(tmp_path: Path) -> None:
 
 @proves("UI-6", "UI-12")
 async def test_axe_finds_nothing_on_what_opens_on_the_start_page_and_in_the_settings(tmp_path: Path) -> None:
-    async with at_the_page(tmp_path) as (page, client):
+    files = {**skill_files("pdf-forms", allowed_tools="Read Bash(python3:*)"), ".anycowork/hooks.json": HOOKS}
+    async with at_the_page(tmp_path, files=files) as (page, client):
         await client.ask("POST", "/people", {"name": "Ada", "access": "member"})
         faults = Faults(page)
         await faults.open_each(f"{client.url}/#/", ON_HOME)

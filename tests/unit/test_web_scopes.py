@@ -19,7 +19,7 @@ SCOPE_OF: dict[object, Scope] = {
     auth.Decider: Scope.DECIDE,
     auth.Manager: Scope.MANAGE,
 }
-SETTINGS = ("definitions/", "mcp/", "rules/", "setup/")
+SETTINGS = ("definitions/", "mcp/", "rules/", "setup/", "skills/")
 """Folders whose screens stand on the pages of the settings that only admins see (`pagesFor` in setup/pages.tsx)."""
 FOR_SETTINGS = {
     "PUT /settings": "state/acts.ts",
@@ -87,7 +87,7 @@ def test_every_listed_request_is_asked_for_before_its_control_is_shown() -> None
 @proves("OPS-3/2")
 def test_the_screens_of_the_settings_are_used_by_pages_of_admins_only() -> None:
     """A form of theirs that stands elsewhere, such as the one that adds a folder, needs a gate of its own there."""
-    borrowed = re.compile(r"from \"\.\./((?:definitions|mcp|rules|setup)/[A-Z]\w+)\"")
+    borrowed = re.compile(r"from \"\.\./((?:definitions|mcp|rules|setup|skills)/[A-Z]\w+)\"")
     users = {(name, one) for name, text in sources() if not name.startswith(SETTINGS) for one in borrowed.findall(text)}
     users = {(name, one) for name, one in users if one != "setup/ProviderEdit" and one != "setup/ProviderForm"}  # types
     assert users == {("chat/Home.tsx", "setup/Welcome"), ("chat/WorkspaceMenu.tsx", "setup/FolderForm")}

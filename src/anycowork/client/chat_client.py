@@ -153,6 +153,11 @@ class ChatClient:
     async def workflows(self) -> list[Json]:
         return objects(await self._client.get(f"/workflows?context_id={self.chat_id}"), "workflows")
 
+    async def skills(self) -> list[Json]:
+        """Those that a person trusted: the others activate nothing."""
+        skills = objects(await self._client.get(f"/skills?context_id={self.chat_id}"), "skills")
+        return [skill for skill in skills if skill.get("trusted") is True]
+
     async def open_other(self, chat_id: str) -> "ChatClient":
         return ChatClient(self._client, await self._client.get(f"/context/{chat_id}"))
 

@@ -1,4 +1,4 @@
-"""What the input line can complete: `/` names a command or a workflow, `@` a file or a folder, as does each word after `!`. Knows no screen."""
+"""What the input line can complete: `/` names a command, workflow or skill, `@` a file or a folder, as does each word after `!`. Knows no screen."""
 
 import shlex
 from collections.abc import Iterable
@@ -61,11 +61,11 @@ def trigger_in(before: str, after: str = "") -> CompletionTrigger | None:
 
 
 class CompletionSource:
-    """Asks the server. Workflows are read again whenever a new `/` is typed."""
+    """Asks the server. Workflows and skills are read again whenever a new `/` is typed."""
 
     def __init__(self) -> None:
         self._chat_id = ""
-        self._workflows: list[Json] = []
+        self._definitions: list[Json] = []
 
     async def options(self, client: ChatClient, trigger: CompletionTrigger) -> list[CompletionOption]:
         """Raises: ServerRefused, ServerUnreachable."""
@@ -73,14 +73,14 @@ class CompletionSource:
             files = await client.find_files(trigger.query, limit=MOST_OPTIONS)
             return path_options(files) if trigger.kind == "path" else shell_path_options(files)
         if not trigger.query or self._chat_id != client.chat_id:
-            self._workflows = await client.workflows()
+            self._definitions = [*await client.skills(), *await client.workflows()]
             self._chat_id = client.chat_id
-        return command_options(trigger.query, self._workflows)
+        return command_options(trigger.query, self._definitions)
 
 
-def command_options(query: str, workflows: Iterable[Json]) -> list[CompletionOption]:
+def command_options(query: str, definitions: Iterable[Json]) -> list[CompletionOption]:
     """Names that begin with the query come before names that contain it."""
-    about = {str(workflow.get("name")): str(workflow.get("description")) for workflow in workflows}
+    about = {str(entry.get("name")): str(entry.get("description")) for entry in definitions}
     about |= {**{name: entry.about for name, entry in COMMANDS.items()}, "expect": EXPECT_ABOUT}
     query = query.casefold()
     ordered = [*COMMANDS, *(name for name in about if name not in COMMANDS)]

@@ -3,13 +3,15 @@
 from pathlib import Path
 
 from anycowork.tui.composer import CompletionList, Composer
+from support.skills import skill_files, trust_skill
 from support.spec import proves
 from support.terminals import TerminalUser, at_a_terminal
 
 
 @proves("CLI-2", "UI-8")
 async def test_commands_workflows_and_files_are_completed_by_keys(tmp_path: Path) -> None:
-    async with at_a_terminal(tmp_path, replies=["Read."]) as person:
+    async with at_a_terminal(tmp_path, replies=["Read."], files=skill_files("sort-notes")) as person:
+        await trust_skill(person.client, "sort-notes")
         (person.workspace / "docs").mkdir()
         (person.workspace / "docs" / "read me.md").write_text("hello\n")
         (person.workspace / "notes.txt").write_text("note\n")
@@ -21,6 +23,9 @@ async def test_commands_workflows_and_files_are_completed_by_keys(tmp_path: Path
         await _chosen_is(person, "/review_changes")
         await person.pilot.press("tab")
         await _line_is(person, "/review_changes ")
+
+        await _begins(person, "/sort")
+        await _chosen_is(person, "/sort-notes")
 
         await _begins(person, "/o")
         await _chosen_is(person, "/model")

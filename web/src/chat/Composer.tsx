@@ -7,6 +7,7 @@ import { useCommandSuggestions } from "../composer/commandSuggestions";
 import { type CommandName, commandIn, completionContextAt } from "../composer/inputSyntax";
 import { useMentionSuggestions } from "../composer/mentionSuggestions";
 import { SuggestionList, useSuggestionKeys } from "../composer/Suggestions";
+import { useSkillSuggestions } from "../composer/skillSuggestions";
 import { useConnection } from "../state/sidebar";
 import { t } from "../texts/chat";
 import { t as texts } from "../texts/composer";
@@ -113,13 +114,16 @@ export function Composer(props: Props) {
     setCaret(before.length);
     placed.current = before.length;
   };
-  const commands = useCommandSuggestions(typed, command, (next) => {
+  const complete = (next: string) => {
     write(next);
     setCaret(next.length);
-  });
-  const workflows = useWorkflowSuggestions({ chatId }, idle && typed?.kind === "command" ? typed.text : null, write);
+  };
+  const commands = useCommandSuggestions(typed, command, complete);
+  const named = idle && typed?.kind === "command" ? typed.text : null;
+  const workflows = useWorkflowSuggestions({ chatId }, named, write);
+  const skills = useSkillSuggestions({ chatId }, named, complete);
   const mentions = useMentionSuggestions(chatId, typed?.kind === "mention" ? typed.text : null, put);
-  const completing = useSuggestionKeys([...commands, ...workflows, ...mentions], words);
+  const completing = useSuggestionKeys([...commands, ...workflows, ...skills, ...mentions], words);
   const submit = async (when: "idle" | "now" = "idle") => {
     if (sending || !words.trim()) return;
     const order = commandIn(words);

@@ -18,6 +18,12 @@ const ANSWERS: Record<string, unknown> = {
   "/context/{chat_id}/symbols": { results: [{ name: "srcOf", kind: "def", path: "src/a.py", line: 3 }] },
   "/mcp/resources": { resources: [] },
   "/workflows": { workflows: [], faults: [] },
+  "/skills": {
+    skills: [
+      { name: "pdf-forms", description: "Fills forms.", trusted: true },
+      { name: "pdf-sign", description: "Signs.", trusted: false },
+    ],
+  },
   "/roles": { roles: [] },
   "/providers": { providers: [] },
 };
@@ -44,6 +50,18 @@ it("runs a command that is chosen from the list or typed whole, and sends nothin
   ]);
   expect(field.value).toBe("");
   expect(onSend).not.toHaveBeenCalled();
+});
+
+it("completes a trusted skill, and sends it when its name is typed whole", async () => {
+  const { field, onSend } = composer();
+  await userEvent.type(field, "/pdf");
+  expect((await screen.findByRole("option", { name: /\/pdf-forms/ })).textContent).toContain("Fills forms.");
+  expect(screen.queryByRole("option", { name: /pdf-sign/ })).toBeNull();
+  await userEvent.type(field, "{Enter}this one");
+  expect(field.value).toBe("/pdf-forms this one");
+  await userEvent.clear(field);
+  await userEvent.type(field, "/pdf-forms{Enter}");
+  expect(onSend).toHaveBeenCalledWith("/pdf-forms", [], []);
 });
 
 // proves UI-8

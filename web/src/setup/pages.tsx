@@ -5,6 +5,7 @@ import {
   Folder,
   Gauge,
   Globe,
+  GraduationCap,
   Info,
   KeyRound,
   type LucideIcon,
@@ -20,9 +21,12 @@ import { RoleEditor } from "../definitions/RoleEditor";
 import { WorkflowEditor } from "../definitions/WorkflowEditor";
 import { McpServers } from "../mcp/McpServers";
 import { Rules } from "../rules/Rules";
+import { Hooks } from "../skills/Hooks";
+import { Skills } from "../skills/Skills";
 import { t as mcp } from "../texts/mcp";
 import { t as people } from "../texts/people";
 import { t } from "../texts/settings";
+import { t as skills } from "../texts/skills";
 import { t as usage } from "../texts/usage";
 import { t as workers } from "../texts/workers";
 import { About, AuditCheck } from "./About";
@@ -98,6 +102,16 @@ export const PAGES: readonly SettingsSubpage[] = [
       { ...sections.workflows, Content: WorkflowEditor },
     ],
     once: ["roles", "workflows"],
+  },
+  {
+    id: "skills",
+    title: t.pages.skills,
+    Icon: GraduationCap,
+    sections: [
+      { title: skills.skills, about: skills.about, Content: Skills },
+      { title: skills.hooks, about: skills.hooksAbout, Content: Hooks },
+    ],
+    once: ["hooks"],
   },
   {
     id: "mcp",

@@ -76,10 +76,14 @@ export function useWorkspaces(staleTime = SELDOM.staleTime) {
 /** A chat, or where one would begin: a folder, or null for the default one. */
 export type Ground = { chatId: string } | { workspace: string | null };
 
+export function queryOf(ground: Ground): { context_id?: string; workspace?: string } {
+  if ("chatId" in ground) return { context_id: ground.chatId };
+  return ground.workspace ? { workspace: ground.workspace } : {};
+}
+
 /** What there is to run there; asked for when somebody looks, since files change under it. */
 export function useWorkflows(ground: Ground, wanted = true) {
-  const query =
-    "chatId" in ground ? { context_id: ground.chatId } : ground.workspace ? { workspace: ground.workspace } : {};
+  const query = queryOf(ground);
   return useQuery({
     queryKey: ["workflows", query],
     queryFn: () => given(api.GET("/workflows", { params: { query } })),

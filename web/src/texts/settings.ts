@@ -155,6 +155,7 @@ export const en = {
     workspaces: "Workspaces",
     permissions: "Permissions",
     agents: "Agents and roles",
+    skills: "Skills and hooks",
     plugins: "Plugins",
     apiKeys: "API keys",
     web: "Web",

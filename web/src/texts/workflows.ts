@@ -30,6 +30,8 @@ export const en = {
   ofSteps: (of: string | number, of2: string | number) => `${of} of ${of2} steps`,
   workflow: "Workflow",
   notTrustedItIsNot: "not trusted: it is not used",
+  trusted: "trusted",
+  look: "Look",
   trustItNoLonger: "Stop trusting",
   trustThisContent: "Trust this content",
   reading: "Reading…",

@@ -1,7 +1,9 @@
-// Workflows that a slash at the start of a message may become.
+// Workflows that a slash at the start of a message may become, and for the start page skills too.
 
 import { type Suggestion, type SuggestionKeys, SuggestionList, useSuggestionKeys } from "../composer/Suggestions";
+import { useSkillSuggestions } from "../composer/skillSuggestions";
 import { type Ground, useWorkflows } from "../state/queries";
+import { t as composer } from "../texts/composer";
 import { t } from "../texts/workflows";
 import type { Workflow } from "../wire/nouns";
 import { matching, nameTyped } from "./choosing";
@@ -34,7 +36,7 @@ export function useWorkflowSuggestions(
     }));
 }
 
-/** For a field that takes workflows only. */
+/** For a field that takes workflows and skills. */
 export function useCompletion(
   ground: Ground,
   words: string,
@@ -42,11 +44,13 @@ export function useCompletion(
   write: (words: string) => void,
   open = openForm,
 ): SuggestionKeys {
-  return useSuggestionKeys(useWorkflowSuggestions(ground, offered ? nameTyped(words) : null, write, open), words);
+  const typed = offered ? nameTyped(words) : null;
+  const workflows = useWorkflowSuggestions(ground, typed, write, open);
+  return useSuggestionKeys([...workflows, ...useSkillSuggestions(ground, typed, write)], words);
 }
 
 export function Completion({ shown, at }: Pick<SuggestionKeys, "shown" | "at">) {
-  return <SuggestionList shown={shown} at={at} label={t.workflows} />;
+  return <SuggestionList shown={shown} at={at} label={composer.suggestionsLabel} />;
 }
 
 function openForm(workflow: Workflow): void {

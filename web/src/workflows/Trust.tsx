@@ -13,7 +13,7 @@ import type { Supplied } from "../wire/nouns";
 
 interface Props {
   workspace: string;
-  file: Pick<Supplied, "path" | "sha256" | "trusted"> & { kind?: Supplied["kind"] };
+  file: Pick<Supplied, "path" | "sha256" | "trusted"> & { kind?: Supplied["kind"] | "hooks" };
   /** In the selector it is read at once. */
   initiallyOpen?: boolean;
   /** The chat it is said in: then its history tells of it. */
@@ -33,7 +33,7 @@ export function Trust({ workspace, file, initiallyOpen = false, chatId }: Props)
       if (!(error instanceof Refusal)) throw error;
       setProblem(error.message);
     } finally {
-      const told = ["workflows", "workspaces", "supplied", "instructions"].map((key) => ({ queryKey: [key] }));
+      const told = ["workflows", "workspaces", "supplied", "instructions", "hooks"].map((key) => ({ queryKey: [key] }));
       await Promise.all(told.map((each) => queries.cancelQueries(each))); // what was asked before is no answer to what holds now
       await Promise.all(told.map((each) => queries.invalidateQueries(each)));
       setBusy(false);
@@ -52,10 +52,10 @@ export function Trust({ workspace, file, initiallyOpen = false, chatId }: Props)
           {file.sha256.slice(0, 12)}
         </code>
         <span className={file.trusted ? "text-good" : "text-warn"}>
-          {file.trusted ? "trusted" : t.notTrustedItIsNot}
+          {file.trusted ? t.trusted : t.notTrustedItIsNot}
         </span>
       </p>
-      <Fold className="-ml-1.5" initiallyOpen={initiallyOpen} summary="Look">
+      <Fold className="-ml-1.5" initiallyOpen={initiallyOpen} summary={t.look}>
         {() => <Look workspace={workspace} file={file} />}
       </Fold>
       {problem && (
@@ -83,7 +83,7 @@ export function Trust({ workspace, file, initiallyOpen = false, chatId }: Props)
 
 /** What is shown is what would be trusted, or nothing is shown. */
 function Look({ workspace, file: { path, sha256, kind } }: Pick<Props, "workspace" | "file">) {
-  const read = kind === "instructions" ? instructionsOf : contentOf;
+  const read = READERS[kind ?? "workflow"];
   const { data, isPending } = useQuery({
     queryKey: ["supplied", workspace, path, sha256],
     queryFn: () => read(workspace, path, sha256),
@@ -112,7 +112,14 @@ async function contentOf(workspace: string, path: string, sha256: string): Promi
   return page.source === "workspace" && page.path === path && page.sha256 === sha256 ? page.content : null;
 }
 
+async function hooksOf(workspace: string, path: string, sha256: string): Promise<string | null> {
+  const { files } = await given(api.GET("/hooks", { params: { query: { workspace } } }));
+  return files.find((file) => file.path === path && file.sha256 === sha256)?.content ?? null;
+}
+
 async function instructionsOf(workspace: string, path: string, sha256: string): Promise<string | null> {
   const { instructions } = await given(api.GET("/instructions", { params: { query: { workspace } } }));
   return instructions?.path === path && instructions.sha256 === sha256 ? instructions.content : null;
 }
+
+const READERS = { workflow: contentOf, instructions: instructionsOf, hooks: hooksOf };

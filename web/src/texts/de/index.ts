@@ -22,6 +22,7 @@ import { roles } from "./roles";
 import { rules } from "./rules";
 import { server } from "./server";
 import { settings } from "./settings";
+import { skills } from "./skills";
 import { start } from "./start";
 import { state } from "./state";
 import { terminal } from "./terminal";
@@ -54,6 +55,7 @@ export const texts = {
   rules,
   server,
   settings,
+  skills,
   start,
   state,
   terminal,

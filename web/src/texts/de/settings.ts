@@ -159,6 +159,7 @@ export const settings: Texts = {
     workspaces: "Arbeitsbereiche",
     permissions: "Berechtigungen",
     agents: "Agenten und Rollen",
+    skills: "Skills und Hooks",
     plugins: "Plugins",
     apiKeys: "API-Schlüssel",
     web: "Web",

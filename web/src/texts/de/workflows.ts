@@ -31,6 +31,8 @@ export const workflows: Texts = {
   ofSteps: (of: string | number, of2: string | number) => `${of} von ${of2} Schritten`,
   workflow: "Workflow",
   notTrustedItIsNot: "nicht vertraut: wird nicht verwendet",
+  trusted: "vertraut",
+  look: "Ansehen",
   trustItNoLonger: "Nicht mehr vertrauen",
   trustThisContent: "Diesem Inhalt vertrauen",
   reading: "Wird gelesen…",
