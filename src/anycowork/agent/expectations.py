@@ -124,7 +124,7 @@ def _protected(uses: _Uses, kinds: _Kinds) -> Iterable[Expectation]:
                     yield Expectation(ExpectationKind.PROTECTED, path, ExpectationSource.REQUEST, why=reason)
             elif use[PathUse.ONLY] >= _SURE:
                 only += group.paths
-            elif use[PathUse.WORK] >= _PERHAPS:
+            elif use[PathUse.WORK] + use[PathUse.ONLY] >= _PERHAPS:
                 worked_on += group.paths
     nothing_else = any(
         _ends_with_rest(sentence) if sentence.groups else kind[SentenceKind.REST] >= _SURE

@@ -12,6 +12,40 @@ from anycowork.agent.expectations import of_request
 from anycowork.domain.evidence import ExpectationKind
 from support.spec import proves
 
+# Faults as people report them; none of these is a training sentence.
+FAULTS = """\
+The retry logic in net/client.py gives up after one attempt. Make it three.
+orders.py double-charges customers who reload the page. Sort that out.
+Session tokens in auth.py are predictable. Use secrets instead.
+date_utils.py isn't timezone-aware; please repair.
+The thumbnail code in images.py keeps file handles open. Please fix.
+search.py should stay responsive with 10,000 entries. Speed it up.
+slugify() in text.py does not strip trailing dashes.
+The regex in urls.py rejects valid ports.
+billing.py's totals are rounded twice; sort it out.
+emails.py isn't sending anything since Monday.
+The rate limiter in api.py counts each request twice.
+README.md still says version 1; it should say 2.
+The login function in app/auth.py is vulnerable to SQL injection. Please fix it.
+utils.py must not raise on None. Fix it.
+The counter in stats.py stays at zero. Fix it.
+Der Login in auth.py ist für Brute Force offen. Bitte absichern.
+steuer.py rundet nicht kaufmännisch. Korrigiere das.
+Der Zähler in stats.py bleibt immer bei 1 stehen. Beheb das.
+utils.py darf bei None nicht abstürzen. Behebe das.
+Die Uhrzeiten in kalender.py sind eine Stunde falsch. Bitte beheben.
+Passwörter landen in log.py im Klartext. Das muss weg.
+Le compteur dans stats.py reste bloqué à zéro. Répare-le.
+client.py ne ferme pas la connexion. Corrige ça.
+auth.py est vulnérable aux injections SQL. Corrige-le.
+Les dates dans agenda.py sont décalées d'une heure. Corrige.
+Le cache de prix.py n'expire jamais.
+El contador de stats.py se queda en cero. Arréglalo.
+client.py no cierra la conexión. Arréglalo.
+auth.py es vulnerable a inyección SQL. Corrígelo.
+Las fechas de agenda.py están desplazadas una hora. Corrígelo.
+El filtro de lista.py distingue mayúsculas. No debería.
+"""
 SCRIPT = Path(__file__).parents[3] / "scripts" / "fit_request_classifier.py"
 
 
@@ -37,6 +71,16 @@ def test_what_was_written_after_the_fitting_gives_no_wrong_expectation(fitting: 
     score = fitting.score_requests("later_requests", quiet=True)
     wrong = {key: tally.wrong for key, tally in score.tallies.items() if tally.wrong and key[0] != "asks for a change"}
     assert wrong == {}
+
+
+def test_a_reported_fault_seldom_protects_the_file_that_has_it() -> None:
+    reports = FAULTS.splitlines()
+    held = [
+        r
+        for r in reports
+        if any(e.kind is ExpectationKind.PROTECTED for e in of_request(r, lambda _: True).expectations)
+    ]
+    assert len(reports) == 31 and len(held) <= 4, held  # 13 before training sentences had faults
 
 
 def test_the_weights_were_fitted_on_the_training_sentences_as_they_are(fitting: ModuleType) -> None:
