@@ -64,7 +64,7 @@ async def to_the_conflict(page: Page, client: LiveServer, chat: LiveChat) -> Non
     await expect(run).to_be_visible()
     async with asyncio.timeout(60):
         while not await run.is_enabled():
-            await read_all(page, "main section[aria-label=Plan]")
+            await read_all(page, "main [role=group][aria-label=Plan]")
     await look(page, "walk-approval")
     await run.click()
     await until_task(chat, "right")  # everything that does not wait for b is done

@@ -13,7 +13,7 @@ from anycowork.sandbox.toolchains import Toolchains
 from anycowork.server.machine import find_bubblewrap
 
 # Small enough that a flood is over in a moment.
-SMALL = CommandLimits(processes=64, memory=512 << 20, file_size=16 << 20, scratch=16 << 20)
+SMALL = CommandLimits(processes=64, memory=1 << 30, file_size=16 << 20, scratch=16 << 20)
 
 
 MOST_CACHED = 4 << 20

@@ -1,4 +1,5 @@
 // What a job and each of its tasks may use, and a form that raises it: a job that stopped at a limit goes on.
+import { useQueryClient } from "@tanstack/react-query";
 import { Gauge } from "lucide-react";
 import { useState } from "react";
 import { t } from "../texts/jobs";
@@ -14,6 +15,7 @@ type Fields = Record<(typeof OF)[number], Record<(typeof NAMES)[number], string>
 
 export function JobLimits({ job, act }: { job: Job; act: (done: Promise<void>) => Promise<boolean> }) {
   const [isOpen, setOpen] = useState(false);
+  const queries = useQueryClient();
   return (
     <>
       <Button needs="PATCH /jobs/{job_id}" icon={<Gauge size={14} aria-hidden />} onClick={() => setOpen(true)}>
@@ -24,7 +26,9 @@ export function JobLimits({ job, act }: { job: Job; act: (done: Promise<void>) =
           <LimitsForm
             job={job}
             onCancel={() => setOpen(false)}
-            onSave={(changes) => void act(setLimits(job.id, changes)).then((isDone) => isDone && setOpen(false))}
+            onSave={(changes) =>
+              void act(setLimits(job.id, changes, queries)).then((isDone) => isDone && setOpen(false))
+            }
           />
         )}
       </Dialog>

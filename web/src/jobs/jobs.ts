@@ -1,5 +1,5 @@
 // Jobs over REST: what is read, and what a person can do with one.
-import { useInfiniteQuery, useQuery } from "@tanstack/react-query";
+import { type QueryClient, useInfiniteQuery, useQuery } from "@tanstack/react-query";
 import { useMemo } from "react";
 import type { ChatView } from "../state/reduce";
 import { CHATS, useChats } from "../state/sidebar";
@@ -161,8 +161,13 @@ export async function undoTask(job_id: string, task_id: string, body: Schemas["U
 export type LimitsChange = Schemas["JobLimitsRequest"];
 
 /** Raises what the job and its tasks may use; one that stopped at a limit goes on. */
-export async function setLimits(jobId: string, limits: LimitsChange): Promise<void> {
-  await given(api.PATCH("/jobs/{job_id}", { ...at(jobId), body: { limits } }));
+/** The answer is shown at once: an event may have begun another reading, and until that arrives the page showed the job as it was. */
+export async function setLimits(jobId: string, limits: LimitsChange, queries: QueryClient): Promise<void> {
+  const job = await given(api.PATCH("/jobs/{job_id}", { ...at(jobId), body: { limits } }));
+  queries.setQueriesData<Job>(
+    { queryKey: [...JOBS, jobId], predicate: ({ queryKey }) => typeof queryKey[2] === "number" },
+    job,
+  );
 }
 
 export type AuditedTask = Schemas["AuditedTaskResponse"];
