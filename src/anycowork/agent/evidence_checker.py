@@ -106,7 +106,7 @@ class EvidenceChecker:
                 self._slow.pop(next(iter(self._slow)))
         return parked
 
-    async def objection(self, context: TurnContext) -> NotVerified | CallsParked | None:
+    async def objection(self, context: TurnContext, *, vouched: bool) -> NotVerified | CallsParked | None:
         """Run the checks that have not run since the last change, and set the turn's evidence. Return what is missing, for the model to
         read; None if the turn may end: nothing is missing, or the model was told twice."""
         expected = expected_of(context)
@@ -116,7 +116,7 @@ class EvidenceChecker:
             await self._run_checks(context), CallsParked
         ):
             return CallsParked()
-        context.proof.evidence = await self._with_receipt(context, await self.collect(context))
+        context.proof.evidence = await self._with_receipt(context, await self.collect(context, vouched=vouched))
         times_told = _times_told(context) + context.proof.rejected_answers
         is_delegate = (context.chat.config.model_id or "").startswith(
             f"{AGENT_PROVIDER}/"
@@ -153,7 +153,7 @@ class EvidenceChecker:
         )
         return replace(evidence, receipt=context.proof.receipt.id)
 
-    async def collect(self, context: TurnContext) -> Evidence | None:
+    async def collect(self, context: TurnContext, *, vouched: bool = False) -> Evidence | None:
         """Return the turn's evidence as it stands, without running anything."""
         expected = expected_of(context)
         changed = any(change.is_net for change in path_changes(context.calls))
@@ -162,7 +162,9 @@ class EvidenceChecker:
         commands = self._named(context) or context.proof.checks_tried
         snapshot_id = await self._newest_snapshot(context) if changed and commands else None
         runs = await asyncio.to_thread(self._check_runs, context, commands, snapshot_id) if commands else []
-        settled = [settle_expectation(context, expectation, runs) for expectation in expected.expectations]
+        settled = [
+            settle_expectation(context, expectation, runs, vouched=vouched) for expectation in expected.expectations
+        ]
         settled += unparsable(context.calls) if changed else []
         return weigh(settled, runs, concerned=changed or expected.asks_change)
 

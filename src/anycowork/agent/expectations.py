@@ -191,7 +191,7 @@ def of_steps(
     steps: Iterable[PlanStep], source: ExpectationSource, existed: Callable[[str], bool]
 ) -> tuple[Expectation, ...]:
     """Derive the expectations of approved steps: their checks, what they state, and files that they name
-    and that did not exist."""
+    and that did not exist. Such a name is the planner's guess: the work may rightly stand elsewhere."""
     expectations: list[Expectation] = []
     plan_steps = list(steps)
     for step in plan_steps:
@@ -200,7 +200,9 @@ def of_steps(
             expectations.append(Expectation(ExpectationKind.CHECK, step.check, source, why=reason))
         expectations += _stated_by_step(step, plan_steps, source)
         new_paths = [path for path in step.paths if is_literal(path) and is_path(path) and not existed(plain(path))]
-        expectations += [Expectation(ExpectationKind.OUTPUT, plain(path), source, why=reason) for path in new_paths]
+        expectations += [
+            Expectation(ExpectationKind.OUTPUT, plain(path), source, why=reason, guessed=True) for path in new_paths
+        ]
     return _each_once(expectations)
 
 

@@ -172,7 +172,7 @@ class Agent:
             return False
         if objection:
             return await self._fault(context, limits, reply, objection)
-        missing = await self._evidence.objection(context)
+        missing = await self._evidence.objection(context, vouched=context.assignment.policy.vouches(text))
         if isinstance(missing, CallsParked):
             return False
         if missing:

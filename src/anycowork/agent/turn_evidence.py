@@ -36,7 +36,7 @@ from anycowork.domain.roles import Permission
 from anycowork.domain.tools import Call, CallStatus
 from anycowork.domain.values import replace
 from anycowork.permissions.declared_needs import undeclared_path
-from anycowork.permissions.patterns import plain
+from anycowork.permissions.patterns import path_matches, plain
 
 _EMPTY = sha256().hexdigest()
 _MOST_REQUESTS = 5  # newest messages among which the one that led to a plan is looked for
@@ -55,7 +55,7 @@ def _derive(context: TurnContext) -> RequestExpectations:
     if context.plan is not None:
         source = ExpectationSource.TASK if turn.task_id is not None else ExpectationSource.PLAN
         steps = of_steps(context.plan.steps, source, lambda path: existed(context, path))
-        return RequestExpectations((*_protected_by_request(context), *steps), True)
+        return RequestExpectations(_with_request(steps, _of_request_for_plan(context), _planned_paths(context)), True)
     if turn.job_id is not None:
         return RequestExpectations()
     own_messages = [
@@ -83,8 +83,12 @@ def _derive(context: TurnContext) -> RequestExpectations:
     return replace(derived, expectations=(*stated, *unstated))
 
 
-def _protected_by_request(context: TurnContext) -> tuple[Expectation, ...]:
-    """Return the paths that must stay as they are by the request that led to the plan or the job."""
+def _planned_paths(context: TurnContext) -> tuple[str, ...]:
+    return tuple(plain(path) for step in (context.plan.steps if context.plan else ()) for path in step.paths)
+
+
+def _of_request_for_plan(context: TurnContext) -> list[Expectation]:
+    """Return the expectations of the request that led to the plan or the job."""
     messages = (
         m for m in reversed(context.conversation.history) if m.role is Speaker.USER and not is_workflow(m.payload)
     )
@@ -93,15 +97,22 @@ def _protected_by_request(context: TurnContext) -> tuple[Expectation, ...]:
     stated = [_stated_in(of_job)] if of_job else [of_person(message.payload) for message in newest]
     requests = [of_job] if of_job else [message.content for message in newest]
     derived = [of_request(without_stated(request), lambda path: existed(context, path)) for request in requests]
-    planned = tuple(plain(path) for step in (context.plan.steps if context.plan else ()) for path in step.paths)
+    of_requests = (*stated, *(request.expectations for request in derived))
+    return [expectation for expectations in of_requests for expectation in expectations]
+
+
+def _with_request(
+    steps: Iterable[Expectation], of_request_for_plan: Sequence[Expectation], planned: Sequence[str]
+) -> tuple[Expectation, ...]:
+    """Add to the steps what the request holds for them: paths that must stay as they are, and which of the steps' files it names."""
     protected = [
-        expectation
-        for expectations in (*stated, *(request.expectations for request in derived))
-        for expectation in expectations
-        if expectation.kind is ExpectationKind.PROTECTED and plain(expectation.subject) not in planned
+        # What the person approved with the plan may change.
+        replace(item, only=(*item.only, *planned)) if item.only else item
+        for item in of_request_for_plan
+        if item.kind is ExpectationKind.PROTECTED and plain(item.subject) not in planned
     ]
-    # What the person approved with the plan may change.
-    return tuple(replace(item, only=(*item.only, *planned)) if item.only else item for item in protected)
+    named = {plain(item.subject): item for item in of_request_for_plan if item.kind is ExpectationKind.OUTPUT}
+    return (*protected, *(named.get(step.subject, step) if step.guessed else step for step in steps))
 
 
 def _stated_in(request: str) -> tuple[Expectation, ...]:
@@ -158,12 +169,20 @@ def evidence_without_checks(calls: Sequence[Call], request: str) -> Evidence | N
 # --- expectations
 
 
-def settle_expectation(context: TurnContext, expectation: Expectation, checks: Sequence[CheckRun]) -> Expectation:
-    """Return the expectation with its state now."""
+def settle_expectation(
+    context: TurnContext, expectation: Expectation, checks: Sequence[CheckRun], *, vouched: bool
+) -> Expectation:
+    """Return the expectation with its state now. `vouched`: a worker has reported that its task succeeded."""
     changes = [change for change in path_changes(context.calls) if change.is_net]
     match expectation.kind:
         case ExpectationKind.OUTPUT:
-            return _settle_output(context, expectation, changes)
+            settled = _settle_output(context, expectation, changes)
+            missing = settled.state is ExpectationState.UNMET and not context.has_entry(plain(expectation.subject))
+            if missing and expectation.guessed and (vouched or _changed_others(context, changes)):
+                return settled.settled(
+                    ExpectationState.UNKNOWN, "Only the plan named it, and nothing was written there."
+                )
+            return settled
         case ExpectationKind.PROTECTED:
             return _settle_protected(context, expectation, changes)
         case ExpectationKind.NO_CHANGE:
@@ -202,6 +221,12 @@ def _settle_output(context: TurnContext, expectation: Expectation, changes: Sequ
     return expectation.settled(
         ExpectationState.MET, f"'{path}' exists." if path != plain(expectation.subject) else "It exists."
     )
+
+
+def _changed_others(context: TurnContext, changes: Sequence[TurnChange]) -> bool:
+    """Whether the work was done in files that the plan does not name."""
+    planned = _planned_paths(context)
+    return any(not any(path_matches(path, change.path) for path in planned) for change in changes)
 
 
 def _in_named_folder(context: TurnContext, path: str, changes: Sequence[TurnChange]) -> tuple[str, str] | None:

@@ -144,7 +144,7 @@ def stated_payload(stated: Sequence[StatedExpectation], *, may_check: bool) -> J
 @value
 class Expectation:
     """`why` says where it comes from, and at the end of the turn what was found. `only`: nothing but these paths may change.
-    `may_be_empty`: an output that may be wanted without content."""
+    `may_be_empty`: an output that may be wanted without content. `guessed`: a path of a step that nobody asked for by name."""
 
     kind: ExpectationKind
     subject: str
@@ -153,6 +153,7 @@ class Expectation:
     why: str = ""
     only: tuple[str, ...] = ()
     may_be_empty: bool = False
+    guessed: bool = False
 
     def settled(self, state: ExpectationState, reason: str) -> "Expectation":
         return replace(self, state=state, why=reason)

@@ -11,7 +11,7 @@ from anycowork.domain.evidence import ExpectationKind, ExpectationSource, split_
 from anycowork.domain.messages import Json
 from anycowork.domain.plan import PlanStep, explain_plan, read_plan
 from support.evidence import evidence_of, states, working_chat
-from support.jobs import new_job, plan, until
+from support.jobs import new_job, plan, until, writing
 from support.live_server import RequestRefused, live_server
 from support.scripted_model import call
 from support.spec import proves
@@ -92,6 +92,26 @@ async def test_what_the_request_protects_is_held_while_its_plan_is_carried_out(t
         (approval,) = await chat.approvals()
         assert "'b.py' is to stay as it is" in " ".join(approval["reasons"])
         assert (client.workspace / "b.py").read_text() == "x = 1\n"
+
+
+@proves("EVD-2/1")
+@pytest.mark.parametrize(("written", "state"), [("other.md", "unknown"), ("one.md", "unmet")])
+async def test_a_file_that_only_the_plan_named_is_missed_unless_the_work_stands_elsewhere(
+    tmp_path: Path, written: str, state: str
+) -> None:
+    step = writing("1", paths=["one.md", "two.md"])
+    replies = ["I will plan it.", call("create_file", path=written, content="x"), *["Both are written."] * 4]
+    async with live_server(tmp_path, replies=replies) as client:
+        chat = await working_chat(client)
+        await chat.send("Write two notes.")
+        proposed = await client.ask("POST", f"{chat.path}/plans", {"plan": plan(step)}, expect=201)
+        await client.ask("POST", f"{chat.path}/plans/{proposed['message_id']}/approve", {}, expect=202)
+        await chat.rest()
+        if written not in step["paths"]:
+            await chat.decide()
+        found = await evidence_of(client, chat)
+        assert states(found)["output", "two.md"] == state
+        assert found["status"] == ("failed" if state == "unmet" else "claimed")
 
 
 @proves("EVD-2/2")

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from support.evidence import states
 from support.jobs import Json, approved, by_task, new_job, plan, report, until, writing
 from support.live_server import LiveChat, LiveServer, live_server
 from support.raw_mcp_server import raw_server
@@ -49,6 +50,7 @@ GUESSES = [
         id="another file that the person allowed",
     ),
     pytest.param(guess("t", tools_needed=["update_file"], paths=["b.txt"]), [], id="already right"),
+    pytest.param(guess("t", tools_needed=["create_file"], paths=["new.txt"]), [], id="not needed"),
 ]
 
 
@@ -64,9 +66,26 @@ async def test_task_that_was_done_differently_than_planned_is_completed_and_clai
         assert job["status"] == "completed", job["error"]
         [task] = job["tasks"]
         assert (task["status"], task["claimed"], task["attempt"]) == ("completed", True, 1)
+        assert task["evidence"]["status"] == "claimed", task["evidence"]
         assert [one["status"] for one in job["steps"]] == ["claimed"]
         log = client.workspace / "log.txt"
         assert not log.exists() or log.read_text() == "a\n"
+
+
+@proves("EVD-2/1")
+async def test_file_that_the_person_named_is_missing_where_a_guessed_one_is_not_known(tmp_path: Path) -> None:
+    step = guess("t", tools_needed=["create_file"], paths=["report.md", "guess.md"])
+    work = [call("create_file", path="other.md", content="x"), report("it is done"), "All is done."]
+    async with live_server(tmp_path, replies=[json.dumps(plan(step)), *work]) as client:
+        chat = await client.chat()
+        job = await new_job(client, chat, request="Write report.md about the sales.")
+        await until(client, chat, job["id"], "awaiting_approval")
+        await client.ask("POST", f"/jobs/{job['id']}/approve", {}, expect=202)
+        [task] = (await ended(client, chat, job))["tasks"]
+        assert task["status"] == "completed" and task["evidence"]["status"] == "failed"
+        assert states(task["evidence"]) == {("output", "report.md"): "unmet", ("output", "guess.md"): "unknown"}
+        sources = {one["subject"]: one["from"] for one in task["evidence"]["expectations"]}
+        assert sources == {"report.md": "request", "guess.md": "task"}
 
 
 async def test_task_is_completed_after_the_person_answered_its_question(tmp_path: Path) -> None:
@@ -193,4 +212,5 @@ async def test_job_of_fourteen_tasks_whose_planner_guessed_everything_wrong_is_c
         job = await ended(client, chat, job)
         assert job["status"] == "completed", job["error"]
         assert [(task["status"], task["attempt"]) for task in job["tasks"]] == [("completed", 1)] * 14
+        assert {task["evidence"]["status"] for task in job["tasks"]} == {"claimed"}
         assert all((client.workspace / f"{name}.txt").read_text() == f"{name}\n" for name in names)
