@@ -1,7 +1,9 @@
 """Attempts by way of skills: folders that a workspace plants, text that nobody trusted, needs that were not declared."""
 
 import os
-from collections.abc import Callable
+import resource
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -9,7 +11,11 @@ import pytest
 from anycowork.domain.errors import NotAllowed
 from anycowork.domain.people import AccessLevel
 from anycowork.domain.principals import Principal, PrincipalKind
+from anycowork.domain.skills import SkillSource, read_skill_text
+from anycowork.workspace import skill_files as skill_reader
+from anycowork.workspace.skill_files import skills_below
 from support.live_server import LiveServer, live_server
+from support.people import person
 from support.scripted_model import call
 from support.skills import FOLDER, listed_skills, put_skill, skill_files, skill_text, trust_skill
 from support.spec import proves
@@ -91,6 +97,61 @@ async def test_a_folder_that_is_no_plain_skill_is_told_and_never_trusted(tmp_pat
         assert await activate(client, "/notes go", expect=422) == "invalid" and not client.model.requests
 
 
+# --- front matter and folders that cost more than they are long
+
+
+def _bomb(levels: int = 9) -> str:
+    """A list whose text is ten times as long with each level."""
+    lists = ["&b0 [" + ", ".join("x" * 10) + "]"]
+    lists += [f"&b{level} [{', '.join([f'*b{level - 1}'] * 10)}]" for level in range(1, levels)]
+    return f"[{', '.join(lists)}]"
+
+
+BOMBS = {
+    "a field's name": f"? {_bomb()}\n: v",
+    "a name in metadata": f"metadata:\n  ? {_bomb()}\n  : v",
+    "a value in metadata": f"metadata:\n  anycowork-paths: {_bomb()}",
+    "the tools": f"allowed-tools: {_bomb()}",
+    "itself": "metadata: &a\n  anycowork-network: *a\n  ? *a\n  : v",
+}
+
+
+@proves("SKL-1/1")
+@pytest.mark.parametrize("front", BOMBS.values(), ids=BOMBS)
+def test_no_front_matter_unfolds(front: str) -> None:
+    text = f"---\nname: notes\ndescription: Sorts notes.\n{front}\n---\n"
+    with _at_most(200 << 20):
+        assert len(str(read_skill_text("notes", text))) < 10_000
+
+
+@contextmanager
+def _at_most(more: int) -> Iterator[None]:
+    """Inside, this process gets only so many bytes more."""
+    before, now = resource.getrlimit(resource.RLIMIT_AS), int(Path("/proc/self/statm").read_text().split()[0])
+    resource.setrlimit(resource.RLIMIT_AS, (now * resource.getpagesize() + more, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_AS, before)
+
+
+@proves("SKL-1/1")
+def test_skills_of_a_folder_are_bounded_together_and_their_texts_are_not_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(skill_reader, "MOST_TOGETHER", 1_000_000)
+    monkeypatch.setattr(skill_reader, "_SETTLED", 0)
+    for number in range(5):
+        (put_skill(tmp_path / FOLDER, f"s{number}") / "big.md").write_text("x" * 300_000)
+        (tmp_path / FOLDER / f"s{number}/small.md").write_text("x" * 60_000)
+    for _ in range(2):
+        listed = skills_below(str(tmp_path), FOLDER, SkillSource.WORKSPACE, texts_of="s0")
+        assert [bool(skill.problems) for skill in listed] == [False, False, True, True, True]
+        assert [file.text is not None for file in listed[0].files] == [True, False, True]
+        assert not any(file.text for skill in listed[1:] for file in skill.files)
+    assert not any(file.text for _, skill in skill_reader._read_skills.values() for file in skill.files)
+
+
 # --- text that nobody trusted
 
 
@@ -167,6 +228,24 @@ async def test_only_who_may_manage_adds_trusts_and_removes(
             await skills.remove(principal, "notes")
         with pytest.raises(NotAllowed):
             await skills.trust(principal, None, "notes", (await listed_skills(client))["notes"]["sha256"])
+
+
+@proves("SKL-1/1")
+async def test_key_files_of_a_skill_are_shown_to_nobody_and_its_texts_to_no_viewer(tmp_path: Path) -> None:
+    files = {
+        **skill_files("notes"),
+        f"{FOLDER}/notes/.env": "KEY=planted-secret",
+        f"{FOLDER}/notes/a/id_rsa": "planted-secret",
+    }
+    async with live_server(tmp_path, files=files) as owner, person(owner, "Vi", "viewer") as viewer:
+        shown = await owner.ask("GET", "/skills/notes")
+        assert [(file["path"], file["text"] is None) for file in shown["files"]] == [
+            (".env", True), ("SKILL.md", False), ("a/id_rsa", True),
+        ]  # fmt: skip
+        trusted = await owner.ask("POST", "/skills/notes/trust", {"hash": shown["sha256"]})
+        assert "planted-secret" not in str((shown, trusted))
+        seen = await viewer.ask("GET", "/skills/notes")
+        assert [file["text"] for file in seen["files"]] == [None] * 3 and seen["description"] == "Sorts notes."
 
 
 # --- names

@@ -31,8 +31,8 @@ def cli(shared: tuple[CommandLine, ServeProcess], models: ScriptedModel) -> Iter
 def test_they_are_shown_trusted_by_what_was_read_and_distrusted(cli: CommandLine, models: ScriptedModel) -> None:
     shown = cli.type("instructions")
     assert (shown.returncode, shown.stdout) == (0, RULES) and "Nobody has trusted it" in shown.stderr
-    assert f"anycowork instructions --trust {HASH[:12]}" in shown.stderr
-    trusted = cli.type("instructions", "--trust", HASH[:12])
+    assert f"anycowork instructions --trust {HASH[:32]}" in shown.stderr
+    trusted = cli.type("instructions", "--trust", HASH[:32])
     assert trusted.returncode == 0 and "It is trusted" in trusted.stderr
     models.replies += ["Hello."]
     ran = cli.type("run", "hello")
@@ -58,7 +58,7 @@ def test_a_run_says_that_it_ignored_them(cli: CommandLine, models: ScriptedModel
     ("words", "code", "told"),
     [
         (["--trust", "yes"], 2, "the hash of what you have read"),
-        (["--trust", "0" * 12], 1, "is not what you have read"),
+        (["--trust", "0" * 32], 1, "is not what you have read"),
         (["--trust", HASH, "--distrust"], 2, "not both"),
         (["--distrust"], 1, "trusted file"),
     ],

@@ -3,7 +3,7 @@
 import logging
 from collections.abc import Awaitable, Callable
 
-from anycowork.domain.errors import Invalid
+from anycowork.domain.errors import Invalid, NotFound
 from anycowork.domain.principals import Principal, Scope
 from anycowork.domain.skills import Skill, SkillProblem
 from anycowork.domain.values import replace
@@ -28,18 +28,20 @@ class SkillService:
         self._workflows = workflows
         self._find_workspace = find_workspace
 
-    async def skills(self, workspace: str) -> list[Skill]:
-        """Raises: BadWorkspace."""
-        skills = await self._skills.skills(workspace)
+    async def skills(self, workspace: str, *, texts_of: str | None = None) -> list[Skill]:
+        """Return them; that named `texts_of` with the texts of its files. Raises: BadWorkspace."""
+        skills = await self._skills.skills(workspace, texts_of=texts_of)
         if not skills:
             return []
         names = {listed.name for listed in (await self._workflows.catalog(workspace)).listed}
         return [_unusable(skill) if skill.name in names else skill for skill in skills]
 
     async def require(self, workspace: str, name: str) -> Skill:
-        """Returns the skill of this name that holds. Raises: NotFound, BadWorkspace."""
-        skill = await self._skills.require(workspace, name)
-        return next((one for one in await self.skills(workspace) if one == skill), _unusable(skill))
+        """Return the skill of this name that holds, with the texts of its files. Raises: NotFound, BadWorkspace."""
+        skill = next((one for one in await self.skills(workspace, texts_of=name) if one.name == name), None)
+        if skill is None:
+            raise NotFound("skill", name[:80])
+        return skill
 
     async def activated_by(self, words: str, workspace: str) -> Skill | None:
         """Returns the trusted skill that a message `/name …` activates; None if a workflow or nothing has this name.

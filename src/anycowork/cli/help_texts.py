@@ -139,7 +139,7 @@ Examples:
 
 \b
     anycowork instructions --workspace ~/project
-    anycowork instructions --trust 3f2a9c1b77d0
+    anycowork instructions --trust 3f2a9c1b77d04e5f8a06c1d2b39e7f58
     anycowork instructions --distrust
 """
 

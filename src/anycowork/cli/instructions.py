@@ -2,22 +2,21 @@
 
 import asyncio
 import json
-import re
 import shlex
 from pathlib import Path
 from urllib.parse import urlencode
 
 from anycowork.cli.command_errors import print_error
+from anycowork.cli.content_hash import require_digits, shown_hash, whole_hash
 from anycowork.cli.options import Invocation
 from anycowork.cli.run_outcome import EXIT_CODES, RunEnding
 from anycowork.cli.server_command import with_client
 from anycowork.client.console import Console, stderr, stdout, strip_controls
 from anycowork.client.http import ServerClient, ServerRefused
 from anycowork.config.settings import Settings
-from anycowork.domain.errors import AnyCoworkError, BadWorkspace, ContentChanged, Invalid, NotFound
+from anycowork.domain.errors import AnyCoworkError, BadWorkspace, Invalid, NotFound
 from anycowork.domain.messages import Json
 
-_SHORTEST = 12  # digits of a hash; as many as are shown
 _STATES = {
     "trusted": "It is trusted, and used in every chat in this folder.",
     "untrusted": "Nobody has trusted it yet, so it is not used.",
@@ -63,10 +62,8 @@ def ignored(shown_file: Json | None) -> str | None:
 def _require_hash(trust: str | None, distrust: bool) -> None:
     if trust is not None and distrust:
         raise Invalid("Give --trust or --distrust, not both.")
-    if trust is not None and not re.fullmatch(rf"[0-9a-f]{{{_SHORTEST},64}}", trust):
-        raise Invalid(
-            f"--trust takes the hash of what you have read, at least {_SHORTEST} of its digits: `anycowork instructions` shows both."
-        )
+    if trust is not None:
+        require_digits(trust, "--trust")
 
 
 async def _run(settings: Settings, folder: Path, trust: str | None, *, distrust: bool) -> Json | None:
@@ -102,12 +99,7 @@ async def _fetch(client: ServerClient, folder: Path) -> Json | None:
 
 def _full_hash(shown_file: Json, trust: str | None) -> str | None:
     """Returns the whole hash of what was read; None revokes the trust."""
-    now = str(shown_file["sha256"] or "")
-    if trust is not None and not now.startswith(trust):
-        raise ContentChanged(
-            f"'{shown_file['path']}' is not what you have read (its hash is {now} now). Read it again."
-        )
-    return now if trust is not None else None
+    return None if trust is None else whole_hash(str(shown_file["sha256"] or ""), trust, str(shown_file["path"]))
 
 
 def _print_instructions(shown_file: Json | None, out: Console, aside: Console, *, folder: str) -> None:
@@ -121,5 +113,5 @@ def _print_instructions(shown_file: Json | None, out: Console, aside: Console, *
     aside.line(aside.paint(strip_controls(_STATES[state] + fault), "green" if state == "trusted" else "yellow"))
     if state in ("untrusted", "changed"):
         aside.line(
-            f"If you have read it and want it used: anycowork instructions{folder} --trust {str(shown_file['sha256'])[:_SHORTEST]}"
+            f"If you have read it and want it used: anycowork instructions{folder} --trust {shown_hash(str(shown_file['sha256']))}"
         )

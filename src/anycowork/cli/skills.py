@@ -9,17 +9,15 @@ from urllib.parse import quote, urlencode
 import typer
 
 from anycowork.cli.command_groups import CommandGroup
+from anycowork.cli.content_hash import require_digits, shown_hash, whole_hash
 from anycowork.cli.options import AsJson, DataDir, Invocation, WorkspaceOrHere, invoked
 from anycowork.cli.run_outcome import EXIT_CODES, RunEnding
 from anycowork.cli.server_command import run_with_server
 from anycowork.client.console import stderr, stdout, strip_controls
 from anycowork.client.http import ServerClient
-from anycowork.domain.errors import ContentChanged, Invalid
 from anycowork.domain.messages import Json
 from anycowork.domain.skills import SKILL_FILE
 from anycowork.workspace.skill_files import read_skill_folder
-
-_SHORTEST = 12  # digits of a hash; as many as are shown
 
 LIST_HELP = """List the skills of a folder, of the data folder and of plugins, what they declare, and what is wrong with them.
 
@@ -54,7 +52,7 @@ Examples:
 
 \b
     anycowork skills trust pdf-forms
-    anycowork skills trust pdf-forms --hash 3f1d0a9c77b2
+    anycowork skills trust pdf-forms --hash 3f1d0a9c77b28e5f4a06c1d2b39e7f58
 """
 
 REMOVE_HELP = """Remove a skill from the data folder.
@@ -135,16 +133,19 @@ def trust_skill(
     invocation = invoked(context, workspace=workspace, data_dir=data_dir)
 
     async def work(client: ServerClient) -> int:
+        if sha256 is not None:
+            require_digits(sha256, "--hash")
         folder = await _folder(client, invocation)
         path = f"/skills/{quote(name.removeprefix('/'), safe='')}"
         skill = await client.get(f"{path}?{urlencode({'workspace': folder})}")
         if sha256 is not None:
-            skill = await client.post(f"{path}/trust", {"hash": _whole_hash(skill, sha256), "workspace": folder})
+            hash_ = whole_hash(str(skill["sha256"]), sha256, str(skill["name"]))
+            skill = await client.post(f"{path}/trust", {"hash": hash_, "workspace": folder})
         for line in (*_lines(skill), *(_contents(skill) if sha256 is None else ())):
             stdout().line(strip_controls(line))
         if sha256 is None and skill["trusted"] is not True:
-            shown_hash = str(skill["sha256"])[:_SHORTEST]
-            stderr().line(strip_controls(f"If you have read it: anycowork skills trust {name} --hash {shown_hash}"))
+            hash_ = shown_hash(str(skill["sha256"]))
+            stderr().line(strip_controls(f"If you have read it: anycowork skills trust {name} --hash {hash_}"))
         return EXIT_CODES[RunEnding.DONE]
 
     raise typer.Exit(run_with_server("skills trust", invocation, work, usage_statuses=(404, 409, 422)))
@@ -164,16 +165,6 @@ async def _folder(client: ServerClient, invocation: Invocation) -> str:
     folder = str(invocation.settings().workspace or invocation.cwd)
     await client.post("/workspaces", {"root": folder})
     return folder
-
-
-def _whole_hash(skill: Json, begun: str) -> str:
-    """Raises: Invalid, ContentChanged."""
-    whole = str(skill["sha256"])
-    if len(begun) < _SHORTEST:
-        raise Invalid(f"--hash takes at least {_SHORTEST} digits of the hash of what you have read.")
-    if not whole.startswith(begun):
-        raise ContentChanged(f"'{skill['name']}' is not what you have read (its hash is {whole} now). Read it again.")
-    return whole
 
 
 def _lines(skill: Json) -> Iterator[str]:
@@ -199,4 +190,6 @@ def _contents(skill: Json) -> Iterator[str]:
         if isinstance(file, dict):
             yield ""
             yield f"--- {file['path']} ({file['bytes']} bytes)"
-            yield str(file["text"]) if file.get("text") is not None else "(not shown: it is not short text)"
+            yield (
+                str(file["text"]) if file.get("text") is not None else "(not shown: it is a key file, or no short text)"
+            )

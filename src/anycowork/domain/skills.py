@@ -66,7 +66,7 @@ class SkillProblem:
 
 @value
 class SkillFile:
-    """A file of a skill's folder. `text` is None if it is not short UTF-8 text."""
+    """A file of a skill's folder. `text` is None if nobody asked for it, or it is a key file or no short UTF-8 text."""
 
     path: str
     size: int
@@ -173,7 +173,8 @@ def _front_matter(text: str) -> str | SkillProblem:
 
 
 def _nodes(front: str) -> dict[str, Any] | SkillProblem:  # Any: a node of PyYAML, which has no types
-    """Returns the front matter's fields. The nodes are read as they are written: no value becomes a date, a number or an object."""
+    """Returns the front matter's fields. The nodes are read as they are written: no value becomes a date, a number or an object, and
+    no node becomes text as a whole, which references in it could make endless."""
     import yaml
 
     try:
@@ -187,15 +188,18 @@ def _nodes(front: str) -> dict[str, Any] | SkillProblem:  # Any: a node of PyYAM
         return SkillProblem("The front matter must hold fields, as 'name: …' and 'description: …'.", line=1)
     nodes: dict[str, Any] = {}
     for key, node in root.value:
-        if str(key.value) in nodes:
-            return SkillProblem(f"'{str(key.value)[:60]}' stands there twice.", line=key.start_mark.line + 2)
-        nodes[str(key.value)] = node
+        if not isinstance(key.value, str):
+            return SkillProblem("The name of a field must be text.", line=key.start_mark.line + 2)
+        if key.value in nodes:
+            return SkillProblem(f"'{key.value[:60]}' stands there twice.", line=key.start_mark.line + 2)
+        nodes[key.value] = node
     return nodes
 
 
 def _metadata(node: Any) -> dict[str, str]:  # Any: as above
     pairs = node.value if node is not None and isinstance(node.value, list) else []
-    return {str(pair[0].value): str(pair[1].value) for pair in pairs if isinstance(pair, tuple)}
+    texts = ((pair[0].value, pair[1].value) for pair in pairs if isinstance(pair, tuple))
+    return {name: text for name, text in texts if isinstance(name, str) and isinstance(text, str)}
 
 
 def _scalars(node: Any) -> Iterator[str]:  # Any: as above

@@ -9,6 +9,7 @@ import time
 from pathlib import Path
 
 from anycowork.domain.errors import StateChanged, ToolFault
+from anycowork.domain.key_files import is_key_file
 from anycowork.domain.os_reason import os_reason
 from anycowork.domain.skills import SKILL_FILE, Skill, SkillFile, SkillProblem, SkillSource, read_skill_text
 from anycowork.domain.values import replace, value
@@ -19,6 +20,7 @@ from anycowork.workspace.supplied_files import with_the_unseen_written_out
 MOST_SKILLS = 100
 MOST_FILES = 200
 MOST_BYTES = 4_000_000
+MOST_TOGETHER = 32_000_000  # bytes of all skills of a folder
 LONGEST_TEXT = 64 * 1024
 _DEEPEST = 6
 _SETTLED = 2_000_000_000  # nanoseconds: a file changed so recently may change again within one tick of the file's clock
@@ -34,23 +36,28 @@ class _Entry:
     status: os.stat_result
 
 
-def skills_below(root: str, folder: str, source: SkillSource) -> list[Skill]:
-    """Returns the skills in this folder, sorted by name; none of them is trusted yet. Blocking."""
+def skills_below(root: str, folder: str, source: SkillSource, *, texts_of: str | None = None) -> list[Skill]:
+    """Returns the skills in this folder, sorted by name; none of them is trusted yet. The texts of all files come with one alone. Blocking."""
     try:
         jail = Jail(root)
         location = WorkspacePath(tuple(folder.split("/")))
         names = jail.names(location)
     except (ToolFault, OSError):
         return []
-    skills = (_skill(jail, location.child(name), source) for name in names[:MOST_SKILLS])
-    return [skill for skill in skills if skill is not None]
+    skills, room = [], MOST_TOGETHER
+    for name in names[:MOST_SKILLS]:
+        skill = _skill(jail, location.child(name), source, room=room, with_texts=name == texts_of)
+        if skill is not None:
+            room -= sum(file.size for file in skill.files)
+            skills.append(skill)
+    return skills
 
 
 def read_skill_folder(folder: Path) -> Skill | None:
     """Returns the skill in a folder that a person named; None if it holds none. Blocking."""
     try:
         real = folder.resolve()
-        return _skill(Jail(str(real.parent)), WorkspacePath((real.name,)), SkillSource.DATA)
+        return _skill(Jail(str(real.parent)), WorkspacePath((real.name,)), SkillSource.DATA, with_texts=True)
     except (ToolFault, OSError):
         return None
 
@@ -73,8 +80,10 @@ def copy_skill(folder: Path, skill: Skill, target: Path) -> None:
         copy.rename(target)
 
 
-def _skill(jail: Jail, folder: WorkspacePath, source: SkillSource) -> Skill | None:
-    """Reads the skill, or returns what was read before if no entry of its folder has changed since."""
+def _skill(
+    jail: Jail, folder: WorkspacePath, source: SkillSource, *, room: int = MOST_BYTES, with_texts: bool = False
+) -> Skill | None:
+    """Reads the skill, or returns what was read before if no entry of its folder has changed since and no texts are wanted."""
     try:
         status = jail.stat(folder)
         if status is None or not stat.S_ISDIR(status.st_mode):
@@ -86,17 +95,21 @@ def _skill(jail: Jail, folder: WorkspacePath, source: SkillSource) -> Skill | No
             return None
     except (ToolFault, OSError) as error:
         return _faulty(folder, source, f"It cannot be read: {os_reason(error)}.")
+    if problem is None and sum(entry.status.st_size for entry in entries) > room:
+        problem = SkillProblem(
+            f"The skills of this folder have more than {MOST_TOGETHER:,} bytes together: remove some."
+        )
     if problem is not None:
         return replace(_faulty(folder, source, ""), problems=(problem,))
     key, state = f"{jail.root}\0{folder.path}", _state(entries)
     before = _read_skills.get(key)
-    if before is not None and before[0] == state:
+    if before is not None and before[0] == state and not with_texts:
         return replace(before[1], source=source)
     try:
-        skill = _read(jail, folder, source, entries)
+        skill = _read(jail, folder, source, entries, with_texts=with_texts)
     except (ToolFault, OSError) as error:
         return _faulty(folder, source, f"It cannot be read: {os_reason(error)}.")
-    if time.time_ns() - max(entry.status.st_ctime_ns for entry in entries) > _SETTLED:
+    if not with_texts and time.time_ns() - max(entry.status.st_ctime_ns for entry in entries) > _SETTLED:
         _remember(key, state, skill)
     return skill
 
@@ -129,7 +142,7 @@ def _collect(jail: Jail, folder: WorkspacePath, below: str, entries: list[_Entry
     return None
 
 
-def _read(jail: Jail, folder: WorkspacePath, source: SkillSource, entries: list[_Entry]) -> Skill:
+def _read(jail: Jail, folder: WorkspacePath, source: SkillSource, entries: list[_Entry], *, with_texts: bool) -> Skill:
     """Raises: ToolFault, OSError."""
     tree_hash, files, content = hashlib.sha256(), [], ""
     for entry in entries:
@@ -138,9 +151,10 @@ def _read(jail: Jail, folder: WorkspacePath, source: SkillSource, entries: list[
         digest, name = hashlib.sha256(data), entry.path.encode(errors="surrogateescape")
         mode = b"x" if status.st_mode & stat.S_IXUSR else b"-"
         tree_hash.update(len(name).to_bytes(4, "big") + name + mode + digest.digest())
-        text = _text(data)
-        files.append(SkillFile(shown(entry.path), len(data), digest.hexdigest(), text))
-        if entry.path == SKILL_FILE:
+        is_skill_file = entry.path == SKILL_FILE
+        text = _text(data) if is_skill_file or (with_texts and not is_key_file(entry.path)) else None
+        files.append(SkillFile(shown(entry.path), len(data), digest.hexdigest(), text if with_texts else None))
+        if is_skill_file:
             content = text or ""
     read = read_skill_text(folder.name, content)
     problems = read.problems if content else (SkillProblem("It is not UTF-8 text, or it is empty.", line=1),)

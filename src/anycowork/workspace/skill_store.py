@@ -35,9 +35,10 @@ class SkillStore:
         self._plugins_folder = plugins_folder
         self._changing = asyncio.Lock()
 
-    async def skills(self, workspace: str) -> tuple[Skill, ...]:
-        """Returns the skills for chats in this folder. Of two with one name, the data folder's holds, then a plugin's, then the nearer one."""
-        skills = await asyncio.to_thread(self._read, workspace)
+    async def skills(self, workspace: str, *, texts_of: str | None = None) -> tuple[Skill, ...]:
+        """Returns the skills for chats in this folder; that named `texts_of` with the texts of its files. Of two with one name, the
+        data folder's holds, then a plugin's, then the nearer one."""
+        skills = await asyncio.to_thread(self._read, workspace, texts_of)
         if not any(skill.source is SkillSource.WORKSPACE for skill in skills):
             return _without_doubles(skills)
         trusted = await self._files.trusted_hashes()
@@ -50,13 +51,6 @@ class SkillStore:
     async def find(self, workspace: str, name: str) -> Skill | None:
         """Returns the skill of this name that holds."""
         return next((skill for skill in await self.skills(workspace) if skill.name == name), None)
-
-    async def require(self, workspace: str, name: str) -> Skill:
-        """Raises: NotFound."""
-        skill = await self.find(workspace, name)
-        if skill is None:
-            raise NotFound("skill", name[:80])
-        return skill
 
     async def add(self, folder: str, *, plugin: str = "") -> Skill:
         """Copies the skill of this folder into the data folder; nobody trusts it yet. Raises: Invalid, Conflict, StorageFault."""
@@ -83,27 +77,29 @@ class SkillStore:
         async with self._changing:
             await asyncio.to_thread(self._record, "trusted", skill.path, sha256)
 
-    def _read(self, workspace: str) -> list[Skill]:
+    def _read(self, workspace: str, texts_of: str | None) -> list[Skill]:
         """All that there are; those of the data folder and of plugins are judged. Blocking."""
-        skills = self._own()
+        skills = self._own(texts_of)
         if skills:
             records = self._stored()
             skills = [
                 _judged(_of_plugin(skill, records), records.get("trusted", {}).get(skill.path)) for skill in skills
             ]
         of_workspace = [
-            skill for folder in OF_WORKSPACE for skill in skills_below(workspace, folder, SkillSource.WORKSPACE)
+            skill
+            for folder in OF_WORKSPACE
+            for skill in skills_below(workspace, folder, SkillSource.WORKSPACE, texts_of=texts_of)
         ]
         return [*skills, *of_workspace]
 
-    def _own(self) -> list[Skill]:
-        skills = skills_below(str(self._data_dir), SKILLS, SkillSource.DATA)
+    def _own(self, texts_of: str | None = None) -> list[Skill]:
+        skills = skills_below(str(self._data_dir), SKILLS, SkillSource.DATA, texts_of=texts_of)
         try:
             plugins = sorted(entry.name for entry in self._plugins_folder.iterdir())[:_MOST_PLUGINS]
         except OSError:
             return skills
         for plugin in plugins:
-            below = skills_below(str(self._plugins_folder), f"{plugin}/{SKILLS}", SkillSource.PLUGIN)
+            below = skills_below(str(self._plugins_folder), f"{plugin}/{SKILLS}", SkillSource.PLUGIN, texts_of=texts_of)
             skills += [replace(skill, path=f"plugins/{skill.path}") for skill in below]
         return skills
 

@@ -114,7 +114,7 @@ it("shows every file that the hash covers before it is trusted, trusts exactly t
   expect(screen.queryByRole("button", { name: "Trust this content" })).toBeNull();
   await userEvent.click(fold);
   expect((await screen.findByLabelText("Content of SKILL.md")).textContent).toBe("Do it well.⟨U+202E⟩");
-  expect(screen.getByText(/it is no short text/)).toBeTruthy();
+  expect(screen.getByText(/it is a key file, or no short text/)).toBeTruthy();
   await userEvent.click(screen.getByRole("button", { name: "Trust this content" }));
   await userEvent.click(await screen.findByRole("button", { name: "Stop trusting" }));
   await screen.findByText("not trusted: it is not used");

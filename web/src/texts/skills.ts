@@ -51,7 +51,7 @@ export const en = {
   covers: (files: number) =>
     `${files === 1 ? "Trust covers exactly this file" : `Trust covers exactly these ${files} files`}; any change asks again.`,
   size: (bytes: number) => bytesText(bytes),
-  notText: "Not shown: it is no short text. Open it before you trust it.",
+  notText: "Not shown: it is a key file, or no short text. Open it before you trust it.",
   cannotShow: (path: string) => `This page cannot show it. Open ${path} before you trust it.`,
   add: "Add a skill",
   path: "The skill's folder",

@@ -2716,7 +2716,7 @@ export interface paths {
         };
         /**
          * Show Skill
-         * @description With all its files: what a person reads before trusting it.
+         * @description With all its files: what a person reads before trusting it. Viewers, who read no files, get them without texts.
          */
         get: operations["show_skill"];
         put?: never;
@@ -7710,7 +7710,7 @@ export interface components {
             sha256: string;
             /**
              * Text
-             * @description Null if it is not short text.
+             * @description Null if it is a key file or no short text, and for viewers.
              */
             text: string | null;
         };

@@ -14,7 +14,9 @@ from anycowork.api.routes.workflows import OfChat, OfFolder
 from anycowork.api.schemas.skills import SkillList, SkillPage
 from anycowork.domain.boundary import Boundary
 from anycowork.domain.messages import Json
+from anycowork.domain.principals import Scope
 from anycowork.domain.skills import Skill
+from anycowork.domain.values import replace
 from anycowork.server.services import Services
 from anycowork.turns.lookup import require_chat
 
@@ -48,8 +50,10 @@ async def list_skills(
 async def show_skill(
     name: str, principal: Reader, services: ServicesDep, context_id: OfChat = None, workspace: OfFolder = None
 ) -> Response:
-    """With all its files: what a person reads before trusting it."""
+    """With all its files: what a person reads before trusting it. Viewers, who read no files, get them without texts."""
     skill = await services.skills.require(await folder_of(services, context_id, workspace), name)
+    if Scope.DECIDE not in principal.scopes:
+        skill = replace(skill, files=tuple(replace(file, text=None) for file in skill.files))
     return await asyncio.to_thread(json_response, 200, _page(skill))
 
 

@@ -34,7 +34,7 @@ class SkillFileResponse(DescribedSchema):
     path: str
     bytes: int
     sha256: str
-    text: str | None = Field(description="Null if it is not short text.")
+    text: str | None = Field(description="Null if it is a key file or no short text, and for viewers.")
 
 
 class SkillPage(SkillResponse):

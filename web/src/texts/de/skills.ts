@@ -50,7 +50,7 @@ export const skills: Texts = {
   covers: (files: number) =>
     `${files === 1 ? "Das Vertrauen gilt genau dieser Datei" : `Das Vertrauen gilt genau diesen ${files} Dateien`}; jede Änderung fragt wieder.`,
   size: (bytes: number) => bytesText(bytes),
-  notText: "Nicht angezeigt: kein kurzer Text. Öffnen Sie die Datei, bevor Sie ihr vertrauen.",
+  notText: "Nicht angezeigt: eine Schlüsseldatei oder kein kurzer Text. Öffnen Sie die Datei, bevor Sie ihr vertrauen.",
   cannotShow: (path: string) =>
     `Diese Seite kann es nicht anzeigen. Öffnen Sie ${path}, bevor Sie dem Skill vertrauen.`,
   add: "Skill hinzufügen",
