@@ -35,7 +35,7 @@ class Steering:
                 queued.id,
                 context.chat.id,
                 Speaker.USER,
-                queued.content,
+                queued.content[queued.content.startswith("//") :],  # two slashes mean one
                 payload={
                     "steering": True,
                     **_stated(queued.content),

@@ -15,7 +15,7 @@ from anycowork.domain.attached_files import AttachedFile, check_files, files_pay
 from anycowork.domain.chats import Autonomy, Chat, ChatConfig, ChatState
 from anycowork.domain.errors import Conflict, Invalid, NeedsConfirmation, TurnAlreadyRunning
 from anycowork.domain.events import NewEvent
-from anycowork.domain.evidence import StatedExpectation, split_stated, stated_payload
+from anycowork.domain.evidence import StatedExpectation, begins_with_name, split_stated, stated_payload
 from anycowork.domain.images import GivenImage, Image, recognise
 from anycowork.domain.journal import AddChat, RemoveChat, RemoveQueued, RequireState, SetChat, Write
 from anycowork.domain.messages import Json, QueuedMessage, Speaker
@@ -192,7 +192,7 @@ class ChatService:
         if not request:
             raise Invalid("Write below the expectations what you want done.", param="content")
         expect = (*expect, *stated)
-        is_named = request.startswith("/") and not request.startswith("//")
+        is_named = begins_with_name(request)
         skill = await self._activated(chat_id, request) if is_named else None
         if is_named and skill is None:
             if images:

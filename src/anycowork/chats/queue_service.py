@@ -8,6 +8,7 @@ from anycowork.chats.chat_service import ChatService, SentMessage
 from anycowork.domain import event_factory
 from anycowork.domain.chats import ChatState, EndReason
 from anycowork.domain.errors import AnyCoworkError, Conflict, Invalid, NotAllowed, NotFound
+from anycowork.domain.evidence import begins_with_name
 from anycowork.domain.journal import RemoveQueued
 from anycowork.domain.messages import QueuedMessage
 from anycowork.domain.ports import Clock
@@ -25,7 +26,7 @@ _FINISHED = frozenset({EndReason.ANSWERED, EndReason.TERMINATED})
 
 class QueueService:
     """Messages are sent one per turn, oldest first, when the agent has finished. After a stop, a failure or a limit they wait: the next
-    turn that finishes, or a person, sends them."""
+    turn that finishes, or a person, sends them. One that begins with `/name` never steers: a workflow or a skill needs a turn of its own."""
 
     def __init__(
         self,
@@ -57,6 +58,7 @@ class QueueService:
                 if len(waiting) >= MOST_QUEUED:
                     raise Conflict(f"{MOST_QUEUED} messages wait already. Remove some, or wait until they are sent.")
                 new_id, now = self._clock.new_id(), self._clock.now()
+                steer = steer and not begins_with_name(content)
                 queued = QueuedMessage(new_id, chat_id, content, principal.label(), steer, now)
                 await self._put(principal, queued)
                 return queued
@@ -82,12 +84,9 @@ class QueueService:
             author = (
                 principal.label() if now or content not in (None, queued_message.content) else queued_message.principal
             )
-            queued = replace(
-                queued_message,
-                content=content or queued_message.content,
-                steer=queued_message.steer or now,
-                principal=author,
-            )
+            content = content or queued_message.content
+            steer = (queued_message.steer or now) and not begins_with_name(content)
+            queued = replace(queued_message, content=content, steer=steer, principal=author)
             await self._put(principal, queued)
         if not now or chat.state is not ChatState.IDLE:
             return queued

@@ -84,6 +84,17 @@ def split_stated(content: str) -> tuple[str, tuple[StatedExpectation, ...]]:
     return ("\n".join(lines[first:last]).strip(), stated) if stated else (content, ())
 
 
+def begins_with_name(content: str) -> bool:
+    """Tell whether the message runs a workflow or activates a skill: its words begin with `/name`. Two slashes mean one."""
+    if not content.lstrip().startswith("/"):
+        return False  # the usual case, whatever its length
+    try:
+        request = split_stated(content)[0]
+    except Invalid:
+        return False
+    return request.startswith("/") and not request.startswith("//")
+
+
 def without_stated(content: str) -> str:
     """Return the words of a message without its `/expect` lines."""
     if EXPECT_COMMAND not in content:

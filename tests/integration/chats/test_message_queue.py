@@ -5,6 +5,7 @@ from pathlib import Path
 
 from support.live_server import TIMEOUT, LiveChat, live_server
 from support.scripted_model import Reply, call
+from support.skills import skill_files, trust_skill
 from support.spec import proves
 
 
@@ -82,6 +83,34 @@ async def test_a_message_sent_now_reaches_the_model_between_two_steps_of_the_sam
         assert {message["turn_id"] for message in messages} == {steered["turn_id"]}
         assert messages[-2]["id"] == steered["message_id"] and messages[-2]["payload"] == {"steering": True}
         assert "Only its first word." in str(client.model.requests[-1]["messages"][-1])
+
+
+@proves("UI-7")
+async def test_a_message_that_names_a_skill_waits_for_a_turn_of_its_own_however_it_is_sent(tmp_path: Path) -> None:
+    hold = asyncio.Event()
+    replies = [Reply(call("list_directory", path="."), hold=hold), "One.", "Two.", "Three."]
+    async with live_server(tmp_path, replies=replies, files=skill_files("notes", body="Sort by date.")) as client:
+        await trust_skill(client, "notes")
+        chat = await client.chat()
+        await chat.send("first", until="sent")
+        await client.model.asked(1)
+        named, changed = (
+            (await say(chat, "/notes go", "now"))["queued_id"],
+            (await say(chat, "words", "now"))["message_id"],
+        )
+        plain = (await say(chat, "//etc is a path", "now"))["message_id"]
+        where = f"{chat.path}/queue"
+        await client.ask("PATCH", f"{where}/{changed}", {"content": "/notes again"})
+        await client.ask("PATCH", f"{where}/{named}", {"when": "now"})
+        waiting = {one["id"]: one["steer"] for one in (await chat.show())["queue"]}
+        assert waiting == {named: False, changed: False, plain: True}
+        hold.set()
+        await ended(chat, 3)
+        sent = {message["id"]: message for message in await chat.messages()}
+        for one in (named, changed):
+            assert sent[one]["payload"]["skill"]["name"] == "notes", "it is active, and holds back"
+        assert sent[plain]["content"] == "/etc is a path"
+        assert "Sort by date." in str(client.model.requests[-1]["messages"])
 
 
 async def test_on_an_idle_chat_both_are_plain_messages(tmp_path: Path) -> None:

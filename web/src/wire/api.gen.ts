@@ -6286,6 +6286,7 @@ export interface components {
         /**
          * NewMessage
          * @description `when` says what happens while the agent works: `idle` queues the message, `now` gives it to the running turn between two steps.
+         *     A message `/name …` is queued either way: a workflow or a skill needs a turn of its own.
          */
         NewMessage: {
             /**

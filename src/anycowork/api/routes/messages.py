@@ -79,7 +79,8 @@ class NewExpectation(Boundary):
 
 
 class NewMessage(Boundary):
-    """`when` says what happens while the agent works: `idle` queues the message, `now` gives it to the running turn between two steps."""
+    """`when` says what happens while the agent works: `idle` queues the message, `now` gives it to the running turn between two steps.
+    A message `/name …` is queued either way: a workflow or a skill needs a turn of its own."""
 
     content: Annotated[str, Field(min_length=1, examples=["What is in this folder?"])]
     images: list[NewImage] = Field(
