@@ -1,12 +1,19 @@
 """Lets the person's hooks look at calls: before each one, where they may deny or ask, and after it, where they may add words."""
 
-import logging
 from collections.abc import Awaitable, Callable, Sequence
 
-from pydantic import JsonValue
-
 from anycowork.agent.turn_context import TurnContext
-from anycowork.domain.hooks import DeniedByHook, Hook, HookDecision, HookEvent, HookOutcome, texts_of_hooks
+from anycowork.domain.hooks import (
+    DeniedByHook,
+    Hook,
+    HookDecision,
+    HookEvent,
+    HookRuns,
+    denied,
+    named,
+    runs_json,
+    texts_of_hooks,
+)
 from anycowork.domain.messages import Json
 from anycowork.domain.origins import WORKSPACE, join
 from anycowork.domain.ports import HiddenPathRules
@@ -14,7 +21,6 @@ from anycowork.domain.tools import Call, ToolResult
 from anycowork.domain.values import replace
 from anycowork.tools.hook_runner import HookRunner
 
-log = logging.getLogger(__name__)
 _MOST_SHOWN = 20_000  # characters of a result
 ReadHooks = Callable[[str], Awaitable[Sequence[Hook]]]
 ReadHidden = Callable[[str, str], Awaitable[HiddenPathRules]]
@@ -37,11 +43,10 @@ class CallHooks:
         if call.id not in context.hook_outcomes:
             context.hook_outcomes[call.id] = await self._run(HookEvent.PRE_TOOL_USE, context, call, None)
         outcomes = context.hook_outcomes[call.id]
-        for hook, outcome in outcomes:
-            if outcome.decision is HookDecision.DENY:
-                raise DeniedByHook(f"{_named(hook)} denies it: {outcome.reason} Find another way.")
+        if refusal := denied(outcomes):
+            raise DeniedByHook(f"{refusal.message} Find another way.")
         return tuple(
-            f"{_named(hook)} asks a person: {outcome.reason}"
+            f"{named(hook)} asks a person: {outcome.reason}"
             for hook, outcome in outcomes
             if outcome.decision is HookDecision.ASK
         )
@@ -55,53 +60,31 @@ class CallHooks:
         if added_text := texts_of_hooks(outcomes):
             # A hook sees the workspace, so its words may come from there.
             result = replace(result, content=result.content + added_text, origins=join(result.origins, (WORKSPACE,)))
-        return replace(result, facts={**result.facts, **facts(outcomes)})
+        context.conversation.add_hook_checks(outcomes)
+        return replace(result, facts={**result.facts, **runs_json(outcomes)})
 
     def recorded(self, context: TurnContext, call: Call, result: ToolResult) -> ToolResult:
         """Returns the result of a call that was refused, with a record of the runs before it."""
         outcomes = context.hook_outcomes.get(call.id, ())
-        return replace(result, facts={**result.facts, **facts(outcomes)}) if outcomes else result
+        return replace(result, facts={**result.facts, **runs_json(outcomes)}) if outcomes else result
 
-    async def _run(
-        self, event: HookEvent, context: TurnContext, call: Call, result: ToolResult | None
-    ) -> tuple[tuple[Hook, HookOutcome], ...]:
-        outcomes = []
-        for hook in context.hooks or ():
-            if hook.event is not event or not hook.looks_at(call.tool):
-                continue
-            payload = _payload(event, context, call, result)
-            hidden = await self._hidden(context.chat.id, context.workspace.origin)
-            outcome = await self._runner.run(hook, payload, context.workspace, hidden)
-            if outcome.failed:
-                log.warning("hook %r of %s failed: %s", hook.command[:80], hook.source, outcome.failed)
-            outcomes.append((hook, outcome))
-        return tuple(outcomes)
+    async def _run(self, event: HookEvent, context: TurnContext, call: Call, result: ToolResult | None) -> HookRuns:
+        if not any(hook.event is event for hook in context.hooks or ()):
+            return ()
+        hidden = await self._hidden(context.chat.id, context.workspace.origin)
+        payload = _payload(context, call, result)
+        return await self._runner.run(context.hooks or (), event, call.tool, payload, context.workspace, hidden)
 
 
-def facts(outcomes: Sequence[tuple[Hook, HookOutcome]]) -> dict[str, JsonValue]:
-    """Returns what is recorded of the runs; nothing without any."""
-    runs: list[JsonValue] = [
-        {"event": hook.event.value, "command": hook.command[:200], "source": hook.source, **outcome.to_json()}
-        for hook, outcome in outcomes
-    ]
-    return {"hooks": runs} if runs else {}
-
-
-def _payload(event: HookEvent, context: TurnContext, call: Call, result: ToolResult | None) -> Json:
+def _payload(context: TurnContext, call: Call, result: ToolResult | None) -> Json:
     response: Json = {}
     if result is not None:
         response = {"tool_response": {"status": result.status.value, "content": result.content[:_MOST_SHOWN]}}
     return {
-        "hook_event_name": event.value,
         "session_id": context.chat.id,
-        "cwd": context.workspace.origin,
         "permission_mode": "plan" if context.role.only_advises else "default",
         "tool_name": call.tool,
         "tool_input": call.parameters,
         "tool_use_id": call.id,
         **response,
     }
-
-
-def _named(hook: Hook) -> str:
-    return f"The hook '{hook.command[:80]}' of {hook.source}"

@@ -33,7 +33,6 @@ from anycowork.domain.evidence import (
     receipt_of,
     weigh,
 )
-from anycowork.domain.messages import is_continuation
 from anycowork.domain.ports import ContentReader, HiddenPathRules, Telling
 from anycowork.domain.roles import Permission
 from anycowork.domain.tools import Call, Parameters, Provenance
@@ -117,7 +116,7 @@ class EvidenceChecker:
         ):
             return CallsParked()
         context.proof.evidence = await self._with_receipt(context, await self.collect(context, vouched=vouched))
-        times_told = _times_told(context) + context.proof.rejected_answers
+        times_told = context.times_told(NotVerified.code) + context.proof.rejected_answers
         is_delegate = (context.chat.config.model_id or "").startswith(
             f"{AGENT_PROVIDER}/"
         )  # its own loop has ended; to ask again is a new task
@@ -192,10 +191,10 @@ class EvidenceChecker:
         return [run for run in runs if run is not None]
 
     async def _run_checks(self, context: TurnContext) -> CallsParked | None:
-        if context.plan is not None:
-            return None  # the plan's own checks have run by now
-        named_commands = self._named(context)
-        for command in named_commands or await self._detected(context):
+        # The plan's own checks have run by now.
+        in_plan = context.plan is not None
+        named_commands = context.conversation.hook_checks if in_plan else self._named(context)
+        for command in named_commands or (() if in_plan else await self._detected(context)):
             if not named_commands:
                 context.proof.checks_tried.append(command)
             if await self._is_parked_by(context, command):
@@ -311,14 +310,3 @@ def _failed_check(calls: Sequence[Call], check: CheckRun) -> str:
     last = runs_of(calls, check.command)[-1][1]
     output = last.result.content.strip()[-_MOST_SHOWN:] if last.result else ""
     return f"The check `{check.command}` was run and ended with exit code {check.exit_code}:\n{output}\n"
-
-
-def _times_told(context: TurnContext) -> int:
-    """Count how often the model was told what is missing, since a person last continued the turn."""
-    count = 0
-    for message in reversed(context.conversation.history):
-        if message.turn_id == context.turn.id and is_continuation(message):
-            break
-        error = (message.payload or {}).get("error") if message.turn_id == context.turn.id else None
-        count += isinstance(error, dict) and error.get("code") == NotVerified.code
-    return count

@@ -29,6 +29,7 @@ from anycowork.agent.step_explanations import open_steps
 from anycowork.agent.tool_runner import CallsParked, ToolRunner
 from anycowork.agent.turn_calls import path_changes
 from anycowork.agent.turn_context import TurnContext
+from anycowork.agent.turn_hooks import TurnHooks
 from anycowork.agent.turn_recorder import TurnRecorder
 from anycowork.domain.chats import Autonomy, EndReason, Limits, Turn
 from anycowork.domain.errors import MalformedReply, ModelFault, OutOfTime, RunawayReply, TooManyFaults, TooManySteps
@@ -56,6 +57,7 @@ class Agent:
         steering: Steering,
         clock: Clock,
         limits: Callable[[Autonomy], Limits],
+        hooks: TurnHooks | None = None,
     ) -> None:
         self._journal = journal
         self._recorder = recorder
@@ -67,6 +69,7 @@ class Agent:
         self._steering = steering
         self._clock = clock
         self._limits = limits
+        self._hooks = hooks
 
     def history_limit(self, turn: Turn, model_id: str | None) -> HistoryLimit:
         """Return what tells how much of the chat the model could be shown in this turn."""
@@ -172,6 +175,9 @@ class Agent:
             return False
         if objection:
             return await self._fault(context, limits, reply, objection)
+        if self._hooks is not None and (unfinished := await self._hooks.at_stop(context, text)):
+            await self._recorder.fault(context, reply, unfinished)
+            return True
         missing = await self._evidence.objection(context, vouched=context.assignment.policy.vouches(text))
         if isinstance(missing, CallsParked):
             return False

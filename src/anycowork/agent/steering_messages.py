@@ -1,21 +1,28 @@
 """Steering: hands a person's messages to the running turn, between two of its steps."""
 
 from anycowork.agent.turn_context import TurnContext
+from anycowork.agent.turn_hooks import TurnHooks
 from anycowork.agent.turn_recorder import TurnRecorder
 from anycowork.domain import event_factory
 from anycowork.domain.errors import Invalid, NotFound
 from anycowork.domain.evidence import split_stated, stated_payload
+from anycowork.domain.hooks import denied, denied_message, runs_json, words_added
 from anycowork.domain.journal import Change, RemoveQueued
 from anycowork.domain.messages import Json, Message, Speaker
+from anycowork.domain.origins import PERSON, WORKSPACE, join
 from anycowork.domain.people import authorship
 from anycowork.domain.ports import Clock
 from anycowork.domain.principals import read_label
+from anycowork.domain.values import replace
 from anycowork.store.sql.journal import Journal
 from anycowork.store.sql.store import Store
 
 
 class Steering:
-    def __init__(self, *, journal: Journal, recorder: TurnRecorder, store: Store, clock: Clock) -> None:
+    def __init__(
+        self, *, journal: Journal, recorder: TurnRecorder, store: Store, clock: Clock, hooks: TurnHooks | None = None
+    ) -> None:
+        self._hooks = hooks
         self._journal = journal
         self._recorder = recorder
         self._store = store
@@ -31,6 +38,7 @@ class Steering:
         for queued in await self._store.queue.of_chat(context.chat.id):
             if not queued.steer:
                 return
+            runs = await self._hooks.before_message(context.chat, queued.content) if self._hooks else ()
             message = Message(
                 queued.id,
                 context.chat.id,
@@ -38,19 +46,28 @@ class Steering:
                 queued.content[queued.content.startswith("//") :],  # two slashes mean one
                 payload={
                     "steering": True,
+                    **runs_json(runs),
                     **_stated(queued.content),
                     **authorship(read_label(queued.principal).person),
                 },
                 turn_id=context.turn.id,
                 created_at=self._clock.now(),
             )
-            sent = event_factory.queue_updated(queued, "sent")
+            if words_added(runs):
+                message = replace(message, origins=join((PERSON, WORKSPACE)))
+            if refusal := denied(runs):
+                message = denied_message(message, refusal, runs)
+            sent = event_factory.queue_updated(queued, "removed" if refusal else "sent")
             change = Change(context.chat.id, (RemoveQueued(queued.id), message), (sent,), principal=queued.principal)
             try:
                 await self._recorder.pending(context)  # results that are not written yet come before the message
                 await context.write_buffer.write(self._journal, change)
             except NotFound:  # the person removed it in the meantime
                 continue
+            if refusal:
+                context.conversation.history.append(message)
+                continue
+            context.conversation.add_hook_checks(runs)
             context.conversation.add_message(message)
 
 

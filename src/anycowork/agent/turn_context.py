@@ -22,9 +22,9 @@ from anycowork.domain.chats import Chat, Limits, Turn
 from anycowork.domain.errors import AnyCoworkError
 from anycowork.domain.events import NewEvent
 from anycowork.domain.evidence import Evidence, Receipt
-from anycowork.domain.hooks import Hook, HookOutcome
+from anycowork.domain.hooks import Hook, HookRuns, checks_recorded
 from anycowork.domain.journal import Change, Reserve, Write
-from anycowork.domain.messages import Message, Speaker
+from anycowork.domain.messages import Message, Speaker, is_continuation
 from anycowork.domain.origins import NO_ORIGINS, Origins
 from anycowork.domain.plan import Plan
 from anycowork.domain.ports import NOTHING_HIDDEN, HiddenPathRules
@@ -88,11 +88,15 @@ class TurnConversation:
         self._turn = turn
         self.beginning = beginning
         self._opening: str | None = None
-        own_messages = [m for m in history if m.turn_id == turn.id and m.role is Speaker.USER]
+        of_turn = [m for m in history if m.turn_id == turn.id]
+        own_messages = [m for m in of_turn if m.role is Speaker.USER]
         self.user_text = "\n".join(m.content for m in own_messages)
         """The person's messages of this turn."""
         self.skills = tuple(skill for m in own_messages if (skill := activated(m.payload)) is not None)
         """The skills that the turn works by: what they did not declare asks."""
+        checks = (check for m in of_turn if m.payload for check in checks_recorded(m.payload))
+        self.hook_checks: tuple[str, ...] = tuple(dict.fromkeys(checks))
+        """Commands that hooks named as checks of this turn."""
         self.system_prompt: str | None = None
         self.window = Window()
         self.image_bytes: dict[str, bytes] = {}
@@ -114,6 +118,10 @@ class TurnConversation:
         """Take a message that the person sent while the turn runs."""
         self.history.append(message)
         self.user_text = f"{self.user_text}\n{message.content}"
+
+    def add_hook_checks(self, runs: HookRuns) -> None:
+        checks = (check for _, outcome in runs for check in outcome.checks)
+        self.hook_checks = tuple(dict.fromkeys((*self.hook_checks, *checks)))
 
     def request(self) -> str:
         """Return the message that started the turn."""
@@ -165,9 +173,11 @@ class WorkProof:
     finished_steps: int = 0  # of the plan, when its limits were last reset
     rejected_answers: int = 0  # how often an answer was rejected
     must_call: bool = False  # a small model's answer was rejected: its next reply must be a call
-    expected: tuple[str, RequestExpectations] | None = None  # with the person's messages that it was derived from
+    # With the person's messages, and the checks of hooks, that it was derived from.
+    expected: tuple[tuple[str, tuple[str, ...]], RequestExpectations] | None = None
     evidence: Evidence | None = None  # once the turn is about to end
     receipt: Receipt | None = None  # of the check that proves the work
+    stop_hooks: HookRuns = ()  # those that last looked at the end of the turn
     checks_tried: list[str] = field(default_factory=list)  # commands that may be the project's own check
 
     def reject_answer(self) -> None:
@@ -206,7 +216,7 @@ class TurnContext:
         self.write_buffer = WriteBuffer()
         self.hooks: tuple[Hook, ...] | None = None
         """The hooks that look at this segment's calls, once they were read."""
-        self.hook_outcomes: dict[str, tuple[tuple[Hook, HookOutcome], ...]] = {}
+        self.hook_outcomes: dict[str, HookRuns] = {}
         """By call, of the hooks that ran before it."""
         self.steps_left = 0
         """How many steps the turn has until it pauses at its limit."""
@@ -260,6 +270,16 @@ class TurnContext:
     def may_be_injected(self, call: FoundCall) -> bool:
         """Whether the same call occurs, in any spelling, in text of others that the model was shown: someone may have planted it."""
         return self._injection_scanner.contains(call, self.conversation.history, self.plan)
+
+    def times_told(self, code: str) -> int:
+        """Count how often the model was told of a fault with this code, since a person last continued the turn."""
+        count = 0
+        for message in reversed(self.conversation.history):
+            if message.turn_id == self.turn.id and is_continuation(message):
+                break
+            error = (message.payload or {}).get("error") if message.turn_id == self.turn.id else None
+            count += isinstance(error, dict) and error.get("code") == code
+        return count
 
     def only_reads(self, call: Call) -> bool:
         tool = self.toolbox.find(call.tool)

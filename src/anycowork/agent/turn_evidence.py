@@ -44,10 +44,19 @@ _MAY_CHANGE = {Permission.WRITE_FILES, Permission.CREATE_FILES, Permission.DELET
 
 
 def expected_of(context: TurnContext) -> RequestExpectations:
-    """Return what the turn is expected to do. Derived once, and again when the person adds a message."""
-    if context.proof.expected is None or context.proof.expected[0] != context.conversation.user_text:
-        context.proof.expected = (context.conversation.user_text, _derive(context))
+    """Return what the turn is expected to do. Derived once, and again when the person adds a message or a hook a check."""
+    checks = context.conversation.hook_checks
+    source = (context.conversation.user_text, checks if checks and context.calls.has_changed else ())
+    if context.proof.expected is None or context.proof.expected[0] != source:
+        derived = _derive(context)
+        context.proof.expected = (source, replace(derived, expectations=(*derived.expectations, *_of_hooks(source[1]))))
     return context.proof.expected[1]
+
+
+def _of_hooks(checks: Iterable[str]) -> tuple[Expectation, ...]:
+    """Of a turn that changed something: there is nothing else to check."""
+    kind, source = ExpectationKind.CHECK, ExpectationSource.PERSON
+    return tuple(Expectation(kind, check, source, why="A hook of the person names it.") for check in checks)
 
 
 def _derive(context: TurnContext) -> RequestExpectations:
@@ -125,11 +134,14 @@ def _stated_in(request: str) -> tuple[Expectation, ...]:
 
 
 def checks_allowed_by_person(context: TurnContext) -> frozenset[str]:
-    """Return the commands that the person stated as checks of this turn, if that person may approve."""
+    """Return the commands that the person stated as checks of this turn, if that person may approve, and those that stand in a file of
+    hooks that a person trusted."""
+    in_files = {check for hook in context.hooks or () for check in hook.checks}
     own_messages = (
         m for m in context.conversation.history if m.turn_id == context.turn.id and m.role is Speaker.USER and m.payload
     )
-    return frozenset(command for message in own_messages for command in allowed_checks(message.payload))
+    stated = {command for message in own_messages for command in allowed_checks(message.payload)}
+    return frozenset(stated | in_files.intersection(context.conversation.hook_checks))
 
 
 def is_workflow(payload: object) -> bool:

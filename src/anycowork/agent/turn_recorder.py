@@ -13,9 +13,10 @@ from anycowork.domain.approvals import PlanRow, PlanState, QuestionRow
 from anycowork.domain.chats import ChatState, EndReason, TurnState
 from anycowork.domain.errors import MalformedReply, ModelFault, StepsOpen
 from anycowork.domain.events import NewEvent
+from anycowork.domain.hooks import HeldByHook, runs_json
 from anycowork.domain.journal import Change, Compact, SetChat, Write
 from anycowork.domain.messages import Json, Message, MessageType, Speaker
-from anycowork.domain.origins import MODEL, NO_ORIGINS, Origins, written_by_model
+from anycowork.domain.origins import MODEL, NO_ORIGINS, WORKSPACE, Origins, written_by_model
 from anycowork.domain.plan import Plan, PlanStatus
 from anycowork.domain.ports import Clock
 from anycowork.domain.question import Question, Review
@@ -62,6 +63,8 @@ class TurnRecorder:
     ) -> None:
         """Exactly one end, as the turn's policy has it: the last message, the turn's end and the chat's state become true together."""
         await context.assignment.before_end()
+        if context.proof.stop_hooks:  # no answer holds their record
+            messages = (*messages, self._system_message(context, "Hooks looked at the end of the turn.", _ran(context)))
         end = context.assignment.policy.end(TurnEnd(reason, messages, also, events))
         if not end.over:
             await self._write(context, *end.messages, *end.writes, events=end.events)
@@ -139,7 +142,12 @@ class TurnRecorder:
     async def fault(self, context: TurnContext, reply: Reply | None, problem: ModelFault) -> None:
         """Record a faulty reply and the problem, for the model to read."""
         notice = [self._reply_message(context, reply)] if reply and reply.text.strip() else []
-        await self._write(context, *notice, self._note(context, problem), context.turn)
+        note = self._note(context, problem)
+        if isinstance(problem, HeldByHook):  # a hook sees the workspace, so its words may come from there
+            note = replace(
+                note, origins=frozenset({MODEL, WORKSPACE}), payload={**(note.payload or {}), **_ran(context)}
+            )
+        await self._write(context, *notice, note, context.turn)
 
     async def pending(self, context: TurnContext) -> None:
         """Write what was pending, when nothing else will be written."""
@@ -158,7 +166,7 @@ class TurnRecorder:
             role=Speaker.ASSISTANT,
             content=reply.text,
             message_type=kind or context.assignment.policy.speech,
-            payload=payload,
+            payload={**payload, **_ran(context)} if payload else _ran(context) or None,
             agent_role=context.role.name,
             turn_id=context.turn.id,
             reasoning=reply.reasoning or None,
@@ -273,6 +281,12 @@ class TurnRecorder:
         context.conversation.reply_stream = None
         context.conversation.history += [write for write in writes if type(write) is Message]
         return Change(context.chat.id, (*pending, *writes, *compact), (*announcements, *events))
+
+
+def _ran(context: TurnContext) -> Json:
+    """Return the record of the hooks that looked at the end of the turn; each is recorded once."""
+    runs, context.proof.stop_hooks = context.proof.stop_hooks, ()
+    return runs_json(runs)
 
 
 def _strict_form(payload: Json) -> str:

@@ -9,6 +9,7 @@ from hashlib import sha256
 from pydantic import JsonValue
 
 from anycowork.chats.chat_title import NEW_CHAT, title_from
+from anycowork.chats.message_hooks import MessageHooks
 from anycowork.chats.skill_service import SkillService
 from anycowork.domain import event_factory
 from anycowork.domain.attached_files import AttachedFile, check_files, files_payload
@@ -16,10 +17,11 @@ from anycowork.domain.chats import Autonomy, Chat, ChatConfig, ChatState
 from anycowork.domain.errors import Conflict, Invalid, NeedsConfirmation, TurnAlreadyRunning
 from anycowork.domain.events import NewEvent
 from anycowork.domain.evidence import StatedExpectation, begins_with_name, split_stated, stated_payload
+from anycowork.domain.hooks import HookRuns, runs_json, words_added
 from anycowork.domain.images import GivenImage, Image, recognise
 from anycowork.domain.journal import AddChat, RemoveChat, RemoveQueued, RequireState, SetChat, Write
 from anycowork.domain.messages import Json, QueuedMessage, Speaker
-from anycowork.domain.origins import PERSON, Origins, join, origin_of
+from anycowork.domain.origins import PERSON, WORKSPACE, Origins, join, origin_of
 from anycowork.domain.people import authorship
 from anycowork.domain.ports import Clock
 from anycowork.domain.principals import Principal, Scope
@@ -74,6 +76,7 @@ class ChatService:
         image_bytes: Blobs,
         removed: Callable[[], None] = lambda: None,
         skills: SkillService | None = None,
+        hooks: MessageHooks | None = None,
         holds_commands: bool,
     ) -> None:
         self._chat_coordinator = chat_coordinator
@@ -82,6 +85,7 @@ class ChatService:
         self._prompts = prompts
         self._workflows = workflows
         self._skills = skills
+        self._hooks = hooks
         self._providers = providers
         self._clock = clock
         self._draft = RecordFactory(clock)
@@ -204,6 +208,7 @@ class ChatService:
             return await self._run(principal, chat_id, partial(self._workflows.order_typed, content), queued)
         content = content if stated or skill else content.removeprefix("/")
         async with self._chat_coordinator.exclusive(chat_id) as chat:
+            runs = await self._hooks.before(principal, chat, content, queued) if self._hooks else ()
             turn_id = self._clock.new_id()
             plan_id = await self._kept_plan(chat) if keep_plan else None
             payload = {
@@ -213,9 +218,10 @@ class ChatService:
                 **stated_payload(expect, may_check=Scope.DECIDE in principal.scopes),
                 **authorship(principal.person),
                 **({"skill": activation(skill)} if skill else {}),
+                **runs_json(runs),
             }
             message = self._draft.message(chat, Speaker.USER, content, payload=payload or None, turn_id=turn_id)
-            message = replace(message, origins=_sent_origins(files, recognised))
+            message = replace(message, origins=_sent_origins(files, recognised, runs))
             if queued is not None:
                 message = replace(message, id=queued.id)
             turn = self._draft.turn(
@@ -272,7 +278,11 @@ class ChatService:
         """Fix the run's steps before the turn begins: later changes of the file do not affect it."""
         async with self._chat_coordinator.exclusive(chat_id) as chat:
             order = await order_for(workspace=chat.workspace, role=self._roles.stored(chat.role))
+            runs = await self._hooks.before(principal, chat, order.typed, queued) if self._hooks else ()
             run, message = self._draft.run(chat, order)
+            if runs:
+                payload = {**(message.payload or {}), **runs_json(runs)}
+                message = replace(message, payload=payload, origins=_sent_origins((), (), runs))
             turn = self._draft.turn(chat, principal, message_id=message.id, turn_id=run.id, role=chat.role)
             title = title_from(order.typed) if chat.title == NEW_CHAT else None
             state = SetChat(ChatState.RUNNING, title=title)
@@ -318,10 +328,11 @@ class ChatService:
             )
 
 
-def _sent_origins(files: Sequence[AttachedFile], images: Sequence[Image]) -> Origins:
-    """Return the origins of a person's message: what they attach has authors of its own."""
+def _sent_origins(files: Sequence[AttachedFile], images: Sequence[Image], runs: HookRuns) -> Origins:
+    """Return the origins of a person's message: what they attach has authors of its own, and a hook sees the workspace."""
     hashes = [sha256(file.content.encode()).hexdigest() for file in files] + [image.sha256 for image in images]
-    return join((PERSON,), (origin_of("attachment", content_hash) for content_hash in hashes))
+    seen = (PERSON, WORKSPACE) if words_added(runs) else (PERSON,)
+    return join(seen, (origin_of("attachment", content_hash) for content_hash in hashes))
 
 
 def _from_queue(queued: QueuedMessage | None) -> tuple[tuple[Write, ...], tuple[NewEvent, ...]]:

@@ -1,8 +1,10 @@
 """Compacts a chat for the model, and takes it back. The record is not touched: one message says what the model is told instead."""
 
+from anycowork.agent.turn_hooks import TurnHooks
 from anycowork.domain.errors import Conflict
+from anycowork.domain.hooks import denied, runs_json, texts_of_hooks, words_added
 from anycowork.domain.messages import Json, Message, Speaker
-from anycowork.domain.origins import join
+from anycowork.domain.origins import WORKSPACE, join
 from anycowork.domain.ports import Clock
 from anycowork.domain.principals import Principal, Scope
 from anycowork.domain.values import replace, value
@@ -11,7 +13,7 @@ from anycowork.prompts.tokens import BYTES_PER_TOKEN
 from anycowork.providers.registry import ProviderRegistry
 from anycowork.store.sql.store import Store
 from anycowork.turns.chat_coordinator import ChatCoordinator
-from anycowork.turns.record_factory import RecordFactory, require_idle
+from anycowork.turns.record_factory import IDLE, RecordFactory, require_idle
 
 _SHARE = 5  # a digest takes at most this part of the model's context
 _MOST_BYTES = 24_000
@@ -31,15 +33,22 @@ class CompactedChat:
 
 class CompactionService:
     def __init__(
-        self, *, chat_coordinator: ChatCoordinator, store: Store, providers: ProviderRegistry, clock: Clock
+        self,
+        *,
+        chat_coordinator: ChatCoordinator,
+        store: Store,
+        providers: ProviderRegistry,
+        clock: Clock,
+        hooks: TurnHooks,
     ) -> None:
+        self._hooks = hooks
         self._chat_coordinator = chat_coordinator
         self._store = store
         self._providers = providers
         self._draft = RecordFactory(clock)
 
     async def compact(self, principal: Principal, chat_id: str) -> CompactedChat:
-        """Let the model go on from a digest of the record. Raises: NothingToCompact, TurnAlreadyRunning, NoSuchModel."""
+        """Let the model go on from a digest of the record. Raises: NothingToCompact, TurnAlreadyRunning, NoSuchModel, DeniedByHook."""
         principal.require(Scope.DECIDE)
         async with self._chat_coordinator.exclusive(chat_id) as chat:
             budget = self._providers.context_tokens(chat.config.model_id) * BYTES_PER_TOKEN // _SHARE
@@ -47,9 +56,16 @@ class CompactionService:
             digest = compaction_digest(history, budget_bytes=min(budget, _MOST_BYTES))
             if digest is None or is_compaction(history[-1]):
                 raise NothingToCompact("There is nothing to compact: the agent has done nothing here since.")
-            payload: Json = {COMPACTED: {"messages": digest.messages}, "summary": True}
-            message = self._draft.message(chat, Speaker.SYSTEM, digest.text, payload=payload)
-            message = replace(message, origins=join(*(earlier.came_from for earlier in history)))
+            runs = await self._hooks.before_compaction(chat) if chat.state in IDLE else ()
+            if refusal := denied(runs):
+                note = f"The chat was not compacted. {refusal.message}"
+                record = self._draft.message(chat, Speaker.SYSTEM, note, payload=runs_json(runs))
+                await self._chat_coordinator.write(principal, chat_id, require_idle(chat), record)
+                raise refusal
+            payload: Json = {COMPACTED: {"messages": digest.messages}, "summary": True, **runs_json(runs)}
+            message = self._draft.message(chat, Speaker.SYSTEM, digest.text + texts_of_hooks(runs), payload=payload)
+            seen = (WORKSPACE,) if words_added(runs) else ()
+            message = replace(message, origins=join(seen, *(earlier.came_from for earlier in history)))
             await self._chat_coordinator.write(principal, chat_id, require_idle(chat), message)
         return CompactedChat(message.id, digest.messages)
 

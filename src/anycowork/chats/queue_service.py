@@ -9,6 +9,7 @@ from anycowork.domain import event_factory
 from anycowork.domain.chats import ChatState, EndReason
 from anycowork.domain.errors import AnyCoworkError, Conflict, Invalid, NotAllowed, NotFound
 from anycowork.domain.evidence import begins_with_name
+from anycowork.domain.hooks import DeniedByHook
 from anycowork.domain.journal import RemoveQueued
 from anycowork.domain.messages import QueuedMessage
 from anycowork.domain.ports import Clock
@@ -126,6 +127,8 @@ class QueueService:
             await self._chats.send(author, chat_id, waiting[0].content, queued=waiting[0])
         except NotFound:
             return  # the chat or the message was removed in the meantime
+        except DeniedByHook:
+            self.wake(chat_id)  # the chat tells of it; the next message may be sent
         except AnyCoworkError as error:  # it stays in the queue, where a person sees it
             log.warning("chat %s: a queued message was not sent: %s", chat_id, error.message)
 

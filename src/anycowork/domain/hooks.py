@@ -1,20 +1,24 @@
-"""Hooks: commands of a person that look at an agent's calls. They may deny, ask or add words, and never allow. Pure."""
+"""Hooks: commands of a person that look at what an agent does. They may deny, ask, add words or checks, and never allow. Pure."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from enum import StrEnum
 
 import msgspec
-from pydantic import ConfigDict, Field, ValidationError
+from pydantic import ConfigDict, Field, JsonValue, ValidationError
 
 from anycowork.domain.boundary import Boundary
-from anycowork.domain.errors import Refusal
-from anycowork.domain.messages import Json
-from anycowork.domain.values import value
+from anycowork.domain.errors import ModelFault, Refusal
+from anycowork.domain.messages import Json, Message, Speaker
+from anycowork.domain.origins import NO_ORIGINS
+from anycowork.domain.values import replace, value
 
 HOOKS_FILE = "hooks.json"
 MOST_SECONDS = 60.0
 MOST_WORDS = 2_000  # characters
+MOST_CHECKS, LONGEST_CHECK = 10, 1_000
 DENIED = 2  # the exit code that denies
+RUNS = "hooks"
+"""In a message's payload and in the facts of a result: every run, with what it came to."""
 # The names of tools that hooks use, each with ours. A hook may use ours as well.
 _TOOLS = {
     "Bash": ("execute_command",),
@@ -34,9 +38,25 @@ class DeniedByHook(Refusal):
     code = "denied_by_hook"
 
 
+class HeldByHook(ModelFault):
+    """A hook has the agent go on instead of stopping."""
+
+    code = "held_by_hook"
+
+
 class HookEvent(StrEnum):
     PRE_TOOL_USE = "PreToolUse"
     POST_TOOL_USE = "PostToolUse"
+    SESSION_START = "SessionStart"
+    USER_PROMPT_SUBMIT = "UserPromptSubmit"
+    STOP = "Stop"
+    SUBAGENT_STOP = "SubagentStop"
+    PRE_COMPACT = "PreCompact"
+
+
+_OF_TOOLS = (HookEvent.PRE_TOOL_USE, HookEvent.POST_TOOL_USE)
+_OF_WORDS = (HookEvent.SESSION_START, HookEvent.USER_PROMPT_SUBMIT)
+_UNMATCHED = (HookEvent.USER_PROMPT_SUBMIT, HookEvent.STOP)  # their hooks run whatever the matcher says
 
 
 class HookDecision(StrEnum):
@@ -47,34 +67,51 @@ class HookDecision(StrEnum):
 
 @value
 class Hook:
-    """One command of a `hooks.json`. `matcher` names tools, `|` between them; empty or `*` means all."""
+    """One command of a `hooks.json`. `matcher` names tools, or what else the event is about, `|` between them; empty or `*` means all.
+
+    `checks` stand in the file, so whoever trusted it trusts them. `root` is the folder of the plugin that brings it.
+    """
 
     event: HookEvent
     command: str
     source: str
     matcher: str = ""
     seconds: float = MOST_SECONDS
+    checks: tuple[str, ...] = ()
+    root: str = ""
 
-    def looks_at(self, tool: str) -> bool:
-        names = self.matcher.split("|")
+    def looks_at(self, subject: str) -> bool:
+        if self.event in _UNMATCHED:
+            return True
+        names = [name.strip() for name in self.matcher.split("|")]
+        if self.event not in _OF_TOOLS:
+            return any(_matches(name, subject) for name in names)
         return any(
-            _matches(ours, tool)
-            for name in names
-            for ours in _TOOLS.get(name.strip(), (name.strip().removeprefix("mcp__"),))
+            _matches(ours, subject) for name in names for ours in _TOOLS.get(name, (name.removeprefix("mcp__"),))
         )
 
 
 @value
 class HookOutcome:
-    """What a run came to. `failed` says why it gave no answer."""
+    """What a run came to. `failed` says why it gave no answer; `checks` are commands for the end of the turn."""
 
     decision: HookDecision = HookDecision.NOTHING
     reason: str = ""
     added_text: str = ""
     failed: str = ""
+    checks: tuple[str, ...] = ()
 
     def to_json(self) -> Json:
-        return {"decision": self.decision.value, "reason": self.reason, "failed": self.failed}
+        return {
+            "decision": self.decision.value,
+            "reason": self.reason,
+            "failed": self.failed,
+            "adds": self.added_text,
+            "checks": [*self.checks],
+        }
+
+
+HookRuns = Sequence[tuple[Hook, HookOutcome]]
 
 
 class _Lenient(Boundary):
@@ -85,6 +122,7 @@ class _Command(_Lenient):
     type: str = "command"
     command: str = Field(min_length=1, max_length=4_000)
     timeout: float = Field(default=MOST_SECONDS, gt=0)
+    checks: list[str] = Field(default_factory=list, max_length=MOST_CHECKS)
 
 
 class _Group(_Lenient):
@@ -100,6 +138,7 @@ class _Specific(_Lenient):
     permissionDecision: str = ""  # the common name
     permissionDecisionReason: str = ""
     additionalContext: str = ""
+    checks: list[str] = Field(default_factory=list)
 
 
 class _HookAnswer(_Lenient):
@@ -108,7 +147,7 @@ class _HookAnswer(_Lenient):
     hookSpecificOutput: _Specific = _Specific()
 
 
-def read_hooks(text: str, source: str) -> tuple[list[Hook], list[str]]:
+def read_hooks(text: str, source: str, root: str = "") -> tuple[list[Hook], list[str]]:
     """Returns the hooks of a `hooks.json`, and what in it is not run."""
     try:
         groups = _File.model_validate_json(text).hooks
@@ -126,19 +165,20 @@ def read_hooks(text: str, source: str) -> tuple[list[Hook], list[str]]:
             if command.type != "command":
                 problems.append(f"{name}: hooks of type '{command.type[:60]}' are not run")
                 continue
-            hooks.append(Hook(events[name], command.command, source, matcher, min(command.timeout, MOST_SECONDS)))
+            seconds = min(command.timeout, MOST_SECONDS)
+            hooks.append(Hook(events[name], command.command, source, matcher, seconds, _checks(command.checks), root))
     return hooks, problems
 
 
 def read_outcome(event: HookEvent, exit_code: int, output: bytes, errors: bytes) -> HookOutcome:
     """Returns what a hook that ended by itself decided. What is not understood asks; `allow` is no decision."""
     if exit_code == DENIED:
-        return HookOutcome(HookDecision.DENY, _words(errors.decode(errors="replace")) or "It gave no reason.")
+        return _outcome(event, HookDecision.DENY, errors.decode(errors="replace"), "", ())
     if exit_code != 0:
         return failed_outcome(event, f"it ended with exit code {exit_code}")
     text = output.decode(errors="replace").strip()
     if not text.startswith("{"):
-        return HookOutcome()
+        return HookOutcome(added_text=_words(text) if event in _OF_WORDS else "")
     try:
         answer = _HookAnswer.model_validate(msgspec.json.decode(text))
     except (ValidationError, msgspec.DecodeError, RecursionError):
@@ -147,8 +187,16 @@ def read_outcome(event: HookEvent, exit_code: int, output: bytes, errors: bytes)
     decision = {"deny": HookDecision.DENY, "block": HookDecision.DENY, "ask": HookDecision.ASK}.get(
         specific.permissionDecision or answer.decision, HookDecision.NOTHING
     )
-    reason = _words(specific.permissionDecisionReason or answer.reason) or "It gave no reason."
-    return HookOutcome(decision, reason, _words(specific.additionalContext))
+    reason = specific.permissionDecisionReason or answer.reason
+    return _outcome(event, decision, reason, specific.additionalContext, _checks(specific.checks))
+
+
+def _outcome(event: HookEvent, decision: HookDecision, reason: str, added: str, checks: tuple[str, ...]) -> HookOutcome:
+    """After a call nothing can be denied: the reason is for the model to read."""
+    reason, added = _words(reason), _words(added)
+    if event is HookEvent.POST_TOOL_USE and decision is not HookDecision.NOTHING:
+        added = " ".join(filter(None, (reason, added)))
+    return HookOutcome(decision, reason or "It gave no reason.", added, checks=checks)
 
 
 def failed_outcome(event: HookEvent, reason: str) -> HookOutcome:
@@ -158,12 +206,71 @@ def failed_outcome(event: HookEvent, reason: str) -> HookOutcome:
 
 
 def texts_of_hooks(outcomes: Iterable[tuple[Hook, HookOutcome]]) -> str:
-    """Returns what hooks say to the model, as data beside the result."""
+    """Returns what hooks say to the model, as data beside the result or the message."""
     return "".join(
         f"\n\n[A hook ({hook.command[:80]}) adds: {outcome.added_text}]"
         for hook, outcome in outcomes
         if outcome.added_text
     )
+
+
+def runs_json(outcomes: HookRuns) -> dict[str, JsonValue]:
+    """Returns what is recorded of the runs; nothing without any."""
+    runs: list[JsonValue] = [
+        {"event": hook.event.value, "command": hook.command[:200], "source": hook.source, **outcome.to_json()}
+        for hook, outcome in outcomes
+    ]
+    return {RUNS: runs} if runs else {}
+
+
+def denied(outcomes: HookRuns) -> DeniedByHook | None:
+    """Returns the refusal if a hook denies."""
+    for hook, outcome in outcomes:
+        if outcome.decision is HookDecision.DENY:
+            return DeniedByHook(f"{named(hook)} denies it: {outcome.reason}")
+    return None
+
+
+def named(hook: Hook) -> str:
+    return f"The hook '{hook.command[:80]}' of {hook.source}"
+
+
+def words_added(outcomes: HookRuns) -> bool:
+    return any(outcome.added_text for _, outcome in outcomes)
+
+
+def denied_message(message: Message, refusal: DeniedByHook, outcomes: HookRuns) -> Message:
+    """Returns the record of a message that a hook denies: who denied it and why, and not a word of it."""
+    note = f"A message was not taken. {refusal.message}"
+    return replace(message, role=Speaker.SYSTEM, content=note, payload=runs_json(outcomes), origins=NO_ORIGINS)
+
+
+def checks_recorded(payload: Json | None) -> list[str]:
+    """Returns the checks that hooks named, from the record of their runs in a message of this server."""
+    facts = (payload or {}).get("facts")
+    runs = (facts if isinstance(facts, dict) else payload or {}).get(RUNS)
+    checks = [run.get("checks") for run in runs if isinstance(run, dict)] if isinstance(runs, list) else []
+    return [str(check) for listed in checks if isinstance(listed, list) for check in listed]
+
+
+def with_hook_words(message: Message) -> Message:
+    """Return a person's message as the model is shown it: with what hooks added. Applying it twice changes nothing."""
+    runs = (message.payload or {}).get(RUNS) if message.role is Speaker.USER else None
+    if not isinstance(runs, list):
+        return message
+    words = [
+        f"\n\n[A hook ({str(run.get('command'))[:80]}) adds: {run['adds']}]"
+        for run in runs
+        if isinstance(run, dict) and run.get("adds")
+    ]
+    payload = {key: field_value for key, field_value in (message.payload or {}).items() if key != RUNS}
+    return replace(message, content=message.content + "".join(words), payload=payload or None)
+
+
+def _checks(commands: Sequence[str]) -> tuple[str, ...]:
+    """What is too long is no check: cut off, it would be another command."""
+    plain = (command.strip() for command in commands[:MOST_CHECKS])
+    return tuple(command for command in plain if command and len(command) <= LONGEST_CHECK and command.isprintable())
 
 
 def _matches(pattern: str, tool: str) -> bool:

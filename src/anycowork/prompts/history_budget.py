@@ -13,6 +13,7 @@ from functools import lru_cache
 from typing import TypeVar
 
 from anycowork.domain.attached_files import with_quoted_files
+from anycowork.domain.hooks import with_hook_words
 from anycowork.domain.messages import Message, MessageType, Speaker, is_continuation
 from anycowork.domain.model import PromptMessage
 from anycowork.domain.values import leaf_value, replace
@@ -99,7 +100,9 @@ class _MessageForm:
 
 
 def _made_form(message: Message, result_cap: int) -> _MessageForm:
-    shortened = _cut_result(message if message.payload is None else with_quoted_files(message), result_cap)
+    shortened = _cut_result(
+        message if message.payload is None else with_hook_words(with_quoted_files(message)), result_cap
+    )
     prompt_form, by_person = prompt_message(shortened), is_from_the_person(shortened)
     is_result = shortened.message_type is MessageType.TOOL_RESULT
     kind = (call_id_of(shortened), is_result, is_compaction(shortened), by_person)

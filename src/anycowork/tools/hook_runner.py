@@ -1,13 +1,14 @@
 """Runs a hook: in the sandbox, with the workspace read-only and without network, with a deadline, and JSON on its stdin."""
 
 import asyncio
-from collections.abc import Mapping
+import logging
+from collections.abc import Iterable, Mapping
 
 import msgspec
 from pydantic import JsonValue
 
 from anycowork.domain.errors import AnyCoworkError
-from anycowork.domain.hooks import Hook, HookOutcome, failed_outcome, read_outcome
+from anycowork.domain.hooks import Hook, HookEvent, HookOutcome, HookRuns, failed_outcome, read_outcome
 from anycowork.domain.os_reason import os_reason
 from anycowork.domain.ports import HiddenPathRules
 from anycowork.domain.values import replace
@@ -18,7 +19,9 @@ from anycowork.tools.child_process import ChildEnding, ChildLimits, ChildResult
 from anycowork.tools.sandboxed_program import SandboxedProgram
 from anycowork.workspace.folder import Folder
 
+log = logging.getLogger(__name__)
 _MOST_OUTPUT = 64 * 1024
+_ROOT_NAMES = ("CLAUDE_PLUGIN_ROOT", "PLUGIN_ROOT")
 _ENDINGS = {
     ChildEnding.TIMED_OUT: "it took longer than its deadline",
     ChildEnding.TOO_MUCH_OUTPUT: "it printed too much",
@@ -35,11 +38,25 @@ class HookRunner:
         """The newest outcome of each hook since the start of the server."""
 
     async def run(
-        self, hook: Hook, payload: Mapping[str, JsonValue], folder: Folder, hidden: HiddenPathRules
-    ) -> HookOutcome:
-        """Never raises but for a cancellation: a failure is an outcome."""
-        self.last[hook] = outcome = await self._outcome(hook, payload, folder, hidden)
-        return outcome
+        self,
+        hooks: Iterable[Hook],
+        event: HookEvent,
+        subject: str,
+        payload: Mapping[str, JsonValue],
+        folder: Folder,
+        hidden: HiddenPathRules,
+    ) -> HookRuns:
+        """Runs the hooks that look at this, in their order. Never raises but for a cancellation: a failure is an outcome."""
+        runs = []
+        for hook in hooks:
+            if hook.event is not event or not hook.looks_at(subject):
+                continue
+            told = {"hook_event_name": event.value, "cwd": folder.origin, **payload}
+            self.last[hook] = outcome = await self._outcome(hook, told, folder, hidden)
+            if outcome.failed:
+                log.warning("hook %r of %s failed: %s", hook.command[:80], hook.source, outcome.failed)
+            runs.append((hook, outcome))
+        return tuple(runs)
 
     async def _outcome(
         self, hook: Hook, payload: Mapping[str, JsonValue], folder: Folder, hidden: HiddenPathRules
@@ -68,12 +85,18 @@ class HookRunner:
             covered = await asyncio.to_thread(cover, jail, stage, hidden, sandbox.key_files, sandbox.hidden_paths)
             try:
                 sight, environment = await asyncio.to_thread(sandbox.view_of_tools, jail.root, stage.runner)
+                # What plugins know their own folder and the project by.
+                roots = [hook.root] if hook.root else []
+                environment |= {
+                    "CLAUDE_PROJECT_DIR": jail.origin,
+                    **dict.fromkeys(_ROOT_NAMES if roots else (), hook.root),
+                }
                 program = SandboxedProgram(
                     sandbox,
                     command=start_words(is_confined=True),
                     bounds=ChildLimits(seconds=hook.seconds, output=_MOST_OUTPUT),
                     stdin=first_line(["/bin/bash", "-c", hook.command], environment) + msgspec.json.encode(payload),
-                    sight=replace(sight, paths=tuple(dict.fromkeys((*starter_paths(), *sight.paths)))),
+                    sight=replace(sight, paths=tuple(dict.fromkeys((*starter_paths(), *sight.paths, *roots)))),
                 )
                 child, _ = await program.run(jail.origin, stage, source=jail.layers, covered=covered)
                 return child

@@ -17,7 +17,7 @@ def answer(**specific: str) -> bytes:
 def test_commands_are_read_by_event_and_what_is_not_run_is_told() -> None:
     groups = {
         "PreToolUse": [{"matcher": "Bash|Write", "hooks": [{"type": "command", "command": "check", "timeout": 900}]}],
-        "Stop": [{"hooks": [{"type": "command", "command": "x"}]}],
+        "Notification": [{"hooks": [{"type": "command", "command": "x"}]}],
         "PostToolUse": [{"hooks": [{"type": "prompt", "command": "x"}]}],
     }
     hooks, problems = read_hooks(json.dumps({"hooks": groups, "more": 1}), "hooks.json")
@@ -75,3 +75,31 @@ def test_a_failure_after_a_call_changes_nothing() -> None:
 def test_words_are_bounded_and_hold_no_control_characters() -> None:
     outcome = read_outcome(PRE, 0, answer(additionalContext="a\x1b[2J" + "b" * 100_000), b"")
     assert "\x1b" not in outcome.added_text and len(outcome.added_text) == 2_000
+
+
+@proves("HOOK-1/1")
+@pytest.mark.parametrize("event", HookEvent)
+def test_a_hook_of_every_event_looks_at_what_its_matcher_names(event: HookEvent) -> None:
+    always = event in (HookEvent.USER_PROMPT_SUBMIT, HookEvent.STOP)
+    assert Hook(event, "x", "hooks.json").looks_at("startup")
+    assert Hook(event, "x", "hooks.json", "startup|manual").looks_at("startup")
+    assert Hook(event, "x", "hooks.json", "Bash").looks_at("startup") is always
+
+
+@proves("HOOK-1/3")
+@pytest.mark.parametrize("event", HookEvent)
+def test_no_answer_at_any_event_allows_and_checks_are_taken_whole_or_not_at_all(event: HookEvent) -> None:
+    checks = ["make test", " ", "a\nb", "x" * 1_001, *["more"] * 20]
+    output = json.dumps(
+        {"decision": "approve", "hookSpecificOutput": {"permissionDecision": "allow", "checks": checks}}
+    )
+    outcome = read_outcome(event, 0, output.encode(), b"")
+    assert outcome.decision is HookDecision.NOTHING and outcome.checks == ("make test", *["more"] * 6)
+
+
+@pytest.mark.parametrize(
+    ("event", "words"), [(HookEvent.SESSION_START, "all good"), (HookEvent.USER_PROMPT_SUBMIT, "all good"), (PRE, "")]
+)
+def test_plain_output_adds_words_where_the_common_form_has_it_so(event: HookEvent, words: str) -> None:
+    assert read_outcome(event, 0, b"all good\n", b"").added_text == words
+    assert read_outcome(POST, 2, b"", b"Format it.").added_text == "Format it.", "the model reads why"

@@ -9,7 +9,7 @@ export const en = {
     "Instructions with files, which /name activates for one message. A skill is read by a model only once you trust its content. It grants nothing: what it does not declare asks, whatever rules allow.",
   hooks: "Hooks",
   hooksAbout:
-    "Commands of yours that look at an agent's calls. They run in the sandbox, and can only deny a call, ask you, or add words.",
+    "Commands of yours that look at messages, calls and the end of a turn. They run in the sandbox, and can only deny, ask you, or add words or checks.",
   folder: "Workspace",
   none: "No skill yet. A skill is a folder with a file SKILL.md: a name, a description, what it needs, and instructions; scripts and other files may lie beside it.",
   whereOfWorkspace: "Put it into a workspace as",
@@ -72,6 +72,11 @@ export const en = {
   events: {
     PreToolUse: (tools: string) => `Before a call of ${tools}`,
     PostToolUse: (tools: string) => `After a call of ${tools}`,
+    SessionStart: () => "Before the first message of a chat",
+    UserPromptSubmit: () => "Before a message is taken",
+    Stop: () => "Before a turn ends",
+    SubagentStop: () => "Before a task of a job ends",
+    PreCompact: () => "Before a chat is compacted",
   },
   notRunYet: "It has not run since the server started.",
   /** What it came to last, with its reason. One that failed before a call has a person asked. */

@@ -5018,7 +5018,7 @@ export interface components {
          * HookEvent
          * @enum {string}
          */
-        HookEvent: "PreToolUse" | "PostToolUse";
+        HookEvent: "PreToolUse" | "PostToolUse" | "SessionStart" | "UserPromptSubmit" | "Stop" | "SubagentStop" | "PreCompact";
         /** HookFileResponse */
         HookFileResponse: {
             /**
@@ -5057,6 +5057,16 @@ export interface components {
              * @description Why it gave no answer; empty if it did.
              */
             failed: string;
+            /**
+             * Adds
+             * @description What it had the model told.
+             */
+            adds: string;
+            /**
+             * Checks
+             * @description Commands that it named as checks of the turn.
+             */
+            checks: string[];
         };
         /** HookRequest */
         HookRequest: {

@@ -12,6 +12,8 @@ class HookOutcomeResponse(DescribedSchema):
     decision: HookDecision
     reason: str
     failed: str = Field(description="Why it gave no answer; empty if it did.")
+    adds: str = Field(description="What it had the model told.")
+    checks: list[str] = Field(description="Commands that it named as checks of the turn.")
 
 
 class HookResponse(DescribedSchema):

@@ -10,9 +10,11 @@ from anycowork.domain.approvals import PlanRow, PlanState
 from anycowork.domain.chats import Chat, ChatState
 from anycowork.domain.errors import Invalid
 from anycowork.domain.events import NewEvent
+from anycowork.domain.hooks import HookRuns, runs_json, words_added
 from anycowork.domain.jobs import CommitMode, Job, JobLimits, JobStatus, JobTask, OnFailure, raced, tasks_of
 from anycowork.domain.journal import SetChat, Write
 from anycowork.domain.messages import Json, MessageType, Speaker
+from anycowork.domain.origins import NO_ORIGINS, PERSON, WORKSPACE
 from anycowork.domain.plan import Plan, PlanStatus, read_plan
 from anycowork.domain.ports import Clock
 from anycowork.domain.principals import Principal
@@ -43,7 +45,7 @@ class JobDrafts:
         self._draft = RecordFactory(clock)
 
     def new(
-        self, principal: Principal, chat: Chat, new_job: NewJob, plan: Plan | None
+        self, principal: Principal, chat: Chat, new_job: NewJob, plan: Plan | None, runs: HookRuns = ()
     ) -> tuple[Job, tuple[Write, ...], tuple[NewEvent, ...]]:
         request = new_job.request if new_job.request is not None else (plan.goal if plan else "") or "A plan"
         job_id, title = self._clock.new_id(), title_from(request) if chat.title == NEW_CHAT else None
@@ -61,7 +63,9 @@ class JobDrafts:
             created_at=self._clock.now(),
         )
         if plan is None:
-            request_message = replace(self._draft.message(chat, Speaker.USER, request), job_id=job_id)
+            request_message = self._draft.message(chat, Speaker.USER, request, payload=runs_json(runs) or None)
+            origins = frozenset({PERSON, WORKSPACE}) if words_added(runs) else NO_ORIGINS
+            request_message = replace(request_message, job_id=job_id, origins=origins)
             return (
                 replace(job, message_id=request_message.id),
                 (request_message, SetChat(ChatState.RUNNING, title=title)),

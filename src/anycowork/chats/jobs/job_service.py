@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Callable, Sequence
 
 from anycowork.chats.jobs.job_drafts import JobDrafts, NewJob, earlier_plan, race_plan
+from anycowork.chats.message_hooks import MessageHooks
 from anycowork.chats.plans import AS_SHOWN, PlanEdits, approved_plan, proposed_plan
 from anycowork.domain import event_factory
 from anycowork.domain.chats import Chat, ChatState
@@ -49,7 +50,9 @@ class JobService:
         clock: Clock,
         cost_of: CostOf,
         parallel_tasks: Callable[[], int],
+        hooks: MessageHooks,
     ) -> None:
+        self._hooks = hooks
         self._chat_coordinator = chat_coordinator
         self._store = store
         self._agents = agents
@@ -117,7 +120,8 @@ class JobService:
             self._agents.require_known(plan, new_job.race)
         async with self._chat_coordinator.exclusive(chat_id) as chat:
             await self._require_free(chat)
-            job, writes, events = self._drafts.new(principal, chat, new_job, plan)
+            runs = await self._hooks.before(principal, chat, new_job.request) if new_job.request is not None else ()
+            job, writes, events = self._drafts.new(principal, chat, new_job, plan, runs)
             await self._chat_coordinator.write(
                 principal, chat_id, require_idle(chat), *writes, job, events=(*events, event_factory.job_updated(job))
             )

@@ -12,6 +12,7 @@ from anycowork.agent.plan_checks import PlanChecker
 from anycowork.agent.prompt_sampler import PromptSampler
 from anycowork.agent.steering_messages import Steering
 from anycowork.agent.tool_runner import ToolRunner
+from anycowork.agent.turn_hooks import TurnHooks
 from anycowork.agent.turn_recorder import TurnRecorder
 from anycowork.chats.rule_service import RuleService
 from anycowork.checkpoints.snapshots import Snapshots
@@ -29,6 +30,7 @@ from anycowork.providers.registry import ProviderRegistry
 from anycowork.sandbox.workspaces import Workspaces
 from anycowork.server.setup.shared_components import SharedComponents
 from anycowork.store.sql.database import Database
+from anycowork.store.sql.store import Store
 from anycowork.tools.hook_runner import HookRunner
 from anycowork.tools.toolbox import ToolRegistry
 from anycowork.turns.approved_plans import ApprovedPlans
@@ -94,12 +96,24 @@ def build_scheduler(shared: SharedComponents, recovery: TurnRecovery) -> TurnSch
     )
 
 
+def gate_of(shared: SharedComponents) -> Gate:
+    """Returns a gate for what asks it beside turns."""
+    database, settings = shared.database, shared.live_settings
+    return Gate(
+        toolbox=shared.toolbox,
+        store=database.store,
+        rules=database.rules,
+        clock=shared.clock,
+        ask_when=settings.ask_when,
+    )
+
+
 def build_rule_service(shared: SharedComponents) -> RuleService:
     toolbox, store, rules, clock = shared.toolbox, shared.database.store, shared.database.rules, shared.clock
     return RuleService(
         rules=rules,
         store=store,
-        gate=Gate(toolbox=toolbox, store=store, rules=rules, clock=clock, ask_when=shared.live_settings.ask_when),
+        gate=gate_of(shared),
         toolbox=toolbox,
         roles=shared.roles,
         workspaces=shared.workspaces,
@@ -135,6 +149,7 @@ def build_agent(
     journal, store = database.journal, database.store
     recorder = TurnRecorder(journal=journal, clock=clock)
     gate = Gate(toolbox=toolbox, store=store, rules=database.rules, clock=clock, ask_when=ask_when)
+    turn_hooks = build_turn_hooks(hooks, hook_runner, gate, workspaces, store) if hooks and hook_runner else None
     toolrunner = ToolRunner(
         gate=gate,
         journal=journal,
@@ -166,7 +181,19 @@ def build_agent(
         checker=PlanChecker(recorder=recorder, toolrunner=toolrunner),
         evidence=EvidenceChecker(recorder=recorder, toolrunner=toolrunner, snapshots=store, contents=snapshots),
         mentions=Mentions(recorder=recorder, toolrunner=toolrunner, snapshots=store),
-        steering=Steering(journal=journal, recorder=recorder, store=store, clock=clock),
+        steering=Steering(journal=journal, recorder=recorder, store=store, clock=clock, hooks=turn_hooks),
         clock=clock,
         limits=limits,
+        hooks=turn_hooks,
+    )
+
+
+def build_turn_hooks(
+    hooks: HookStore, runner: HookRunner, gate: Gate, workspaces: Workspaces, store: Store
+) -> TurnHooks:
+    async def has_begun(chat_id: str) -> bool:
+        return await store.turns.newest(chat_id) is not None
+
+    return TurnHooks(
+        read=hooks.hooks, runner=runner, hidden=gate.hidden, open_folder=workspaces.open, has_begun=has_begun
     )

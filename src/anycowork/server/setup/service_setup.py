@@ -19,6 +19,7 @@ from anycowork.chats.jobs.earlier_plans import EarlierPlans
 from anycowork.chats.jobs.job_audit import JobAudit
 from anycowork.chats.jobs.job_commit_service import JobCommitService
 from anycowork.chats.jobs.job_service import JobService
+from anycowork.chats.message_hooks import MessageHooks
 from anycowork.chats.people_service import PeopleService, person_token_digest
 from anycowork.chats.plan_audit import PlanAudit
 from anycowork.chats.queue_service import QueueService
@@ -45,7 +46,7 @@ from anycowork.server.model_connections import ModelConnections
 from anycowork.server.search_connection import SearchConnection
 from anycowork.server.secrets.provider_keys import ProviderKeys
 from anycowork.server.services import AccessServices, ModelServices, ServerServices, Services, WorkspaceServices
-from anycowork.server.setup.agent_setup import build_rule_service
+from anycowork.server.setup.agent_setup import build_rule_service, build_turn_hooks, gate_of
 from anycowork.server.setup.file_setup import (
     build_file_services,
     build_person_commands,
@@ -84,7 +85,12 @@ def build_services(
     cost_of = shared.live_settings.cost
     workflows = WorkflowService(files=shared.trusted_files, toolbox=toolbox, roles=shared.roles, prompts=mcp.workflows)
     skills = SkillService(skills=shared.skills, workflows=workflows, find_workspace=shared.workspace_roots.find)
-    chats, access = _build_chats(shared, turns, workflows, skills, maintenance), _build_access(shared, token)
+    hooks = build_turn_hooks(shared.hooks, shared.hook_runner, gate_of(shared), shared.workspaces, store)
+    message_hooks = MessageHooks(hooks, chat_coordinator, clock)
+    chats, access = (
+        _build_chats(shared, turns, workflows, skills, message_hooks, maintenance),
+        _build_access(shared, token),
+    )
     files, plan_audit = build_file_services(shared), PlanAudit(store=store, toolbox=toolbox, cost_of=cost_of)
     workspaces, person_commands = _build_workspaces(shared), build_person_commands(shared)
     definitions = DefinitionFiles(shared.settings.data_dir)
@@ -100,7 +106,7 @@ def build_services(
             tasks=shared.tasks,
         ),
         compaction=CompactionService(
-            chat_coordinator=chat_coordinator, store=store, providers=shared.providers, clock=clock
+            chat_coordinator=chat_coordinator, store=store, providers=shared.providers, clock=clock, hooks=hooks
         ),
         forks=ForkService(
             chat_coordinator=chat_coordinator,
@@ -138,6 +144,7 @@ def build_services(
             clock=clock,
             cost_of=cost_of,
             parallel_tasks=shared.live_settings.parallel_tasks,
+            hooks=message_hooks,
         ),
         job_audit=JobAudit(store=store, toolbox=toolbox, cost_of=cost_of),
         earlier_plans=EarlierPlans(chat_coordinator=chat_coordinator, store=store),
@@ -205,6 +212,7 @@ def _build_chats(
     turns: TurnRuntime,
     workflows: WorkflowService,
     skills: SkillService,
+    hooks: MessageHooks,
     maintenance: Maintenance,
 ) -> ChatService:
     return ChatService(
@@ -214,6 +222,7 @@ def _build_chats(
         prompts=shared.prompts,
         workflows=workflows,
         skills=skills,
+        hooks=hooks,
         providers=shared.providers,
         clock=shared.clock,
         find_workspace=shared.workspace_roots.find,

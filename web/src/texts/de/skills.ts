@@ -10,7 +10,7 @@ export const skills: Texts = {
     "Anweisungen mit Dateien, die /name für eine Nachricht aktiviert. Ein Modell liest einen Skill erst, wenn Sie seinem Inhalt vertrauen. Er erlaubt nichts: Was er nicht angibt, fragt, was immer Regeln erlauben.",
   hooks: "Hooks",
   hooksAbout:
-    "Eigene Befehle, die Aufrufe eines Agenten ansehen. Sie laufen in der Sandbox und können einen Aufruf nur ablehnen, Sie fragen oder Worte hinzufügen.",
+    "Eigene Befehle, die Nachrichten, Aufrufe und das Ende eines Zugs ansehen. Sie laufen in der Sandbox und können nur ablehnen, Sie fragen oder Worte und Prüfungen hinzufügen.",
   folder: "Arbeitsbereich",
   none: "Noch kein Skill. Ein Skill ist ein Ordner mit einer Datei SKILL.md: Name, Beschreibung, was er braucht, und Anweisungen; Skripte und andere Dateien können daneben liegen.",
   whereOfWorkspace: "Legen Sie ihn in einen Arbeitsbereich als",
@@ -73,6 +73,11 @@ export const skills: Texts = {
   events: {
     PreToolUse: (tools: string) => `Vor einem Aufruf von ${tools}`,
     PostToolUse: (tools: string) => `Nach einem Aufruf von ${tools}`,
+    SessionStart: () => "Vor der ersten Nachricht eines Chats",
+    UserPromptSubmit: () => "Vor der Annahme einer Nachricht",
+    Stop: () => "Vor dem Ende eines Zugs",
+    SubagentStop: () => "Vor dem Ende einer Aufgabe eines Auftrags",
+    PreCompact: () => "Vor dem Zusammenfassen eines Chats",
   },
   notRunYet: "Seit dem Start des Servers nicht gelaufen.",
   outcome: (decision: string, reason: string, failed: boolean) =>
