@@ -162,7 +162,7 @@ class JobRunner:
         if conflict := (question.payload or {}).get("conflict") if question else None:
             task = _with_choice(task, conflict, choice, answer.get("content"))
         elif choice == RETRY:
-            task = replace(task, status=TaskStatus.PENDING, failures=0, completed_at=None)
+            task = replace(task, status=TaskStatus.PENDING, completed_at=None)
             skipped = [
                 replace(other, status=TaskStatus.PENDING, completed_at=None)
                 for other in await self._store.tasks.of_job(job.id)

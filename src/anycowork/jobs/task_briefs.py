@@ -58,7 +58,7 @@ def summaries(tasks: Sequence[JobTask]) -> str:
         outcome = task.result if task.status is TaskStatus.COMPLETED else _reason(task)
         text = "\n  ".join((outcome or "")[:MOST_OF_A_RESULT].splitlines())
         line = f"- {task.id} ({task.status.value}{', claimed' if task.claimed else ''}): {text}"
-        line = line[: min(MOST_OF_A_RESULT, remaining)]
+        line = line[:MOST_OF_A_RESULT]
         remaining -= len(line)
         if remaining <= 0:
             return "\n".join([*lines, "- (more tasks are left out here)"])

@@ -37,11 +37,11 @@ async def test_a_tool_is_called_and_its_result_goes_back_to_the_model(tmp_path: 
 
 @proves("LOOP-3/2")
 async def test_terminate_ends_the_turn_with_the_tools_result(tmp_path: Path) -> None:
-    async with live_server(
-        tmp_path, replies=[call("read_file", terminate=True, path="a.txt")], files={"a.txt": "x"}
-    ) as client:
+    both = call("read_file", terminate=True, path="a.txt") + "\n" + call("list_directory", path=".")
+    async with live_server(tmp_path, replies=[both], files={"a.txt": "x"}) as client:
         chat = await client.chat()
         await chat.send("read it")
+        assert [result["status"] for result in await chat.results()] == ["ok", "ok"], "one call of several is enough"
         assert (await chat.last())["message_type"] == "tool_result"
         assert (await chat.events())[-1]["reason"] == "terminated"
         assert len(client.model.requests) == 1
@@ -126,7 +126,8 @@ async def test_eleventh_step_is_never_taken(tmp_path: Path) -> None:
         await chat.send("read them all")
         assert len(client.model.requests) == 10
         assert (await chat.events())[-1]["reason"] == "limit"
-        assert "10 steps" in (await chat.last())["content"]
+        told = (await chat.last())["content"]
+        assert "10 steps" in told and "Continue it, or send a message." in told, "with the way out"
         client.model.replies[:] = ["Here I am."]
         await chat.send("still there?")
         assert (await chat.last())["content"] == "Here I am."

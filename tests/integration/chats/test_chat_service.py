@@ -211,6 +211,8 @@ async def test_a_question_pauses_the_turn_and_the_answer_resumes_it(tmp_path: Pa
         shown = await chat.send("paint it")
         question = await chat.last()
         assert shown["state"] == "awaiting_answer" and shown["waiting_for"]["question"] == question["id"]
+        parked = await client.server.database.store.turns.find(question["turn_id"])
+        assert parked is not None and parked.seconds > 0, "the work before the question counts"
         answer = f"{chat.path}/questions/{question['id']}/answer"
         await client.ask("POST", f"{chat.path}/messages", {"content": "hello?"}, expect=409)
         await client.ask("POST", answer, {"custom": "green"}, expect=422)

@@ -89,22 +89,23 @@ class TickingClock(SystemClock):
         return shifted.isoformat().replace("+00:00", "Z")
 
 
-@proves("PLN-5/1", "PLN-5/2", "PLN-5/4", "PLN-5/5", "PLN-5/6")
+@proves("PLN-5/1", "PLN-5/2", "PLN-5/3", "PLN-5/4", "PLN-5/5", "PLN-5/6")
 async def test_commands_and_time_of_each_step_stand_beside_what_was_meant(tmp_path: Path) -> None:
     steps = [
-        {"action": "Make it", "commands": ["touch a.txt"]},
+        {"action": "Make it", "commands": ["touch a.txt b.txt"]},
         {"action": "Look", "commands": ["ls a.txt"], "dependencies": ["1"]},
     ]
     replies = [call("execute_command", command=step["commands"][0]) for step in steps]
     async with live_server(tmp_path, replies=[*replies, "Done."], clock=TickingClock()) as client:
         chat = await carried_out(client, {"goal": "Run", "steps": steps})
         plan = await audited(client, chat)
-        assert [step["intended"]["commands"] for step in plan["steps"]] == [["touch a.txt"], ["ls a.txt"]]
+        assert [step["intended"]["commands"] for step in plan["steps"]] == [["touch a.txt b.txt"], ["ls a.txt"]]
         done = [step["done"] for step in plan["steps"]]
         assert [[(one["tool"], one["resource"], one["exit_code"]) for one in calls] for calls in done] == [
-            [("execute_command", "touch a.txt", 0)],
+            [("execute_command", "touch a.txt b.txt", 0)],
             [("execute_command", "ls a.txt", 0)],
         ]
+        assert done[0][0]["paths"] == ["a.txt", "b.txt"], "every file that the command changed"
         for step in plan["steps"]:
             assert step["seconds"] >= 1 and step["seconds"] == sum(one["seconds"] for one in step["done"])
         first, second = (calls[0]["at"] for calls in done)
@@ -150,12 +151,12 @@ async def test_every_approved_plan_of_a_chat_is_audited(tmp_path: Path) -> None:
         assert [plan["steps"][0]["done"][0]["paths"] for plan in plans] == [["a.txt"], ["b.txt"]]
 
 
-@proves("PLN-5")
+@proves("PLN-5/1", "PLN-5/7")
 async def test_a_refused_or_failed_attempt_does_not_count_as_done(tmp_path: Path) -> None:
     replies = [
         call("create_file", path="bye.txt", content="bye\n"),
         call("create_file", path="stray.txt", content="x"),
-        "Well.",
+        *["Well."] * 2,
     ]
     async with live_server(tmp_path, replies=replies, files={"bye.txt": "there already\n"}) as client:
         chat = await carried_out(client, GREET)
@@ -164,6 +165,10 @@ async def test_a_refused_or_failed_attempt_does_not_count_as_done(tmp_path: Path
         bye = plan["steps"][2]
         assert bye["status"] == "failed" and bye["done"][0]["status"] == "error" and bye["done"][0]["error"]
         assert [(done["resource"], done["status"]) for done in plan["unplanned"]] == [("stray.txt", "denied")]
+        client.model.replies[:] = ["Nothing more.", "Nothing."]
+        await chat.send("and now?")
+        again = await audited(client, chat)
+        assert again["unplanned"] == plan["unplanned"] and again["turn_id"] != plan["turn_id"], "of both turns"
 
 
 @proves("PLN-5/6", "PLN-6/2")

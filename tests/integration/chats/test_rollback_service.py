@@ -58,7 +58,7 @@ async def test_reading_takes_no_snapshot(tmp_path: Path) -> None:
 
 @proves("SNAP-2/1", "SNAP-2/2", "SNAP-2/3")
 async def test_rollback_restores_bytes_modes_and_deletions(tmp_path: Path) -> None:
-    files = {"a.txt": "one\r\n", "gone.sh": "#!/bin/sh\n", "old/deep/b.bin": "\x00\x01", "old/c.txt": "c"}
+    files = {"m.txt": "m", "a.txt": "one\r\n", "gone.sh": "#!/bin/sh\n", "old/deep/b.bin": "\x00\x01", "old/c.txt": "c"}
     async with live_server(tmp_path, files=files) as client:
         (client.workspace / "gone.sh").chmod(0o755)
         (client.workspace / "old" / "empty").mkdir()
@@ -69,6 +69,7 @@ async def test_rollback_restores_bytes_modes_and_deletions(tmp_path: Path) -> No
             chat,
             call("update_file", path="a.txt", edits=[{"find": "one", "replace": "1"}]),
             call("delete_file", path="gone.sh"),
+            call("execute_command", command="chmod 700 m.txt"),
             call("move_file", path="old", to="new/place"),
             call("create_file", path="brand/new/file.txt", content="x"),
             call("delete_file", path="new/place/c.txt"),
@@ -117,7 +118,7 @@ async def test_a_dry_run_shows_what_would_happen_and_changes_nothing(tmp_path: P
         assert tree(client.workspace) == now and await snapshots(chat) == listed
 
 
-@proves("SNAP-2", "SNAP-5/3")
+@proves("SNAP-2", "SNAP-2/4", "SNAP-5/3")
 async def test_what_the_user_changed_meanwhile_is_a_conflict_until_named(tmp_path: Path) -> None:
     async with live_server(tmp_path, files={"a.txt": "old\n", "b.txt": "old\n"}) as client:
         chat = await client.chat()
@@ -128,8 +129,10 @@ async def test_what_the_user_changed_meanwhile_is_a_conflict_until_named(tmp_pat
         )
         (client.workspace / "a.txt").write_text("the user's own\n")
         first = (await snapshots(chat))[0]
+        assert (await restore(chat, first["id"], dry_run=True))["conflicts"] == ["a.txt"]
         refused = await restore(chat, first["id"], expect=409)
         assert refused["conflicts"] == ["a.txt"] and refused["error"]["code"] == "restore_conflict"
+        assert (await restore(chat, first["id"], overwrite=["b.txt"], expect=409))["conflicts"] == ["a.txt"]
         assert tree(client.workspace) == {"a.txt": b"the user's own\n", "b.txt": b"new\n"}
         await restore(chat, first["id"], paths=["b.txt"])
         assert tree(client.workspace) == {"a.txt": b"the user's own\n", "b.txt": b"old\n"}
@@ -180,7 +183,7 @@ async def test_restore_names_what_another_chat_did_since_and_takes_it_back_when_
         assert (await restore(chat, theirs["id"], expect=404))["error"]["code"] == "snapshot_not_found"
 
 
-@proves("SNAP-2")
+@proves("SNAP-2", "SNAP-2/4")
 async def test_a_chat_at_work_is_not_rolled_back(tmp_path: Path) -> None:
     async with live_server(tmp_path, files={"a.txt": "1\n"}) as client:
         chat = await client.chat()
@@ -189,6 +192,7 @@ async def test_a_chat_at_work_is_not_rolled_back(tmp_path: Path) -> None:
         await chat.send("delete it")
         refused = await restore(chat, (await snapshots(chat))[0]["id"], expect=409)
         assert refused["error"]["code"] == "turn_running"
+        assert (await restore(chat, (await snapshots(chat))[0]["id"], dry_run=True))["restored"] == ["a.txt"]
         assert tree(client.workspace) == {"a.txt": b"2\n"}
 
 

@@ -178,7 +178,11 @@ async def test_a_batch_is_asked_at_once_reads_included(tmp_path: Path) -> None:
         again = LiveChat(client, await client.ask("GET", chat.path))
         kept = await again.approvals()
         assert [item["id"] for item in kept] == [item["id"] for item in pending], "they survive a restart"
-        choices = [("allow_once", kept[0]), ("deny", kept[1]), ("allow_session", kept[2])]
+        one = {"decisions": [{"id": kept[0]["id"], "decision": "allow_once"}]}
+        await client.ask("POST", f"{again.path}/approvals", one, expect=200)
+        assert (await again.rest())["state"] == "awaiting_approval" and await again.results() == [], "the others wait"
+        assert [item["id"] for item in await again.approvals()] == [item["id"] for item in kept[1:]]
+        choices = [("deny", kept[1]), ("allow_session", kept[2])]
         body = {"decisions": [{"id": item["id"], "decision": decision} for decision, item in choices]}
         await client.ask("POST", f"{again.path}/approvals", body, expect=200)
         await again.rest()

@@ -203,7 +203,7 @@ async def test_agent_that_was_asked_cannot_ask_another(tmp_path: Path) -> None:
         assert len(await jobs_of(client, chat)) == 1
 
 
-@proves("LOOP-5/2")
+@proves("LOOP-5/2", "JOB-2/3")
 async def test_stop_ends_the_agent_that_was_asked_and_nothing_of_it_is_kept(tmp_path: Path) -> None:
     hold = asyncio.Event()
     write = call("create_file", path="a.txt", content="a\n")
@@ -220,6 +220,7 @@ async def test_stop_ends_the_agent_that_was_asked_and_nothing_of_it_is_kept(tmp_
         job = await until(client, chat, job["id"], "cancelled")
         assert [task["status"] for task in job["tasks"]] == ["cancelled"]
         assert not (client.workspace / "a.txt").exists() and (await chat.show())["state"] == "idle"
+        assert not list((tmp_path / "data").glob("**/copies/*")), "nor is its copy"
         hold.set()
         await chat.send("go on")
         assert (await chat.last())["content"] == "I go on."

@@ -106,14 +106,17 @@ async def test_task_is_completed_after_the_person_answered_its_question(tmp_path
 
 @proves("JOB-4/1")
 async def test_brief_shows_the_worker_its_step_whole(tmp_path: Path) -> None:
-    step = writing("a", check="test -e a.txt", commands=["true"], reason="It is missing.")
+    step = writing("a", check="test -e a.txt", commands=["true"], reason="It is missing.", expect=["output a.txt"])
     replies = [call("create_file", path="a.txt", content="a"), report("done"), "Done."]
     async with live_server(tmp_path, replies=replies) as client:
         chat = await client.chat()
         job = await approved(client, chat, plan=plan(step))
         assert (await until(client, chat, job["id"], "completed", "failed"))["status"] == "completed"
         told = str(client.model.requests[0]["messages"][-1]["content"])
-        assert all(part in told for part in ("create_file", "a.txt", "true", "test -e a.txt", "It is missing."))
+        assert all(
+            part in told
+            for part in ("create_file", "a.txt", "true", "test -e a.txt", "It is missing.", "- output a.txt")
+        )
 
 
 async def test_task_whose_only_work_a_person_denied_is_not_completed(tmp_path: Path) -> None:

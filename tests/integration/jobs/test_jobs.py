@@ -85,16 +85,21 @@ async def test_request_is_planned_approved_worked_on_and_answered(tmp_path: Path
         ]
 
 
-@proves("JOB-4/1", "JOB-4/3")
-async def test_worker_sees_its_task_and_not_the_chat(tmp_path: Path) -> None:
-    replies = ["A secret of the chat: 4711.", report("looked"), "Done."]
+@proves("JOB-4/1", "JOB-4/2", "JOB-4/3")
+async def test_worker_sees_its_task_and_what_it_builds_on_but_not_the_chat(tmp_path: Path) -> None:
+    looked = [call("list_directory", path="."), report("found a door"), report("found a window"), report("found a cat")]
+    replies = ["A secret of the chat: 4711.", *looked, report("looked"), "Done."]
     async with live_server(tmp_path, replies=replies) as client:
         chat = await client.chat()
         await chat.send("Tell me a secret")
-        job = await approved(client, chat, plan=plan({"id": "look", "action": "look around"}))
+        before = [{"id": name, "action": f"look at {name}"} for name in ("door", "window", "cat")]
+        last = {"id": "look", "action": "look around", "dependencies": ["door", "window"]}
+        job = await approved(client, chat, plan=plan(*before, last))
         await until(client, chat, job["id"], "completed")
-        worker, closing = (str(body["messages"]) for body in client.model.requests[1:])
+        alone, worker, closing = (str(body["messages"]) for body in client.model.requests[4:])
         assert "Task look: look around" in worker and "4711" not in worker
+        assert "found a door" in worker and "found a window" in worker and "found a cat" not in worker
+        assert "list_directory" not in alone.rpartition("Task cat")[2] and "found a" not in alone, "nor other workers"
         assert "4711" in closing and "looked" in closing
 
 
@@ -125,6 +130,8 @@ async def test_failed_task_is_retried_twice_then_its_dependants_are_skipped_and_
         assert [task["status"] for task in job["tasks"]] == ["failed", "skipped", "completed"]
         assert job["tasks"][0]["attempt"] == 3 and job["tasks"][0]["error"]["message"] == "no luck"
         assert job["status"] == "failed" and "a, b" in job["error"]["message"]
+        assert job["current_step_index"] == 3, "nothing more will become of any step"
+        assert (await chat.show())["state"] == "idle"
         client.model.replies += [file("a"), report("a"), file("b"), report("b"), "All there."]
         await client.ask("POST", f"/jobs/{job['id']}/retry", {"task_id": "a"}, expect=202)
         job = await until(client, chat, job["id"], "completed")
@@ -149,8 +156,28 @@ async def test_failed_task_asks_the_person_who_lets_the_job_go_on_without_it(tmp
         assert [task["status"] for task in job["tasks"]] == ["failed", "completed"]
         assert job["tasks"][0]["error"]["decision"] == "skip"
         assert job["status"] == "completed" and job["error"]["message"] == "Completed without: a."
+        assert len(await chat.of_type("question")) == 1, "and nobody is asked again when the other task ends"
 
 
+@proves("JOB-5/2")
+async def test_person_has_a_failed_task_tried_again_with_what_builds_on_it_or_stops_the_job(tmp_path: Path) -> None:
+    replies = [report("no luck", "failure"), file("a"), report("a"), file("b"), report("b"), "Done."]
+    async with live_server(tmp_path, replies=[*replies, report("no luck", "failure")]) as client:
+        chat = await client.chat()
+        for value, ends, statuses in (
+            ("retry", "completed", ["completed"] * 2),
+            ("stop", "failed", ["failed", "skipped"]),
+        ):
+            job = await approved(client, chat, plan=plan(writing("a"), writing("b", "a")), on_failure="ask")
+            assert (await chat.rest())["state"] == "awaiting_answer"
+            question = (await chat.of_type("question"))[-1]
+            await client.ask("POST", f"{chat.path}/questions/{question['id']}/answer", {"value": value})
+            job = await until(client, chat, job["id"], "failed", "completed")
+            assert (job["status"], [task["status"] for task in job["tasks"]]) == (ends, statuses)
+        assert job["error"]["message"] == "no luck" and (await chat.show())["state"] == "idle"
+
+
+@proves("JOB-4/5")
 async def test_worker_without_a_report_is_asked_once_and_then_failed(tmp_path: Path) -> None:
     replies = ["I think it is fine.", "Yes, it is.", *["Hm."] * 4]
     async with live_server(tmp_path, replies=replies) as client:
@@ -205,14 +232,14 @@ async def test_plan_of_the_chat_runs_as_a_job_with_the_edited_steps(tmp_path: Pa
             await client.ask("POST", path, {"run": "job"}, expect=202)
 
 
-@proves("JOB-2/1", "JOB-2/3")
+@proves("JOB-1/2", "JOB-2/1", "JOB-2/3")
 async def test_job_is_cancelled_paused_and_resumed(tmp_path: Path) -> None:
     import asyncio
 
     from support.scripted_model import Hang, Reply
 
     hold = asyncio.Event()
-    replies = [Reply(report("a"), hold=hold), Hang(headers=False)]
+    replies = [Reply(report("a"), hold=hold), Hang(headers=False), Hang(headers=False)]
     last = {"id": "c", "action": "look once more", "dependencies": ["a", "b"]}
     steps = plan({"id": "a", "action": "look"}, {"id": "b", "action": "look again"}, last)
     async with live_server(tmp_path, replies=replies) as client:
@@ -226,6 +253,11 @@ async def test_job_is_cancelled_paused_and_resumed(tmp_path: Path) -> None:
         assert job["status"] == "paused" and [t["status"] for t in job["tasks"]] == ["completed", "pending", "pending"]
         await client.ask("POST", f"/jobs/{job['id']}/resume", expect=202)
         await client.model.asked(2)
+        await client.ask("POST", f"{chat.path}/stop", expect=200)
+        job = await until(client, chat, job["id"], "paused", "completed", "failed")
+        assert [t["status"] for t in job["tasks"]] == ["completed", "pending", "pending"], "a stop pauses the job"
+        await client.ask("POST", f"/jobs/{job['id']}/resume", expect=202)
+        await client.model.asked(3)
         with pytest.raises(RequestRefused, match="409"):
             await new_job(client, chat, request="another")
         job = await client.ask("POST", f"/jobs/{job['id']}/cancel", expect=200)

@@ -72,6 +72,7 @@ async def test_dependants_of_a_failed_task_are_done_without_it_if_the_person_say
         job = await until(client, chat, job["id"], "failed", "completed")
         assert job["status"] == "completed", job["error"]
         assert [task["status"] for task in job["tasks"]] == ["failed", "completed", "completed"]
+        assert [task["dependencies"] for task in job["tasks"]] == [[], [], ["b"]], "c builds on b as before"
         assert job["error"]["code"] == "completed_with_gap" and job["final_response"] == "Done."
 
 

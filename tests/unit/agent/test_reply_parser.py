@@ -18,6 +18,7 @@ from anycowork.agent.reply_parser import (
     read_reply,
     safe_to_show,
 )
+from anycowork.domain.question import Severity
 from anycowork.domain.roles import OutputFormat
 from support.spec import proves
 
@@ -198,11 +199,21 @@ def test_a_question_is_recognised() -> None:
     reading = read_reply(QUESTION)
     assert isinstance(reading, QuestionReply)
     assert reading.question.options[0].value == "a" and reading.question.allow_custom is False
+    assert reading.question.severity is Severity.MINOR
 
 
-@proves("QST-1/4")
+@proves("QST-1/1", "QST-1/4")
 @pytest.mark.parametrize(
-    "change", [{"default": "z"}, {"severity": "huge"}, {"options": []}, {"question": ""}, {"allow_custom": "no"}]
+    "change",
+    [
+        {"default": "z"},
+        {"severity": "huge"},
+        {"options": [], "default": None},
+        {"options": [{"label": "A", "value": "a"}, {"label": "B", "value": "a"}]},
+        {"question": ""},
+        {"allow_custom": "no"},
+        {"format_version": "2.0"},
+    ],
 )
 def test_an_invalid_question_degrades_to_text(change: dict[str, object]) -> None:
     reply = json.dumps({**json.loads(QUESTION), **change})

@@ -253,3 +253,33 @@ def test_failed_call_leaves_a_step_claimed_and_a_denied_one_failed() -> None:
     walk = Walk(step("1", paths=["a.txt"]))
     walk.make(made("create_file", path="a.txt", status=CallStatus.DENIED))
     assert walk.ended() == ["failed"]
+
+
+@proves("LOOP-12/1")
+def test_step_waits_for_each_of_its_dependencies_and_for_what_they_wait_for() -> None:
+    first, second = (step(name, tools_needed=["create_file"], paths=[f"{name}.txt"]) for name in "ab")
+    said = step("said", dependencies=["a"])  # nothing can show it, so what it waits for counts
+    last = step("last", tools_needed=["create_file"], paths=["c.txt"], dependencies=["said", "b"])
+    walk = Walk(first, second, said, last)
+    wanted = walk.progress.bound(made("create_file", path="c.txt", status=None))
+    assert {one.id for one in walk.progress.unfinished_dependencies(wanted)} == {"a", "b"}
+    walk.make(made("create_file", path="b.txt", changes=["b.txt"]))
+    assert [one.id for one in walk.progress.unfinished_dependencies(wanted)] == ["a"]
+    walk.make(made("create_file", path="a.txt", changes=["a.txt"]))
+    assert walk.progress.unfinished_dependencies(wanted) == []
+
+
+@proves("PLN-6/2", "LOOP-12/2")
+def test_step_that_names_a_permission_needs_a_change_and_is_not_done_by_reading() -> None:
+    walk = Walk(step("a", tools_needed=["write"], paths=["a.txt"]), step("b", tools_needed=["create"]))
+    assert [one.id for one in walk.progress.unfinished()] == ["a", "b"]
+    walk.make(made("read_file", path="a.txt"))
+    assert walk.now() == ["running", "open"]
+
+
+@proves("PLN-6/5")
+def test_read_that_failed_is_made_again_for_the_same_step() -> None:
+    walk = Walk(*(step(name, tools_needed=["read_file"], paths=["a.txt"]) for name in "ab"))
+    walk.make(made("read_file", path="a.txt", status=CallStatus.ERROR))
+    walk.make(made("read_file", path="a.txt"))
+    assert walk.now() == ["done", "open"]

@@ -6,17 +6,23 @@ from typing import Any, cast
 import pytest
 
 from anycowork.chats.plans import PlanEdits, approved_plan
-from anycowork.domain.errors import TakenOver
+from anycowork.domain.agents import AgentSpec, AgentTask
+from anycowork.domain.chats import EndReason, Turn
+from anycowork.domain.errors import Forbidden, Invalid, NotAsShown, TakenOver
 from anycowork.domain.jobs import Job, JobTask
-from anycowork.domain.messages import Message, MessageType, Speaker
+from anycowork.domain.messages import Json, Message, MessageType, Speaker
 from anycowork.domain.question import read_question
-from anycowork.domain.roles import Permission
+from anycowork.domain.roles import Permission, Role
 from anycowork.domain.task_progress import TaskProgress, TaskStatus
 from anycowork.domain.tasks import TaskGraph
-from anycowork.jobs.failures import is_accepted
+from anycowork.domain.values import replace
+from anycowork.jobs.agents import AgentRegistry
+from anycowork.jobs.asked_agents import AskedAgents
+from anycowork.jobs.failures import RETRIES, after_turn, is_accepted
 from anycowork.jobs.job_budgets import _RunningTurns
-from anycowork.jobs.policies import ClosingPolicy, PlanningPolicy
+from anycowork.jobs.policies import ClosingPolicy, PlanningPolicy, ReportStatus, read_report
 from anycowork.jobs.task_briefs import history_page, summaries
+from anycowork.permissions.roles import BUILT_IN, RoleRegistry
 from anycowork.store.postgres.chat_fence import ChatFence
 from anycowork.store.postgres.connection import PostgresConnection
 from support.spec import proves
@@ -43,15 +49,61 @@ def test_gap_is_accepted_only_if_a_person_said_so_of_every_failed_task() -> None
     assert not is_accepted([task("c")])
 
 
-@proves("JOB-2/2")
+@proves("JOB-1/6", "JOB-2/1", "JOB-2/2")
 @pytest.mark.parametrize("status", [TaskStatus.FAILED, TaskStatus.SKIPPED, TaskStatus.CANCELLED])
 def test_everything_behind_a_task_that_never_completes_is_skipped(status: TaskStatus) -> None:
     graph = TaskGraph.of({"a": (), "b": ("a",), "c": ("b",), "d": ()})
     progress = TaskProgress(graph, dict.fromkeys(graph.dependencies, TaskStatus.PENDING))
     assert sorted(progress.put("a", status)) == ["b", "c"]
     assert progress.statuses["d"] is TaskStatus.PENDING and not progress.over
+    progress.put("d", TaskStatus.RUNNING)
+    progress.put("d", TaskStatus.PENDING)
+    assert progress.can_execute("d") and progress.ready() == ["d"], "a task that is tried again may start"
     progress.put("d", TaskStatus.COMPLETED)
+    progress.put("b", TaskStatus.SKIPPED)  # as the coordinator stores it
     assert progress.over and not progress.completed
+
+
+@proves("JOB-3/4")
+def test_only_who_can_change_no_file_works_beside_any_other() -> None:
+    agents = AgentRegistry(lambda: (), RoleRegistry())
+    readers = {role.name for role in BUILT_IN if agents.only_reads(AgentSpec("one", role.name), parent=Role.ACTOR)}
+    assert readers == {Role.PLANNER, Role.COMMANDER, Role.REVIEWER, Role.TESTER}
+
+
+@proves("APR-5/2")
+def test_role_of_a_worker_is_cut_to_what_its_parent_holds_or_may_delegate() -> None:
+    agents = AgentRegistry(lambda: (), RoleRegistry())
+    worker = AgentSpec("worker", Role.ACTOR)
+    held = {parent: agents.role_of(worker, parent=parent).permissions for parent in (Role.REVIEWER, Role.COMMANDER)}
+    assert held == {Role.REVIEWER: {Permission.READ_FILES}, Role.COMMANDER: set(Permission)}
+
+
+@proves("APR-5/4")
+@pytest.mark.parametrize(("parent", "may"), [(Role.ACTOR, True), (Role.PLANNER, False)])
+def test_only_who_may_run_commands_asks_an_agent_that_is_a_program(parent: str, may: bool) -> None:
+    roles = RoleRegistry()
+    agents = AgentRegistry(lambda: (AgentSpec("other", Role.ACTOR, model="agent/opencode"),), roles)
+    asked = AskedAgents(store=Any, turns=Any, writer=Any, agents=agents, coordinator=Any, clock=Any)  # type: ignore[arg-type]
+    context = SimpleNamespace(
+        assignment=SimpleNamespace(agents=agents.askable(parent)),
+        chat=SimpleNamespace(role=parent),
+        role=roles.require(parent),
+    )
+    task = AgentTask("other", "look")
+    if may:
+        assert asked._require_allowed(cast(Any, context), task).name == "other"
+    else:
+        with pytest.raises(Forbidden):
+            asked._require_allowed(cast(Any, context), task)
+
+
+@proves("JOB-5/1")
+def test_interruption_is_no_failed_attempt() -> None:
+    running = task("a", TaskStatus.RUNNING, failures=RETRIES)
+    turn = Turn("t", "c", "actor", "p", "m", reason=EndReason.INTERRUPTED)
+    again = after_turn(JOB, running, turn, now="")
+    assert (again.status, again.failures, again.interruptions) == (TaskStatus.PENDING, RETRIES, 1)
 
 
 @proves("PLN-3")
@@ -61,6 +113,8 @@ def test_edited_steps_are_numbered_in_their_new_order_and_a_new_one_gets_a_free_
     approved = approved_plan({"type": "plan", "goal": "g", "steps": steps}, edited)
     assert [(step.step_number, step.action) for step in approved.steps] == [(1, "two"), (2, "new"), (3, "one")]
     assert sorted({step.id for step in approved.steps}) == ["1", "2", "3"]
+    with pytest.raises(NotAsShown):
+        approved_plan({"type": "plan", "goal": "g", "steps": steps}, replace(edited, disclosure="of another plan"))
 
 
 @proves("JOB-4/2")
@@ -82,6 +136,13 @@ def test_conversation_that_a_worker_reads_is_the_chats_without_other_workers() -
         "[1] user: mine\n\n[2] user: newest"
     )
     assert history_page([said("mine"), said("a worker's", "t"), said("newest")], 2) == "[1] user: mine"
+    long = [said(f"{number} {'x' * 9_000}") for number in range(1, 8)]
+    pages, before = [], None
+    while "call read_history with before = " in (page := history_page(long, before)):
+        pages.append(page)
+        before = int(page.partition("before = ")[2].partition(")")[0])
+    pages.append(page)
+    assert [f"[{number}] user: {number} " in page for number in range(7, 0, -1) for page in pages].count(True) == 7
 
 
 @proves("JOB-5/4")
@@ -112,6 +173,31 @@ def test_default_of_a_question_is_one_of_its_options(default: str, is_valid: boo
     options = [{"label": "Yes", "value": "yes"}, {"label": "No", "value": "no"}]
     question = {"type": "question", "format_version": "1.0", "question": "?", "severity": "major", "options": options}
     assert (read_question({**question, "default": default}) is not None) is is_valid
+
+
+@proves("QST-2/2")
+def test_answer_is_one_option_or_words_where_they_are_allowed() -> None:
+    body: Json = {"type": "question", "question": "?", "options": [{"label": "Yes", "value": "yes"}]}
+    closed, free = read_question(body), read_question({**body, "allow_custom": True})
+    assert closed is not None and free is not None
+    assert closed.answer_text(value="yes", custom=None) == "Yes" and free.answer_text(value=None, custom="no") == "no"
+    for question, value, custom in (
+        (closed, None, "no"),
+        (closed, "no", None),
+        (free, None, " \n"),
+        (free, "yes", "no"),
+        (free, None, None),
+    ):
+        with pytest.raises(Invalid):
+            question.answer_text(value=value, custom=custom)
+
+
+@proves("JOB-4/5")
+def test_last_report_of_an_answer_counts() -> None:
+    first, last = (f'{{"status": "{word}", "summary": "s"}}' for word in ("failure", "success"))
+    report = read_report(f"I first meant {first}, but it is {last}. {{}} {{not json}}")
+    assert report is not None and report.status is ReportStatus.SUCCESS
+    assert read_report('{"status": "fine", "summary": "s"}') is None
 
 
 class LockedRows(PostgresConnection):

@@ -3,19 +3,24 @@
 import fnmatch
 import time
 from dataclasses import replace
+from types import SimpleNamespace
+from typing import cast
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from anycowork.domain.approvals import Risk
+from anycowork.domain.chats import Autonomy
 from anycowork.domain.key_files import is_key_file
 from anycowork.domain.network import wanted_destinations
 from anycowork.domain.roles import OutputFormat
 from anycowork.domain.rules import Effect
-from anycowork.domain.tools import Call, Provenance
+from anycowork.domain.tool_ports import Prepared
+from anycowork.domain.tools import Call, Intent, Provenance
+from anycowork.permissions.autonomy import covers
 from anycowork.permissions.command_risk import _overlap, may_reach_secrets
-from anycowork.permissions.policy import default_decision
+from anycowork.permissions.policy import PolicyResult, default_decision
 from anycowork.permissions.resources import AccessedResources
 from anycowork.permissions.risk import assess_risk
 from anycowork.permissions.roles import BUILT_IN
@@ -115,6 +120,19 @@ def test_reading_passes_and_reading_a_key_file_asks_in_every_role() -> None:
                 SPECS["read_file"], a_call("read_file"), AccessedResources("read_file", (path,)), role
             )
             assert read.effect is effect, (role.name, path)
+        named = AccessedResources("read_file", ("/a.txt",), key_files=("/.env",))
+        assert default_decision(SPECS["read_file"], a_call("read_file"), named, role).effect is Effect.ASK
+
+
+@proves("APR-3/8")
+def test_secret_that_is_changed_beside_the_resource_is_high_and_a_pattern_for_one_is_no_edit_in_the_sandbox() -> None:
+    changed = assess_risk(SPECS["create_file"], a_call("create_file"), "/a.txt", changed=["/a.txt", "/k.pem"])
+    assert changed[0] is Risk.HIGH and any("k.pem" in reason for reason in changed[1])
+    policy = cast(PolicyResult, SimpleNamespace(touched=AccessedResources("execute_command"), workspace=ROOT))
+    for words, passes in (("touch b.txt", True), ("cat .en?", False)):
+        prepared = Prepared("execute_command", {}, f"command:{words}", Intent(command=words))
+        call = a_call("execute_command")
+        assert covers(Autonomy.SANDBOXED, COMMANDS, call, prepared, policy) is passes, words
 
 
 @proves("APR-3/10")

@@ -150,6 +150,7 @@ def test_what_may_turn_out_to_be_denied_is_asked(text: str) -> None:
     assert decided.effect is ASK and decided.rule is not None and "may access" in decided.reason
 
 
+@proves("APR-2")
 def test_a_redirection_writes_and_reads_as_the_file_tools_do() -> None:
     allow = rule(ALLOW, "*")
     assert effect(command("echo x > secrets/a"), allow, rule(DENY, "/secrets/*", "update_file")) is DENY
