@@ -7,7 +7,9 @@ from pathlib import Path
 import pytest
 
 from anycowork.domain.tools import CallStatus
+from anycowork.sandbox.stdio_program import ProcessPipes
 from anycowork.tools.language import language_server, language_servers
+from anycowork.tools.language.protocol import LEAST_COUNTED, MOST_BETWEEN_EDITS, LanguageServerFailed, RpcConnection
 from support.language_bench import PLAIN, diagnosing, install, messages, running
 from support.spec import proves
 from support.tool_workspace import ToolWorkspace, tree
@@ -94,6 +96,18 @@ async def test_a_server_that_hangs_holds_no_edit_and_is_ended(
         assert result.status is CallStatus.OK and messages(result) == []
         (server,) = running(servers)
         await server.ended.wait()
+
+
+@proves("TOOL-7/3")
+@pytest.mark.parametrize("padding", [0, 16_000])
+async def test_a_flood_of_tiny_messages_is_counted_by_what_each_costs(padding: int) -> None:
+    output, taken = asyncio.StreamReader(limit=16_384), []
+    connection = RpcConnection(ProcessPipes(output, None), lambda method, params: taken.append(method))  # type: ignore[arg-type]  # nothing is sent
+    message = b"Content-Length: 14\r\nX: %s\r\n\r\n" % (b"x" * padding) + b'{"method":"x"}'
+    output.feed_data(message * 5_000)
+    with pytest.raises(LanguageServerFailed, match="too much"):
+        await connection.read()
+    assert len(taken) <= MOST_BETWEEN_EDITS // max(LEAST_COUNTED, padding)
 
 
 @proves("TOOL-7/3")

@@ -38,6 +38,20 @@ def test_what_names_no_content_is_no_receipt(tmp_path: Path, forged: Json) -> No
 
 @proves("EVD-4/2")
 @pytest.mark.parametrize(
+    "forged",
+    [{"command": "false \ud800"}, {"files": {"\ud800": DIGEST}}, {"\udfff": 1}, {"files": {"\ud83d\ude00": DIGEST}}],
+)
+def test_half_a_character_ends_in_an_answer(tmp_path: Path, forged: Json) -> None:
+    receipt = {"format": 1, "command": "exit 1", "exit_code": 0, "files": {"a.txt": DIGEST}, **forged}
+    (tmp_path / "receipt.json").write_text(json.dumps(receipt))
+    (tmp_path / "a.txt").write_text("x")
+    assert (
+        verify(Invocation({"data_dir": str(tmp_path / "data")}, {}, tmp_path), "receipt.json", workspace=tmp_path) == 1
+    )
+
+
+@proves("EVD-4/2")
+@pytest.mark.parametrize(
     "path", ["../secret.txt", "{root}/secret.txt", "link.txt", "folder/secret.txt", "a\0b", "a.txt/b", "n" * 5000]
 )
 def test_a_path_that_leads_out_is_never_read(tmp_path: Path, path: str) -> None:

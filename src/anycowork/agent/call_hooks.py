@@ -11,11 +11,12 @@ from anycowork.domain.hooks import (
     HookRuns,
     denied,
     named,
+    origins_of_words,
     runs_json,
     texts_of_hooks,
 )
 from anycowork.domain.messages import Json
-from anycowork.domain.origins import WORKSPACE, join
+from anycowork.domain.origins import MODEL, join
 from anycowork.domain.ports import HiddenPathRules
 from anycowork.domain.tools import Call, ToolResult
 from anycowork.domain.values import replace
@@ -58,14 +59,16 @@ class CallHooks:
         after = await self._run(HookEvent.POST_TOOL_USE, context, call, result)
         outcomes = [*context.hook_outcomes.get(call.id, ()), *after]
         if added_text := texts_of_hooks(outcomes):
-            # A hook sees the workspace, so its words may come from there.
-            result = replace(result, content=result.content + added_text, origins=join(result.origins, (WORKSPACE,)))
+            origins = join(result.origins, origins_of_words(outcomes))
+            result = replace(result, content=result.content + added_text, origins=origins)
         context.conversation.add_hook_checks(outcomes)
         return replace(result, facts={**result.facts, **runs_json(outcomes)})
 
     def recorded(self, context: TurnContext, call: Call, result: ToolResult) -> ToolResult:
-        """Returns the result of a call that was refused, with a record of the runs before it."""
+        """Returns the result of a call that was refused, with a record of the runs before it, and with the origins of a hook's reason."""
         outcomes = context.hook_outcomes.get(call.id, ())
+        if result.error is not None and result.error.code == DeniedByHook.code:
+            result = replace(result, origins=join(result.origins, (MODEL,), origins_of_words(outcomes)))
         return replace(result, facts={**result.facts, **runs_json(outcomes)}) if outcomes else result
 
     async def _run(self, event: HookEvent, context: TurnContext, call: Call, result: ToolResult | None) -> HookRuns:

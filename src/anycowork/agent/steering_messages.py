@@ -6,10 +6,10 @@ from anycowork.agent.turn_recorder import TurnRecorder
 from anycowork.domain import event_factory
 from anycowork.domain.errors import Invalid, NotFound
 from anycowork.domain.evidence import split_stated, stated_payload
-from anycowork.domain.hooks import denied, denied_message, runs_json, words_added
+from anycowork.domain.hooks import denied, denied_message, origins_of_words, runs_json
 from anycowork.domain.journal import Change, RemoveQueued
 from anycowork.domain.messages import Json, Message, Speaker
-from anycowork.domain.origins import PERSON, WORKSPACE, join
+from anycowork.domain.origins import PERSON, join
 from anycowork.domain.people import authorship
 from anycowork.domain.ports import Clock
 from anycowork.domain.principals import read_label
@@ -53,8 +53,8 @@ class Steering:
                 turn_id=context.turn.id,
                 created_at=self._clock.now(),
             )
-            if words_added(runs):
-                message = replace(message, origins=join((PERSON, WORKSPACE)))
+            if added := origins_of_words(runs):
+                message = replace(message, origins=join((PERSON,), added))
             if refusal := denied(runs):
                 message = denied_message(message, refusal, runs)
             sent = event_factory.queue_updated(queued, "removed" if refusal else "sent")

@@ -13,10 +13,10 @@ from anycowork.domain.approvals import PlanRow, PlanState, QuestionRow
 from anycowork.domain.chats import ChatState, EndReason, TurnState
 from anycowork.domain.errors import MalformedReply, ModelFault, StepsOpen
 from anycowork.domain.events import NewEvent
-from anycowork.domain.hooks import HeldByHook, runs_json
+from anycowork.domain.hooks import HeldByHook, origins_of_words, runs_json
 from anycowork.domain.journal import Change, Compact, SetChat, Write
 from anycowork.domain.messages import Json, Message, MessageType, Speaker
-from anycowork.domain.origins import MODEL, NO_ORIGINS, WORKSPACE, Origins, written_by_model
+from anycowork.domain.origins import MODEL, NO_ORIGINS, Origins, join, written_by_model
 from anycowork.domain.plan import Plan, PlanStatus
 from anycowork.domain.ports import Clock
 from anycowork.domain.question import Question, Review
@@ -143,10 +143,9 @@ class TurnRecorder:
         """Record a faulty reply and the problem, for the model to read."""
         notice = [self._reply_message(context, reply)] if reply and reply.text.strip() else []
         note = self._note(context, problem)
-        if isinstance(problem, HeldByHook):  # a hook sees the workspace, so its words may come from there
-            note = replace(
-                note, origins=frozenset({MODEL, WORKSPACE}), payload={**(note.payload or {}), **_ran(context)}
-            )
+        if isinstance(problem, HeldByHook):
+            origins = join((MODEL,), origins_of_words(context.proof.stop_hooks))
+            note = replace(note, origins=origins, payload={**(note.payload or {}), **_ran(context)})
         await self._write(context, *notice, note, context.turn)
 
     async def pending(self, context: TurnContext) -> None:

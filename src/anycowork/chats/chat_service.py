@@ -17,11 +17,11 @@ from anycowork.domain.chats import Autonomy, Chat, ChatConfig, ChatState
 from anycowork.domain.errors import Conflict, Invalid, NeedsConfirmation, TurnAlreadyRunning
 from anycowork.domain.events import NewEvent
 from anycowork.domain.evidence import StatedExpectation, begins_with_name, split_stated, stated_payload
-from anycowork.domain.hooks import HookRuns, runs_json, words_added
+from anycowork.domain.hooks import HookRuns, origins_of_words, runs_json
 from anycowork.domain.images import GivenImage, Image, recognise
 from anycowork.domain.journal import AddChat, RemoveChat, RemoveQueued, RequireState, SetChat, Write
 from anycowork.domain.messages import Json, QueuedMessage, Speaker
-from anycowork.domain.origins import PERSON, WORKSPACE, Origins, join, origin_of
+from anycowork.domain.origins import PERSON, Origins, join, origin_of
 from anycowork.domain.people import authorship
 from anycowork.domain.ports import Clock
 from anycowork.domain.principals import Principal, Scope
@@ -331,8 +331,7 @@ class ChatService:
 def _sent_origins(files: Sequence[AttachedFile], images: Sequence[Image], runs: HookRuns) -> Origins:
     """Return the origins of a person's message: what they attach has authors of its own, and a hook sees the workspace."""
     hashes = [sha256(file.content.encode()).hexdigest() for file in files] + [image.sha256 for image in images]
-    seen = (PERSON, WORKSPACE) if words_added(runs) else (PERSON,)
-    return join(seen, (origin_of("attachment", content_hash) for content_hash in hashes))
+    return join((PERSON,), origins_of_words(runs), (origin_of("attachment", content_hash) for content_hash in hashes))
 
 
 def _from_queue(queued: QueuedMessage | None) -> tuple[tuple[Write, ...], tuple[NewEvent, ...]]:

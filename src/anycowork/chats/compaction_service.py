@@ -2,9 +2,9 @@
 
 from anycowork.agent.turn_hooks import TurnHooks
 from anycowork.domain.errors import Conflict
-from anycowork.domain.hooks import denied, runs_json, texts_of_hooks, words_added
+from anycowork.domain.hooks import denied, origins_of_words, runs_json, texts_of_hooks
 from anycowork.domain.messages import Json, Message, Speaker
-from anycowork.domain.origins import WORKSPACE, join
+from anycowork.domain.origins import join
 from anycowork.domain.ports import Clock
 from anycowork.domain.principals import Principal, Scope
 from anycowork.domain.values import replace, value
@@ -60,12 +60,14 @@ class CompactionService:
             if refusal := denied(runs):
                 note = f"The chat was not compacted. {refusal.message}"
                 record = self._draft.message(chat, Speaker.SYSTEM, note, payload=runs_json(runs))
+                record = replace(record, origins=origins_of_words(runs))
                 await self._chat_coordinator.write(principal, chat_id, require_idle(chat), record)
                 raise refusal
             payload: Json = {COMPACTED: {"messages": digest.messages}, "summary": True, **runs_json(runs)}
             message = self._draft.message(chat, Speaker.SYSTEM, digest.text + texts_of_hooks(runs), payload=payload)
-            seen = (WORKSPACE,) if words_added(runs) else ()
-            message = replace(message, origins=join(seen, *(earlier.came_from for earlier in history)))
+            message = replace(
+                message, origins=join(origins_of_words(runs), *(earlier.came_from for earlier in history))
+            )
             await self._chat_coordinator.write(principal, chat_id, require_idle(chat), message)
         return CompactedChat(message.id, digest.messages)
 

@@ -14,6 +14,10 @@ from pydantic import JsonValue
 MAX_DEPTH = 64
 STORED_DEPTH = 4 * MAX_DEPTH  # of records of our own, which hold what came from outside
 MAX_VALUES = 250_000  # twice the paths of the largest change, and some more
+# A pair of surrogates, half of one (the group), or any other escape: they are passed over from left to right, so that none is misread.
+_ESCAPE = re.compile(
+    r"\\(?:u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|(u[dD][89a-fA-F][0-9a-fA-F]{2})|.)", re.DOTALL
+)
 _STRING = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"?', re.DOTALL)  # one that does not end takes the rest
 
 
@@ -24,19 +28,27 @@ class UnboundedJson(ValueError):
 def read_json(
     source: str | bytes, *, strict: bool = True, max_depth: int = MAX_DEPTH, max_values: int = MAX_VALUES
 ) -> JsonValue:
-    """Reads this JSON. Not `strict`: NaN and halves of surrogate pairs pass, as Python reads them.
+    """Reads this JSON. Not `strict`: NaN passes, and half of a surrogate pair, which nothing could store or send, becomes U+FFFD.
 
     Raises: UnboundedJson; any other ValueError for what is no JSON.
     """
     if has_more_values(source, max_values):
         raise UnboundedJson(f"it has more than {max_values:,} values")
     try:
-        value: JsonValue = msgspec.json.decode(source) if strict else json.loads(source)  # noqa: TID251  # this is the reader
+        value: JsonValue = msgspec.json.decode(source) if strict else json.loads(_without_halves(source))  # noqa: TID251  # this is the reader
     except RecursionError:
         raise _too_deep(max_depth) from None
     if is_too_deep(value, source, max_depth):
         raise _too_deep(max_depth)
     return value
+
+
+def _without_halves(source: str | bytes) -> str:
+    """Returns it without escapes of half a surrogate pair. Raises: ValueError if its bytes are no text."""
+    text = source if isinstance(source, str) else source.decode(json.detect_encoding(source))
+    if "\\ud" not in text and "\\uD" not in text:
+        return text
+    return _ESCAPE.sub(lambda escape: "\\ufffd" if escape[1] else escape[0], text)
 
 
 def has_more_values(source: str | bytes, most: int) -> bool:

@@ -9,7 +9,7 @@ from pydantic import ConfigDict, Field, JsonValue, ValidationError
 from anycowork.domain.boundary import Boundary
 from anycowork.domain.errors import ModelFault, Refusal
 from anycowork.domain.messages import Json, Message, Speaker
-from anycowork.domain.origins import NO_ORIGINS
+from anycowork.domain.origins import NO_ORIGINS, Origins, join
 from anycowork.domain.values import replace, value
 
 HOOKS_FILE = "hooks.json"
@@ -93,13 +93,19 @@ class Hook:
 
 @value
 class HookOutcome:
-    """What a run came to. `failed` says why it gave no answer; `checks` are commands for the end of the turn."""
+    """What a run came to. `failed` says why it gave no answer; `checks` are commands for the end of the turn; `origins` are those of
+    all files that it could read, if it has words that a model may be told."""
 
     decision: HookDecision = HookDecision.NOTHING
     reason: str = ""
     added_text: str = ""
     failed: str = ""
     checks: tuple[str, ...] = ()
+    origins: Origins = NO_ORIGINS
+
+    @property
+    def has_words(self) -> bool:
+        return bool(self.added_text) or self.decision is HookDecision.DENY
 
     def to_json(self) -> Json:
         return {
@@ -235,14 +241,16 @@ def named(hook: Hook) -> str:
     return f"The hook '{hook.command[:80]}' of {hook.source}"
 
 
-def words_added(outcomes: HookRuns) -> bool:
-    return any(outcome.added_text for _, outcome in outcomes)
+def origins_of_words(outcomes: HookRuns) -> Origins:
+    """Returns where the words that hooks add, or deny with, may come from; nothing without any."""
+    return join(*(outcome.origins for _, outcome in outcomes))
 
 
 def denied_message(message: Message, refusal: DeniedByHook, outcomes: HookRuns) -> Message:
     """Returns the record of a message that a hook denies: who denied it and why, and not a word of it."""
     note = f"A message was not taken. {refusal.message}"
-    return replace(message, role=Speaker.SYSTEM, content=note, payload=runs_json(outcomes), origins=NO_ORIGINS)
+    origins = origins_of_words(outcomes)
+    return replace(message, role=Speaker.SYSTEM, content=note, payload=runs_json(outcomes), origins=origins)
 
 
 def checks_recorded(payload: Json | None) -> list[str]:

@@ -2,13 +2,14 @@
 
 import asyncio
 import logging
-from collections.abc import Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 
 import msgspec
 from pydantic import JsonValue
 
 from anycowork.domain.errors import AnyCoworkError
 from anycowork.domain.hooks import Hook, HookEvent, HookOutcome, HookRuns, failed_outcome, read_outcome
+from anycowork.domain.origins import Origins
 from anycowork.domain.os_reason import os_reason
 from anycowork.domain.ports import HiddenPathRules
 from anycowork.domain.values import replace
@@ -30,10 +31,14 @@ _ENDINGS = {
 
 
 class HookRunner:
-    """`sandbox` None: this machine has none, so no hook runs, and a call that one looks at asks."""
+    """`sandbox` None: this machine has none, so no hook runs, and a call that one looks at asks.
 
-    def __init__(self, sandbox: Sandbox | None) -> None:
+    A hook sees the whole workspace, so its words may come from any file: `origins` returns where those of a workspace came from.
+    """
+
+    def __init__(self, sandbox: Sandbox | None, origins: Callable[[str], Awaitable[Origins]]) -> None:
         self._sandbox = sandbox
+        self._origins = origins
         self.last: dict[Hook, HookOutcome] = {}
         """The newest outcome of each hook since the start of the server."""
 
@@ -52,7 +57,10 @@ class HookRunner:
             if hook.event is not event or not hook.looks_at(subject):
                 continue
             told = {"hook_event_name": event.value, "cwd": folder.origin, **payload}
-            self.last[hook] = outcome = await self._outcome(hook, told, folder, hidden)
+            outcome = await self._outcome(hook, told, folder, hidden)
+            if outcome.has_words:
+                outcome = replace(outcome, origins=await self._origins(folder.origin))
+            self.last[hook] = outcome
             if outcome.failed:
                 log.warning("hook %r of %s failed: %s", hook.command[:80], hook.source, outcome.failed)
             runs.append((hook, outcome))

@@ -51,6 +51,29 @@ def test_no_depth_breaks_the_reader(strict, depth):
     assert read_json("[" * MAX_DEPTH + "]" * MAX_DEPTH, strict=strict)
 
 
+HALVES = st.text(alphabet=st.sampled_from(["\ud83d", "\ude00", "\\", "u", "d", "8", "D", "é", "a"]), max_size=12)
+
+
+@given(st.dictionaries(HALVES, HALVES, max_size=3), st.booleans())
+def test_nothing_that_is_read_breaks_the_one_who_stores_or_sends_it(value, in_capitals):
+    text = json.dumps(value)
+    read = read_json(text.replace("\\ud", "\\uD") if in_capitals else text, strict=False)
+    json.dumps(read, ensure_ascii=False).encode()
+    whole = {key: part for key, part in value.items() if _is_whole(key) and _is_whole(part)}
+    assert whole.items() <= read.items()
+
+
+def _is_whole(text):
+    return not any("\ud800" <= letter <= "\udfff" for letter in text)
+
+
+def test_a_pair_stays_and_a_half_is_told():
+    read = read_json(b'["\\ud83d\\ude00", "\\ud83d", "\\ude00\\ud83d", "\\\\ud83d", "\\uD83Da"]', strict=False)
+    assert read == ["\U0001f600", "\ufffd", "\ufffd\ufffd", "\\ud83d", "\ufffda"]
+    with pytest.raises(ValueError):
+        read_json(b'"\xed\xa0\xbd"', strict=False)
+
+
 def test_signs_within_a_text_are_no_values():
     text = json.dumps(["a,b[c{" * 1000, 'say "x,y"' * 1000, "\\" * 999])
     assert not has_more_values(text, 5)

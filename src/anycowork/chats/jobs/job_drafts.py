@@ -10,11 +10,11 @@ from anycowork.domain.approvals import PlanRow, PlanState
 from anycowork.domain.chats import Chat, ChatState
 from anycowork.domain.errors import Invalid
 from anycowork.domain.events import NewEvent
-from anycowork.domain.hooks import HookRuns, runs_json, words_added
+from anycowork.domain.hooks import HookRuns, origins_of_words, runs_json
 from anycowork.domain.jobs import CommitMode, Job, JobLimits, JobStatus, JobTask, OnFailure, raced, tasks_of
 from anycowork.domain.journal import SetChat, Write
 from anycowork.domain.messages import Json, MessageType, Speaker
-from anycowork.domain.origins import NO_ORIGINS, PERSON, WORKSPACE
+from anycowork.domain.origins import NO_ORIGINS, PERSON, join
 from anycowork.domain.plan import Plan, PlanStatus, read_plan
 from anycowork.domain.ports import Clock
 from anycowork.domain.principals import Principal
@@ -64,7 +64,8 @@ class JobDrafts:
         )
         if plan is None:
             request_message = self._draft.message(chat, Speaker.USER, request, payload=runs_json(runs) or None)
-            origins = frozenset({PERSON, WORKSPACE}) if words_added(runs) else NO_ORIGINS
+            added = origins_of_words(runs)
+            origins = join((PERSON,), added) if added else NO_ORIGINS
             request_message = replace(request_message, job_id=job_id, origins=origins)
             return (
                 replace(job, message_id=request_message.id),

@@ -146,7 +146,7 @@ async def build_shared_components(
         live_settings=live_settings,
         trusted_files=trusted_files,
         hooks=HookStore(trusted_files),
-        hook_runner=HookRunner(sandbox),
+        hook_runner=HookRunner(sandbox, database.store.origins.of_workspace),
         skills=SkillStore(files=trusted_files, data_dir=settings.data_dir, plugins_folder=settings.plugins_folder),
         prompts=PromptService(database.system_prompts, toolbox, trusted_files.instructions),
         questions=LiveQuestions(journal=database.journal, clock=clock),

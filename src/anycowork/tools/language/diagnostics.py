@@ -33,9 +33,8 @@ class Diagnostic:
         return self.message, self.source_line
 
 
-def read_errors(items: JsonValue, text: str) -> tuple[Diagnostic, ...]:
-    """Returns the errors in a server's list of diagnostics for this text; everything else in it is passed over."""
-    lines = text.split("\n")
+def read_errors(items: JsonValue, lines: Sequence[str]) -> tuple[Diagnostic, ...]:
+    """Returns the errors in a server's list of diagnostics for a text of these lines; everything else in it is passed over."""
     errors: list[Diagnostic] = []
     for item in items if isinstance(items, list) else ():
         if len(errors) == MOST_READ:

@@ -77,9 +77,11 @@ class Edit:
 
 @dataclass(slots=True)
 class _Document:
-    """`known` are the errors that were there before, or were told; `errors` the newest ones."""
+    """`known` are the errors that were there before, or were told; `errors` the newest ones. `lines` are those of the text: a server
+    may say what it finds in it thousands of times."""
 
     text: str
+    lines: list[str]
     version: int = 1
     known: Counter[DiagnosticKey] = field(default_factory=Counter)
     errors: tuple[Diagnostic, ...] = ()
@@ -229,7 +231,7 @@ class LanguageServer:
             if len(self._documents) == _MOST_DOCUMENTS:
                 oldest, _ = self._documents.popitem(last=False)
                 await connection.notify("textDocument/didClose", {"textDocument": {"uri": self._uri(oldest)}})
-            document = self._documents[path] = _Document(text)
+            document = self._documents[path] = _Document(text, text.split("\n"))
             item: JsonValue = {
                 "uri": self._uri(path),
                 "languageId": language_of(path) or "",
@@ -239,7 +241,7 @@ class LanguageServer:
             await connection.notify("textDocument/didOpen", {"textDocument": item})
             return document
         self._documents.move_to_end(path)
-        document.text, document.version = text, document.version + 1
+        document.text, document.lines, document.version = text, text.split("\n"), document.version + 1
         document.published.clear()
         target: JsonValue = {"uri": self._uri(path), "version": document.version}
         await connection.notify("textDocument/didChange", {"textDocument": target, "contentChanges": [{"text": text}]})
@@ -250,7 +252,7 @@ class LanguageServer:
         if self._pulls:
             report = await connection.request("textDocument/diagnostic", {"textDocument": {"uri": self._uri(path)}})
             items = report.get("items") if isinstance(report, dict) else None
-            document.errors = read_errors(items, document.text)
+            document.errors = read_errors(items, document.lines)
             return
         seconds = PUBLISH_SECONDS
         with suppress(TimeoutError):
@@ -268,7 +270,7 @@ class LanguageServer:
         uri, version = params.get("uri"), params.get("version")
         for path, document in self._documents.items():
             if self._uri(path) == uri and version in (None, document.version):
-                document.errors = read_errors(params.get("diagnostics"), document.text)
+                document.errors = read_errors(params.get("diagnostics"), document.lines)
                 document.published.set()
 
     def _uri(self, path: str) -> str:

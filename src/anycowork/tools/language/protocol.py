@@ -16,6 +16,7 @@ from anycowork.sandbox.stdio_program import ProcessPipes
 
 LARGEST_MESSAGE = 2 << 20
 MOST_BETWEEN_EDITS = 16 << 20  # bytes that a server may send for one edit
+LEAST_COUNTED = 4_096  # bytes: what a message costs us, however short it is
 MOST_UNREAD = 4 << 20  # bytes that it has not read yet
 _MOST_VALUES = 50_000
 _LENGTH = re.compile(rb"content-length: ?(\d{1,9})(?:\r\n|$)", re.IGNORECASE)
@@ -73,7 +74,7 @@ class RpcConnection:
                 header = await output.readuntil(b"\r\n\r\n")
                 length = _LENGTH.search(header)
                 size = int(length[1]) if length else -1
-                self._received += size
+                self._received += max(len(header) + size, LEAST_COUNTED)
                 if not 0 <= size <= LARGEST_MESSAGE or self._received > MOST_BETWEEN_EDITS:
                     raise LanguageServerFailed("it sent too much, or a message that cannot be read")
                 message = read_json(await output.readexactly(size), strict=False, max_values=_MOST_VALUES)

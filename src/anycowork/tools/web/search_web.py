@@ -76,7 +76,7 @@ class SearchWeb(BuiltInTool[SearchWebParameters]):
             )
         results = await self._read(engine, response.headers.get("content-encoding", ""), response.body)
         host = engine.address.destination.host
-        urls: list[object] = [result.url for result in results]
+        urls: list[object] = [_one_line(result.url) for result in results]
         return ToolResult(
             status=CallStatus.OK,
             content=f"Results of {host} for '{args.query}'\n{FROM_THE_WEB}\n\n{_listed(results)}",
