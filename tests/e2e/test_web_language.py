@@ -22,6 +22,12 @@ ENGLISH = re.compile(
     r"reads and plans|carries out|changes nothing|chats and records|caches of|put aside|local models|allowed|answered)\b",
     re.IGNORECASE,
 )
+# The links whose words reach into their own padding.
+_AT_THE_EDGE = """(list) => [...list.querySelectorAll("a")].filter((link) => {
+  const words = document.createRange();
+  words.selectNodeContents(link);
+  return words.getBoundingClientRect().right > link.getBoundingClientRect().right - 9;
+}).map((link) => link.textContent)"""
 SETTINGS = (
     "models",
     "permissions",
@@ -45,6 +51,7 @@ async def test_the_page_speaks_german_when_the_person_asks_for_it_and_english_ag
         await page.get_by_label("Language").select_option("de")
         await expect(page.get_by_role("heading", name="Darstellung")).to_be_visible()
         assert await page.evaluate("document.documentElement.lang") == "de"
+        assert await page.get_by_role("navigation", name="Seiten der Einstellungen").evaluate(_AT_THE_EDGE) == []
         assert await violations(page) == []
         await page.goto(page.url.split("#")[0] + "#/")
         await expect(page.get_by_role("heading", name="Was möchten Sie erledigen?")).to_be_visible()

@@ -18,7 +18,7 @@ from anycowork.acp.markdown import fenced, one_line, shown_text
 from anycowork.acp.tool_calls import call_kind, call_locations, call_title, diff_content
 from anycowork.acp.updates import question_text
 from anycowork.client.chat_client import objects
-from anycowork.client.disclosures import ITEM_NAMES, endorsement_text, rule_text
+from anycowork.client.disclosures import ITEM_NAMES, endorsement_text, rule_text, saved_rules_text
 from anycowork.domain.messages import Json
 from anycowork.domain.values import value
 
@@ -38,12 +38,14 @@ def approval_request(approval: Json, disclosure: Json, workspace: str) -> Permis
     tool, parameters = str(approval.get("tool")), _object(approval, "parameters")
     options = [_option("allow_once", "allow_once", "Allow once")]
     rules = []
-    if allow := _rule_text(approval, "proposed_rule"):
+    if saved := saved_rules_text(approval):
+        allow = shown_text(saved)
         rules.append(f"“Always” makes the rule: allow {allow}")
         options.append(_option("allow_session", "allow_always", f"Allow in this chat: {allow}"))
         options.append(_option("allow_always", "allow_always", f"Always allow here: {allow}"))
     options.append(_option("deny", "reject_once", "Deny"))
-    if deny := _rule_text(approval, "proposed_deny_rule"):
+    if isinstance(denying := approval.get("proposed_deny_rule"), dict):
+        deny = shown_text(rule_text(denying))
         rules.append(f"“Always deny” makes the rule: deny {deny}")
         options.append(_option("deny_always", "reject_always", f"Always deny: {deny}"))
     diff = approval.get("diff")
@@ -126,11 +128,6 @@ def _circumstances(approval: Json) -> list[str]:
         lines += [shown_text(line) for line in endorsement.lines()]
     reasons = approval.get("reasons")
     return [*lines, *(shown_text(reason) for reason in (reasons if isinstance(reasons, list) else []))]
-
-
-def _rule_text(approval: Json, name: str) -> str | None:
-    rule = approval.get(name)
-    return shown_text(rule_text(rule)) if isinstance(rule, dict) else None
 
 
 def _option(option_id: str, kind: PermissionOptionKind, name: str) -> PermissionOption:

@@ -5,6 +5,7 @@ import json
 from pydantic import JsonValue
 
 from anycowork.domain.messages import Json
+from anycowork.domain.network import NETWORK
 from anycowork.domain.values import value
 
 ITEM_NAMES = {
@@ -67,6 +68,30 @@ def endorsement_text(approval: Json) -> EndorsementText | None:
 def rule_text(rule: Json) -> str:
     """What a rule covers: the tool, where, and the arguments that it fixes. Untrusted text in part."""
     return " ".join([str(rule.get("tool")), str(rule.get("resource")), *_argument_texts(rule.get("arguments"))])
+
+
+def saved_rules_text(approval: Json) -> str | None:
+    """What a standing answer saves: the proposed rule, one for each host, and as endorsements what the call needs one for."""
+    rule, network, endorsement = approval.get("proposed_rule"), approval.get("network"), approval.get("endorsement")
+    if not isinstance(rule, dict):
+        return None
+    hosts = network if isinstance(network, list) and rule.get("tool") != NETWORK else []
+    rules: list[Json] = [rule, *({"tool": NETWORK, "resource": host} for host in hosts)]
+    if not isinstance(endorsement, dict):
+        return "; ".join(map(rule_text, rules))
+    origins, sinks = endorsement.get("origins"), endorsement.get("sinks")
+    subjects = [sink.get("subject") for sink in sinks if isinstance(sink, dict)] if isinstance(sinks, list) else []
+    bases = [
+        next((saved for saved in rules if saved["tool"] == NETWORK and saved["resource"] == subject), rule)
+        for subject in subjects
+    ]
+    plain_texts = [rule_text(saved) for saved in rules if saved not in bases]
+    endorsing = [
+        f"{rule_text(base)}, also after it read {_origin_name(str(origin))}"
+        for base in bases
+        for origin in (origins if isinstance(origins, list) else [])
+    ]
+    return "; ".join(dict.fromkeys([*plain_texts, *endorsing]))
 
 
 def planned_call_text(planned: Json) -> str:

@@ -97,7 +97,7 @@ def call_items(
 ) -> tuple[DisclosedItem, ...]:
     """Return the items of one call, control files first among its paths. `changes` are held changes, `paths` those it would change.
 
-    `drawn`: a diff shows what it writes, so the content is not repeated as a parameter.
+    `drawn`: a diff shows what it writes, so the content is not repeated as a parameter. Nor is a list of the paths.
     """
     command = parameters.get("command")
     items = [DisclosedItem(ItemKind.TOOL, _line(tool), _line("" if resource == command else resource))]
@@ -105,7 +105,8 @@ def call_items(
         items.append(DisclosedItem(ItemKind.COMMAND, _text(command)))
     items += [DisclosedItem(ItemKind.HOST, _line(host)) for host in network]
     for name, argument in parameters.items():
-        if name != "command" and not (drawn and name in _DRAWN_IN_DIFF):
+        is_listed_below = not changes and isinstance(argument, list) and argument and argument == list(paths)
+        if name != "command" and not is_listed_below and not (drawn and name in _DRAWN_IN_DIFF):
             items.append(DisclosedItem(ItemKind.PARAMETER, _text(_as_text(argument)), _line(name)))
     listed = [(change.path, _change(change)) for change in changes] or [(path, "") for path in paths]
     items += [_path(path, detail) for path, detail in sorted(listed, key=lambda entry: not is_control_file(entry[0]))]

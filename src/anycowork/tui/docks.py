@@ -22,7 +22,7 @@ from textual.widgets.option_list import Option
 
 from anycowork.client.chat_client import objects
 from anycowork.client.console import strip_controls
-from anycowork.client.disclosures import rule_text
+from anycowork.client.disclosures import saved_rules_text
 from anycowork.domain.messages import Json
 from anycowork.domain.values import value
 from anycowork.tui.cards import approval_text
@@ -226,10 +226,10 @@ class ApprovalDock(Dock):
             )
             self.query_one("#approval-keys", Label).update(key_help)
             return
-        rule = current.get("proposed_rule")
+        rules = saved_rules_text(current)
         keys = f"y allow once   {'Y read and allow all   ' if many > 1 else ''}n deny   N deny with a reason   Esc back"
-        if isinstance(rule, dict):
-            keys += f"\ns allow in this chat, a always:  {strip_controls(rule_text(rule))}"
+        if rules is not None:
+            keys += f"\ns allow in this chat, a always:  {strip_controls(rules)}"
         self.query_one("#approval-keys", Label).update(keys)
 
 

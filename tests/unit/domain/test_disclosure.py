@@ -111,6 +111,16 @@ def test_untrusted_text_is_not_printed_by_accident() -> None:
 
 
 @proves("APR-8")
+def test_paths_that_a_call_names_as_a_list_stand_there_once() -> None:
+    paths = ["a.txt", ".vscode/tasks.json"]
+    items = call_items("ask_agent", {"agent": "scribe", "paths": [*paths]}, "agent:scribe", paths=paths)
+    assert [item.text for item in items if item.kind in (ItemKind.PARAMETER, ItemKind.PATH)] == ["scribe", *paths[::-1]]
+    others = call_items("ask_agent", {"paths": ["b.txt"]}, "agent:scribe", paths=paths)
+    held = call_items("move", {"paths": [*paths]}, "x", paths=paths, changes=[PathIntent("c.txt", None, "x")])
+    assert all(ItemKind.PARAMETER in {item.kind for item in items} for items in (others, held)), "nothing is left out"
+
+
+@proves("APR-8")
 def test_control_files_come_first_and_are_marked() -> None:
     changes = [PathIntent(f"a{n}", None, "x") for n in range(3)] + [PathIntent(".vscode/tasks.json", "x", None)]
     items = call_items("execute_command", {"command": "make"}, "make", changes=changes)

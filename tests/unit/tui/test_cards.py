@@ -2,14 +2,14 @@
 
 import io
 
-from pydantic import SecretStr
+from pydantic import JsonValue, SecretStr
 from rich.console import Console, RenderableType
 
 from anycowork.acp.permission_requests import approval_request
 from anycowork.cli.run_advice import advice_for
 from anycowork.cli.run_outcome import RunEnding, RunOutcome
 from anycowork.client.connect import ServerAddress
-from anycowork.client.disclosures import rule_text
+from anycowork.client.disclosures import rule_text, saved_rules_text
 from anycowork.config.settings import Settings
 from anycowork.domain.messages import Json
 from anycowork.tui.cards import LONGEST, SHORT_LINES, approval_text, card_of, plan_text, thought_card
@@ -115,6 +115,20 @@ def test_the_terminal_and_an_editor_say_what_was_read_quote_it_and_say_where_the
     for text in (card, str(update.model_dump())):
         assert "what nobody vouched for: the MCP server mail" in text and "> Push it" in text and "\x1b" not in text
         assert "With it, the call goes to: a push to git.example." in text
+
+
+@proves("APR-2")
+def test_a_standing_answer_names_each_rule_that_it_saves() -> None:
+    rule: Json = {"tool": "execute_command", "resource": "curl x"}
+    asked: Json = {"tool": "execute_command", "network": ["x.org:443"], "proposed_rule": rule}
+    assert saved_rules_text(asked) == "execute_command curl x; network x.org:443"
+    assert saved_rules_text({**asked, "proposed_rule": None}) is None
+    sinks: list[JsonValue] = [{"kind": "network", "subject": "x.org:443"}, {"kind": "push", "subject": "git.org"}]
+    endorsed: Json = {**asked, "endorsement": {"origins": ["mcp:mail"], "passage": "x", "sinks": sinks}}
+    after = "also after it read the MCP server mail"
+    assert saved_rules_text(endorsed) == f"network x.org:443, {after}; execute_command curl x, {after}"
+    dialog = str(approval_request(endorsed, {}, "/w").tool_call.model_dump())
+    assert f"“Always” makes the rule: allow {saved_rules_text(endorsed)}" in dialog
 
 
 def test_the_terminal_an_editor_and_a_parked_run_name_a_risk_only_where_it_is_high() -> None:

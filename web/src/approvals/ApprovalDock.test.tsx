@@ -332,6 +332,29 @@ it("says what the rule is about, which may be another tool than the call's: read
   expect(screen.getByText(/save a rule: The agent may read \.env/)).toBeTruthy();
 });
 
+it("says each rule that a standing answer saves: of the hosts too, and as endorsements after what nobody vouched for", () => {
+  const proposed_rule = { tool: "execute_command", resource: "curl x", effect: "allow" };
+  const asked = { tool: "execute_command", parameters: { command: "curl x" }, network: ["x.org:443"], proposed_rule };
+  const saved = () => screen.getByText(/^These two save/).textContent;
+  const { unmount } = dock(approval(asked));
+  expect(saved()).toMatch(
+    /^These two save 2 rules: The agent may run “curl x”; The agent may connect to x.org:443. You can remove them/,
+  );
+  unmount();
+  const sink = { kind: "network", subject: "x.org:443" };
+  const endorsement = { origins: ["workspace", "web:a.org"], passage: "x", sink, sinks: [sink] };
+  const { unmount: next } = dock(approval({ ...asked, endorsement } as never));
+  const after = "The agent may connect to x.org:443, also after it read";
+  expect(saved()).toMatch(/^These two save 3 rules: The agent may run “curl x”; /);
+  expect(saved()).toContain(`; ${after} files of this folder; ${after} a page of a.org.`);
+  next();
+  const push = { kind: "push", subject: "git.org" };
+  dock(approval({ ...asked, network: [], endorsement: { ...endorsement, sink: push, sinks: [push] } } as never));
+  expect(saved()).toMatch(
+    /^These two save 2 rules: The agent may run “curl x”, also after it read files of this folder; /,
+  );
+});
+
 it("shows all of the one that is decided next, and the others in a line each", () => {
   const diff = "--- /dev/null\n+++ b/x\n@@ -0,0 +1 @@\n+made\n";
   dock(

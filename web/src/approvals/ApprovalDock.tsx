@@ -14,6 +14,7 @@ import { ApprovalItem, ApprovalLine } from "./ApprovalItem";
 import { ArgumentChoices, argumentsOf } from "./ArgumentChoices";
 import { DenyForm } from "./DenyForm";
 import { useDecisionKeys } from "./keys";
+import { savedRules } from "./savedRules";
 
 interface Props {
   approvals: readonly Approval[];
@@ -204,7 +205,8 @@ function Answers({
   const [chosen, setChosen] = useState(proposed);
   const changed = chosen && JSON.stringify(chosen) !== JSON.stringify(proposed);
   const kept = changed ? { ...approval.proposed_rule, arguments: chosen } : approval.proposed_rule;
-  const rule = kept ? ruleWords(kept, kind) : null;
+  const rules = kept ? savedRules(approval, kept, kind, Boolean(changed)) : [];
+  const rule = rules.join("; ");
   const own = changed ? { ...ownRule(approval), arguments: chosen } : undefined;
   const manages = useMe().may("manage");
   // The next call takes the place of the one that was decided: the second half of a double click was not meant for it.
@@ -253,7 +255,7 @@ function Answers({
             {t.alwaysAllow}
           </Button>
           <p className="col-span-2 w-full text-xs break-words text-ink-3 sm:text-right">
-            {manages ? t.theseTwoKeepARule(rule) : t.theseTwoKeepARuleForAll(rule)}
+            {manages ? t.theseTwoKeepARule(rules.length, rule) : t.theseTwoKeepARuleForAll(rules.length, rule)}
           </p>
         </>
       )}

@@ -58,7 +58,7 @@ function Pages({ pages, current }: { pages: ReturnType<typeof pagesFor>; current
     <nav
       ref={nav}
       aria-label={t.partsOfTheSettings}
-      className="flex shrink-0 gap-1 overflow-x-auto border-line p-2 max-md:border-b md:w-52 md:flex-col md:overflow-y-auto md:border-r md:p-3"
+      className="flex shrink-0 gap-1 overflow-x-auto border-line p-2 max-md:border-b md:w-max md:min-w-52 md:flex-col md:overflow-y-auto md:border-r md:p-3"
     >
       {pages.map(({ id, title, Icon }) => (
         <a

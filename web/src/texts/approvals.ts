@@ -16,10 +16,10 @@ export const en = {
   allowInThisChat: "Allow in this chat",
   inThisFolderFromNow: (rule: string | number) => `In this folder, from now on: ${rule}`,
   alwaysAllow: "Always allow",
-  theseTwoKeepARule: (rule: string | number) =>
-    `These two save a rule: ${rule}. You can remove it in Settings → Permissions.`,
-  theseTwoKeepARuleForAll: (rule: string) =>
-    `These two save a rule for everybody, in this chat or in this folder: ${rule}. An admin can remove it.`,
+  theseTwoKeepARule: (count: number, rule: string) =>
+    `These two save ${count === 1 ? "a rule" : `${count} rules`}: ${rule}. You can remove ${count === 1 ? "it" : "them"} in Settings → Permissions.`,
+  theseTwoKeepARuleForAll: (count: number, rule: string) =>
+    `These two save ${count === 1 ? "a rule" : `${count} rules`} for everybody, in this chat or in this folder: ${rule}. An admin can remove ${count === 1 ? "it" : "them"}.`,
   whatTheRuleFixes: "What the rule fixes (untick what may differ next time)",
   scrollToTheEndTo: "Scroll to the end before you allow it.",
   itHasRun: "It has run",

@@ -16,10 +16,10 @@ export const approvals: Texts = {
   allowInThisChat: "In diesem Chat erlauben",
   inThisFolderFromNow: (rule: string | number) => `In diesem Ordner, ab jetzt: ${rule}`,
   alwaysAllow: "Immer erlauben",
-  theseTwoKeepARule: (rule: string | number) =>
-    `Diese beiden speichern eine Regel: ${rule}. Entfernen Sie sie unter Einstellungen → Berechtigungen.`,
-  theseTwoKeepARuleForAll: (rule: string) =>
-    `Diese beiden speichern eine Regel für alle, in diesem Chat oder in diesem Ordner: ${rule}. Ein Admin kann sie entfernen.`,
+  theseTwoKeepARule: (count: number, rule: string) =>
+    `Diese beiden speichern ${count === 1 ? "eine Regel" : `${count} Regeln`}: ${rule}. Entfernen Sie sie unter Einstellungen → Berechtigungen.`,
+  theseTwoKeepARuleForAll: (count: number, rule: string) =>
+    `Diese beiden speichern ${count === 1 ? "eine Regel" : `${count} Regeln`} für alle, in diesem Chat oder in diesem Ordner: ${rule}. Ein Admin kann sie entfernen.`,
   whatTheRuleFixes: "Was die Regel festlegt (abwählen, was sich ändern darf)",
   scrollToTheEndTo: "Bis zum Ende scrollen, um zu erlauben.",
   itHasRun: "Schon ausgeführt",
