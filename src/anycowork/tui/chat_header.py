@@ -15,16 +15,21 @@ STATES = {
     "awaiting_answer": "waits for your answer",
     "disconnected": "no server: trying again …",
 }
+FEWEST_SECONDS = 2  # a shorter wait is none
 COLOURS = {"purple": "magenta", "pink": "bright_magenta", "orange": "bright_yellow", "teal": "cyan"}
 PLAIN = {"blue", "green", "red", "yellow", "cyan", "magenta"}
 
 
-def header_text(status: ChatStatus, chat: Json, role_colours: Mapping[str, str]) -> Text:
+def header_text(status: ChatStatus, chat: Json, role_colours: Mapping[str, str], *, worked: int = 0) -> Text:
+    """`worked` are the seconds that the turn has been running for."""
     colour = role_colours.get(status.role, "")
     colour = COLOURS.get(colour, colour if colour in PLAIN else "default")
     header = Text.assemble(
         (f" {strip_controls(status.role)} ", f"bold reverse {colour}"),
-        (f"  {_state_words(status)}", "bold yellow" if status.stopped else ""),
+        (
+            f"  {_state_words(status)}{_time_words(worked) if status.busy else ''}",
+            "bold yellow" if status.stopped else "",
+        ),
         (f"  autonomy: {status.autonomy}" if status.autonomy != "ask" else "", "bold yellow"),
         (f"  {strip_controls(str(chat.get('title')))}", "bold"),
         (f"  {strip_controls(str(chat.get('workspace')))}", "dim"),
@@ -32,6 +37,13 @@ def header_text(status: ChatStatus, chat: Json, role_colours: Mapping[str, str])
     )
     header.no_wrap, header.overflow = True, "ellipsis"
     return header
+
+
+def _time_words(seconds: int) -> str:
+    if seconds < FEWEST_SECONDS:
+        return ""
+    minutes = seconds // 60
+    return f" {minutes} min {seconds % 60} s" if minutes else f" {seconds} s"
 
 
 def _state_words(status: ChatStatus) -> str:

@@ -34,6 +34,19 @@ async def test_a_model_is_connected_tested_and_answers_without_a_restart(client,
 
 
 @proves("MOD-1")
+async def test_a_new_connection_calls_natively_where_its_server_is_known_to(client):
+    openai, local = {"base_url": "https://api.openai.com/v1"}, {"base_url": "http://127.0.0.1:9/v1"}
+    wanted = {
+        "openai": (openai, "native"),
+        "claude": ({"kind": "anthropic"}, "native"),
+        "unknown": (local, "text"),
+    }
+    for name, (entry, calling) in wanted.items():
+        made = await client.post("/providers", {"name": name, "api_key": KEY, "models": ["m"], **entry})
+        assert (made.status, made.json().get("calling")) == (201, calling), made.json()
+
+
+@proves("MOD-1")
 async def test_the_name_of_a_built_in_provider_is_refused_before_it_is_stored(tmp_path: Path):
     async with live_server(tmp_path) as live:
         client = Client(live.server.app, token=live.server.services.access.token)

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import re
 from contextlib import nullcontext
 from pathlib import Path
 
@@ -39,11 +40,12 @@ async def test_a_new_chat_is_an_actors_says_who_answers_and_shows_the_answer(tmp
         await person.sees("How is it?", "It is quite simple.", "ready")
 
 
-async def test_wait_for_the_models_server_is_shown_and_can_be_stopped(tmp_path: Path) -> None:
+async def test_wait_for_the_models_server_is_shown_and_counted_and_can_be_stopped(tmp_path: Path) -> None:
     """However early the person speaks: the screen may join the chat when it waits already."""
     async with at_a_terminal(tmp_path, replies=[HttpError(429, retry_after="55"), "Too late."]) as person:
         await person.say("How is it?")
         await person.sees("The model server is busy (429). Trying again in 55 s (2 of 4).")
+        await person.until(lambda: re.search(r"working … \d+ s", person.seen()) is not None)
         await person.press("escape")
         await person.sees("ready")
         assert "Too late." not in person.seen()

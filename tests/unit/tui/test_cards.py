@@ -81,6 +81,13 @@ def test_the_header_says_that_a_plan_waits() -> None:
     assert "working" in header_text(status, {}, {}).plain
 
 
+def test_the_header_counts_the_seconds_of_a_turn_that_runs() -> None:
+    status = ChatStatus(role="actor", state="running")
+    seen = [header_text(status, {"title": "A"}, {}, worked=seconds).plain for seconds in (1, 42, 125)]
+    assert [text.partition("working …")[2].partition("  A")[0] for text in seen] == ["", " 42 s", " 2 min 5 s"]
+    assert "42" not in header_text(ChatStatus(role="actor"), {}, {}, worked=42).plain
+
+
 def test_of_a_giant_output_a_bounded_piece_is_drawn() -> None:
     card = card_of(result("head\n" + "x" * (3 * LONGEST)))
     assert card and "more characters" in drawn(card.whole or card.short)

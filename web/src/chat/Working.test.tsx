@@ -45,3 +45,10 @@ it("says what is wrong with a server that cannot be reached, and of a fault that
   expect(words("provider_overloaded", 503)).toMatch(/^The model server could not answer \(503\)\. Trying/);
   expect(words("provider_of_tomorrow", 599)).toMatch(/^The model server failed \(599\)\. Trying/);
 });
+
+it("says for how long the agent has been working while its model thinks, without an event", () => {
+  const { container } = show(<Working role="actor" since={NOW} />);
+  expect(container.textContent).toBe("Actor is working…");
+  pass(42_000);
+  expect(container.textContent).toBe("Actor is working · 42 s");
+});

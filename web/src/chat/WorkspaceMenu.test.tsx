@@ -37,6 +37,23 @@ it("completes the path of a folder, one press a level", async () => {
   vi.restoreAllMocks();
 });
 
+it("opens the dialog with the focus in its field, and offers folders before anything is typed", async () => {
+  vi.spyOn(HTMLDialogElement.prototype, "showModal").mockImplementation(function showModal(this: HTMLDialogElement) {
+    this.open = true;
+    const wanted = this.querySelector<HTMLElement>("[autofocus]");
+    (wanted ?? this.querySelector<HTMLElement>("button, input"))?.focus(); // as browsers do
+  });
+  const offered = { folders: ["/home/me/projects"], workspaces: [] };
+  vi.spyOn(api, "GET").mockImplementation((async () => ({ data: offered, response: new Response() })) as never);
+  show(<WorkspaceMenu workspace={null} onChoose={vi.fn()} />);
+  await userEvent.click(screen.getByRole("button", { name: /Folder:/ }));
+  await userEvent.click(screen.getByRole("menuitem", { name: /Add a folder/ }));
+  const field = await screen.findByLabelText("Folder");
+  await waitFor(() => expect(document.activeElement).toBe(field));
+  expect(await screen.findByRole("button", { name: "/home/me/projects" })).toBeTruthy();
+  vi.restoreAllMocks();
+});
+
 it("says of a folder that it was added already", async () => {
   const offered = { folders: ["/home/me/alpha", "/home/me/beta"], workspaces: [{ root: "/home/me/alpha" }] };
   vi.spyOn(api, "GET").mockImplementation((async () => ({ data: offered, response: new Response() })) as never);

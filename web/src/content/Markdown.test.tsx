@@ -1,3 +1,4 @@
+import { readFileSync } from "node:fs";
 import { screen, waitFor } from "@testing-library/react";
 import userEvent from "@testing-library/user-event";
 import { describe, expect, it } from "vitest";
@@ -91,6 +92,28 @@ it("follows a reference to an address that stands in another block", () => {
   expect(screen.getByRole("link").getAttribute("href")).toBe("https://docs.example/guide");
   expect(screen.queryByText(/\[1\]/)).toBeNull();
 });
+
+it.each(["light", "dark"])("has links that stand out from every ground they can stand on: %s", (scheme) => {
+  const css = readFileSync("src/style.css", "utf8");
+  const block = new RegExp(`^${scheme === "dark" ? "\\.dark" : ":root"} \\{([^}]*)\\}`, "m").exec(css)?.[1] ?? "";
+  const colour = (name: string) => new RegExp(`--${name}: (#[0-9a-f]{6});`).exec(block)?.[1] ?? "";
+  for (const ground of ["paper", "surface", "sunken", "bad-soft", "warn-soft", "good-soft"])
+    expect([ground, contrast(colour("link"), colour(ground)) >= 4.5]).toEqual([ground, true]);
+  show(<Markdown text="[a](https://example.org)" />);
+  expect(screen.getByRole("link").className).toContain("text-link");
+});
+
+/** As WCAG 2 has it; NaN where one of them is no colour. */
+function contrast(one: string, other: string): number {
+  const [dark, light] = [one, other].map(luminance).sort((a, b) => a - b);
+  return (light! + 0.05) / (dark! + 0.05);
+}
+
+function luminance(colour: string): number {
+  const parts = [1, 3, 5].map((at) => Number.parseInt(colour.slice(at, at + 2), 16) / 255);
+  const [red, green, blue] = parts.map((part) => (part <= 0.04045 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4));
+  return 0.2126 * red! + 0.7152 * green! + 0.0722 * blue!;
+}
 
 it("keeps the words of a note", () => {
   show(<Markdown text={"It is so.[^1]\n\n[^1]: As the manual says.\n\n[^2]: https://docs.example"} />);

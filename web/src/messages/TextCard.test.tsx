@@ -1,7 +1,9 @@
-import { screen } from "@testing-library/react";
-import { expect, it } from "vitest";
+import { act, screen } from "@testing-library/react";
+import { afterEach, expect, it, vi } from "vitest";
 import { expectAccessible, message, show } from "../testing/render";
 import { TextCard } from "./TextCard";
+
+afterEach(() => void vi.useRealTimers());
 
 // proves UI-2/1
 it("shows an agent's words with the badge of its role", async () => {
@@ -21,6 +23,13 @@ it("keeps thinking apart and folded, with its duration", () => {
   show(<TextCard message={message({ reasoning: "secret thoughts" })} thought={6.2} />);
   expect(screen.getByRole("button", { name: "Thought for 6.2 s" }).getAttribute("aria-expanded")).toBe("false");
   expect(screen.queryByText("secret thoughts")).toBeNull();
+});
+
+it("counts the seconds of a thought that goes on", () => {
+  vi.useFakeTimers({ now: 0 });
+  show(<TextCard message={message({ id: "deep", reasoning: "hm" })} thought={null} saying="thinking" />);
+  act(() => vi.advanceTimersByTime(12_000));
+  expect(screen.getByRole("button", { name: "Thinking… · 12 s" })).toBeTruthy();
 });
 
 it("shows a plan whose steps wait for each other as steps, not as JSON", async () => {
