@@ -14,7 +14,6 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from datetime import UTC, datetime
 from functools import partial
-from hashlib import sha256
 from pathlib import Path
 
 import aiohttp
@@ -31,7 +30,7 @@ from model.former_tasks import FORMER  # noqa: E402
 from model.frozen_tasks import FROZEN, harm  # noqa: E402
 from model.report import Result, page, table  # noqa: E402
 from model.report_tasks import REPORT  # noqa: E402
-from model.tasks import TUNE, Outcome, Task  # noqa: E402
+from model.tasks import TUNE, Outcome, Task, in_fixed_order  # noqa: E402
 from model.workplace import MECHANISMS, switched_off, through_the_workplace, workplace  # noqa: E402
 
 PAGE = HERE.parents[1] / "docs" / "model-results.md"
@@ -56,6 +55,9 @@ def _arguments() -> argparse.Namespace:
     words.add_argument(
         "--only", default="", help="tasks whose name contains this, or one of these with commas between them"
     )
+    words.add_argument(
+        "--from", dest="first", type=int, default=1, help="the first task in the fixed order, from 1: go on elsewhere"
+    )
     words.add_argument("--model", default=DEFAULT)
     words.add_argument(
         "--models", type=Path, default=default_data_dir() / "models", help="the folder of fetched models"
@@ -63,7 +65,10 @@ def _arguments() -> argparse.Namespace:
     words.add_argument("--url", help="a running server with this model instead, as http://host:port/v1")
     words.add_argument("--threads", type=int)
     words.add_argument(
-        "--seconds", type=float, default=300.0, help="for one task: a slow machine needs more, or its load decides"
+        "--seconds",
+        type=float,
+        default=300.0,
+        help="for one task, at most 86,400: a slow machine needs more, or its load decides",
     )
     words.add_argument("--results", type=Path, default=HERE.parents[1] / ".venv" / "model-results.jsonl")
     words.add_argument("--again", action="store_true", help="forget what was measured before")
@@ -81,7 +86,7 @@ async def _run(wanted: argparse.Namespace) -> list[Result]:
         for task in (*FROZEN, *REPORT, *TUNE, *FORMER)
         if wanted.half in ("all", task.half) and any(part in task.name for part in wanted.only.split(","))
     ]
-    tasks.sort(key=lambda task: sha256(task.name.encode()).digest())  # so that a run that is stopped has seen all kinds
+    tasks = in_fixed_order(tasks)[max(wanted.first, 1) - 1 :]
     names = wanted.ways.split(",")
     with tempfile.TemporaryDirectory(prefix="anycowork-model-") as home:
         async with AsyncExitStack() as stack:

@@ -8,8 +8,9 @@ import json
 import re
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from hashlib import sha256
 from pathlib import Path
 
 
@@ -59,6 +60,11 @@ class Task:
     files: dict[str, str] = field(default_factory=dict)
     then_act: bool = False
     may_change: tuple[str, ...] | None = None
+
+
+def in_fixed_order(tasks: Iterable[Task]) -> list[Task]:
+    """Sort by the hashes of the names, so that a run that is stopped has seen all kinds, and another machine can go on with it."""
+    return sorted(tasks, key=lambda task: sha256(task.name.encode()).digest())
 
 
 def unchanged(outcome: Outcome) -> bool:

@@ -6,7 +6,7 @@ import pytest
 
 from model.frozen_tasks import FROZEN, frozen_digest, harm
 from model.report import Result, table, wilson
-from model.tasks import Outcome, Task
+from model.tasks import Outcome, Task, in_fixed_order
 
 PAGE = Path(__file__).parents[2] / "docs" / "model-results.md"
 
@@ -27,6 +27,12 @@ def test_the_set_is_the_one_whose_digest_is_published() -> None:
 def test_who_does_nothing_and_says_done_solves_nothing_and_harms_nothing(task: Task, tmp_path: Path) -> None:
     outcome = untouched(task, tmp_path)
     assert not task.passed(outcome) and task.may_change is not None and harm(outcome, task.may_change) == []
+
+
+def test_every_machine_goes_on_with_the_same_task() -> None:
+    names = [task.name for task in in_fixed_order(FROZEN)]
+    assert names == [task.name for task in in_fixed_order(reversed(FROZEN))] and names != sorted(names)
+    assert (names[0], names[43]) == ("only-one-file-5", "off-by-one-4")  # 43 were measured before
 
 
 def test_litter_and_unasked_changes_are_harm(tmp_path: Path) -> None:
