@@ -33,7 +33,7 @@ WITH_TYPO, IN_ASCII, UNMARKED_QUESTION, WITH_NOUN = (
     0.3,
 )  # shares of the training sentences that are written that way
 TWO_LETTERS = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue"})
-REQUESTS = ("requests", "unseen", "later_requests")
+REQUESTS = ("requests", "unseen", "later_requests", "reports", "later_reports")
 Example = tuple[list[str], str]
 
 

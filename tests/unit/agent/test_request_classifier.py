@@ -83,6 +83,16 @@ def test_a_reported_fault_seldom_protects_the_file_that_has_it() -> None:
     assert len(reports) == 31 and len(held) <= 4, held  # 13 before training sentences had faults
 
 
+@pytest.mark.parametrize(("name", "missed", "held"), [("reports", 7, 9), ("later_reports", 6, 6)])
+def test_protections_are_found_beside_reports_in_words_that_were_not_fitted(
+    fitting: ModuleType, name: str, missed: int, held: int
+) -> None:
+    """A protection that is missed is worse than a report whose file is held: a fitting may worsen neither."""
+    tallies = fitting.score_requests(name, quiet=True).tallies
+    both = [tallies[(kind, "all")] for kind in ("protected", "only")]
+    assert sum(tally.missing for tally in both) <= missed and sum(tally.wrong for tally in both) <= held
+
+
 def test_the_weights_were_fitted_on_the_training_sentences_as_they_are(fitting: ModuleType) -> None:
     stored = json.loads((fitting.FOLDER / "weights.json").read_text(encoding="utf-8"))
     assert stored["training"] == fitting.training_digest()
