@@ -127,8 +127,9 @@ async def test_what_was_not_shown_is_not_granted(tmp_path: Path) -> None:
         path = f"{chat.path}/approvals/{approval['id']}/disclosure"
         assert await client.ask("GET", path) == shown
         assert (await client.ask("GET", f"{path}?after=1"))["items"] == shown["items"][1:]
-        other = {"id": approval["id"], "decision": "allow_once", "disclosure": "0" * 64}
-        await client.ask("POST", f"{chat.path}/approvals", {"decisions": [other]}, expect=409)
+        for decision in ("allow_session", "allow_always", "allow_once"):
+            other = {"id": approval["id"], "decision": decision, "disclosure": "0" * 64}
+            await client.ask("POST", f"{chat.path}/approvals", {"decisions": [other]}, expect=409)
         await client.ask("POST", f"{chat.path}/approvals", {"decisions": [{**other, "disclosure": shown["hash"]}]})
 
 

@@ -207,8 +207,7 @@ def settle_expectation(
                 return expectation.settled(
                     ExpectationState.UNKNOWN, "It was not run: nothing allows it without asking."
                 )
-            state = run.state if run.ran_after_last_change else ExpectationState.UNKNOWN
-            return expectation.settled(state, run.remark)
+            return expectation.settled(run.state, run.remark)  # unknown if it ran before the last change
         case ExpectationKind.PARSES:
             return expectation
 

@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 
 from anycowork.agent.turn_origins import TurnOrigins, passage_about
-from anycowork.domain.chats import Chat, Turn
+from anycowork.domain.chats import Autonomy, Chat, Turn
 from anycowork.domain.errors import Invalid, ModelFault, NotFound, Refusal, ToolFault, UnknownTool
 from anycowork.domain.origins import unvouched
 from anycowork.domain.ports import Clock, PastCall
@@ -123,7 +123,9 @@ class RuleService:
         own_id = chat.id if chat else ""
         call = Call(self._clock.new_id(), own_id, "", "", 0, tool, parameters, role_at_issue=role.name)
         exposure = await self._exposure(chat) if chat is not None else NOT_EXPOSED
-        context = CallContext(Turn("", own_id, role.name, principal.label(), ""), role, role, exposure=exposure)
+        autonomy = chat.config.autonomy if chat is not None else Autonomy.ASK
+        turn = Turn("", own_id, role.name, principal.label(), "")
+        context = CallContext(turn, role, role, autonomy=autonomy, exposure=exposure)
         tool_context = ToolContext(self._workspaces.open(workspace), role.permissions)
         try:
             return await self._gate.explain(call, context, tool_context)

@@ -55,7 +55,7 @@ async def test_within_the_budget_nothing_is_asked_and_the_next_call_says_that_it
         assert allowed == ["plan", "plan", "approval"]
 
 
-@proves("APR-6/4")
+@proves("APR-6/3", "APR-6/4")
 async def test_what_a_plan_granted_is_asked_again_when_its_run_is_over(tmp_path: Path) -> None:
     async with live_server(tmp_path, replies=[create("a.txt"), *["Done."] * 4]) as client:
         chat = await client.chat()
@@ -65,6 +65,15 @@ async def test_what_a_plan_granted_is_asked_again_when_its_run_is_over(tmp_path:
         assert (await chat.send("Make b.txt too"))["state"] == "awaiting_approval"
         pending = await the_only_question(chat)
         assert pending["resource"] == "/b.txt" and not (client.workspace / "b.txt").exists()
+        await chat.decide("deny")
+        client.model.replies[:] = [create("c.txt"), *["Well."] * 2]
+        steps = [{"action": f"make {name}", "tools_needed": ["create_file"], "paths": [name]} for name in NAMES[2:]]
+        await approve(client, chat, {"goal": "both", "steps": steps, "budget": {"calls": 1}})
+        assert (await chat.rest())["state"] == "idle"
+        client.model.replies[:] = [create("d.txt"), "Done."]
+        await chat.send("And the other one?")
+        pending = await the_only_question(chat)
+        assert "(1 of 1 calls)" in pending["reasons"][-1], "what the first turn of the plan spent stays spent"
 
 
 @proves("APR-6/3")
@@ -81,10 +90,12 @@ async def test_what_was_spent_is_still_spent_after_a_restart(tmp_path: Path) -> 
         assert (client.workspace / "b.txt").exists() and not (client.workspace / "c.txt").exists()
 
 
+@proves("APR-6/3", "APR-9")
 async def test_of_a_batch_all_that_is_beyond_the_budget_is_asked_on_one_card(tmp_path: Path) -> None:
     batch = json.dumps([json.loads(create(name)) for name in NAMES])
     async with live_server(tmp_path, replies=[batch, "Done."]) as client:
         chat = await client.chat()
+        await client.ask("PATCH", chat.path, {"autonomy": "edits"})  # which is no more than the plan's budget
         await approve(client, chat, plan(calls=2))
         assert (await chat.rest())["state"] == "awaiting_approval"
         assert [item["resource"] for item in await chat.approvals()] == ["/c.txt", "/d.txt"]

@@ -235,6 +235,9 @@ async def test_explain_names_the_rule_that_decides_and_runs_nothing(tmp_path: Pa
         assert not (client.workspace / "src").exists() and await chat.approvals() == []
         for bad in ({"tool": "nothing", "parameters": {}}, {"tool": "create_file", "parameters": {}}):
             await client.ask("POST", "/rules/explain", {"call": {**bad, "context_id": chat.id}}, expect=422)
+        await client.ask("PATCH", chat.path, {"autonomy": "edits"})
+        passes = await explain("create_file", path="other", content="")
+        assert passes["effect"] == "allow" and "autonomy 'edits' lets it pass" in passes["why"]
         lost = {"call": {"tool": "grep", "parameters": {}, "context_id": "none"}}
         await client.ask("POST", "/rules/explain", lost, expect=404)
 
@@ -280,6 +283,10 @@ async def test_preview_shows_past_calls_and_saves_nothing(tmp_path: Path) -> Non
         assert {(c["tool"], c["would"]) for c in denied["calls"]} == {("create_file", "deny"), ("read_file", "deny")}
         assert (await preview(tool="*", resource="*"))["warnings"]
         assert await rules_of(client) == []
+        forbids = {"tool": "create_file", "resource": "/src/**", "effect": "deny", "scope": "global"}
+        await client.ask("POST", "/rules", forbids, expect=201)
+        (shown,) = (await preview(tool="create_file", resource="/src/*"))["calls"]
+        assert (shown["decided"], shown["would"]) == ("deny", "deny"), "the other rules hold beside it"
 
 
 @proves("APR-2")

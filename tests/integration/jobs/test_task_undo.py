@@ -42,7 +42,7 @@ async def undo(client: LiveServer, job_id: str, task_id: str, **options: object)
     return await client.ask("POST", f"/jobs/{job_id}/tasks/{task_id}/undo", options, expect=200)
 
 
-@proves("JOB-10")
+@proves("JOB-10", "SNAP-5/2")
 @pytest.mark.parametrize("commit", ["job", "task"])
 async def test_one_task_is_undone_after_its_job_and_later_work_in_the_same_file_stays(
     tmp_path: Path, commit: str

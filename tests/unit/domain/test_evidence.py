@@ -8,6 +8,10 @@ from anycowork.domain.evidence import (
     ExpectationKind,
     ExpectationSource,
     ExpectationState,
+    StatedExpectation,
+    evidence_line,
+    is_claimed,
+    split_stated,
     weigh,
 )
 from support.spec import proves
@@ -51,3 +55,22 @@ def test_turn_that_neither_changed_nor_should_change_anything_has_no_word_unless
     assert asked_only is not None and asked_only.status is EvidenceStatus.CLAIMED
     unread = weigh([read.settled(UNMET, "It was not read.")], [], concerned=False)
     assert unread is not None and unread.status is EvidenceStatus.FAILED
+
+
+@proves("EVD-1/2")
+def test_line_for_people_says_what_failed_and_a_self_checked_task_is_not_only_claimed() -> None:
+    claimed = {word: is_claimed({"status": word}) for word in ("checked", "self_checked", "claimed", "failed")}
+    assert claimed == {"checked": False, "self_checked": False, "claimed": True, "failed": True} and is_claimed(None)
+    failed = weigh([], [check(CheckOwner.PROJECT, UNMET)], concerned=True)
+    assert failed is not None and evidence_line(failed.to_json()) == "Evidence: failed. make check: exit code 0"
+
+
+@proves("EVD-2/1")
+def test_expectations_stand_at_both_ends_of_a_message_and_not_in_its_middle() -> None:
+    output, unchanged = (
+        StatedExpectation(ExpectationKind.OUTPUT, "a.txt"),
+        StatedExpectation(ExpectationKind.NO_CHANGE, "the workspace"),
+    )
+    assert split_stated("/expect output a.txt\nDo it.\n/expect no_change\n") == ("Do it.", (output, unchanged))
+    words = "Explain\n/expect output a.txt\nto me."
+    assert split_stated(words) == (words, ())

@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from anycowork.domain.network import wanted_destinations
 from anycowork.domain.roles import Permission, RoleDefinition
 from anycowork.domain.tool_ports import Prepared
 from anycowork.domain.tools import Call, Intent
@@ -12,7 +13,7 @@ from anycowork.permissions.approval_hash import bind
 from support.spec import proves
 
 CALL = Call("c", "chat", "turn", "batch", 0, "create_file", {"path": "a.txt", "content": "a"})
-PREPARED = Prepared(tool="create_file", parameters=CALL.parameters, resource="/a.txt", state="absent")
+PREPARED = Prepared(tool="create_file", parameters=CALL.parameters, resource="/a.txt", state="absent", diff="+a line")
 ACTOR = RoleDefinition("actor", frozenset(Permission), "", "green", "bolt", "")
 
 
@@ -27,8 +28,10 @@ ACTOR = RoleDefinition("actor", frozenset(Permission), "", "green", "bolt", "")
         {"role": replace(ACTOR, name="designer")},
         {"principal": "person:bob"},
         {"held_intent": Intent(staged="one")},
+        {"prepared": replace(PREPARED, network=wanted_destinations(("example.org",)))},
+        {"prepared": replace(PREPARED, diff="+another line")},
     ],
-    ids=["tool", "parameters", "resource", "state", "role", "principal", "held changes"],
+    ids=["tool", "parameters", "resource", "state", "role", "principal", "held changes", "hosts", "diff"],
 )
 def test_approval_counts_for_nothing_but_what_was_shown(changed: dict[str, Any]) -> None:
     shown: dict[str, Any] = {"call": CALL, "prepared": PREPARED, "role": ACTOR, "principal": "person:ann"}

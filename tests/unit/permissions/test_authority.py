@@ -31,6 +31,7 @@ def test_an_actor_may() -> None:
     assert UPDATE.permissions <= require_authority(UPDATE, call(), ROLES.stored("actor"), ROLES.stored("actor"))
 
 
+@proves("PER-3")
 @given(st.sampled_from(BUILT_IN), st.sampled_from(BUILT_IN), st.frozensets(st.sampled_from(list(Permission))))
 def test_authority_never_exceeds_any_of_its_parts(
     at_issue: object, now: object, ceiling: frozenset[Permission]

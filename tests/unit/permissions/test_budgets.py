@@ -43,6 +43,7 @@ def test_what_was_set_aside_and_never_told_counts_as_spent() -> None:
     assert (spent.tokens, spent.cost) == (17, 17.0)
 
 
+@proves("APR-6/3")
 def test_one_model_without_a_price_makes_the_cost_unknown() -> None:
     spent = spent_by([], seconds=0, used=[used(prompt=5), used("who/knows", prompt=1)], cost_of=a_dollar_each)
     assert (spent.tokens, spent.cost) == (6, None)

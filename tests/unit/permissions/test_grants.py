@@ -110,6 +110,7 @@ def test_every_touched_path_must_be_named() -> None:
     assert granted(plan(tools_needed=["update_file"], paths=["a.py"]), "a.py", others=("b.py",)) is None
 
 
+@proves("APR-6/1")
 def test_a_control_file_is_granted_by_its_name_or_a_folder_of_control_files_but_not_by_a_wildcard() -> None:
     for pattern in ("**", "*", "*.md"):
         assert granted(plan(paths=[pattern]), "notes.md") and not granted(plan(paths=[pattern]), "AGENTS.md")
@@ -125,6 +126,7 @@ def test_a_command_is_granted_word_for_word_only() -> None:
     for command, step in (("make test", "1"), ("make test; rm -rf .", None), ("make  test", None)):
         call = Call("c", "chat", "t", "b", 0, "execute_command", {"command": command}, plan_step="1")
         assert granted_by(the_plan, COMMAND, call, prepared) == step
+        assert granted_by(the_plan, COMMAND, call, replace(prepared, key_files=("/.env",))) is None
 
 
 @pytest.mark.parametrize(
