@@ -7,6 +7,7 @@ import pytest
 
 from anycowork.store.sql.importer import Importer
 from support.live_server import LiveChat, LiveServer, RequestRefused, live_server
+from support.people import person
 from support.scripted_model import call
 from support.spec import proves
 
@@ -99,3 +100,64 @@ async def test_an_imported_chat_works_in_no_folder_that_nobody_registered(
         await chat.send("look around")
         assert (await chat.show())["state"] == "idle"
         assert not was_shown(client) and await chat.results() == []
+
+
+def touching(chat: str) -> list[tuple[str, str, object]]:
+    """Every way in which a request about a chat touches its folder."""
+    path = f"/context/{chat}"
+    reads = [
+        "files",
+        "files/search?q=secret",
+        "file?path=secret",
+        "file?path=secret&reveal=true",
+        "git",
+        "git/log",
+        "git/hooks",
+    ]
+    reads += ["git/pull", "git/stashes", "git/push", "symbols?q=secret", "origins?path=secret", "changes"]
+    about = [f"/{noun}?context_id={chat}" for noun in ("skills", "skills/s", "hooks", "instructions", "workflows")]
+    return [
+        *(("GET", f"{path}/{read}", None) for read in reads),
+        *(("GET", query, None) for query in about),
+        ("PUT", f"{path}/file", {"path": "planted", "text": "x", "sha256": None}),
+        ("POST", f"{path}/memory", {"text": "planted"}),
+        ("POST", f"{path}/fork", {"message_id": "m1", "files": "copy"}),
+        ("POST", f"{path}/git/commit", {"message": "planted", "paths": ["secret"], "head": None}),
+        ("POST", f"{path}/git/stashes", {"message": "planted"}),
+        ("POST", f"{path}/person-commands", {"command": "cat secret"}),
+        ("POST", f"{path}/git/branch", {"name": "planted"}),
+        ("POST", f"{path}/git/switch", {"branch": "planted"}),
+        ("PUT", f"{path}/memory", {"text": "planted", "sha256": None}),
+        ("POST", f"{path}/terminals", {"rows": 20, "columns": 80}),
+        ("POST", "/workspaces/worktrees", {"context_id": chat, "branch": "planted"}),
+    ]
+
+
+@proves("TOOL-3")
+async def test_no_request_reaches_the_folder_of_a_chat_that_nobody_registered(tmp_path: Path) -> None:
+    """The folder of an imported chat is what its file says, and an admin takes folders off the list: what an agent may not see there,
+    no member may either."""
+    outside = neighbour(tmp_path)
+    for name, content in (
+        ("AGENTS.md", SECRET),
+        (".agents/skills/s/SKILL.md", SECRET),
+        (".anycowork/hooks.json", SECRET),
+    ):
+        (outside / name).parent.mkdir(parents=True, exist_ok=True)
+        (outside / name).write_text(content)
+    before = sorted(path.relative_to(outside) for path in outside.rglob("*"))
+    async with live_server(tmp_path) as owner, person(owner, "Mia", "admin") as admin:
+        database = owner.server.database
+        importer = Importer(database.writer, owner.server.services.clock, str(owner.workspace), "person:owner")
+        source = {"id": "evil", "workspace": str(outside), "messages": [{"id": "m1", "role": "user", "content": "hi"}]}
+        await importer.load(json.dumps(source).encode())
+        for method, path, body in touching("evil"):
+            async with admin.session.request(method, admin.url + path, json=body) as answer:
+                text = await answer.text()
+                assert answer.status == 422 and "bad_workspace" in text and SECRET not in text, (
+                    f"{method} {path}: {text}"
+                )
+        assert sorted(path.relative_to(outside) for path in outside.rglob("*")) == before
+        assert (await owner.ask("GET", "/context/evil/messages"))["messages"], "it can be read"
+        await owner.ask("POST", "/workspaces", {"root": str(outside)}, expect=201)
+        assert (await owner.ask("GET", "/context/evil/file?path=secret"))["text"] == SECRET

@@ -18,7 +18,7 @@ from anycowork.domain.snapshots import Restored, RestorePreview, shown_path
 from anycowork.domain.values import replace, value
 from anycowork.store.sql.store import Store
 from anycowork.turns.chat_coordinator import ChatCoordinator
-from anycowork.turns.lookup import require_chat
+from anycowork.turns.lookup import require_chat, require_chat_in_folder
 
 _AT_ONCE = 500  # messages of one transaction: other chats are written in between
 
@@ -63,7 +63,8 @@ class ForkService:
         principal.require(Scope.SEND)
         if fork_request.content is not None and not fork_request.content.strip():
             raise Invalid("The message is empty; write what you want done.", param="content")
-        chat = await require_chat(self._store, chat_id)
+        require = require_chat_in_folder if fork_request.copy else require_chat
+        chat = await require(self._store, chat_id)
         copied = _up_to(await self._store.messages.all(chat_id), fork_request.message_id)
         new = await self._new_chat(principal, chat, fork_request)
         if fork_request.restore:

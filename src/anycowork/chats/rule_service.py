@@ -25,7 +25,7 @@ from anycowork.permissions.rules import RuleDecision, RuleIndex, check_pattern, 
 from anycowork.sandbox.workspaces import Workspaces
 from anycowork.store.sql.rules import Rules
 from anycowork.store.sql.store import Store
-from anycowork.turns.lookup import require_chat
+from anycowork.turns.lookup import require_chat_in_folder
 
 MOST_LOOKED_AT = 500
 MOST_SHOWN = 100
@@ -117,7 +117,7 @@ class RuleService:
         Raises: NotFound, BadWorkspace; Invalid for an invalid call.
         """
         principal.require(Scope.MANAGE)
-        chat = await require_chat(self._store, chat_id) if chat_id is not None else None
+        chat = await require_chat_in_folder(self._store, chat_id) if chat_id is not None else None
         workspace = chat.workspace if chat else await self._find_workspace(None)
         role = self._roles.stored(chat.role if chat else Role.ACTOR)
         own_id = chat.id if chat else ""

@@ -7,12 +7,14 @@ from itertools import takewhile
 from anycowork.agent.plan_progress import PlanProgress
 from anycowork.agent.step_states import changed_files, succeeded
 from anycowork.domain.chats import Chat, Turn
-from anycowork.domain.errors import NotFound
+from anycowork.domain.errors import BadWorkspace, NotFound
 from anycowork.domain.tool_ports import Tool, Toolbox
 from anycowork.domain.tools import Call
 from anycowork.domain.values import replace
+from anycowork.sandbox.workspaces import under_a_root
 from anycowork.store.sql.store import Store
 from anycowork.turns.approved_plans import ApprovedPlans
+from anycowork.workspace.paths import shown
 
 UNKNOWN_EFFECT = "unknown_effect"
 """The fact of the result of a call that was interrupted while it acted outside."""
@@ -24,6 +26,20 @@ async def require_chat(store: Store, chat_id: str) -> Chat:
     chat = await store.chats.find(chat_id)
     if chat is None:
         raise NotFound("chat", chat_id)
+    return chat
+
+
+async def require_chat_in_folder(store: Store, chat_id: str) -> Chat:
+    """Return the chat, if its folder may be touched: an imported chat's is what its file says, and an admin takes folders off the list.
+
+    Raises: NotFound, BadWorkspace.
+    """
+    chat = await require_chat(store, chat_id)
+    if not await asyncio.to_thread(under_a_root, chat.workspace, await store.folders.roots()):
+        raise BadWorkspace(
+            f"'{shown(chat.workspace)}' is not inside a registered folder. An admin can register it: POST /workspaces.",
+            param="workspace",
+        )
     return chat
 
 

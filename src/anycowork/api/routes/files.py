@@ -23,7 +23,7 @@ from anycowork.api.schemas.files import (
     WrittenChangeResponse,
 )
 from anycowork.domain.boundary import Boundary
-from anycowork.turns.lookup import require_chat
+from anycowork.turns.lookup import require_chat_in_folder
 
 routes = Router(tags=["files"])
 
@@ -89,7 +89,7 @@ async def show_origins(
 ) -> Response:
     """Where what a file holds came from."""
     file = await services.files.file(principal, chat_id, path, reveal=False)
-    chat = await require_chat(services.store, chat_id)
+    chat = await require_chat_in_folder(services.store, chat_id)
     origins = await services.store.origins.of_paths(chat.workspace, [file.content.path])
     return json_response(200, {"origins": sorted(origins)})
 

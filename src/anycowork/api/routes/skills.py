@@ -18,7 +18,7 @@ from anycowork.domain.principals import Scope
 from anycowork.domain.skills import Skill
 from anycowork.domain.values import replace
 from anycowork.server.services import Services
-from anycowork.turns.lookup import require_chat
+from anycowork.turns.lookup import require_chat_in_folder
 
 routes = Router(tags=["skills"])
 
@@ -79,7 +79,7 @@ async def trust_skill(name: str, body: SkillTrust, principal: Manager, services:
 async def folder_of(services: Services, context_id: str | None, workspace: str | None) -> str:
     """Returns the folder of the chat, or this one, or that of new chats. Raises: NotFound, BadWorkspace."""
     if context_id is not None:
-        return (await require_chat(services.store, context_id)).workspace
+        return (await require_chat_in_folder(services.store, context_id)).workspace
     return await services.workspaces.find(workspace)
 
 

@@ -16,7 +16,7 @@ from anycowork.domain.boundary import Boundary
 from anycowork.domain.messages import Json
 from anycowork.domain.workflow_errors import UnfittingParameters
 from anycowork.server.services import Services
-from anycowork.turns.lookup import require_chat
+from anycowork.turns.lookup import require_chat_in_folder
 from anycowork.workflows.catalog import FileFault, ListedWorkflow, WorkflowCatalog
 
 routes = Router(tags=["workflows"])
@@ -128,7 +128,7 @@ def unfitting(fault: UnfittingParameters) -> Response:
 async def _catalog(services: Services, context_id: str | None, workspace: str | None) -> WorkflowCatalog:
     """Raises: NotFound, BadWorkspace."""
     if context_id is not None:
-        return await services.workflows.catalog((await require_chat(services.store, context_id)).workspace)
+        return await services.workflows.catalog((await require_chat_in_folder(services.store, context_id)).workspace)
     return await services.workflows.catalog(await services.workspaces.find(workspace))
 
 

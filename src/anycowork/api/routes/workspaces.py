@@ -26,7 +26,7 @@ from anycowork.domain.ports import SuppliedFile
 from anycowork.domain.principals import Principal
 from anycowork.server.services import Services
 from anycowork.store.sql.workspaces import workspace_id_of
-from anycowork.turns.lookup import require_chat
+from anycowork.turns.lookup import require_chat_in_folder
 
 routes = Router(tags=["workspaces"])
 
@@ -171,7 +171,7 @@ async def show_instructions(
 ) -> Response:
     """How a folder's own file (AGENTS.md) tells agents to work there, with its whole text: what a person reads before trusting it.
     It is used in the folder's chats as long as its state is `trusted`. Without a chat or a folder: of the one that a new chat gets."""
-    chat = await require_chat(services.store, context_id) if context_id is not None else None
+    chat = await require_chat_in_folder(services.store, context_id) if context_id is not None else None
     instructions = await services.workspaces.trusted_files.instructions(
         chat.workspace if chat else await services.workspaces.find(workspace)
     )

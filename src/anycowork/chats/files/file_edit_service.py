@@ -30,7 +30,7 @@ from anycowork.permissions.policy import PolicyEvaluator
 from anycowork.sandbox.workspaces import Workspaces
 from anycowork.store.sql.rules import Rules
 from anycowork.store.sql.store import Store
-from anycowork.turns.lookup import require_chat
+from anycowork.turns.lookup import require_chat_in_folder
 from anycowork.workspace.folder import Folder
 
 
@@ -117,7 +117,7 @@ class FileEditService:
         Raises: NotFound; ContentChanged if the file is not what they edited (nothing was saved); ToolFault, OutsideWorkspace, Conflict.
         """
         principal.require(Scope.DECIDE)
-        chat = await require_chat(self._store, chat_id)
+        chat = await require_chat_in_folder(self._store, chat_id)
         async with self._writer.writing(chat.workspace) as (workspace, epoch):
             try:
                 edit = await self._browser.prepare_edit(workspace, path, text, expected=expected)
@@ -140,7 +140,7 @@ class FileEditService:
         Raises: NotFound; ContentChanged if the file is not what they read (nobody vouches for it then); OutsideWorkspace, Conflict.
         """
         principal.require(Scope.DECIDE)
-        chat = await require_chat(self._store, chat_id)
+        chat = await require_chat_in_folder(self._store, chat_id)
         async with self._writer.writing(chat.workspace) as (workspace, _):
             try:
                 content = await self._browser.file(workspace, path)
@@ -178,7 +178,7 @@ class FileEditService:
         Raises: NotFound; ContentChanged if it is not what they saw (nothing was changed); Invalid, ToolFault, Conflict.
         """
         principal.require(Scope.DECIDE)
-        chat = await require_chat(self._store, chat_id)
+        chat = await require_chat_in_folder(self._store, chat_id)
         async with self._writer.writing(chat.workspace) as (workspace, epoch):
             net_change = await self._net_of(chat, workspace, path)
             if state_of(net_change.base, net_change.now) != state:
@@ -200,7 +200,7 @@ class FileEditService:
 
     async def _open(self, principal: Principal, chat_id: str) -> tuple[Chat, Folder]:
         principal.require(Scope.DECIDE)
-        chat = await require_chat(self._store, chat_id)
+        chat = await require_chat_in_folder(self._store, chat_id)
         return chat, self._workspaces.open(chat.workspace)
 
     async def _net_of(self, chat: Chat, workspace: Folder, path: str) -> NetChange:

@@ -17,7 +17,7 @@ from anycowork.permissions.policy import PolicyEvaluator
 from anycowork.sandbox.workspaces import Workspaces
 from anycowork.store.sql.rules import Rules
 from anycowork.store.sql.store import Store
-from anycowork.turns.lookup import require_chat
+from anycowork.turns.lookup import require_chat_in_folder
 from anycowork.workspace.folder import Folder
 
 _1970 = datetime(1970, 1, 1, tzinfo=UTC)
@@ -148,7 +148,7 @@ class FileService:
 
     async def _open(self, principal: Principal, chat_id: str) -> tuple[Chat, Folder, HiddenPathRules]:
         principal.require(Scope.DECIDE)
-        chat = await require_chat(self._store, chat_id)
+        chat = await require_chat_in_folder(self._store, chat_id)
         workspace = self._workspaces.open(chat.workspace)
         return chat, workspace, await self._policy.hidden(chat_id, workspace.origin)
 

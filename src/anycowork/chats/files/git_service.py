@@ -39,7 +39,7 @@ from anycowork.store.sql.journal import Journal
 from anycowork.store.sql.rules import Rules
 from anycowork.store.sql.store import Store
 from anycowork.tools.person_shell import PersonShell
-from anycowork.turns.lookup import require_chat
+from anycowork.turns.lookup import require_chat_in_folder
 from anycowork.turns.record_factory import RecordFactory
 from anycowork.workspace.folder import Folder
 from anycowork.workspace.uncancellable import run_uncancellable
@@ -125,7 +125,7 @@ class GitService:
     async def state(self, principal: Principal, chat_id: str) -> ShownRepository:
         """Return branch, changed files and a message for a commit. Raises: NotFound, BadWorkspace, ToolFault."""
         principal.require(Scope.DECIDE)
-        chat = await require_chat(self._store, chat_id)
+        chat = await require_chat_in_folder(self._store, chat_id)
         workspace = self._workspaces.open(chat.workspace)
         recorded = await self._recorded.of(chat)
         state = await self._repositories.state(workspace, recorded.folders)
@@ -147,7 +147,7 @@ class GitService:
     async def difference(self, principal: Principal, chat_id: str, path: str, *, reveal: bool) -> GitDifference | None:
         """Return how a file differs from the last commit; None if it is protected and not to be revealed."""
         principal.require(Scope.DECIDE)
-        chat = await require_chat(self._store, chat_id)
+        chat = await require_chat_in_folder(self._store, chat_id)
         workspace = self._workspaces.open(chat.workspace)
         difference = await self._repositories.difference(workspace, path)
         protection = protection_of(difference.path, await self._policy.hidden(chat_id, workspace.origin))
@@ -160,7 +160,7 @@ class GitService:
         Raises: NotFound, Conflict (nothing was committed), ToolFault, OutsideWorkspace.
         """
         by = admit_person(principal)
-        chat = await require_chat(self._store, chat_id)
+        chat = await require_chat_in_folder(self._store, chat_id)
         async with self._writer.writing(chat.workspace) as (workspace, epoch):
             hooks = await self._hooks_for(principal, workspace)
             kept_workspace, _ = await self._writer.keep(workspace) if hooks is not None else (None, None)
@@ -189,7 +189,7 @@ class GitService:
     async def hooks(self, principal: Principal, chat_id: str) -> list[GitHook]:
         """Return the hooks of the repository with their texts. Raises: NotFound, NotAllowed, ToolFault."""
         admit_own_command(principal)
-        chat = await require_chat(self._store, chat_id)
+        chat = await require_chat_in_folder(self._store, chat_id)
         workspace = self._workspaces.open(chat.workspace)
         return await asyncio.to_thread(self._hooks.of, workspace)
 
@@ -198,7 +198,7 @@ class GitService:
         by = admit_own_command(principal)
         if self._refused is not None:
             raise NotAllowed(self._refused)
-        chat = await require_chat(self._store, chat_id)
+        chat = await require_chat_in_folder(self._store, chat_id)
         workspace = self._workspaces.open(chat.workspace)
         names = await asyncio.to_thread(self._hooks.allow, workspace, hashes)
         listed = ", ".join(f"{name} ({hashes[name][:10]})" for name in names) or "none"
@@ -271,7 +271,7 @@ class GitService:
     async def set_identity(self, principal: Principal, chat_id: str, identity: GitIdentity) -> None:
         """Write who commits in this repository into its own configuration. Raises: NotFound, Conflict, ToolFault."""
         by = admit_person(principal)
-        chat = await require_chat(self._store, chat_id)
+        chat = await require_chat_in_folder(self._store, chat_id)
         async with self._writer.writing(chat.workspace) as (workspace, epoch):
             await self._repositories.set_identity(workspace, identity)
             name, email = shown_name(identity.name), shown_name(identity.email)
@@ -281,7 +281,7 @@ class GitService:
     async def create_branch(self, principal: Principal, chat_id: str, name: str) -> None:
         """Create a branch at the last commit and switch to it; no file changes. Raises: NotFound, Conflict, Invalid, ToolFault."""
         by = admit_person(principal)
-        chat = await require_chat(self._store, chat_id)
+        chat = await require_chat_in_folder(self._store, chat_id)
         async with self._writer.writing(chat.workspace) as (workspace, epoch):
             state = await self._repositories.state(workspace)
             if state.reason is not None:
@@ -293,7 +293,7 @@ class GitService:
     async def push_offer(self, principal: Principal, chat_id: str) -> PushOffer:
         """Return where the branch could be pushed, and which commits. No remote is asked. Raises: NotFound, BadWorkspace, ToolFault."""
         principal.require(Scope.DECIDE)
-        chat = await require_chat(self._store, chat_id)
+        chat = await require_chat_in_folder(self._store, chat_id)
         return await self._repositories.push_offer(self._workspaces.open(chat.workspace))
 
     async def push(self, principal: Principal, chat_id: str, request: PushRequest) -> None:
@@ -302,7 +302,7 @@ class GitService:
         Raises: NotFound, Conflict if something is not as shown; ToolFault.
         """
         by = admit_person(principal)
-        chat = await require_chat(self._store, chat_id)
+        chat = await require_chat_in_folder(self._store, chat_id)
         workspace = self._workspaces.open(chat.workspace)
         where = f"{shown_name(request.branch)} ({request.head[:10]}) to {shown_name(request.remote)}, {shown_name(request.address)}"
         facts = {"pushed": request.head, "branch": shown_name(request.branch), "remote": shown_name(request.remote)}

@@ -26,7 +26,7 @@ from anycowork.sandbox.workspaces import Workspaces
 from anycowork.store.sql.journal import Journal
 from anycowork.store.sql.rules import Rules
 from anycowork.store.sql.store import Store
-from anycowork.turns.lookup import require_chat
+from anycowork.turns.lookup import require_chat_in_folder
 from anycowork.turns.record_factory import RecordFactory
 from anycowork.workspace.folder import Folder
 
@@ -183,7 +183,7 @@ class GitWorktreeService:
 
     async def _read(self, principal: Principal, chat_id: str) -> Folder:
         principal.require(Scope.DECIDE)
-        chat = await require_chat(self._store, chat_id)
+        chat = await require_chat_in_folder(self._store, chat_id)
         return self._workspaces.open(chat.workspace)
 
     async def _act(
@@ -196,7 +196,7 @@ class GitWorktreeService:
     ) -> T:
         """Does it under the workspace's lease, recorded before and after. Raises: Conflict, ToolFault, Invalid."""
         by = admit_person(principal)
-        chat = await require_chat(self._store, chat_id)
+        chat = await require_chat_in_folder(self._store, chat_id)
         act_id = self._clock.new_id()
         async with self._writer.writing(chat.workspace) as (workspace, epoch):
             kept_workspace, not_kept = await self._writer.keep(workspace)

@@ -11,7 +11,7 @@ from anycowork.domain.ports import SuppliedFile
 from anycowork.domain.principals import Principal, Scope
 from anycowork.domain.values import value
 from anycowork.store.sql.store import Store
-from anycowork.turns.lookup import require_chat
+from anycowork.turns.lookup import require_chat_in_folder
 from anycowork.workspace.diffs import diff
 from anycowork.workspace.trusted_files import INSTRUCTIONS
 
@@ -56,7 +56,7 @@ class MemoryService:
         try:
             content = (await self._files.file(principal, chat_id, INSTRUCTIONS, reveal=True)).content
         except NotFound:
-            await require_chat(self._store, chat_id)
+            await require_chat_in_folder(self._store, chat_id)
         else:
             if content.text is None or not content.editable:
                 raise Invalid(f"{INSTRUCTIONS} of this folder is not a text that can be written back.", param="text")
@@ -71,7 +71,7 @@ class MemoryService:
 
         Raises: as `preview`; ContentChanged if the file is not what was shown.
         """
-        chat = await require_chat(self._store, chat_id)
+        chat = await require_chat_in_folder(self._store, chat_id)
         earlier = await self._instructions(chat.workspace)
         change = await self.preview(principal, chat_id, note)
         saved = await self._edits.save(principal, chat_id, INSTRUCTIONS, change.text, expected=expected)

@@ -29,7 +29,7 @@ from anycowork.store.sql.people import People
 from anycowork.store.sql.store import Store
 from anycowork.tools.person_shell import PersonShell
 from anycowork.tools.person_terminal import PersonTerminal, TerminalSize
-from anycowork.turns.lookup import require_chat
+from anycowork.turns.lookup import require_chat, require_chat_in_folder
 from anycowork.turns.record_factory import RecordFactory
 from anycowork.turns.turn_scheduler import InternalError
 from anycowork.workspace.folder import Folder
@@ -129,7 +129,7 @@ class PersonCommandService:
         by = admit_own_command(principal)
         if self._refused is not None:
             raise NotAllowed(self._refused)
-        chat = await require_chat(self._store, chat_id)
+        chat = await require_chat_in_folder(self._store, chat_id)
         if any(other.chat.workspace == chat.workspace for other in self._running.values()):
             raise Conflict("Another command or terminal of yours runs in this workspace. Wait for its end, or stop it.")
         running = _RunningCommand(

@@ -50,7 +50,7 @@ from anycowork.jobs.task_commits import take_back
 from anycowork.sandbox.workspaces import Workspaces
 from anycowork.store.sql.journal import Journal
 from anycowork.store.sql.store import Store
-from anycowork.turns.lookup import require_chat
+from anycowork.turns.lookup import require_chat, require_chat_in_folder
 from anycowork.turns.record_factory import IDLE, RecordFactory, require_idle
 from anycowork.workspace.folder import Folder
 
@@ -171,7 +171,7 @@ class RollbackService:
         NotKept (then nothing was changed).
         """
         principal.require(Scope.DECIDE)
-        chat = await require_chat(self._store, chat_id)
+        chat = await require_chat_in_folder(self._store, chat_id)
         snapshot = await self._snapshot(chat_id, snapshot_id)
         if snapshot.workspace != chat.workspace:
             raise Conflict("This change was made in the own workspace of a job's task. Undo the task instead.")
@@ -224,7 +224,7 @@ class RollbackService:
         What a job collected and a person kept is undone by the records of the copy that collected it. Raises: as `restore`.
         """
         principal.require(Scope.DECIDE)
-        chat = await require_chat(self._store, chat_id)
+        chat = await require_chat_in_folder(self._store, chat_id)
         changes = await self._store.snapshots.changes_of_turns(turn_ids, chat.workspace)
         changes = changes or await self._store.snapshots.changes_of_turns(turn_ids, None)
         if not changes:

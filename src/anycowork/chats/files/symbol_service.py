@@ -14,7 +14,7 @@ from anycowork.permissions.policy import PolicyEvaluator
 from anycowork.sandbox.workspaces import Workspaces
 from anycowork.store.sql.rules import Rules
 from anycowork.store.sql.store import Store
-from anycowork.turns.lookup import require_chat
+from anycowork.turns.lookup import require_chat_in_folder
 
 SEARCH_WITH = "grep"
 _KEYWORDS = frozenset(
@@ -49,7 +49,7 @@ class SymbolService:
     async def search(self, principal: Principal, chat_id: str, query: str, *, limit: int) -> list[FoundSymbol]:
         """Return the symbols whose names begin like this, the shortest first. Raises: NotFound, BadWorkspace."""
         principal.require(Scope.DECIDE)
-        chat = await require_chat(self._store, chat_id)
+        chat = await require_chat_in_folder(self._store, chat_id)
         tool = self._toolbox.find(SEARCH_WITH)
         if tool is None or not _WORD.fullmatch(query):
             return []

@@ -15,7 +15,7 @@ from anycowork.permissions.direct_acts import admit_person
 from anycowork.store.sql.journal import Journal
 from anycowork.store.sql.rules import Rules
 from anycowork.store.sql.store import Store
-from anycowork.turns.lookup import require_chat
+from anycowork.turns.lookup import require_chat_in_folder
 from anycowork.turns.record_factory import RecordFactory
 
 log = logging.getLogger(__name__)
@@ -54,7 +54,7 @@ class WorktreeService:
         Raises: NotAllowed, NotFound, BadWorkspace, Conflict, FileExists, Invalid, ToolFault.
         """
         by = admit_person(principal)
-        chat = await require_chat(self._store, chat_id) if chat_id is not None else None
+        chat = await require_chat_in_folder(self._store, chat_id) if chat_id is not None else None
         root = chat.workspace if chat else await self._find_workspace(workspace)
         async with self._writer.writing(root) as (opened, _):
             folder = await self._repositories.create_worktree(opened, branch)

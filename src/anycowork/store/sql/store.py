@@ -24,6 +24,7 @@ from anycowork.store.sql.runs import WorkflowRunTable
 from anycowork.store.sql.snapshots import SnapshotTable
 from anycowork.store.sql.turns import RunningTurnCache, TurnTable
 from anycowork.store.sql.usage import UsageTable
+from anycowork.store.sql.workspaces import FolderTable
 
 _TURNS = "SELECT state, COUNT(*) FROM turns WHERE state IN ('running', 'parked', 'due') GROUP BY state"
 _APPROVALS = (
@@ -100,5 +101,6 @@ class Store(Table):
         self.questions, self.plans = QuestionTable(reader), PlanTable(reader)
         self.runs, self.receipts = WorkflowRunTable(reader), ReceiptTable(reader)
         self.jobs, self.tasks = JobTable(reader, held_rows), TaskTable(reader, held_rows)
+        self.folders = FolderTable(reader)
         self.usage, self.snapshots, self.origins = UsageTable(reader), SnapshotTable(reader), StoredOrigins(reader)
         self.audit, self.audit_heads = AuditChains(reader), heads

@@ -13,7 +13,7 @@ from anycowork.domain.messages import Json
 from anycowork.domain.ports import Clock
 from anycowork.domain.times import later
 from anycowork.domain.values import value
-from anycowork.store.sql.connection import SqlConnection, SqlReader
+from anycowork.store.sql.connection import SqlConnection, SqlReader, Table, query
 from anycowork.store.sql.row_mapper import from_json_text, to_json_text
 from anycowork.store.sql.writer import Writer
 
@@ -121,6 +121,14 @@ def _set_trust(connection: SqlConnection, root: str, path: str, content_hash: st
     trust = {**from_json_text(row[0]), path: content_hash}
     trusted = {name: hash_ for name, hash_ in trust.items() if hash_ is not None}
     connection.execute("UPDATE workspaces SET trust = ? WHERE root = ?", (to_json_text(trusted), root))
+
+
+class FolderTable(Table):
+    """Reads which folders are registered."""
+
+    @query
+    def roots(connection: SqlConnection) -> list[str]:
+        return [root for (root,) in connection.execute("SELECT root FROM workspaces")]
 
 
 class Leases:
