@@ -99,9 +99,9 @@ def each_death(tmp_path: Path, work: Callable[[Path], object], *, torn: bool = F
 def _move_records(folder: Path, template: Path) -> None:
     """The copied workspace is another folder: the records follow it."""
     connection = sqlite3.connect(folder / "data" / "anycowork.db")
-    for table in ("snapshots", "chats"):
+    for table, column in (("snapshots", "workspace"), ("chats", "workspace"), ("workspaces", "root")):
         connection.execute(
-            f"UPDATE {table} SET workspace = ? WHERE workspace = ?",
+            f"UPDATE {table} SET {column} = ? WHERE {column} = ?",
             (str(folder / "workspace"), str(template / "workspace")),
         )
     connection.commit()

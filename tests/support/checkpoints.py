@@ -117,6 +117,7 @@ async def recorded(
         if await database.store.chats.find(CHAT) is None:
             chat = Chat(CHAT, "A chat", str(root), ChatConfig("actor"), created_at=CLOCK.now())
             await database.journal.write(Change(CHAT, (AddChat(chat, ANN.label()),)))
+            await database.roots.register(str(root), registered_by=ANN.label())
         pack = pack or Pack(folder / "data" / "snapshots")
         workspaces = Workspaces(lambda path: database.leases.take(path, owner="test", seconds=60))
         snapshots = Snapshots(
