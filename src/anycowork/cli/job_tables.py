@@ -1,5 +1,6 @@
 """Jobs as text for a terminal: the plan against what was done, waiting changes, agents, and templates. Pure."""
 
+import json
 from collections.abc import Iterator
 
 from pydantic import JsonValue
@@ -16,6 +17,53 @@ def job_lines(answer: Json) -> Iterator[str]:
         yield 'No jobs yet. `anycowork run --job "…"` plans one.'
     for job in jobs:
         yield f"{job['id']}  {job['status']!s:<18} {str(job['request'])[:80]}"
+
+
+def job_details(job: Json) -> Iterator[str]:
+    """One job: what came of each task, and the plan that waits for approval with everything that approving it grants."""
+    yield f"{job['id']}  {job['status']}: {job['request']}"
+    for task in _objects(job.get("tasks")):
+        evidence = task.get("evidence")
+        facts = evidence if isinstance(evidence, dict) else {}
+        word = facts.get("status") or ("claimed" if task.get("claimed") else None)
+        shown_word = f" ({word})" if word else ""
+        yield f"  {task['id']!s:<14} {task['status']}{shown_word}: {task_outcome(task)}"
+        for expectation in _objects(facts.get("expectations")):
+            if expectation.get("state") != "met":
+                yield f"    {expectation.get('subject')}: {expectation.get('why')}"
+    plan = job.get("plan")
+    if job.get("status") == "awaiting_approval" and isinstance(plan, dict):
+        yield from _plan_lines(plan)
+    error = job.get("error")
+    if isinstance(error, dict):
+        yield f"  {error.get('message')}"
+
+
+def task_outcome(task: Json) -> str:
+    """Returns a task's result, else why it did not succeed, else what it is about."""
+    error = task.get("error")
+    is_over = task.get("status") not in ("running", "completed")
+    reason = error.get("message") if is_over and isinstance(error, dict) else None
+    return str(task.get("result") or reason or task.get("description"))
+
+
+def _plan_lines(plan: Json) -> Iterator[str]:
+    """Every field of every step, each on one line, so that no text in it looks like a field."""
+    yield f"Plan: {_in_one_line(plan.get('goal'))}"
+    for step in _objects(plan.get("steps")):
+        yield f"  {_in_one_line(step.get('id')):<14} {_in_one_line(step.get('action'))}"
+        for name, field in step.items():
+            if name not in ("id", "step_number", "action") and field:
+                yield f"    {name.replace('_', ' ')}: {_in_one_line(field)}"
+    if plan.get("budget"):
+        yield f"  budget: {_in_one_line(plan['budget'])}"
+
+
+def _in_one_line(field: JsonValue) -> str:
+    if isinstance(field, list) and all(isinstance(item, str) for item in field):
+        field = ", ".join(map(str, field))
+    text = field if isinstance(field, str) else json.dumps(field, ensure_ascii=False)
+    return text.replace("\n", "⏎")
 
 
 def template_lines(answer: Json) -> Iterator[str]:

@@ -16,7 +16,15 @@ from pydantic import JsonValue
 from anycowork.cli.command_errors import print_error
 from anycowork.cli.command_groups import CommandGroup
 from anycowork.cli.job_outcome import JobTracker
-from anycowork.cli.job_tables import agent_lines, audit_lines, diff_lines, job_lines, template_lines, worker_lines
+from anycowork.cli.job_tables import (
+    agent_lines,
+    audit_lines,
+    diff_lines,
+    job_details,
+    job_lines,
+    template_lines,
+    worker_lines,
+)
 from anycowork.cli.options import AsJson, DataDir, Invocation, invoked
 from anycowork.cli.run_advice import advice_for, next_job_commands
 from anycowork.cli.run_outcome import EXIT_CODES, RunEnding, RunOutcome
@@ -342,19 +350,9 @@ def _lines(answer: Json) -> Iterator[str]:
         yield from audit_lines(answer)
         return
     if "diff" in answer and "request" not in answer:
-        yield from diff_lines(answer)
+        yield from list(diff_lines(answer)) or ["No changes."]
         return
-    yield f"{answer['id']}  {answer['status']}: {answer['request']}"
-    tasks = answer.get("tasks")
-    for task in tasks if isinstance(tasks, list) else []:
-        if isinstance(task, dict):
-            evidence = task.get("evidence")
-            word = evidence.get("status") if isinstance(evidence, dict) else "claimed" if task.get("claimed") else None
-            shown_word = f" ({word})" if word else ""
-            yield f"  {task['id']!s:<14} {task['status']}{shown_word}: {task.get('result') or task.get('description')}"
-    error = answer.get("error")
-    if isinstance(error, dict):
-        yield f"  {error.get('message')}"
+    yield from job_details(answer)
     yield from next_job_commands(answer)
     if answer.get("final_response"):
         yield str(answer["final_response"])

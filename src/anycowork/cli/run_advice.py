@@ -59,12 +59,14 @@ def _job_commands(job: Json) -> Iterator[tuple[str, tuple[str, ...]]]:
             yield "Or drop them" if not agents else "Or drop all", ("drop",)
         case "paused":
             yield "Go on", ("resume",)
+        case "planning" | "running":
+            yield "Follow it", ("follow",)
         case "failed":
-            for flags in _raised_limits(job):
-                yield "Raise the limit and go on", ("limits", *flags)
-            for task_id in _failed_tasks(job):
-                yield f"Try task {task_id} again", ("retry", "--task", task_id)
-            yield "Or plan what is left anew", ("replan",)
+            ways = [("Raise the limit and go on", ("limits", *flags)) for flags in _raised_limits(job)]
+            ways += [(f"Try task {name} again", ("retry", "--task", name)) for name in _failed_tasks(job)]
+            yield from ways
+            if not job.get("race"):
+                yield "Or plan what is left anew" if ways else "Plan it anew", ("replan",)
 
 
 def _raised_limits(job: Json) -> Iterator[tuple[str, ...]]:

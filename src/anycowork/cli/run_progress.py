@@ -4,6 +4,7 @@ import json
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from anycowork.cli.job_tables import task_outcome
 from anycowork.cli.run_outcome import RunEnding, RunOutcome
 from anycowork.client.console import Console, shortened, strip_controls
 from anycowork.client.progress_lines import progress_line
@@ -105,7 +106,7 @@ class TextReporter:
         match message.get("message_type"):
             case "tool_call":
                 self._show_call(fields)
-            case "tool_result":
+            case "tool_result" if fields.get("tool") != "tasks":  # which is what a job tells its agents
                 self._show_result(fields, str(message.get("content") or ""))
             case "role_change":
                 self.progress.line(shortened(strip_controls(str(message.get("content"))), LINE_WIDTH))
@@ -123,7 +124,7 @@ class TextReporter:
             self.progress.line(self.progress.paint(shortened(strip_controls(f"{task}{line}"), LINE_WIDTH), "yellow"))
 
     def _show_task(self, task: Json) -> None:
-        line = f"Task {task.get('id')} ({task.get('status')}): {task.get('result') or task.get('description')}"
+        line = f"Task {task.get('id')} ({task.get('status')}): {task_outcome(task)}"
         self.progress.line(self.progress.paint(shortened(strip_controls(line), LINE_WIDTH), "bold"))
 
     def _show_role(self, role: str) -> None:

@@ -61,7 +61,7 @@ def named_gap(task_ids: Sequence[str]) -> Json:
 def tasks_failed(task_ids: Sequence[str]) -> Json:
     """The error of a job of which these tasks did not complete."""
     names = ", ".join(task_id[:80] for task_id in task_ids[:20])
-    message = f"These tasks did not complete: {names}. Retry one of them to go on."
+    message = f"These tasks did not complete: {names}. Retry a failed one to go on."
     return {"code": "tasks_failed", "message": message, "retryable": True}
 
 

@@ -62,8 +62,9 @@ class JobRecords:
         return replace(message, origins=written_by_model(origins))
 
     def failure_question(self, job: Job, task: JobTask, dependants: Sequence[str]) -> tuple[Message, QuestionRow, Turn]:
-        reason = str((task.error or {}).get("message") or "It failed.")
-        text = f"Task {task.id} failed: {reason[:2000]} What should the job do?"
+        reason = str((task.error or {}).get("message") or "It gave no reason.")[:2000].rstrip()
+        end = "" if reason.endswith((".", "!", "?")) else "."
+        text = f"Task {task.id} failed: {reason}{end} What should the job do?"
         options = {"Try it again": RETRY, "Go on without it": SKIP}
         if dependants:
             names = ", ".join(task_id[:80] for task_id in dependants[:_MOST_NAMED])

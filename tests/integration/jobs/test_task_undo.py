@@ -81,6 +81,10 @@ async def test_undo_leaves_out_what_a_person_did_not_keep(tmp_path: Path) -> Non
         chat = await client.chat()
         job = await approved(client, chat, plan=steps(), commit="job")
         await until(client, chat, job["id"], "awaiting_commit", "failed")
+        unchanged = {"paths": ["new.txt", "neu.txt"]}
+        refused = await client.ask("POST", f"/jobs/{job['id']}/commit", unchanged, expect=422)
+        assert "nothing at 'neu.txt'. It changed: new.txt, shared.txt" in refused["error"]["message"]
+        assert not (client.workspace / "new.txt").exists(), "a wrong name keeps nothing and drops nothing"
         await client.ask("POST", f"/jobs/{job['id']}/commit", {"paths": ["new.txt"]}, expect=200)
         (client.workspace / "shared.txt").write_text(LINES + "a person's\n")
         undone = await undo(client, job["id"], "first")

@@ -51,7 +51,11 @@ def test_a_failed_job_names_the_commands_that_go_on(tmp_path: Path) -> None:
     assert next_job_commands({"id": "job-1", "status": "awaiting_approval"}) == [
         "Approve the plan and carry it out: anycowork jobs approve job-1"
     ]
-    assert next_job_commands({"id": "job-1", "status": "running"}) == []
+    assert next_job_commands({"id": "job-1", "status": "running"}) == ["Follow it: anycowork jobs follow job-1"]
+    assert next_job_commands({"id": "job-1", "status": "failed"}) == ["Plan it anew: anycowork jobs replan job-1"]
+    assert next_job_commands({"id": "job-1", "status": "failed", "race": ["a", "b"]}) == [], (
+        "a race is not planned anew"
+    )
 
 
 def test_a_job_that_stopped_at_a_limit_names_the_command_that_raises_it() -> None:

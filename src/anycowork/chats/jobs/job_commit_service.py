@@ -24,6 +24,8 @@ from anycowork.permissions.budgets import CostOf
 from anycowork.store.sql.store import Store
 from anycowork.turns.chat_coordinator import ChatCoordinator
 
+_MOST_LISTED = 20  # files in a message
+
 
 @value
 class RaceCandidate:
@@ -181,12 +183,16 @@ class JobCommitService:
             return await self._end(principal, chat, replace(job, left_out=left_out), tasks, status, final_response)
 
     async def _left_out(self, chat: Chat, copy: str, paths: Sequence[str]) -> tuple[str, ...]:
-        """Returns the changed files that are at none of these paths, nor below them."""
+        """Returns the changed files that are at none of these paths, nor below them. Raises: Invalid for a path where nothing changed."""
         merge = await self._look(chat, copy)
         paths_now = [*(file.path for file in merge.files), *(conflict.path for conflict in merge.conflicts)]
         changed = sorted({shown_path(path) for path in paths_now})
+        places = {path: {path, *map(str, PurePosixPath(path).parents)} for path in changed}
         kept_paths = {path.strip("/") for path in paths}
-        return tuple(path for path in changed if kept_paths.isdisjoint((path, *map(str, PurePosixPath(path).parents))))
+        if unchanged := sorted(kept_paths.difference(*places.values())):
+            listed = ", ".join(changed[:_MOST_LISTED]) or "nothing"
+            raise Invalid(f"The job changed nothing at '{unchanged[0][:200]}'. It changed: {listed}.", param="paths")
+        return tuple(path for path in changed if kept_paths.isdisjoint(places[path]))
 
     async def _kept_words(self, candidate: RaceCandidate) -> str:
         sentence = f"Kept the work of {candidate.agent}."
