@@ -7,7 +7,7 @@ from typing import NoReturn
 
 from anycowork.agent.live_questions import LiveQuestions
 from anycowork.chats.chat_title import NEW_CHAT, title_from
-from anycowork.chats.decisions import DecidedApproval, DecisionRecordBuilder, each_once
+from anycowork.chats.decisions import DecidedApproval, DecisionRecordBuilder
 from anycowork.chats.plans import AS_SHOWN, PlanEdits, approved_plan, execution_request, proposed_plan
 from anycowork.domain import event_factory
 from anycowork.domain.approvals import Approval, PlanRow, PlanState, QuestionState
@@ -57,7 +57,7 @@ class DecisionService:
         principal.require(Scope.DECIDE)
         async with self._chat_coordinator.exclusive(chat_id) as chat:
             pending = {approval.id: approval for approval in await self._store.approvals.of_chat(chat_id)}
-            for decision in each_once(decisions):
+            for decision in decisions:
                 if decision.id not in pending:
                     await self._not_pending(chat_id, decision.id)
             settled = self._records.build(chat, principal, decisions, pending)

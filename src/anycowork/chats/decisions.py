@@ -119,15 +119,6 @@ class DecisionRecordBuilder:
         return rule
 
 
-def each_once(decisions: Sequence[DecidedApproval]) -> Sequence[DecidedApproval]:
-    """Raises: Invalid."""
-    if not decisions:
-        raise Invalid("Send at least one decision.", param="decisions")
-    if len({decided.id for decided in decisions}) != len(decisions):
-        raise Invalid("The same approval is decided twice.", param="decisions")
-    return decisions
-
-
 def _proposed(approval: Approval, param: str) -> list[DecisionRule]:
     if approval.proposed_rule is None:
         raise Invalid(

@@ -179,6 +179,8 @@ async def test_a_batch_is_asked_at_once_reads_included(tmp_path: Path) -> None:
         kept = await again.approvals()
         assert [item["id"] for item in kept] == [item["id"] for item in pending], "they survive a restart"
         one = {"decisions": [{"id": kept[0]["id"], "decision": "allow_once"}]}
+        twice = {"decisions": [*one["decisions"], {"id": kept[0]["id"], "decision": "deny"}]}
+        await client.ask("POST", f"{again.path}/approvals", twice, expect=422)
         await client.ask("POST", f"{again.path}/approvals", one, expect=200)
         assert (await again.rest())["state"] == "awaiting_approval" and await again.results() == [], "the others wait"
         assert [item["id"] for item in await again.approvals()] == [item["id"] for item in kept[1:]]

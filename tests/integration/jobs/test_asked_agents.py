@@ -244,9 +244,9 @@ async def test_person_cancels_the_agents_job_and_the_chat_goes_on(tmp_path: Path
         assert (await chat.show())["state"] == "idle"
 
 
-@proves("JOB-5/5")
+@proves("JOB-5/5", "JOB-5/6")
 async def test_agent_has_the_budget_that_its_configuration_gives_it(tmp_path: Path) -> None:
-    agents = {"scribe": {"role": "actor", "limits": {"tokens": 100}}}
+    agents = {"scribe": {"role": "actor", "limits": {"tokens": 100, "cost": 2.5}}}
     model = mind({"scribe": [report("done")]}, asks("scribe", "write a"), "It may not.")
     async with live_server(tmp_path, agents=agents) as client:
         client.model.mind = model
@@ -256,6 +256,9 @@ async def test_agent_has_the_budget_that_its_configuration_gives_it(tmp_path: Pa
         await ended(chat)
         assert "tokens" in (await chat.of_type("tool_result"))[-1]["content"]
         assert len(client.model.requests) == 2, "the agent's model was never asked"
+        [job] = (await client.ask("GET", "/jobs"))["jobs"]
+        shown = await client.ask("GET", f"/jobs/{job['id']}")
+        assert shown["limits"]["task"] == {"tokens": 100, "cost": 2.5}
 
 
 @proves("APR-5/4")

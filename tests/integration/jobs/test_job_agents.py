@@ -13,7 +13,7 @@ from support.scripted_model import Reply, ScriptedModel, call
 from support.spec import proves
 
 
-@proves("ROL-7/2", "ROL-7/3")
+@proves("JOB-1/5", "ROL-7/1", "ROL-7/2", "ROL-7/3")
 async def test_planner_workers_and_primary_agent_answer_with_their_own_models(tmp_path: Path) -> None:
     proposed = json.dumps(plan({"id": "a", "action": "look", "agent": "scout"}, {"id": "b", "action": "look"}))
     async with ScriptedModel(
@@ -21,7 +21,7 @@ async def test_planner_workers_and_primary_agent_answer_with_their_own_models(tm
     ) as model:
         entry = ProviderEntry(name="own", base_url=model.base_url, models=("big", "small", "main", "usual"))
         agents = {
-            "planner": {"role": "planner", "model": "own/big"},
+            "planner": {"role": "planner", "model": "own/big", "prompt": "Plan little."},
             "scout": {"role": "planner", "model": "own/small", "prompt": "Look."},
             "primary": {"role": "actor", "model": "own/main"},
         }
@@ -36,6 +36,8 @@ async def test_planner_workers_and_primary_agent_answer_with_their_own_models(tm
             assert job["status"] == "completed", job
             assert [body["model"] for body in model.requests] == ["big", "small", "usual", "main"]
             assert [task["agent"] for task in job["tasks"]] == ["scout", "worker"]
+            planner = str(model.requests[0]["messages"])
+            assert "A task is one outcome" in planner and "Plan little." in planner, "its own prompt replaces nothing"
             assert (await chat.show())["config"]["model_id"] == "own/usual"
 
 

@@ -51,6 +51,8 @@ async def test_request_is_planned_approved_worked_on_and_answered(tmp_path: Path
         job = await until(client, chat, job["id"], "completed", "failed")
         assert job["status"] == "completed", job
         assert job["final_response"] == "Both files are written."
+        closing = str(client.model.requests[-1]["messages"])
+        assert "a.txt has the letter a" in closing and "b.txt is there" in closing, "it is told what every task brought"
         assert [task["status"] for task in job["tasks"]] == ["completed", "completed"]
         assert [task["claimed"] for task in job["tasks"]] == [False, True]
         assert [task["result"] for task in job["tasks"]] == ["a.txt has the letter a", "b.txt is there"]
@@ -117,6 +119,12 @@ async def test_plan_that_the_primary_agent_writes_at_the_end_is_the_final_respon
         assert shown["state"] == "idle" and not shown.get("waiting")
         last = (await chat.messages())[-1]
         assert (last["message_type"], last["content"]) == ("text", job["final_response"])
+        client.model.replies += [report("looked once more"), HttpError(400, {"error": {"message": "no words"}})]
+        job = await approved(client, chat, plan=plan({"id": "look", "action": "look around"}))
+        job = await until(client, chat, job["id"], "completed", "failed")
+        assert job["status"] == "completed" and "looked once more" in job["final_response"], (
+            "only the words are missing"
+        )
 
 
 @proves("JOB-1/4", "JOB-2/1", "JOB-2/2", "JOB-4/5", "JOB-5/1")

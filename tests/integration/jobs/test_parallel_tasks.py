@@ -231,7 +231,7 @@ async def test_race_gives_one_task_to_several_agents_and_a_person_keeps_one(tmp_
         assert json.dumps(await client.ask("GET", f"{chat.path}/snapshots")).count('"before"') == 1
 
 
-@proves("JOB-11")
+@proves("JOB-8/2", "JOB-11")
 async def test_race_gives_a_whole_plan_to_agents_and_models_and_a_person_keeps_one(tmp_path: Path) -> None:
     racers = ["fast", "scripted/scripted", "lazy"]
     agents = {name: {"role": "actor"} for name in ("fast", "lazy")}
@@ -271,6 +271,8 @@ async def test_race_gives_a_whole_plan_to_agents_and_models_and_a_person_keeps_o
         assert ended["status"] == "completed" and ended["final_response"] == "Kept the work of fast."
         kept = {path.name: path.read_text() for path in client.workspace.iterdir()}
         assert kept == {"old.txt": "old\n", "a.txt": "faster\n", "b.txt": "fast\n"}
+        similar = await client.ask("GET", f"/job-templates?like=write+the+files&context_id={chat.id}")
+        assert similar["similar"] == [], "the plan of a race is the same work for several agents"
         assert not list((tmp_path / "data").glob("**/copies/*")), "the others leave no trace"
 
 

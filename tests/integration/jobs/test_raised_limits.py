@@ -41,17 +41,20 @@ async def test_job_goes_on_after_its_limit_was_raised_and_what_never_started_sta
 
 @proves("JOB-5/5")
 async def test_task_that_met_its_own_limit_is_tried_again_when_a_person_raises_it(tmp_path: Path) -> None:
-    replies = [Reply(call("read_file", path="a.txt"), usage=USED), Reply(report("looked"), usage=USED), "Done."]
+    replies = [Reply(call("read_file", path="a.txt"), usage=USED), Reply(report("looked"), usage=USED)]
+    replies += [Reply(report("drawn"), usage=USED), "Done."]
     async with live_server(tmp_path, replies=replies, files={"a.txt": "x"}) as client:
         chat = await client.chat()
-        job = await approved(client, chat, plan=plan({"id": "t", "action": "look"}), limits={"task": {"tokens": 100}})
+        steps = plan({"id": "t", "action": "look"}, {"id": "u", "action": "draw", "dependencies": ["t"]})
+        job = await approved(client, chat, plan=steps, limits={"task": {"tokens": 100}})
         job = await until(client, chat, job["id"], "failed", "completed")
+        assert job["tasks"][1]["status"] == "skipped"
         assert job["tasks"][0]["error"]["code"] == "limit_reached"
         raised = {"limits": {"task": {"tokens": None}}}
         shown = await client.ask("PATCH", f"/jobs/{job['id']}", raised)
         assert shown["limits"]["task"] == {}
         job = await until(client, chat, job["id"], "completed")
-        assert job["tasks"][0]["status"] == "completed"
+        assert [task["status"] for task in job["tasks"]] == ["completed", "completed"]
 
 
 @proves("JOB-5/5")

@@ -8,9 +8,11 @@ import pytest
 from anycowork.chats.plans import PlanEdits, approved_plan
 from anycowork.domain.agents import AgentSpec, AgentTask
 from anycowork.domain.chats import EndReason, Turn
-from anycowork.domain.errors import Forbidden, Invalid, NotAsShown, TakenOver
+from anycowork.domain.errors import BadWorkspace, Forbidden, Invalid, NotAsShown, TakenOver
 from anycowork.domain.jobs import Job, JobTask
 from anycowork.domain.messages import Json, Message, MessageType, Speaker
+from anycowork.domain.metering import TurnUsage
+from anycowork.domain.plan import Budget, Plan, PlanStep
 from anycowork.domain.question import read_question
 from anycowork.domain.roles import Permission, Role
 from anycowork.domain.task_progress import TaskProgress, TaskStatus
@@ -19,9 +21,11 @@ from anycowork.domain.values import replace
 from anycowork.jobs.agents import AgentRegistry
 from anycowork.jobs.asked_agents import AskedAgents
 from anycowork.jobs.failures import RETRIES, after_turn, is_accepted
-from anycowork.jobs.job_budgets import _RunningTurns
-from anycowork.jobs.policies import ClosingPolicy, PlanningPolicy, ReportStatus, read_report
-from anycowork.jobs.task_briefs import history_page, summaries
+from anycowork.jobs.job_budgets import JobBudgets, _RunningTurns, _Share
+from anycowork.jobs.job_state import JobState
+from anycowork.jobs.policies import ClosingPolicy, PlanningPolicy, ReportStatus, _report, read_report
+from anycowork.jobs.task_briefs import history_page, summaries, task_assignment
+from anycowork.jobs.task_dispatcher import TaskDispatcher
 from anycowork.permissions.roles import BUILT_IN, RoleRegistry
 from anycowork.store.postgres.chat_fence import ChatFence
 from anycowork.store.postgres.connection import PostgresConnection
@@ -79,6 +83,15 @@ def test_role_of_a_worker_is_cut_to_what_its_parent_holds_or_may_delegate() -> N
     assert held == {Role.REVIEWER: {Permission.READ_FILES}, Role.COMMANDER: set(Permission)}
 
 
+@proves("ROL-7/1", "ROL-7/3")
+def test_primary_agent_has_the_role_of_its_chat_and_a_configured_agent_replaces_a_built_in_one() -> None:
+    configured = (AgentSpec("primary", Role.ACTOR, model="own/main"), AgentSpec("worker", Role.TESTER))
+    agents = AgentRegistry(lambda: configured, RoleRegistry())
+    primary, worker = agents.primary(Role.PLANNER), agents.find("worker")
+    assert (primary.role, primary.model) == (Role.PLANNER, "own/main")
+    assert worker is not None and worker.role == Role.TESTER
+
+
 @proves("APR-5/4")
 @pytest.mark.parametrize(("parent", "may"), [(Role.ACTOR, True), (Role.PLANNER, False)])
 def test_only_who_may_run_commands_asks_an_agent_that_is_a_program(parent: str, may: bool) -> None:
@@ -127,6 +140,42 @@ def test_no_line_of_a_report_looks_like_the_report_of_another_task() -> None:
     ]
 
 
+@proves("JOB-4/1")
+def test_next_attempt_is_told_why_the_last_one_ended() -> None:
+    step = PlanStep(id="a", step_number=1, action="do a")
+    second = task("a", TaskStatus.RUNNING, attempt=2, error={"message": "there is no such page"})
+    assert "This is attempt 2. The one before ended: there is no such page" in task_assignment(step, second, [], [])
+
+
+@proves("JOB-4/5")
+@pytest.mark.parametrize("kind", [MessageType.PLAN, MessageType.REVIEW])
+def test_plan_or_review_of_a_worker_is_its_report(kind: MessageType) -> None:
+    answer = Message("1", "c", Speaker.ASSISTANT, "the whole answer", kind, {"summary": "two faults"})
+    reported = _report([answer])
+    assert reported is not None and reported.status is ReportStatus.SUCCESS
+    assert reported.summary == ("two faults" if kind is MessageType.REVIEW else "the whole answer")
+
+
+@proves("JOB-2/1")
+async def test_task_that_finds_no_place_to_work_in_has_failed_and_says_why() -> None:
+    async def no_place(*_: Any, **__: Any) -> None:
+        raise BadWorkspace("There is no room for a copy.")
+
+    async def nothing(*_: Any) -> None: ...
+
+    clock = SimpleNamespace(now=lambda: "now", new_id=lambda: "1")
+    dispatcher = TaskDispatcher(
+        store=Any, agents=AgentRegistry(lambda: (), RoleRegistry()), writer=Any, wake=Any, remote=None,
+        isolated=cast(Any, SimpleNamespace(workspace_for=no_place, remove=nothing)),
+        clock=cast(Any, clock), parallel_tasks=lambda: 1,
+    )  # type: ignore[arg-type]  # fmt: skip
+    state = JobState(Plan(goal="g", steps=(PlanStep(id="a", step_number=1, action="do a"),)), [], 0)
+    chat = cast(Any, SimpleNamespace(role=Role.ACTOR))
+    dispatched = await dispatcher.execute_task(JOB, state, task("a", TaskStatus.PENDING), chat=chat)
+    assert dispatched.turn is None and dispatched.task.status is TaskStatus.FAILED
+    assert (dispatched.task.error or {})["message"] == "There is no room for a copy."
+
+
 @proves("JOB-4/4")
 def test_conversation_that_a_worker_reads_is_the_chats_without_other_workers() -> None:
     def said(content: str, task_id: str | None = None) -> Message:
@@ -156,11 +205,25 @@ def test_time_of_every_running_task_counts_for_the_job_and_its_own_for_the_task(
     assert turns.seconds(5.0, "a") == 4.0
 
 
+@proves("JOB-5/4")
+async def test_time_of_tasks_that_run_is_spent_before_it_is_stored() -> None:
+    async def stored(job_id: str) -> TurnUsage:
+        return TurnUsage(None, 3.0, ())
+
+    store = SimpleNamespace(usage=SimpleNamespace(of_whole_job=stored))
+    budgets = JobBudgets(
+        store=store, recorder=Any, clock=SimpleNamespace(monotonic=lambda: 5.0), cost_of=lambda *_: None
+    )  # type: ignore[arg-type]
+    budgets._running["j"] = cast(Any, SimpleNamespace(seconds=lambda now, task_id: now))
+    assert (await budgets._spent(JOB, _Share("job", Budget(seconds=9.0)))).seconds == 8.0
+
+
+@proves("JOB-8/3")
 def test_longest_chain_of_dependants_starts_first_not_the_most_dependants() -> None:
-    """`wide` has three direct dependants, `long` one, but a chain of four behind it."""
+    """`wide` has five direct dependants, `long` one, but a chain of four behind it."""
     graph = TaskGraph.of(
         {
-            "wide": (), "w1": ("wide",), "w2": ("wide",), "w3": ("wide",),
+            "wide": (), "w1": ("wide",), "w2": ("wide",), "w3": ("wide",), "w4": ("wide",), "w5": ("wide",),
             "long": (), "l1": ("long",), "l2": ("l1",), "l3": ("l2",), "l4": ("l3",),
         }
     )  # fmt: skip
@@ -184,6 +247,7 @@ def test_answer_is_one_option_or_words_where_they_are_allowed() -> None:
     for question, value, custom in (
         (closed, None, "no"),
         (closed, "no", None),
+        (free, "no", None),
         (free, None, " \n"),
         (free, "yes", "no"),
         (free, None, None),
