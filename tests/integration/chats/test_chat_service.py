@@ -190,6 +190,11 @@ async def test_a_new_plan_supersedes_the_last(tmp_path: Path) -> None:
         assert first["created_at"] < second["created_at"]
         answer = await client.ask("POST", f"{chat.path}/plans/{first['id']}/approve", {}, expect=409)
         assert answer["error"]["code"] == "plan_superseded"
+        await client.ask("POST", f"{chat.path}/plans/{second['id']}/approve", {}, expect=202)
+        await chat.rest()
+        await client.ask("POST", f"{chat.path}/plans", {"plan": PLAN}, expect=201)
+        answer = await client.ask("POST", f"{chat.path}/plans/{second['id']}/approve", {}, expect=409)
+        assert answer["error"]["code"] == "plan_already_approved", "what was approved is never outdated"
 
 
 @proves("PLN-3", "APR-6/6", "APR-6/7")
@@ -233,10 +238,18 @@ async def test_an_open_question_survives_a_restart_and_can_be_answered_afterward
         chat = await client.chat()
         await chat.send("paint it")
         question = await chat.last()
-    async with live_server(tmp_path, replies=["Green, then."]) as client:
+    async with live_server(
+        tmp_path, replies=[json.dumps({**QUESTION, "question": "How often?"}), "Green, then."]
+    ) as client:
         again = type(chat)(client, await client.ask("GET", chat.path))
         assert again.opened["state"] == "awaiting_answer"
-        await client.ask("POST", f"{chat.path}/questions/{question['id']}/answer", {"custom": "green"})
+        first = f"{chat.path}/questions/{question['id']}/answer"
+        await client.ask("POST", first, {"custom": "green"})
+        await again.rest()
+        await client.ask("POST", first, {"custom": "blue"}, expect=409)
+        next_question = (await again.last())["id"]
+        assert next_question != question["id"], "the same turn asks once more, and the first answer stays"
+        await client.ask("POST", f"{chat.path}/questions/{next_question}/answer", {"value": "red"})
         await again.rest()
         assert (await again.last())["content"] == "Green, then."
 

@@ -37,6 +37,15 @@ async def test_job_goes_on_after_its_limit_was_raised_and_what_never_started_sta
         assert [task["status"] for task in job["tasks"]] == ["completed"] * 3 and job["error"] is None
         refused = await client.ask("PATCH", path, {"limits": {"job": {"tokens": 5}}}, expect=409)
         assert "no limit stopped it" in refused["error"]["message"]
+        client.model.replies += [*(Reply(report("looked"), usage=USED) for _ in names), "Done."]
+        looks = plan(*({"id": name, "action": "look"} for name in names))
+        job = await approved(client, chat, plan=looks, commit="job", limits={"job": {"tokens": 3_500}})
+        job = await until(client, chat, job["id"], "awaiting_commit", "failed")
+        assert job["status"] == "awaiting_commit" and job["error"]["code"] == "limit_reached", "what is done waits"
+        raised = await client.ask("PATCH", f"/jobs/{job['id']}", {"limits": {"job": {"tokens": 400_000}}})
+        assert raised["status"] == "running"
+        job = await until(client, chat, job["id"], "awaiting_commit")
+        assert job["error"] is None
 
 
 @proves("JOB-5/5")

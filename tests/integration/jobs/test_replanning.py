@@ -31,7 +31,7 @@ async def test_new_plan_depends_on_a_completed_task_and_its_worker_gets_the_resu
         assert "a holds the letter a" in briefs[0]
 
 
-@proves("JOB-1/1", "JOB-2/2")
+@proves("JOB-1/1", "JOB-2/2", "PLN-3")
 async def test_planner_is_told_what_is_wrong_with_its_plan_until_it_is_right(tmp_path: Path) -> None:
     loop = plan(writing("a", "b"), writing("b", "a"))
     unknown = plan(writing("a", "nowhere"))
@@ -48,6 +48,10 @@ async def test_planner_is_told_what_is_wrong_with_its_plan_until_it_is_right(tmp
         job = await new_job(client, chat, request="Write it once more")
         job = await until(client, chat, job["id"], "awaiting_approval", "failed")
         assert "wait for each other: a, b" in str(client.model.requests[-1]["messages"][-1]["content"])
+        edited = {"steps": [{"id": "z", "action": "look around"}]}
+        job = await client.ask("POST", f"/jobs/{job['id']}/approve", edited, expect=202)
+        assert [task["description"] for task in job["tasks"]] == ["look around"], "what the person made of it"
+        await client.ask("POST", f"/jobs/{job['id']}/cancel", {})
 
 
 async def test_planner_that_never_writes_a_plan_ends_the_job_at_the_limit_of_faults(tmp_path: Path) -> None:

@@ -18,6 +18,7 @@ from anycowork.agent.reply_parser import (
     read_reply,
     safe_to_show,
 )
+from anycowork.domain.plan import Budget, read_plan
 from anycowork.domain.question import Severity
 from anycowork.domain.roles import OutputFormat
 from support.spec import proves
@@ -189,6 +190,18 @@ def test_an_invalid_plan_degrades_to_text_and_says_why(change: dict[str, object]
 
 
 @proves("PLN-1")
+def test_object_of_another_type_endless_cost_and_an_argument_named_twice_are_no_plan() -> None:
+    plan = json.loads(PLAN)
+    call = {"tool": "notes__add", "arguments": {"title": "a"}, "text": ["body"]}
+    step = {"action": "add a note", "calls": [call]}
+    assert read_plan({**plan, "steps": [step], "budget": {"cost": 1.0}}) is not None
+    assert read_plan({**plan, "type": "report"}) is None
+    with pytest.raises(ValueError, match="finite"):
+        Budget.model_validate_json('{"cost": 1e999}')
+    assert read_plan({**plan, "steps": [{**step, "calls": [{**call, "text": ["title"]}]}]}) is None
+
+
+@proves("PLN-1")
 def test_unknown_fields_of_a_plan_are_kept() -> None:
     reading = read_reply(json.dumps({**json.loads(PLAN), "mood": "calm"}))
     assert isinstance(reading, PlanReply) and reading.plan.to_json()["mood"] == "calm"
@@ -225,8 +238,9 @@ def test_a_review_is_structured_for_the_reviewer_alone() -> None:
     reading = read_reply(REVIEW, output=OutputFormat.REVIEW)
     assert isinstance(reading, ReviewReply) and reading.review.findings[0].path == "a.py"
     assert read_reply(REVIEW) == AnswerReply(REVIEW)
-    broken = REVIEW.replace('"minor"', '"awful"')
-    assert read_reply(broken, output=OutputFormat.REVIEW) == AnswerReply(broken)
+    of_another_version = json.dumps({**json.loads(REVIEW), "format_version": "2.0"})
+    for broken in (REVIEW.replace('"minor"', '"awful"'), of_another_version):
+        assert read_reply(broken, output=OutputFormat.REVIEW) == AnswerReply(broken)
 
 
 @given(st.text())

@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from anycowork.agent.plan_progress import PlanProgress, not_ready
+from anycowork.agent.step_states import StepRecord, outdates, state_at_end, state_in_turn
 from anycowork.domain.chats import EndReason
 from anycowork.domain.plan import Plan, PlanStep, StepStatus
 from anycowork.domain.roles import Permission
@@ -283,3 +284,25 @@ def test_read_that_failed_is_made_again_for_the_same_step() -> None:
     walk.make(made("read_file", path="a.txt", status=CallStatus.ERROR))
     walk.make(made("read_file", path="a.txt"))
     assert walk.now() == ["done", "open"]
+
+
+@proves("JOB-9/1")
+def test_check_counts_for_work_that_it_saw_and_only_until_the_step_changes_something_again() -> None:
+    passed, failed, work = (
+        made("execute_command"),
+        made("execute_command", status=CallStatus.ERROR),
+        made("create_file"),
+    )
+    before = StepRecord(checks=[passed], proof=passed, has_check=True)
+    assert state_in_turn(before) is StepStatus.OPEN, "it passed before any work"
+    for record in (
+        replace(before, work=[work]),
+        replace(before, follows_work=True),
+        replace(before, checks=[failed, passed]),
+    ):
+        assert state_in_turn(record) is StepStatus.DONE
+    not_run = StepRecord(work=[work], has_check=True)
+    assert state_at_end(not_run, StepStatus.RUNNING, ended_well=True, is_blocked=False) is StepStatus.CLAIMED
+    later = replace(made("create_file", changes=["other.txt"]), plan_step="a")
+    assert outdates(later, step("a"), ["a.txt"], ["a.txt"]), "the step itself worked on"
+    assert not outdates(replace(later, plan_step="b"), step("a"), ["a.txt"], ["a.txt"])

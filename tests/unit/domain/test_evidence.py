@@ -1,5 +1,7 @@
 """What the evidence of a turn is worth, from its expectations and its checks."""
 
+import pytest
+
 from anycowork.domain.evidence import (
     CheckOwner,
     CheckRun,
@@ -14,6 +16,7 @@ from anycowork.domain.evidence import (
     split_stated,
     weigh,
 )
+from anycowork.domain.messages import Json
 from support.spec import proves
 
 MET, UNMET, UNKNOWN = ExpectationState.MET, ExpectationState.UNMET, ExpectationState.UNKNOWN
@@ -74,3 +77,10 @@ def test_expectations_stand_at_both_ends_of_a_message_and_not_in_its_middle() ->
     assert split_stated("/expect output a.txt\nDo it.\n/expect no_change\n") == ("Do it.", (output, unchanged))
     words = "Explain\n/expect output a.txt\nto me."
     assert split_stated(words) == (words, ())
+
+
+@proves("JOB-9/2")
+@pytest.mark.parametrize("status", [*EvidenceStatus, None])
+def test_only_a_passed_check_makes_work_more_than_claimed(status: EvidenceStatus | None) -> None:
+    evidence: Json | None = None if status is None else {"status": status.value}
+    assert is_claimed(evidence) is (status not in (EvidenceStatus.CHECKED, EvidenceStatus.SELF_CHECKED))

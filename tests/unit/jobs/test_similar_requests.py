@@ -17,6 +17,9 @@ def test_requests_with_many_common_words_are_found_best_first_and_no_others() ->
     assert similar_requests("Add tests for the lexer!", EARLIER, most=3) == ["3", "5"]
     assert similar_requests("Add tests for the lexer!", EARLIER, most=1) == ["3"]
     assert similar_requests("Paint the house", EARLIER, most=3) == []
+    assert similar_requests("Go on: do as I do it in a row", [("1", "Do it as a cat: go on in")], most=3) == [], (
+        "short words"
+    )
 
 
 def test_texts_without_words_are_like_nothing() -> None:

@@ -52,6 +52,11 @@ def test_a_description_says_nothing_of_a_tool_that_the_role_lacks() -> None:
     )
     assert for_designer == "## files\n- create_file(): Create a file."
     assert "use update_file for that." in for_actor
+    removing = tool("delete_file", "files", "Delete a file.", {Permission.DELETE_FILES})
+    text = "Create a file. For another content: update_file. To be rid of one: delete_file."
+    both = tool("create_file", "files", text, {CREATE})
+    listed = tool_list([both, updating, removing], role("designer"), budget_tokens=PLENTY).text
+    assert listed == "## files\n- create_file(): Create a file.", "of several tools that it lacks none is named"
 
 
 @proves("SYS-1")
