@@ -1,7 +1,7 @@
 """Lists skills, and lets a person add, trust and remove them. A skill is activated by `ChatService`."""
 
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 
 from anycowork.domain.errors import Invalid, NotFound
 from anycowork.domain.principals import Principal, Scope
@@ -9,6 +9,7 @@ from anycowork.domain.skills import Skill, SkillProblem
 from anycowork.domain.values import replace
 from anycowork.domain.workflow_errors import NotTrusted
 from anycowork.workflows.workflow_service import WorkflowService
+from anycowork.workspace.plugin_store import InstalledPlugin, PluginImport
 from anycowork.workspace.skill_store import SkillStore
 
 log = logging.getLogger(__name__)
@@ -62,25 +63,45 @@ class SkillService:
             )
         return skill
 
-    async def add(self, principal: Principal, path: str | None, url: str | None) -> Skill:
-        """Copies the skill of this folder into the data folder, untrusted. Raises: Invalid, Conflict, StorageFault."""
+    async def add(
+        self, principal: Principal, path: str | None, url: str | None, only: Sequence[str] = ()
+    ) -> Skill | PluginImport:
+        """Copies the skill of this folder into the data folder, or the plugins of it, untrusted. Raises: Invalid, Conflict, StorageFault."""
         principal.require(Scope.MANAGE)
         if url is not None or path is None:
             raise Invalid(
-                'A skill is added from a folder of this machine: download or clone it first, then send {"path": "/the/folder"}.',
+                'A skill or plugin is added from a folder of this machine: download or clone it first, then send {"path": "/the/folder"}.',
                 param="url" if url is not None else "path",
             )
         if not path.startswith("/"):
-            raise Invalid("Name the skill's folder by its whole path, beginning with '/'.", param="path")
-        skill = await self._skills.add(path)
-        log.info("%s added the skill %s from %s", principal.label(), skill.name, path)
-        return skill
+            raise Invalid("Name the folder by its whole path, beginning with '/'.", param="path")
+        added = await self._skills.add(path, only)
+        names = [added.name] if isinstance(added, Skill) else [plugin.record.name for plugin in added.plugins]
+        log.info("%s added %s from %s", principal.label(), ", ".join(names), path)
+        return added
 
     async def remove(self, principal: Principal, name: str) -> None:
-        """Removes a skill of the data folder. Raises: NotFound, StorageFault."""
+        """Removes a skill of the data folder, or a plugin with all that it brought. Raises: NotFound, Invalid, StorageFault."""
         principal.require(Scope.MANAGE)
+        plugin, separator, _ = name.partition(":")
+        if separator:
+            raise Invalid(f"'{name[:80]}' is of the plugin '{plugin[:80]}': remove that, with all that it brought.")
         await self._skills.remove(name)
-        log.info("%s removed the skill %s", principal.label(), name)
+        log.info("%s removed the skill or plugin %s", principal.label(), name)
+
+    async def plugins(self) -> list[InstalledPlugin]:
+        return await self._skills.plugins()
+
+    async def plugin(self, name: str) -> InstalledPlugin:
+        """Return it with the texts of the files that its hooks may use. Raises: NotFound."""
+        return await self._skills.plugin(name)
+
+    async def trust_hooks(self, principal: Principal, name: str, sha256: str | None) -> InstalledPlugin:
+        """Trusts the hooks of a plugin with exactly these files, or takes the trust back. Raises: NotFound, ContentChanged, Invalid."""
+        principal.require(Scope.MANAGE)
+        await self._skills.trust_hooks(await self.plugin(name), sha256)
+        log.info("%s %s the hooks of %s", principal.label(), "trusts" if sha256 else "no longer trusts", name)
+        return await self.plugin(name)
 
     async def trust(self, principal: Principal, workspace: str | None, name: str, sha256: str | None) -> Skill:
         """Trusts exactly this content of all its files, or takes the trust back. Raises: NotFound, ContentChanged, Invalid."""

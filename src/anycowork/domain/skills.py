@@ -12,6 +12,8 @@ from anycowork.domain.network import read_destination
 from anycowork.domain.values import value
 
 SKILL_FILE = "SKILL.md"
+COMMAND_FILE = "COMMAND.md"
+"""A plugin's command, in a folder of its own as a skill's file is."""
 NETWORK_KEY, PATHS_KEY = "anycowork-network", "anycowork-paths"
 LONGEST_NAME, LONGEST_DESCRIPTION, LONGEST_COMPATIBILITY = 64, 1_024, 500
 _LONGEST_FRONT = 16_384  # characters
@@ -131,12 +133,28 @@ def read_skill_text(folder_name: str, text: str) -> SkillText:
         return SkillText(folder_name, problems=(nodes,))
     fields = {key: node.value.strip() for key, node in nodes.items() if isinstance(node.value, str)}
     lines = {key: node.start_mark.line + 2 for key, node in nodes.items()}
-    metadata = _metadata(nodes.get("metadata"))
-    tools = tuple(_TOOL.findall(" ".join(_scalars(nodes["allowed-tools"])))) if "allowed-tools" in nodes else ()
-    declared = Declared(tools, _words(metadata, NETWORK_KEY), _words(metadata, PATHS_KEY))
+    declared = _declared(nodes)
     faults = (*_field_faults(folder_name, fields), *_need_faults(declared))
     problems = tuple(SkillProblem(message, line=lines.get(key, 1)) for key, message in faults)
     return SkillText(fields.get("name", ""), " ".join(fields.get("description", "").split()), declared, problems)
+
+
+def read_command_text(name: str, text: str) -> SkillText:
+    """Reads a plugin's command: as a `SKILL.md`, but named by its file, and its front matter may be missing."""
+    lines = text.replace("\r\n", "\n").split("\n")
+    nodes: dict[str, Any] | SkillProblem = {}  # Any: as in `_nodes`
+    if lines[0].rstrip() == _FENCE:
+        front = _front_matter(text)
+        nodes = front if isinstance(front, SkillProblem) else _nodes(front)
+        lines = lines[1 + next((number for number, line in enumerate(lines[1:], 1) if line.rstrip() == _FENCE), 0) :]
+    if isinstance(nodes, SkillProblem):
+        return SkillText(name, problems=(SkillProblem(nodes.message, COMMAND_FILE, nodes.line),))
+    stated = nodes["description"].value if "description" in nodes else ""
+    first_line = next((line.strip("# \t") for line in lines if line.strip("# \t")), "")
+    description = " ".join((stated if isinstance(stated, str) and stated else first_line).split())[:LONGEST_DESCRIPTION]
+    declared = _declared(nodes)
+    problems = [SkillProblem(message, COMMAND_FILE, 1) for _, message in _need_faults(declared)]
+    return SkillText(name, description, declared, tuple(problems))
 
 
 def activation(skill: Skill) -> Json:
@@ -194,6 +212,12 @@ def _nodes(front: str) -> dict[str, Any] | SkillProblem:  # Any: a node of PyYAM
             return SkillProblem(f"'{key.value[:60]}' stands there twice.", line=key.start_mark.line + 2)
         nodes[key.value] = node
     return nodes
+
+
+def _declared(nodes: Mapping[str, Any]) -> Declared:  # Any: as above
+    metadata = _metadata(nodes.get("metadata"))
+    tools = tuple(_TOOL.findall(" ".join(_scalars(nodes["allowed-tools"])))) if "allowed-tools" in nodes else ()
+    return Declared(tools, _words(metadata, NETWORK_KEY), _words(metadata, PATHS_KEY))
 
 
 def _metadata(node: Any) -> dict[str, str]:  # Any: as above

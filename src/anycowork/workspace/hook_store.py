@@ -1,10 +1,11 @@
-"""Which hooks hold in a folder: those of the data folder, and those of the workspace once a person trusted its `hooks.json`."""
+"""Which hooks hold in a folder: those of the data folder, and those of the workspace and of plugins once a person trusted them."""
 
 from collections.abc import Sequence
 
 from anycowork.domain.hooks import Hook, read_hooks
 from anycowork.domain.ports import SuppliedFile
 from anycowork.domain.values import value
+from anycowork.workspace.skill_store import SkillStore
 from anycowork.workspace.trusted_files import TrustedFileStore
 
 
@@ -20,12 +21,14 @@ class HookFile:
 class HookStore:
     """Looks at the files each time, so that changes and trust take effect at once."""
 
-    def __init__(self, files: TrustedFileStore) -> None:
+    def __init__(self, files: TrustedFileStore, skills: SkillStore) -> None:
         self._files = files
+        self._skills = skills
 
     async def files(self, workspace: str) -> list[HookFile]:
-        """Returns the data folder's file and the workspace's, as far as there are any."""
-        return [_read(file) for file in await self._files.hooks(workspace)]
+        """Returns the data folder's file and the workspace's, as far as there are any, and those of plugins."""
+        of_plugins = [HookFile(read.file, read.hooks, read.problems) for read in await self._skills.plugin_hooks()]
+        return [*(_read(file) for file in await self._files.hooks(workspace)), *of_plugins]
 
     async def hooks(self, workspace: str) -> Sequence[Hook]:
         """Returns the hooks that hold."""

@@ -2,25 +2,19 @@
 
 import asyncio
 import shutil
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from pathlib import Path
 
-from pydantic import TypeAdapter, ValidationError
-
-from anycowork.config.secure_files import write_private_file
-from anycowork.domain.errors import Conflict, ContentChanged, Invalid, NotFound, StateChanged, StorageFault, ToolFault
+from anycowork.domain.errors import Conflict, ContentChanged, Invalid, StateChanged, StorageFault, ToolFault
 from anycowork.domain.os_reason import os_reason
 from anycowork.domain.skills import SKILL_FILE, Skill, SkillProblem, SkillSource
 from anycowork.domain.values import replace
+from anycowork.workspace.plugin_store import InstalledPlugin, PluginHooks, PluginImport, PluginStore, TrustRecords
 from anycowork.workspace.skill_files import copy_skill, read_skill_folder, skills_below
 from anycowork.workspace.trusted_files import TrustedFileStore
 
 SKILLS = "skills"
 OF_WORKSPACE = (".agents/skills", ".claude/skills")
-_RECORDS = "skills.json"
-_MOST_PLUGINS = 200
-_Records = dict[str, dict[str, str]]
-_records = TypeAdapter(_Records)
 
 
 class SkillStore:
@@ -29,10 +23,11 @@ class SkillStore:
     What a person trusts in a workspace is stored with the folder; of the data folder's own skills it stands in a file beside them.
     """
 
-    def __init__(self, *, files: TrustedFileStore, data_dir: Path, plugins_folder: Path) -> None:
+    def __init__(self, *, files: TrustedFileStore, data_dir: Path) -> None:
         self._files = files
         self._data_dir = data_dir
-        self._plugins_folder = plugins_folder
+        self._records = TrustRecords(data_dir)
+        self._plugins = PluginStore(data_dir, self._records)
         self._changing = asyncio.Lock()
 
     async def skills(self, workspace: str, *, texts_of: str | None = None) -> tuple[Skill, ...]:
@@ -52,13 +47,32 @@ class SkillStore:
         """Returns the skill of this name that holds."""
         return next((skill for skill in await self.skills(workspace) if skill.name == name), None)
 
-    async def add(self, folder: str, *, plugin: str = "") -> Skill:
-        """Copies the skill of this folder into the data folder; nobody trusts it yet. Raises: Invalid, Conflict, StorageFault."""
+    async def plugins(self) -> list[InstalledPlugin]:
+        return await asyncio.to_thread(self._plugins.plugins)
+
+    async def plugin(self, name: str) -> InstalledPlugin:
+        """Returns it with the texts of the files that its hooks may use. Raises: NotFound."""
+        return await asyncio.to_thread(lambda: self._plugins.require(name, with_texts=True))
+
+    async def plugin_hooks(self) -> list[PluginHooks]:
+        return await asyncio.to_thread(self._plugins.hooks)
+
+    async def trust_hooks(self, plugin: InstalledPlugin, sha256: str | None) -> None:
+        """Trusts the hooks of a plugin, with exactly these files of it; None takes the trust back. Raises: ContentChanged, Invalid,
+        StorageFault."""
+        if plugin.hooks is None:
+            raise Invalid(f"The plugin '{plugin.record.name}' has no hooks.", param="hash")
+        await self.trust("", plugin.hooks.folder, sha256)
+
+    async def add(self, folder: str, only: Collection[str] = ()) -> Skill | PluginImport:
+        """Copies the skill, the plugin or the plugins of the marketplace of this folder into the data folder; nobody trusts them yet.
+
+        `only` are the plugins of a marketplace that are wanted. Raises: Invalid, Conflict, StorageFault."""
         async with self._changing:
-            return await asyncio.to_thread(self._add, Path(folder), plugin)
+            return await asyncio.to_thread(self._add, Path(folder), only)
 
     async def remove(self, name: str) -> None:
-        """Removes a skill of the data folder. Raises: NotFound, StorageFault."""
+        """Removes a skill of the data folder, or a plugin with all that it brought. Raises: NotFound, StorageFault."""
         async with self._changing:
             await asyncio.to_thread(self._remove, name)
 
@@ -75,16 +89,14 @@ class SkillStore:
             await self._files.set_trust(workspace, skill.path, sha256)
             return
         async with self._changing:
-            await asyncio.to_thread(self._record, "trusted", skill.path, sha256)
+            await asyncio.to_thread(self._records.set, skill.path, sha256)
 
     def _read(self, workspace: str, texts_of: str | None) -> list[Skill]:
         """All that there are; those of the data folder and of plugins are judged. Blocking."""
         skills = self._own(texts_of)
         if skills:
-            records = self._stored()
-            skills = [
-                _judged(_of_plugin(skill, records), records.get("trusted", {}).get(skill.path)) for skill in skills
-            ]
+            trusted = self._records.trusted()
+            skills = [_judged(skill, trusted.get(skill.path)) for skill in skills]
         of_workspace = [
             skill
             for folder in OF_WORKSPACE
@@ -94,26 +106,20 @@ class SkillStore:
 
     def _own(self, texts_of: str | None = None) -> list[Skill]:
         skills = skills_below(str(self._data_dir), SKILLS, SkillSource.DATA, texts_of=texts_of)
-        try:
-            plugins = sorted(entry.name for entry in self._plugins_folder.iterdir())[:_MOST_PLUGINS]
-        except OSError:
-            return skills
-        for plugin in plugins:
-            below = skills_below(str(self._plugins_folder), f"{plugin}/{SKILLS}", SkillSource.PLUGIN, texts_of=texts_of)
-            skills += [replace(skill, path=f"plugins/{skill.path}") for skill in below]
-        return skills
+        return [*skills, *self._plugins.skills(texts_of)]
 
-    def _add(self, folder: Path, plugin: str) -> Skill:
-        skill = read_skill_folder(folder)
+    def _add(self, folder: Path, only: Collection[str]) -> Skill | PluginImport:
+        skill = read_skill_folder(folder) if (folder / SKILL_FILE).exists() else None
         if skill is None:
-            raise Invalid(f"There is no {SKILL_FILE} in '{folder}'. Name the folder of a skill.", param="path")
+            skill_names = [stored.name for stored in self._own() if stored.source is SkillSource.DATA]
+            return self._plugins.add(folder, only, skill_names)
         if skill.problems:
             problem = skill.problems[0]
             line = f":{problem.line}" if problem.line else ""
             raise Invalid(f"The skill cannot be used: {problem.path}{line}: {problem.message}", param="path")
         target = self._data_dir / SKILLS / skill.name
-        if target.exists():
-            raise Conflict(f"There is a skill '{skill.name}' in the data folder already. Remove it first.")
+        if target.exists() or any(plugin.record.name == skill.name for plugin in self._plugins.plugins()):
+            raise Conflict(f"There is a skill or plugin '{skill.name}' in the data folder already. Remove it first.")
         try:
             copy_skill(folder, skill, target)
         except StateChanged as error:
@@ -121,49 +127,26 @@ class SkillStore:
         except (ToolFault, OSError) as error:
             raise StorageFault(f"The skill '{skill.name}' could not be copied: {os_reason(error)}.") from error
         path = f"{SKILLS}/{skill.name}"
-        self._record("trusted", path, None)
-        self._record("plugins", path, plugin or None)
-        return replace(skill, path=path, source=SkillSource.PLUGIN if plugin else SkillSource.DATA)
+        self._records.set(path, None)
+        return replace(skill, path=path)
 
     def _remove(self, name: str) -> None:
         skill = next(filter(lambda stored: (stored.name, stored.source) == (name, SkillSource.DATA), self._own()), None)
         if skill is None:
-            raise NotFound("skill in the data folder", name[:80])
+            self._plugins.remove(name)
+            return
         folder = self._data_dir / SKILLS / skill.name
         try:
             folder.unlink() if folder.is_symlink() else shutil.rmtree(folder)
         except OSError as error:
             raise StorageFault(f"{folder} cannot be deleted ({error.strerror}).") from error
-        for kind in ("trusted", "plugins"):
-            self._record(kind, skill.path, None)
-
-    def _stored(self) -> _Records:
-        """Returns what is stored of the data folder's skills. One that cannot be read trusts nothing."""
-        try:
-            return _records.validate_json((self._data_dir / _RECORDS).read_bytes())
-        except (OSError, ValidationError):
-            return {}
-
-    def _record(self, kind: str, path: str, text: str | None) -> None:
-        """Raises: StorageFault."""
-        stored = self._stored()
-        if stored.get(kind, {}).get(path) == text:
-            return
-        changed = {**stored, kind: {key: entry for key, entry in stored.get(kind, {}).items() if key != path}}
-        if text is not None:
-            changed[kind][path] = text
-        write_private_file(self._data_dir / _RECORDS, _records.dump_json(changed, indent=2))
+        self._records.set(skill.path, None)
 
 
 def _judged(skill: Skill, trusted: str | None) -> Skill:
     if trusted is None or skill.problems:
         return skill
     return replace(skill, trusted=trusted == skill.sha256, changed=trusted != skill.sha256)
-
-
-def _of_plugin(skill: Skill, records: _Records) -> Skill:
-    imported = skill.path in records.get("plugins", {})
-    return replace(skill, source=SkillSource.PLUGIN) if imported else skill
 
 
 def _without_doubles(skills: Iterable[Skill]) -> tuple[Skill, ...]:

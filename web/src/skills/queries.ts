@@ -60,7 +60,7 @@ export function trustSkill(name: string, hash: string | null, workspace: string 
   return given(api.POST("/skills/{name}/trust", { params: { path: { name } }, body: { hash, ...folder(workspace) } }));
 }
 
-export function addSkill(path: string): Promise<Skill> {
+export function addSkill(path: string): Promise<{ name: string }> {
   return given(api.POST("/skills", { body: { path } }));
 }
 

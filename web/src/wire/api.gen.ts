@@ -2698,7 +2698,7 @@ export interface paths {
         put?: never;
         /**
          * Add Skill
-         * @description Copied into the data folder, for every workspace. Nobody trusts it yet.
+         * @description Copied into the data folder, for every workspace: a skill, a plugin, or the plugins of a marketplace. Nobody trusts it yet.
          */
         post: operations["add_skill"];
         delete?: never;
@@ -2723,7 +2723,7 @@ export interface paths {
         post?: never;
         /**
          * Delete Skill
-         * @description Of the data folder only.
+         * @description Of the data folder only; the name of a plugin removes all that it brought.
          */
         delete: operations["delete_skill"];
         options?: never;
@@ -2751,6 +2751,66 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/plugins": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Plugins
+         * @description What each brought, and what of it was not imported.
+         */
+        get: operations["list_plugins"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/plugins/{name}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Show Plugin
+         * @description With the files that its hooks may use; viewers get them without texts.
+         */
+        get: operations["show_plugin"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/plugins/{name}/trust": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Trust Plugin
+         * @description Its hooks run once a person trusted all files of the plugin. A change of any of them asks again.
+         */
+        post: operations["trust_plugin"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/hooks": {
         parameters: {
             query?: never;
@@ -2760,7 +2820,7 @@ export interface paths {
         };
         /**
          * List Hooks
-         * @description Of the data folder and of the workspace. Hooks of a file that is not trusted do not run.
+         * @description Of the data folder, of the workspace and of plugins. Hooks of a file that is not trusted do not run.
          */
         get: operations["list_hooks"];
         put?: never;
@@ -5025,14 +5085,14 @@ export interface components {
              * Source
              * @enum {string}
              */
-            source: "data" | "workspace";
+            source: "data" | "workspace" | "plugin";
             /** Path */
             path: string;
             /** Sha256 */
             sha256: string;
             /**
              * Trusted
-             * @description If not, a person must trust its content before its hooks run: POST /workspaces.
+             * @description If not, a person must trust its content before its hooks run: POST /workspaces, or POST /plugins/{name}/trust.
              */
             trusted: boolean;
             /** Content */
@@ -5094,6 +5154,40 @@ export interface components {
         HooksRequest: {
             /** Hooks */
             hooks: components["schemas"]["HookRequest"][];
+        };
+        /** InstalledPluginResponse */
+        InstalledPluginResponse: {
+            /** Name */
+            name: string;
+            /** Version */
+            version: string;
+            /** Description */
+            description: string;
+            /**
+             * Source
+             * @description The folder or address that it came from.
+             */
+            source: string;
+            /** Marketplace */
+            marketplace: string;
+            /**
+             * Skills
+             * @description Of its skills and commands, each trusted for itself.
+             */
+            skills: string[];
+            hooks: components["schemas"]["PluginHooksResponse"] | null;
+            /**
+             * Agents
+             * @description Listed, not imported.
+             */
+            agents: components["schemas"]["PluginPartResponse"][];
+            /**
+             * Mcp Servers
+             * @description Listed, neither added nor started.
+             */
+            mcp_servers: components["schemas"]["PluginPartResponse"][];
+            /** Not Imported */
+            not_imported: components["schemas"]["LeftOutResponse"][];
         };
         /** InstructionsPage */
         InstructionsPage: {
@@ -5482,6 +5576,13 @@ export interface components {
              * @description Counted in tokens only: no price is known.
              */
             unpriced_requests: number;
+        };
+        /** LeftOutResponse */
+        LeftOutResponse: {
+            /** What */
+            what: string;
+            /** Reason */
+            reason: string;
         };
         /** LimitsRequest */
         LimitsRequest: {
@@ -6463,7 +6564,7 @@ export interface components {
         };
         /**
          * NewSkill
-         * @description The folder of a skill on the server's machine.
+         * @description The folder of a skill, plugin or marketplace on the server's machine.
          */
         NewSkill: {
             /**
@@ -6476,6 +6577,11 @@ export interface components {
              * @description Refused: download it, and name its folder.
              */
             url?: string | null;
+            /**
+             * Plugins
+             * @description Of a marketplace: these alone.
+             */
+            plugins?: string[] | null;
         };
         /** NewWorkflow */
         NewWorkflow: {
@@ -6728,6 +6834,97 @@ export interface components {
              */
             job_id?: string | null;
         };
+        /** PluginHooksResponse */
+        PluginHooksResponse: {
+            /**
+             * Path
+             * @description As GET /hooks lists them.
+             */
+            path: string;
+            /**
+             * Sha256
+             * @description Of all files of the plugin, which its hooks may use.
+             */
+            sha256: string;
+            /**
+             * Trusted
+             * @description If not, a person must trust them before they run.
+             */
+            trusted: boolean;
+            /** Changed */
+            changed: boolean;
+            /**
+             * Problems
+             * @description With one, they do not run.
+             */
+            problems: components["schemas"]["SkillProblemResponse"][];
+        };
+        /** PluginImportResponse */
+        PluginImportResponse: {
+            /**
+             * Name
+             * @description Of the marketplace, or of the plugin.
+             */
+            name: string;
+            /** Plugins */
+            plugins: components["schemas"]["InstalledPluginResponse"][];
+            /**
+             * Problems
+             * @description Plugins of the marketplace that were not imported.
+             */
+            problems: components["schemas"]["LeftOutResponse"][];
+        };
+        /** PluginList */
+        PluginList: {
+            /** Plugins */
+            plugins: components["schemas"]["InstalledPluginResponse"][];
+        };
+        /** PluginPage */
+        PluginPage: {
+            /** Name */
+            name: string;
+            /** Version */
+            version: string;
+            /** Description */
+            description: string;
+            /**
+             * Source
+             * @description The folder or address that it came from.
+             */
+            source: string;
+            /** Marketplace */
+            marketplace: string;
+            /**
+             * Skills
+             * @description Of its skills and commands, each trusted for itself.
+             */
+            skills: string[];
+            hooks: components["schemas"]["PluginHooksResponse"] | null;
+            /**
+             * Agents
+             * @description Listed, not imported.
+             */
+            agents: components["schemas"]["PluginPartResponse"][];
+            /**
+             * Mcp Servers
+             * @description Listed, neither added nor started.
+             */
+            mcp_servers: components["schemas"]["PluginPartResponse"][];
+            /** Not Imported */
+            not_imported: components["schemas"]["LeftOutResponse"][];
+            /**
+             * Files
+             * @description What a person reads before trusting its hooks.
+             */
+            files: components["schemas"]["SkillFileResponse"][];
+        };
+        /** PluginPartResponse */
+        PluginPartResponse: {
+            /** Name */
+            name: string;
+            /** About */
+            about: string;
+        };
         /** PluginResponse */
         PluginResponse: {
             /**
@@ -6752,6 +6949,14 @@ export interface components {
              * @description Why it, or some of its tools, cannot be used.
              */
             problems: string[];
+        };
+        /**
+         * PluginTrust
+         * @description Exactly these files, for its hooks. A null hash takes the trust back.
+         */
+        PluginTrust: {
+            /** Hash */
+            hash: string | null;
         };
         /** PresetResponse */
         PresetResponse: {
@@ -15531,7 +15736,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["SkillPage"];
+                    "application/json": components["schemas"]["SkillPage"] | components["schemas"]["PluginImportResponse"];
                 };
             };
             400: components["responses"]["Error400"];
@@ -15634,6 +15839,96 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["SkillPage"];
+                };
+            };
+            400: components["responses"]["Error400"];
+            401: components["responses"]["Error401"];
+            403: components["responses"]["Error403"];
+            404: components["responses"]["Error404"];
+            408: components["responses"]["Error408"];
+            409: components["responses"]["Error409"];
+            413: components["responses"]["Error413"];
+            421: components["responses"]["Error421"];
+            422: components["responses"]["Error422"];
+            500: components["responses"]["Error500"];
+            503: components["responses"]["Error503"];
+            507: components["responses"]["Error507"];
+        };
+    };
+    list_plugins: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PluginList"];
+                };
+            };
+        };
+    };
+    show_plugin: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PluginPage"];
+                };
+            };
+            401: components["responses"]["Error401"];
+            403: components["responses"]["Error403"];
+            404: components["responses"]["Error404"];
+            421: components["responses"]["Error421"];
+            422: components["responses"]["Error422"];
+            500: components["responses"]["Error500"];
+            503: components["responses"]["Error503"];
+        };
+    };
+    trust_plugin: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The same key with the same body gives the first answer again, and does nothing twice. */
+                "Idempotency-Key"?: string;
+            };
+            path: {
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["PluginTrust"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PluginPage"];
                 };
             };
             400: components["responses"]["Error400"];

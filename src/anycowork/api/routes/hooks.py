@@ -11,6 +11,7 @@ from anycowork.api.routes.workflows import OfChat, OfFolder
 from anycowork.api.schemas.hooks import HookList
 from anycowork.domain.hooks import Hook, HookOutcome
 from anycowork.domain.messages import Json
+from anycowork.workspace.plugin_store import PLUGINS
 
 routes = Router(tags=["hooks"])
 
@@ -19,11 +20,11 @@ routes = Router(tags=["hooks"])
 async def list_hooks(
     principal: Reader, services: ServicesDep, context_id: OfChat = None, workspace: OfFolder = None
 ) -> Response:
-    """Of the data folder and of the workspace. Hooks of a file that is not trusted do not run."""
+    """Of the data folder, of the workspace and of plugins. Hooks of a file that is not trusted do not run."""
     last = services.hook_runner.last
     listed = [
         {
-            "source": "workspace" if supplied.file.path.startswith(".") else "data",
+            "source": _source(supplied.file.path),
             "path": supplied.file.path,
             "sha256": supplied.file.sha256,
             "trusted": supplied.file.trusted,
@@ -34,6 +35,10 @@ async def list_hooks(
         for supplied in await services.hooks.files(await folder_of(services, context_id, workspace))
     ]
     return json_response(200, {"files": listed})
+
+
+def _source(path: str) -> str:
+    return "workspace" if path.startswith(".") else "plugin" if path.startswith(f"{PLUGINS}/") else "data"
 
 
 def _described(hook: Hook, last: HookOutcome | None) -> Json:

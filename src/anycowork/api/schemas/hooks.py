@@ -25,10 +25,12 @@ class HookResponse(DescribedSchema):
 
 
 class HookFileResponse(DescribedSchema):
-    source: Literal["data", "workspace"]
+    source: Literal["data", "workspace", "plugin"]
     path: str
     sha256: str
-    trusted: bool = Field(description="If not, a person must trust its content before its hooks run: POST /workspaces.")
+    trusted: bool = Field(
+        description="If not, a person must trust its content before its hooks run: POST /workspaces, or POST /plugins/{name}/trust."
+    )
     content: str
     hooks: list[HookResponse]
     problems: list[str]

@@ -37,8 +37,53 @@ class SkillFileResponse(DescribedSchema):
     text: str | None = Field(description="Null if it is a key file or no short text, and for viewers.")
 
 
+class PluginPartResponse(DescribedSchema):
+    name: str
+    about: str
+
+
+class LeftOutResponse(DescribedSchema):
+    what: str
+    reason: str
+
+
+class PluginHooksResponse(DescribedSchema):
+    path: str = Field(description="As GET /hooks lists them.")
+    sha256: str = Field(description="Of all files of the plugin, which its hooks may use.")
+    trusted: bool = Field(description="If not, a person must trust them before they run.")
+    changed: bool
+    problems: list[SkillProblemResponse] = Field(description="With one, they do not run.")
+
+
+class InstalledPluginResponse(DescribedSchema):
+    name: str
+    version: str
+    description: str
+    source: str = Field(description="The folder or address that it came from.")
+    marketplace: str
+    skills: list[str] = Field(description="Of its skills and commands, each trusted for itself.")
+    hooks: PluginHooksResponse | None
+    agents: list[PluginPartResponse] = Field(description="Listed, not imported.")
+    mcp_servers: list[PluginPartResponse] = Field(description="Listed, neither added nor started.")
+    not_imported: list[LeftOutResponse]
+
+
+class PluginList(DescribedSchema):
+    plugins: list[InstalledPluginResponse]
+
+
+class PluginImportResponse(DescribedSchema):
+    name: str = Field(description="Of the marketplace, or of the plugin.")
+    plugins: list[InstalledPluginResponse]
+    problems: list[LeftOutResponse] = Field(description="Plugins of the marketplace that were not imported.")
+
+
 class SkillPage(SkillResponse):
     files: list[SkillFileResponse] = Field(description="What a person reads before trusting it.")
+
+
+class PluginPage(InstalledPluginResponse):
+    files: list[SkillFileResponse] = Field(description="What a person reads before trusting its hooks.")
 
 
 class SkillList(DescribedSchema):

@@ -113,6 +113,7 @@ async def build_shared_components(
     plugins = PluginManager(settings.plugins_folder, toolbox, runtime, timeout=command_timeout)
     await plugins.enable(settings.plugins)
     trusted_files = TrustedFileStore(roots=database.roots, data_dir=settings.data_dir)
+    skills = SkillStore(files=trusted_files, data_dir=settings.data_dir)
     pack = Pack(settings.snapshots_folder, others=await _other_packs(settings, database, is_worker=is_worker))
     workspaces = build_workspaces(database, sandbox_setup.staging)
     roles = RoleRegistry(DefinitionFiles(settings.data_dir).read_roles())
@@ -145,9 +146,9 @@ async def build_shared_components(
         language_servers=language_servers,
         live_settings=live_settings,
         trusted_files=trusted_files,
-        hooks=HookStore(trusted_files),
+        hooks=HookStore(trusted_files, skills),
         hook_runner=HookRunner(sandbox, database.store.origins.of_workspace),
-        skills=SkillStore(files=trusted_files, data_dir=settings.data_dir, plugins_folder=settings.plugins_folder),
+        skills=skills,
         prompts=PromptService(database.system_prompts, toolbox, trusted_files.instructions),
         questions=LiveQuestions(journal=database.journal, clock=clock),
         telemetry=telemetry,
