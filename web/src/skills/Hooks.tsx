@@ -33,7 +33,9 @@ function File({ file, workspace }: { file: HookFile; workspace: string | undefin
         ) : (
           <p>
             <code className="font-mono text-[13px] break-all">{file.path}</code>{" "}
-            <span className="text-ink-3">{t.ofDataFolder}</span>
+            <span className="text-ink-3">
+              {file.source === "plugin" ? t.hooksOfPlugin(file.trusted) : t.ofDataFolder}
+            </span>
           </p>
         )}
         {file.problems.length > 0 && (

@@ -14,7 +14,7 @@ import { Fold } from "../ui/Fold";
 import { useRefusal } from "../ui/refusal";
 import { attempt, say } from "../ui/toasts";
 import { changesFiles, runsCommands, toolsInWords } from "./needs";
-import { removeSkill, SKILLS, type Skill, trustSkill, useSkillPage } from "./queries";
+import { type ReadFile, removeSkill, SKILLS, type Skill, trustSkill, useSkillPage } from "./queries";
 
 interface Props {
   skill: Skill;
@@ -89,7 +89,12 @@ export function SkillLine({ skill, workspace }: Props) {
   );
 }
 
-function Standing({ skill: { trusted, changed, problems } }: { skill: Skill }) {
+/** Whether it is used. */
+export function Standing({
+  skill: { trusted, changed, problems },
+}: {
+  skill: Pick<Skill, "trusted" | "changed" | "problems">;
+}) {
   const words = problems.length > 0 ? t.unusable : trusted ? t.trusted : changed ? t.changedSince : t.notTrusted;
   const Icon = problems.length > 0 ? CircleAlert : trusted ? ShieldCheck : ShieldQuestion;
   return (
@@ -114,30 +119,52 @@ function Declared({ label, words, otherwise }: { label: ReactNode; words: readon
   );
 }
 
-/** Exactly what the hash covers: the button below trusts that and nothing else. */
 function Files({ skill, workspace, onTold }: Props & { onTold: () => Promise<void> }) {
   const { data: page, isPending } = useSkillPage(workspace, skill);
-  const [attemptHere, refusal] = useRefusal();
-  const [busy, setBusy] = useState(false);
   if (isPending) return <p className="py-1 text-ink-3">{workflows.reading}</p>;
   // Another skill of this name, or other content than the list is about: nothing is shown, and nothing can be trusted.
   if (page?.sha256 !== skill.sha256 || page.path !== skill.path)
     return <p className="py-1 break-words text-ink-2">{t.cannotShow(skill.path)}</p>;
+  return (
+    <FilesToTrust
+      files={page.files}
+      sha256={page.sha256}
+      trusted={skill.trusted}
+      usable={skill.problems.length === 0}
+      trust={(hash) => trustSkill(skill.name, hash, workspace)}
+      onTold={onTold}
+    />
+  );
+}
+
+interface ToTrust {
+  files: readonly ReadFile[];
+  sha256: string;
+  trusted: boolean;
+  usable: boolean;
+  trust: (hash: string | null) => Promise<unknown>;
+  onTold: () => Promise<void>;
+}
+
+/** Exactly what the hash covers: the button below trusts that and nothing else. */
+export function FilesToTrust({ files, sha256, trusted, usable, trust, onTold }: ToTrust) {
+  const [attemptHere, refusal] = useRefusal();
+  const [busy, setBusy] = useState(false);
   const say = async (hash: string | null) => {
     setBusy(true);
-    await attemptHere(trustSkill(skill.name, hash, workspace));
+    await attemptHere(trust(hash));
     await onTold();
     setBusy(false);
   };
   return (
     <div className="space-y-3">
       <p className="text-ink-3">
-        {t.covers(page.files.length)}{" "}
-        <code title={`SHA-256 ${page.sha256}`} className="font-mono text-xs">
-          {page.sha256.slice(0, 12)}
+        {t.covers(files.length)}{" "}
+        <code title={`SHA-256 ${sha256}`} className="font-mono text-xs">
+          {sha256.slice(0, 12)}
         </code>
       </p>
-      {page.files.map(({ path, bytes, text }) => (
+      {files.map(({ path, bytes, text }) => (
         <div key={path}>
           <p className="flex flex-wrap items-baseline gap-x-2">
             <code className="font-mono text-[13px] break-all">{visible(path)}</code>
@@ -151,13 +178,13 @@ function Files({ skill, workspace, onTold }: Props & { onTold: () => Promise<voi
         </div>
       ))}
       {refusal}
-      {skill.trusted ? (
+      {trusted ? (
         <Button disabled={busy} onClick={() => void say(null)}>
           {workflows.trustItNoLonger}
         </Button>
       ) : (
-        skill.problems.length === 0 && (
-          <Button disabled={busy} icon={<ShieldCheck size={15} aria-hidden />} onClick={() => void say(page.sha256)}>
+        usable && (
+          <Button disabled={busy} icon={<ShieldCheck size={15} aria-hidden />} onClick={() => void say(sha256)}>
             {workflows.trustThisContent}
           </Button>
         )

@@ -1,4 +1,4 @@
-// Agent Skills: which there are, what each declares, and the buttons that trust, add and remove one.
+// Agent Skills and plugins: which there are, what each declares, and the buttons that trust, add and remove one.
 
 import { useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
@@ -8,7 +8,8 @@ import { Field, INPUT } from "../ui/Field";
 import { Form, TextField } from "../ui/Form";
 import { useRefusal } from "../ui/refusal";
 import { say } from "../ui/toasts";
-import { addSkill, SKILLS, useFolder, useSkills } from "./queries";
+import { LeftOutList, Plugins } from "./Plugins";
+import { addSkill, type LeftOut, PLUGINS, SKILLS, useFolder, useSkills } from "./queries";
 import { SkillLine } from "./SkillLine";
 
 export function Skills() {
@@ -36,6 +37,7 @@ export function Skills() {
           ))}
         </ul>
       )}
+      <Plugins />
       <AddSkill />
     </div>
   );
@@ -56,10 +58,13 @@ function Nothing() {
 function AddSkill() {
   const queries = useQueryClient();
   const [path, setPath] = useState("");
+  const [notImported, setNotImported] = useState<readonly LeftOut[]>([]);
   const [attempt, refusal, faultAt] = useRefusal({ path: "path" });
   const add = async () => {
-    const { name } = await addSkill(path.trim());
-    await queries.invalidateQueries({ queryKey: SKILLS });
+    setNotImported([]);
+    const { name, leftOut } = await addSkill(path.trim());
+    setNotImported(leftOut);
+    await Promise.all([SKILLS, PLUGINS, ["hooks"]].map((queryKey) => queries.invalidateQueries({ queryKey })));
     setPath("");
     say(t.added(name));
   };
@@ -75,6 +80,7 @@ function AddSkill() {
         onChange={setPath}
       />
       {refusal}
+      <LeftOutList label={t.notImported} parts={notImported} />
       <Button look="primary" type="submit" disabled={!path.trim()}>
         {t.addButton}
       </Button>

@@ -7,6 +7,9 @@ import { api, given } from "../wire/client";
 import { text } from "../wire/nouns";
 
 export type Skill = components["schemas"]["SkillResponse"];
+export type Plugin = components["schemas"]["InstalledPluginResponse"];
+export type LeftOut = components["schemas"]["LeftOutResponse"];
+export type ReadFile = components["schemas"]["SkillFileResponse"];
 export type HookFile = components["schemas"]["HookFileResponse"];
 export type Hook = components["schemas"]["HookResponse"];
 
@@ -47,6 +50,28 @@ export function useSkillPage(workspace: string | undefined, { name, sha256 }: Sk
   });
 }
 
+export const PLUGINS = ["plugins"];
+
+export function usePlugins() {
+  return useQuery({
+    queryKey: PLUGINS,
+    queryFn: async () => (await given(api.GET("/plugins", {}))).plugins,
+    staleTime: 0,
+  });
+}
+
+/** With the files that its hooks may use, of this content. */
+export function usePluginPage(name: string, sha256: string) {
+  return useQuery({
+    queryKey: ["plugin", name, sha256],
+    queryFn: () => given(api.GET("/plugins/{name}", { params: { path: { name } } })),
+  });
+}
+
+export function trustPlugin(name: string, hash: string | null): Promise<unknown> {
+  return given(api.POST("/plugins/{name}/trust", { params: { path: { name } }, body: { hash } }));
+}
+
 export function useHooks(workspace: string | undefined) {
   return useQuery({
     queryKey: ["hooks", workspace],
@@ -60,8 +85,10 @@ export function trustSkill(name: string, hash: string | null, workspace: string 
   return given(api.POST("/skills/{name}/trust", { params: { path: { name } }, body: { hash, ...folder(workspace) } }));
 }
 
-export function addSkill(path: string): Promise<{ name: string }> {
-  return given(api.POST("/skills", { body: { path } }));
+/** What was added, and which plugins of a marketplace were not. */
+export async function addSkill(path: string): Promise<{ name: string; leftOut: readonly LeftOut[] }> {
+  const added = await given(api.POST("/skills", { body: { path } }));
+  return { name: added.name, leftOut: "plugins" in added ? added.problems : [] };
 }
 
 export function removeSkill(name: string): Promise<unknown> {

@@ -56,16 +56,19 @@ interface Served {
   files?: object[];
   page?: object;
   refusal?: { message: string; param: string };
+  plugins?: object[];
 }
 
 /** A server with these; what is asked to be changed is recorded. */
-function serve({ skills = [REPORT], files = [], page = {}, refusal }: Served = {}) {
+function serve({ skills = [REPORT], files = [], page = {}, refusal, plugins = [] }: Served = {}) {
   let now = skills;
   const answers = (path: string): unknown =>
     ({
       "/skills": { skills: now },
       "/skills/{name}": { ...now[0], files: FILES, ...page },
       "/hooks": { files },
+      "/plugins": { plugins: plugins },
+      "/plugins/{name}": { ...plugins[0], files: FILES },
       "/workspaces": { workspaces: [{ id: "w1", root: ROOT }] },
       "/settings": { workspace: ROOT },
     })[path];
@@ -153,11 +156,51 @@ it("adds a folder, and says at its field why one is refused", async () => {
   const sent = serve({ skills: [], refusal });
   show(<Skills />);
   expect(await screen.findByText(/No skill yet/)).toBeTruthy();
-  const field = screen.getByRole("textbox", { name: /The skill's folder/ });
+  const field = screen.getByRole("textbox", { name: /The folder of the skill/ });
   await userEvent.type(field, " /tmp {Enter}");
   expect(await screen.findByText(refusal.message)).toBeTruthy();
   expect(field.getAttribute("aria-invalid")).toBe("true");
   expect(sent).toHaveBeenCalledWith("POST /skills", { body: { path: "/tmp" } });
+});
+
+it("shows what a plugin brought and what not, trusts its hooks after they were read, and removes it", async () => {
+  const hooks = {
+    path: "agent-plugins/notes/hooks/hooks.json",
+    sha256: HASH,
+    trusted: false,
+    changed: false,
+    problems: [],
+  };
+  const plugin = {
+    name: "notes",
+    version: "1.2",
+    description: "Sorts notes.",
+    source: "/home/me/notes",
+    marketplace: "",
+    skills: ["notes:sort"],
+    hooks,
+    agents: [{ name: "boss", about: "Rules." }],
+    mcp_servers: [{ name: "git", about: "uvx mcp-server-git" }],
+    not_imported: [{ what: "lspServers", reason: "They are not used." }],
+  };
+  const sent = serve({ skills: [], plugins: [plugin] });
+  const { container } = show(<Skills />);
+  const line = within(await screen.findByRole("list", { name: "Plugins" }));
+  expect(line.getByText("Skills, each trusted for itself: notes:sort")).toBeTruthy();
+  expect(within(line.getByRole("list", { name: /only listed/ })).getAllByRole("listitem").length).toBe(2);
+  expect(line.getByRole("list", { name: "Not imported" }).textContent).toBe("lspServers They are not used.");
+  await userEvent.click(line.getByRole("button", { name: "Read what its hooks may use, to trust them" }));
+  await screen.findByLabelText("Content of SKILL.md");
+  await expectAccessible(container);
+  await userEvent.click(screen.getByRole("button", { name: "Trust this content" }));
+  await userEvent.click(screen.getByRole("button", { name: "Remove notes" }));
+  await userEvent.click(within(screen.getByRole("dialog")).getByRole("button", { name: "Delete" }));
+  await waitFor(() =>
+    expect(sent.mock.calls).toEqual([
+      ["POST /plugins/{name}/trust", { params: { path: { name: "notes" } }, body: { hash: HASH } }],
+      ["DELETE /skills/{name}", { params: { path: { name: "notes" } } }],
+    ]),
+  );
 });
 
 it("lists hooks with what each came to last, and trusts a folder's file after it was read", async () => {

@@ -53,8 +53,21 @@ export const skills: Texts = {
   notText: "Nicht angezeigt: eine Schlüsseldatei oder kein kurzer Text. Öffnen Sie die Datei, bevor Sie ihr vertrauen.",
   cannotShow: (path: string) =>
     `Diese Seite kann es nicht anzeigen. Öffnen Sie ${path}, bevor Sie dem Skill vertrauen.`,
-  add: "Skill hinzufügen",
-  path: "Ordner des Skills",
+  plugins: "Plugins",
+  pluginVersion: (version: string): string => (version ? `Plugin, Version ${version}` : "Plugin"),
+  pluginFrom: "Kopiert aus",
+  pluginSkills: (names: string) => `Skills, denen Sie einzeln vertrauen: ${names}`,
+  listedOnly: (name: string) =>
+    `Agenten und MCP-Server von ${name}: nur aufgezählt, fügen Sie selbst hinzu, was Sie wollen`,
+  notImported: "Nicht übernommen",
+  readAndTrustHooks: "Lesen, was seine Hooks verwenden können, um ihnen zu vertrauen",
+  hooksOfPlugin: (trusted: boolean): string =>
+    trusted
+      ? "aus einem Plugin, für jeden Arbeitsbereich"
+      : "aus einem Plugin: Sie laufen erst, wenn Sie ihnen unter Plugins vertrauen",
+  removePluginAbout: "Alles, was es mitbrachte, wird gelöscht: Skills, Befehle und Hooks, und Ihr Vertrauen in sie.",
+  add: "Skill oder Plugin hinzufügen",
+  path: "Ordner des Skills, Plugins oder Marktplatzes",
   pathHint: "auf dem Rechner des Servers; er wird in den Datenordner kopiert, für jeden Arbeitsbereich",
   pathExample: "/home/me/skills/pdf-forms",
   addButton: "Hinzufügen",
