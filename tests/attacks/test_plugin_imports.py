@@ -367,6 +367,7 @@ async def test_only_who_may_manage_imports_and_trusts_and_a_viewer_reads_no_text
         with pytest.raises(NotAllowed):
             await act
     async with person(client, "Vi", "viewer") as seen:
+        assert [file["content"] for file in (await seen.ask("GET", "/hooks"))["files"]] == [""]
         page = await seen.ask("GET", "/plugins/notes")
         assert page["files"] and not any(file["text"] for file in page["files"])
         assert not any(file["text"] for file in (await seen.ask("GET", "/skills/notes:commit"))["files"])

@@ -2820,7 +2820,8 @@ export interface paths {
         };
         /**
          * List Hooks
-         * @description Of the data folder, of the workspace and of plugins. Hooks of a file that is not trusted do not run.
+         * @description Of the data folder, of the workspace and of plugins. Hooks of a file that is not trusted do not run. Viewers, who read no files,
+         *     get no contents.
          */
         get: operations["list_hooks"];
         put?: never;

@@ -11,6 +11,7 @@ from anycowork.api.routes.workflows import OfChat, OfFolder
 from anycowork.api.schemas.hooks import HookList
 from anycowork.domain.hooks import Hook, HookOutcome
 from anycowork.domain.messages import Json
+from anycowork.domain.principals import Scope
 from anycowork.workspace.plugin_store import PLUGINS
 
 routes = Router(tags=["hooks"])
@@ -20,7 +21,8 @@ routes = Router(tags=["hooks"])
 async def list_hooks(
     principal: Reader, services: ServicesDep, context_id: OfChat = None, workspace: OfFolder = None
 ) -> Response:
-    """Of the data folder, of the workspace and of plugins. Hooks of a file that is not trusted do not run."""
+    """Of the data folder, of the workspace and of plugins. Hooks of a file that is not trusted do not run. Viewers, who read no files,
+    get no contents."""
     last = services.hook_runner.last
     listed = [
         {
@@ -28,7 +30,7 @@ async def list_hooks(
             "path": supplied.file.path,
             "sha256": supplied.file.sha256,
             "trusted": supplied.file.trusted,
-            "content": supplied.file.text or "",
+            "content": (supplied.file.text or "") if Scope.DECIDE in principal.scopes else "",
             "hooks": [_described(hook, last.get(hook)) for hook in supplied.hooks],
             "problems": list(supplied.problems),
         }
