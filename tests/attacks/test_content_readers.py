@@ -21,7 +21,7 @@ from anycowork.domain.rules import Effect, Rule, RuleScope
 from anycowork.domain.tools import ToolSpec
 from anycowork.permissions.rules import RuleIndex
 from support.distributions import install
-from support.live_server import Caller, LiveChat, LiveServer, live_server
+from support.live_server import Caller, Json, LiveChat, LiveServer, live_server
 from support.people import PersonClient, person
 from support.person_commands import run
 from support.raw_mcp_server import CODE, offered, raw_server, read_all
@@ -30,7 +30,7 @@ from support.spec import proves
 
 SOURCE = Path(__file__).parents[2] / "src/anycowork"
 PLANTED = "planted-3c90aa"
-CONTENT = f"FIRST=1\ndef secret_of():\n  return '{PLANTED}'\nLAST=3\n"
+CONTENT = f"FIRST=1\ndef secret_of():\n  return '{PLANTED}'\nLAST=3 {PLANTED}\n"
 PATHS = [(".env", None), ("private/notes.py", "ask"), ("private/notes.py", "deny")]
 PLUGIN = """
     from pathlib import Path
@@ -153,6 +153,17 @@ async def told_by(client: LiveServer, reader: Caller, role: Role, text: str) -> 
     return told
 
 
+def repeating(event: str, fields: str) -> Json:
+    """A hook that repeats what it is told of a call."""
+    command = f'printf \'{{"hookSpecificOutput":{{{fields}"%s"}}}}\' "$(tr -d \'"\\\\\' | grep -o \'LAST.*\')"'
+    return {event: [{"hooks": [{"type": "command", "command": command}]}]}
+
+
+REPEATS = repeating("PostToolUse", '"additionalContext":')
+ASKS = repeating("PreToolUse", '"permissionDecision":"ask","permissionDecisionReason":')
+DENIES = {"PreToolUse": [{"hooks": [{"type": "command", "command": "grep -o 'LAST.*' >&2; exit 2"}]}]}
+
+
 @proves("PER-4", "SEC-4")
 @pytest.mark.parametrize(("path", "effect"), PATHS[:2])
 async def test_who_decides_nothing_is_told_nothing_of_what_the_agent_was_allowed_to_read(
@@ -162,13 +173,16 @@ async def test_who_decides_nothing_is_told_nothing_of_what_the_agent_was_allowed
         call("read_file", path=path),
         call("update_file", path=path, edits=[{"find": "FIRST=1", "replace": "FIRST=2"}]),
         call("grep", pattern="secret", path=path, context=5),
+        call("update_file", path=path, edits=[{"find": "LAST=4 planted", "replace": "x"}]),
         call("execute_command", command=f"cat {path}", key_files=[path]),
     ]
+    write = call("update_file", path=path, edits=[{"find": "LAST=3", "replace": PLANTED}])
     async with live_server(tmp_path, files={path: CONTENT}) as client:
         if effect is not None:
             await allow(client, "read_file", effect, "/private/**")
         chat = await client.chat()
-        for text in calls:
+        for text, hooks in [*((text, {}) for text in calls), (calls[0], REPEATS), (write, ASKS), (write, DENIES)]:
+            (tmp_path / "data/hooks.json").write_text(json.dumps({"hooks": hooks}))
             client.model.replies[:] = [text, "Done."]
             state = await chat.send("Go.")
             while state["state"] == "awaiting_approval":
@@ -178,7 +192,8 @@ async def test_who_decides_nothing_is_told_nothing_of_what_the_agent_was_allowed
                 assert PLANTED in str(await LiveChat(decider, {"id": chat.id}).messages()), f"{name} is shown it"
             for name, reader in readers.items():
                 for address, answer in await answers(reader, chat.path):
-                    assert PLANTED not in answer, (name, address, answer[:400])
+                    told = [answer[max(0, at.start() - 300) : at.end() + 100] for at in re.finditer(PLANTED, answer)]
+                    assert not told, (name, address, told)
                 assert PLANTED not in str(await LiveChat(reader, {"id": chat.id}).events()), name
 
 
@@ -190,7 +205,7 @@ async def answers(caller: Caller, chat: str) -> list[tuple[str, str]]:
     ]
     addresses += [f"{chat}/export?format={form}" for form in ("json", "markdown", "html")]
     addresses += [f"{chat}/snapshots/{snapshot['id']}/diff" for snapshot in snapshots]
-    addresses += ["/context", f"/search?q={PLANTED}", "/search?q=secret_of"]
+    addresses += ["/context", "/hooks", f"/search?q={PLANTED}", "/search?q=secret_of"]
     told = []
     for address in addresses:
         async with caller.session.get(caller.url + address) as response:
@@ -253,6 +268,7 @@ ELSEWHERE = {
     "tools/execute_command.py": "which words of a command name one",
     "tools/move_and_delete.py": "a content that is left out of an approval",
     "workspace/hard_links.py": "which names a file has",
+    "workspace/skill_files.py": "whose text nobody is shown",
 }
 
 

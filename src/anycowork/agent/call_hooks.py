@@ -62,14 +62,14 @@ class CallHooks:
             origins = join(result.origins, origins_of_words(outcomes))
             result = replace(result, content=result.content + added_text, origins=origins)
         context.conversation.add_hook_checks(outcomes)
-        return replace(result, facts={**result.facts, **runs_json(outcomes)})
+        return _with_record(result, call, outcomes)
 
     def recorded(self, context: TurnContext, call: Call, result: ToolResult) -> ToolResult:
         """Returns the result of a call that was refused, with a record of the runs before it, and with the origins of a hook's reason."""
         outcomes = context.hook_outcomes.get(call.id, ())
         if result.error is not None and result.error.code == DeniedByHook.code:
             result = replace(result, origins=join(result.origins, (MODEL,), origins_of_words(outcomes)))
-        return replace(result, facts={**result.facts, **runs_json(outcomes)}) if outcomes else result
+        return _with_record(result, call, outcomes)
 
     async def _run(self, event: HookEvent, context: TurnContext, call: Call, result: ToolResult | None) -> HookRuns:
         if not any(hook.event is event for hook in context.hooks or ()):
@@ -77,6 +77,14 @@ class CallHooks:
         hidden = await self._hidden(context.chat.id, context.workspace.origin)
         payload = _payload(context, call, result)
         return await self._runner.run(context.hooks or (), event, call.tool, payload, context.workspace, hidden)
+
+
+def _with_record(result: ToolResult, call: Call, outcomes: HookRuns) -> ToolResult:
+    """Names the paths of the call beside the runs: what a hook says of a protected file is as protected as the file."""
+    if not outcomes:
+        return result
+    paths = {name: call.parameters[name] for name in ("path", "to", "key_files") if name in call.parameters}
+    return replace(result, facts={**paths, **result.facts, **runs_json(outcomes)})
 
 
 def _payload(context: TurnContext, call: Call, result: ToolResult | None) -> Json:

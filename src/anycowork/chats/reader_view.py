@@ -19,6 +19,7 @@ WITHHELD_OUTPUT = "Not shown: only people who may decide in chats read what a pe
 WITHHELD_PASSAGE = "Not shown: only people who may decide in chats read what the agent had read."
 _PATHS = ("path", "to", "key_files", "resource", "key_files_read", "protected_paths")
 _TELLS_NOTHING = frozenset({*_PATHS, "command", "timeout", "network", "start_line", "end_line", "depth"})
+_HOOK_RUN = frozenset({"decision", "reason", "failed", "adds", "checks"})
 _HASHES = frozenset({"sha256", "before", "after"})  # of a short content: who guesses it can tell
 _DIFFS = frozenset({"diff", "text"})
 _SIDES = ("--- ", "+++ ")
@@ -72,6 +73,8 @@ class ReaderView:
             body = {**body, PERSON_COMMAND: {**command, "output": WITHHELD_OUTPUT}}
         if isinstance(endorsement := body.get("endorsement"), dict):
             body = {**body, "endorsement": {**endorsement, "passage": WITHHELD_PASSAGE}}
+        if _HOOK_RUN <= body.keys():  # a hook is told what calls read and write
+            body = {**body, "reason": WITHHELD_PASSAGE, "adds": "", "checks": []}
         body = self._without_versions(body)
         payload = body.get("payload")
         if "message_type" in body and isinstance(payload, dict) and self._is_about_protected(payload):
@@ -85,6 +88,8 @@ class ReaderView:
         conflict = body.get("conflict")
         if isinstance(conflict, dict):
             return any(map(self._protects, _paths_in(conflict)))
+        if body.get("tool") == "reply":  # what is wrong with a reply may quote the call that failed before it
+            return True
         return "tool" in body and any(map(self._protects, _paths_in(body)))
 
     def _without_versions(self, body: Json) -> Json:
@@ -105,6 +110,10 @@ class ReaderView:
                 changed[name] = WITHHELD
         if isinstance(facts := body.get("facts"), dict):
             changed["facts"] = {name: fact for name, fact in facts.items() if name not in _HASHES}
+        if isinstance(error := body.get("error"), dict):
+            changed["error"] = {**error, "message": WITHHELD}
+        if isinstance(body.get("reasons"), list):  # a hook that asks may quote the call
+            changed["reasons"] = [WITHHELD]
         if isinstance(disclosure := body.get("disclosure"), dict):
             changed["disclosure"] = {**disclosure, "items": []}
         return changed
