@@ -133,6 +133,22 @@ def touching(chat: str) -> list[tuple[str, str, object]]:
     ]
 
 
+def asking(chat: str) -> list[tuple[str, str, object]]:
+    """Requests that have something else look there: a turn, a job, hooks, a skill, a workflow, a server of the chat."""
+    server = {"name": "s", "command": "/bin/cat", "args": ["secret"], "env": {}}
+    return [
+        *(("POST", f"/context/{chat}/messages", {"content": text}) for text in ("go", "/s go", "/review_changes")),
+        ("POST", f"/context/{chat}/messages", {"content": "go", "when": "idle"}),
+        ("POST", f"/context/{chat}/jobs", {"request": "go"}),
+        ("POST", f"/context/{chat}/compact", {}),
+        ("POST", f"/context/{chat}/execute", {"workflow": "review_changes", "parameters": {}}),
+        ("POST", f"/context/{chat}/mcp_servers", {"servers": [server]}),
+        ("POST", f"/context/{chat}/continue", {}),
+        ("GET", f"/v1/system-prompts/default/enhanced?context_id={chat}", None),
+        ("GET", f"/context/{chat}/export?format=markdown", None),
+    ]
+
+
 @proves("TOOL-3")
 async def test_no_request_reaches_the_folder_of_a_chat_that_nobody_registered(tmp_path: Path) -> None:
     """The folder of an imported chat is what its file says, and an admin takes folders off the list: what an agent may not see there,
@@ -146,7 +162,12 @@ async def test_no_request_reaches_the_folder_of_a_chat_that_nobody_registered(tm
         (outside / name).parent.mkdir(parents=True, exist_ok=True)
         (outside / name).write_text(content)
     before = sorted(path.relative_to(outside) for path in outside.rglob("*"))
-    async with live_server(tmp_path) as owner, person(owner, "Mia", "admin") as admin:
+    repeats = [{"hooks": [{"type": "command", "command": "cat secret; grep -r . >&2; exit 2"}]}]
+    events = ("SessionStart", "UserPromptSubmit", "PreCompact", "Stop", "PreToolUse")
+    (tmp_path / "data").mkdir(mode=0o700)
+    (tmp_path / "data/hooks.json").write_text(json.dumps({"hooks": dict.fromkeys(events, repeats)}))
+    replies = [call("read_file", path="secret"), "Done."] * 9
+    async with live_server(tmp_path, replies=replies) as owner, person(owner, "Mia", "admin") as admin:
         database = owner.server.database
         importer = Importer(database.writer, owner.server.services.clock, str(owner.workspace), "person:owner")
         source = {"id": "evil", "workspace": str(outside), "messages": [{"id": "m1", "role": "user", "content": "hi"}]}
@@ -157,6 +178,12 @@ async def test_no_request_reaches_the_folder_of_a_chat_that_nobody_registered(tm
                 assert answer.status == 422 and "bad_workspace" in text and SECRET not in text, (
                     f"{method} {path}: {text}"
                 )
+        for method, path, body in asking("evil"):
+            async with admin.session.request(method, admin.url + path, json=body) as answer:
+                text = await answer.text()
+            await LiveChat(owner, {"id": "evil"}).rest()
+            told = [text, await owner.ask("GET", "/context/evil/messages"), await owner.ask("GET", "/hooks")]
+            assert SECRET not in str(told) and not was_shown(owner), f"{method} {path}: {told}"
         assert sorted(path.relative_to(outside) for path in outside.rglob("*")) == before
         assert (await owner.ask("GET", "/context/evil/messages"))["messages"], "it can be read"
         await owner.ask("POST", "/workspaces", {"root": str(outside)}, expect=201)

@@ -1,6 +1,6 @@
 """Finds calls that stand in text of others that the model was shown: a model that makes such a call may follow text that somebody planted.
 
-That text is in tool results, lines that a command changed, attached files, names of changed files, and reports of other agents.
+That text is in tool results, lines that a command changed, attached files, names of changed files, words of hooks, and reports of other agents.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -9,6 +9,7 @@ from anycowork.agent.injection_detector import InjectionDetector
 from anycowork.agent.reply_parser import FoundCall
 from anycowork.domain.attached_files import attached_files_of
 from anycowork.domain.errors import FileExists, StepNotReady
+from anycowork.domain.hooks import words_recorded
 from anycowork.domain.messages import Message, MessageType, Speaker, is_checkpoint_note, quoted_reports
 from anycowork.domain.plan import Plan
 from anycowork.domain.tools import CallStatus
@@ -60,6 +61,7 @@ def _texts_of_others(message: Message) -> Iterator[str]:
         yield message.content
     for file in attached_files_of(message):
         yield file.content
+    yield from words_recorded(message.payload)
 
 
 def _named_by(plan: Plan | None) -> Iterator[str]:

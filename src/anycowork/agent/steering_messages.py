@@ -4,13 +4,13 @@ from anycowork.agent.turn_context import TurnContext
 from anycowork.agent.turn_hooks import TurnHooks
 from anycowork.agent.turn_recorder import TurnRecorder
 from anycowork.domain import event_factory
-from anycowork.domain.errors import Invalid, NotFound
+from anycowork.domain.errors import Invalid, NotAllowed, NotFound
 from anycowork.domain.evidence import split_stated, stated_payload
 from anycowork.domain.hooks import denied, denied_message, origins_of_words, runs_json
-from anycowork.domain.journal import Change, RemoveQueued
+from anycowork.domain.journal import Change, RemoveQueued, RequireAccess
 from anycowork.domain.messages import Json, Message, Speaker
 from anycowork.domain.origins import PERSON, join
-from anycowork.domain.people import authorship
+from anycowork.domain.people import AccessLevel, authorship
 from anycowork.domain.ports import Clock
 from anycowork.domain.principals import read_label
 from anycowork.domain.values import replace
@@ -58,11 +58,16 @@ class Steering:
             if refusal := denied(runs):
                 message = denied_message(message, refusal, runs)
             sent = event_factory.queue_updated(queued, "removed" if refusal else "sent")
-            change = Change(context.chat.id, (RemoveQueued(queued.id), message), (sent,), principal=queued.principal)
+            author = read_label(queued.principal).person
+            required = (
+                (RequireAccess(author.id, AccessLevel.MEMBER),) if author else ()
+            )  # a hook may have taken a minute
+            writes = (*required, RemoveQueued(queued.id), message)
+            change = Change(context.chat.id, writes, (sent,), principal=queued.principal)
             try:
                 await self._recorder.pending(context)  # results that are not written yet come before the message
                 await context.write_buffer.write(self._journal, change)
-            except NotFound:  # the person removed it in the meantime
+            except (NotFound, NotAllowed):  # it was removed in the meantime, or its author was
                 continue
             if refusal:
                 context.conversation.history.append(message)

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator, Sequence
 
 from anycowork.domain.attached_files import attached_files_of
+from anycowork.domain.hooks import words_recorded
 from anycowork.domain.messages import Message, MessageType, Speaker, quoted_reports
 from anycowork.domain.network import Destination, wanted_destinations
 from anycowork.domain.origins import (
@@ -134,6 +135,7 @@ def _texts_of_others(message: Message) -> Iterator[str]:
     yield from (file.content[:_MOST_SEARCHED] for file in attached_files_of(message))
     if reports := quoted_reports(message):
         yield reports[:_MOST_SEARCHED]
+    yield from words_recorded(message.payload)
     if message.role in (Speaker.TOOL, Speaker.SYSTEM) and (content := _without_our_refusal(message)):
         yield content[:_MOST_SEARCHED]
 

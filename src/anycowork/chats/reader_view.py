@@ -73,7 +73,7 @@ class ReaderView:
             body = {**body, PERSON_COMMAND: {**command, "output": WITHHELD_OUTPUT}}
         if isinstance(endorsement := body.get("endorsement"), dict):
             body = {**body, "endorsement": {**endorsement, "passage": WITHHELD_PASSAGE}}
-        if _HOOK_RUN <= body.keys():  # a hook is told what calls read and write
+        if body.keys() >= _HOOK_RUN:  # a hook is told what calls read and write
             body = {**body, "reason": WITHHELD_PASSAGE, "adds": "", "checks": []}
         body = self._without_versions(body)
         payload = body.get("payload")

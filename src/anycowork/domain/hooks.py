@@ -255,10 +255,20 @@ def denied_message(message: Message, refusal: DeniedByHook, outcomes: HookRuns) 
 
 def checks_recorded(payload: Json | None) -> list[str]:
     """Returns the checks that hooks named, from the record of their runs in a message of this server."""
+    checks = [run.get("checks") for run in _runs_recorded(payload)]
+    return [str(check) for listed in checks if isinstance(listed, list) for check in listed]
+
+
+def words_recorded(payload: Json | None) -> list[str]:
+    """Returns what hooks had the model told, from the record of their runs: text of others, whoever's message it stands in."""
+    reasons = [run.get("reason") for run in _runs_recorded(payload) if run.get("decision") == HookDecision.DENY]
+    return [str(words) for words in (*reasons, *(run.get("adds") for run in _runs_recorded(payload))) if words]
+
+
+def _runs_recorded(payload: Json | None) -> list[Json]:
     facts = (payload or {}).get("facts")
     runs = (facts if isinstance(facts, dict) else payload or {}).get(RUNS)
-    checks = [run.get("checks") for run in runs if isinstance(run, dict)] if isinstance(runs, list) else []
-    return [str(check) for listed in checks if isinstance(listed, list) for check in listed]
+    return [run for run in runs if isinstance(run, dict)] if isinstance(runs, list) else []
 
 
 def with_hook_words(message: Message) -> Message:

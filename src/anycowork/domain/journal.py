@@ -10,6 +10,7 @@ from anycowork.domain.evidence import Receipt
 from anycowork.domain.jobs import Job, JobTask
 from anycowork.domain.messages import Json, Message, QueuedMessage
 from anycowork.domain.origins import Origins
+from anycowork.domain.people import AccessLevel
 from anycowork.domain.rules import Rule
 from anycowork.domain.snapshots import Snapshot
 from anycowork.domain.tools import Call
@@ -117,6 +118,14 @@ class RequireState:
 
 
 @value
+class RequireAccess:
+    """Refuses the whole change with NotAllowed unless this person may still do what they could when their request was let in."""
+
+    person_id: str
+    access: AccessLevel
+
+
+@value
 class RequireLease:
     """Refuses the whole change unless the workspace's lease still has this epoch."""
 
@@ -184,6 +193,7 @@ Write = (
     | QueuedMessage  # replaced
     | RemoveQueued
     | RequireState
+    | RequireAccess
     | RequireLease
     | RequireNoDenial
 )

@@ -19,6 +19,7 @@ from anycowork.domain.journal import (
     DecideApproval,
     RemoveChat,
     RemoveQueued,
+    RequireAccess,
     RequireLease,
     RequireNoDenial,
     RequireState,
@@ -43,6 +44,7 @@ from anycowork.store.sql import (
     message_queue,
     messages,
     origins,
+    people,
     questions_and_plans,
     receipts,
     records,
@@ -314,6 +316,8 @@ def _apply(connection: SqlConnection, numbered: NumberedChanges, write: Write, o
     match write:
         case Compact():
             records.compact(connection, chat_id, write.message_id)
+        case RequireAccess():
+            people.require_access(connection, write)
         case RequireLease():
             workspaces.require_lease(connection, write)
         case RequireNoDenial():

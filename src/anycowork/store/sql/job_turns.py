@@ -5,7 +5,7 @@ from typing import TypeVar
 
 from anycowork.domain.chats import ChatState, Turn, TurnState
 from anycowork.domain.events import NewEvent
-from anycowork.domain.journal import Change, RequireState, SetChat
+from anycowork.domain.journal import Change, RequireAccess, RequireState, SetChat
 from anycowork.domain.messages import Message
 from anycowork.domain.values import replace
 
@@ -14,6 +14,7 @@ Names = tuple[str | None, str | None]
 
 Bound = TypeVar("Bound", Message, NewEvent)
 _NO_JOB: Names = (None, None)
+_REQUIRED = (RequireState, RequireAccess)
 # What a person must do comes first, then what runs.
 _ORDER = (ChatState.IDLE, ChatState.RUNNING, ChatState.AWAITING_ANSWER, ChatState.AWAITING_APPROVAL)
 
@@ -61,7 +62,7 @@ class JobTurns:
         self._states.pop(chat_id, None)
 
     def _with_state(self, change: Change, turns: list[Turn]) -> Change:
-        may_fail = any(type(write) is RequireState for write in change.writes)  # then the turn may never begin
+        may_fail = any(type(write) in _REQUIRED for write in change.writes)  # then the turn may never begin
         new_state = next((w.state for w in reversed(change.writes) if type(w) is SetChat and w.state is not None), None)
         states = self._states.setdefault(change.chat_id, {})
         for turn in turns:

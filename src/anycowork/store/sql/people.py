@@ -4,7 +4,8 @@ from collections.abc import Callable
 from functools import partial
 
 from anycowork.domain.audit import START, BrokenChain, ChainEnd, link
-from anycowork.domain.errors import Conflict, NotFound
+from anycowork.domain.errors import Conflict, NotAllowed, NotFound
+from anycowork.domain.journal import RequireAccess
 from anycowork.domain.people import AccessLevel, Person, name_key
 from anycowork.domain.people_changes import (
     PEOPLE_CHAIN,
@@ -14,7 +15,7 @@ from anycowork.domain.people_changes import (
     read_people_change,
 )
 from anycowork.domain.ports import Clock
-from anycowork.domain.principals import ends_access
+from anycowork.domain.principals import ACCESS_SCOPES, ends_access
 from anycowork.domain.values import replace
 from anycowork.store.sql.connection import SqlConnection, SqlReader
 from anycowork.store.sql.joined_workers import withdraw_invites
@@ -134,6 +135,13 @@ def _holder(connection: SqlConnection, token_digest: str) -> Person | None:
         f"SELECT {PERSON_ROWS.columns} FROM people WHERE token_digest = ? AND removed_at IS NULL", (token_digest,)
     ).fetchone()
     return None if row is None else PERSON_ROWS.value(row)
+
+
+def require_access(connection: SqlConnection, write: RequireAccess) -> None:
+    """Raises: NotAllowed."""
+    person = _find(connection, write.person_id)
+    if person is None or not ACCESS_SCOPES[write.access] <= ACCESS_SCOPES[person.access]:
+        raise NotAllowed("Your access has ended or was changed while this request waited. Nothing was done.")
 
 
 def _add(connection: SqlConnection, person: Person) -> tuple[None, Person]:
