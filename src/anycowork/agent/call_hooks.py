@@ -83,7 +83,7 @@ def _with_record(result: ToolResult, call: Call, outcomes: HookRuns) -> ToolResu
     """Names the paths of the call beside the runs: what a hook says of a protected file is as protected as the file."""
     if not outcomes:
         return result
-    paths = {name: call.parameters[name] for name in ("path", "to", "key_files") if name in call.parameters}
+    paths: Json = {name: call.parameters[name] for name in ("path", "to", "key_files") if name in call.parameters}
     return replace(result, facts={**paths, **result.facts, **runs_json(outcomes)})
 
 

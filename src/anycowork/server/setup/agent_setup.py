@@ -1,5 +1,6 @@
 """Builds the agent and what runs its turns."""
 
+import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 
 from anycowork.agent.call_hooks import CallHooks
@@ -18,6 +19,7 @@ from anycowork.chats.rule_service import RuleService
 from anycowork.checkpoints.snapshots import Snapshots
 from anycowork.domain.approvals import AskWhen
 from anycowork.domain.chats import Autonomy, Limits
+from anycowork.domain.hooks import Hook
 from anycowork.domain.ports import Clock
 from anycowork.domain.skills import Skill
 from anycowork.domain.telemetry import NO_TELEMETRY, Telemetry
@@ -27,7 +29,7 @@ from anycowork.permissions.gate import Gate
 from anycowork.permissions.roles import RoleRegistry
 from anycowork.prompts.prompt_service import PromptService
 from anycowork.providers.registry import ProviderRegistry
-from anycowork.sandbox.workspaces import Workspaces
+from anycowork.sandbox.workspaces import Workspaces, under_a_root
 from anycowork.server.setup.shared_components import SharedComponents
 from anycowork.store.sql.database import Database
 from anycowork.store.sql.store import Store
@@ -194,6 +196,9 @@ def build_turn_hooks(
     async def has_begun(chat_id: str) -> bool:
         return await store.turns.newest(chat_id) is not None
 
-    return TurnHooks(
-        read=hooks.hooks, runner=runner, hidden=gate.hidden, open_folder=workspaces.open, has_begun=has_begun
-    )
+    async def read(workspace: str) -> Sequence[Hook]:
+        """A hook tells what it sees, so none looks into a folder that nobody registered."""
+        is_registered = await asyncio.to_thread(under_a_root, workspace, await store.folders.roots())
+        return await hooks.hooks(workspace) if is_registered else ()
+
+    return TurnHooks(read=read, runner=runner, hidden=gate.hidden, open_folder=workspaces.open, has_begun=has_begun)
