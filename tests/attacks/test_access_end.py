@@ -2,6 +2,7 @@
 
 import asyncio
 import re
+import subprocess
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -13,11 +14,11 @@ import pytest
 from anycowork.domain.principals import Scope
 from anycowork.tools.person_terminal import PersonTerminal
 from support.attempts import Attempts
-from support.live_server import TIMEOUT, LiveChat, LiveServer, live_server
+from support.live_server import TIMEOUT, Json, LiveChat, LiveServer, live_server
 from support.people import PersonClient, browser, person, scope_of_routes
 from support.person_commands import end_of, start
 from support.person_terminals import open_terminal
-from support.scripted_model import Hang, Reply
+from support.scripted_model import Hang, Reply, call
 from support.spec import proves
 
 COMPLETIONS = "/v1/chat/completions"
@@ -325,3 +326,39 @@ async def test_a_body_that_arrives_after_access_ended_changes_nothing(
             assert await requests[route][1] in (401, 403)
 
         await attempts.each(requests, is_refused)
+
+
+@pytest.mark.parametrize("end", ["removal", "demotion"])
+@pytest.mark.parametrize("act", ["save", "restore", "branch", "command"])
+async def test_what_waits_for_the_workspace_is_not_done_when_access_ends_meanwhile(
+    tmp_path: Path, act: str, end: str
+) -> None:
+    """An agent's command may keep the workspace for long, and whoever is about to lose their access can start one."""
+    replies = [call("create_file", path="made.txt", content="made"), "Done."]
+    async with live_server(tmp_path, replies=replies, files={"a.txt": "a"}) as owner:
+        subprocess.run(["git", "init", "-q", "-b", "main"], cwd=owner.workspace, check=True, timeout=30)
+        chat = await owner.chat()
+        await chat.send("Make it.")
+        await chat.decide()
+        (snapshot, *_) = (await owner.ask("GET", f"{chat.path}/snapshots"))["snapshots"]
+        requests: dict[str, tuple[str, str, Json]] = {
+            "save": ("PUT", "file", {"path": "planted", "text": "x", "sha256": None}),
+            "restore": ("POST", f"snapshots/{snapshot['id']}/restore", {}),
+            "branch": ("POST", "git/branch", {"name": "planted"}),
+            "command": ("POST", "person-commands", {"command": "touch planted"}),
+        }
+        method, route, body = requests[act]
+        before = sorted(str(path) for path in owner.workspace.rglob("*"))
+        workspaces = owner.server.scheduler._workspaces
+        async with (
+            person(owner, "Ada", "admin") as ada,
+            asyncio.timeout(TIMEOUT),
+            asyncio.TaskGroup() as tasks,
+            workspaces.writing(str(owner.workspace.resolve())),
+        ):
+            asking = tasks.create_task(ada.status(method, f"{chat.path}/{route}", body))
+            while len(workspaces._line) < 2 and not asking.done():
+                await asyncio.sleep(0.02)
+            await Holder(owner, end, ada.token, ada.id).end_access()
+        assert asking.result() == 403
+        assert sorted(str(path) for path in owner.workspace.rglob("*")) == before

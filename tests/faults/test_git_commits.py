@@ -33,7 +33,11 @@ def git_service(server: Recorded, folder: Path) -> GitService:
         workspaces=workspaces,
         repositories=GitRepositories(lambda: USER, os.environ, folder / "elsewhere", workspaces.layers),
         writer=PersonChangeWriter(
-            journal=database.journal, workspaces=workspaces, snapshots=server.snapshots, clock=CLOCK
+            journal=database.journal,
+            workspaces=workspaces,
+            snapshots=server.snapshots,
+            clock=CLOCK,
+            people=database.people,
         ),
         clock=CLOCK,
         intents=CommitIntentFiles(folder / "data"),

@@ -18,7 +18,9 @@ from support.spec import proves
 def edits(server: Recorded) -> FileEditService:
     database, snapshots = server.database, server.snapshots
     workspaces = Workspaces(lambda path: database.leases.take(path, owner="test", seconds=60))
-    writer = PersonChangeWriter(journal=database.journal, workspaces=workspaces, snapshots=snapshots, clock=CLOCK)
+    writer = PersonChangeWriter(
+        journal=database.journal, workspaces=workspaces, snapshots=snapshots, clock=CLOCK, people=database.people
+    )
     return FileEditService(
         store=database.store,
         rules=database.rules,

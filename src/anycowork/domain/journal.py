@@ -11,6 +11,7 @@ from anycowork.domain.jobs import Job, JobTask
 from anycowork.domain.messages import Json, Message, QueuedMessage
 from anycowork.domain.origins import Origins
 from anycowork.domain.people import AccessLevel
+from anycowork.domain.principals import Principal
 from anycowork.domain.rules import Rule
 from anycowork.domain.snapshots import Snapshot
 from anycowork.domain.tools import Call
@@ -123,6 +124,11 @@ class RequireAccess:
 
     person_id: str
     access: AccessLevel
+
+
+def required_access(principal: Principal) -> RequireAccess | None:
+    """Return what a change of this principal requires; None for the owner, whose access does not end."""
+    return None if principal.person is None else RequireAccess(principal.person.id, principal.access)
 
 
 @value

@@ -12,7 +12,7 @@ from pydantic import JsonValue
 from anycowork.checkpoints.snapshots import Snapshots
 from anycowork.domain import event_factory
 from anycowork.domain.errors import BadWorkspace, RestoreConflict
-from anycowork.domain.journal import Change, RequireLease
+from anycowork.domain.journal import Change, RequireAccess, RequireLease, Write
 from anycowork.domain.messages import Json
 from anycowork.domain.ports import Clock
 from anycowork.domain.snapshots import (
@@ -142,10 +142,11 @@ class TaskCommitter:
         choices: Choices | None = None,
         paths: Sequence[str] | None = None,
         overwrite: Sequence[str] = (),
+        required: RequireAccess | None = None,
     ) -> TaskMerge:
         """Write the copy's changes into the target, all or none; none if there are conflicts.
 
-        Raises: as `look`; RestoreConflict if a path cannot be written, whatever a person answers.
+        Raises: as `look`; NotAllowed without the access that is `required`; RestoreConflict if a path cannot be written, whatever a person answers.
         """
         async with self._workspaces.writing(target) as epoch:
             reasons: Mapping[str, str] = {}
@@ -157,18 +158,22 @@ class TaskCommitter:
                 reasons = await self._snapshots.unwritable(folder, merge.writes)
                 if not reasons:
                     reasons = await self._write(
-                        TaskCommit(self._clock.new_id(), chat_id, turn_id), merge, folder, epoch
+                        TaskCommit(self._clock.new_id(), chat_id, turn_id), merge, folder, epoch, required
                     )
                 if not reasons:
                     return merge
             raise _unwritable(reasons)
 
-    async def _write(self, cause: TaskCommit, merge: TaskMerge, folder: Folder, epoch: int) -> Mapping[str, str]:
+    async def _write(
+        self, cause: TaskCommit, merge: TaskMerge, folder: Folder, epoch: int, required: RequireAccess | None
+    ) -> Mapping[str, str]:
         """Returns why some paths were not written; then none is."""
         paths, removed = [undo.path for undo in merge.writes], removed_paths(merge.writes)
         before = await self._snapshots.before(cause, folder, paths, removed=removed)
         intended = self._snapshots.meant(before, merge.writes)
-        writes = (RequireLease(folder.root, epoch), before, intended)
+        writes: tuple[Write, ...] = (RequireLease(folder.root, epoch), before, intended)
+        if required is not None:
+            writes = (required, *writes)
         await self._journal.write(Change(cause.chat_id, writes, (event_factory.snapshot(before),)))
         done = await self._snapshots.restore(folder, merge.writes)
         if done.conflicts:

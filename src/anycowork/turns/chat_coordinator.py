@@ -9,7 +9,7 @@ from typing import Protocol
 from anycowork.domain import event_factory
 from anycowork.domain.chats import Chat, ChatState, Turn, TurnState
 from anycowork.domain.events import NewEvent
-from anycowork.domain.journal import Change, RequireAccess, SetChat, Write
+from anycowork.domain.journal import Change, SetChat, Write, required_access
 from anycowork.domain.principals import Principal
 from anycowork.store.sql.journal import Journal
 from anycowork.store.sql.store import Store
@@ -74,9 +74,9 @@ class ChatCoordinator:
         self, principal: Principal, chat_id: str, *writes: Write, events: tuple[NewEvent, ...] = ()
     ) -> None:
         """A request may have waited for the lock or for a hook: what its person may no longer do is refused in the same transaction."""
-        person = principal.person
-        required = (RequireAccess(person.id, principal.access),) if person is not None else ()
-        await self._journal.write(Change(chat_id, (*required, *writes), events, principal=principal.label()))
+        required = required_access(principal)
+        writes = writes if required is None else (required, *writes)
+        await self._journal.write(Change(chat_id, writes, events, principal=principal.label()))
 
     async def begin(
         self, principal: Principal, chat: Chat, turn: Turn, *writes: Write, events: tuple[NewEvent, ...] = ()

@@ -118,7 +118,7 @@ class FileEditService:
         """
         principal.require(Scope.DECIDE)
         chat = await require_chat_in_folder(self._store, chat_id)
-        async with self._writer.writing(chat.workspace) as (workspace, epoch):
+        async with self._writer.writing(chat.workspace, principal) as (workspace, epoch):
             try:
                 edit = await self._browser.prepare_edit(workspace, path, text, expected=expected)
                 target = await self._snapshots.keep(edit.path, edit.data, mode=edit.mode, workspace=workspace)
@@ -141,7 +141,7 @@ class FileEditService:
         """
         principal.require(Scope.DECIDE)
         chat = await require_chat_in_folder(self._store, chat_id)
-        async with self._writer.writing(chat.workspace) as (workspace, _):
+        async with self._writer.writing(chat.workspace, principal) as (workspace, _):
             try:
                 content = await self._browser.file(workspace, path)
             except FileMissing:
@@ -179,7 +179,7 @@ class FileEditService:
         """
         principal.require(Scope.DECIDE)
         chat = await require_chat_in_folder(self._store, chat_id)
-        async with self._writer.writing(chat.workspace) as (workspace, epoch):
+        async with self._writer.writing(chat.workspace, principal) as (workspace, epoch):
             net_change = await self._net_of(chat, workspace, path)
             if state_of(net_change.base, net_change.now) != state:
                 raise ContentChanged(

@@ -161,7 +161,7 @@ class GitService:
         """
         by = admit_person(principal)
         chat = await require_chat_in_folder(self._store, chat_id)
-        async with self._writer.writing(chat.workspace) as (workspace, epoch):
+        async with self._writer.writing(chat.workspace, principal) as (workspace, epoch):
             hooks = await self._hooks_for(principal, workspace)
             kept_workspace, _ = await self._writer.keep(workspace) if hooks is not None else (None, None)
             paths = content.all_paths
@@ -251,7 +251,7 @@ class GitService:
             await self._intents.remove(intent)
 
     async def _settle(self, chat: Chat, intent: CommitIntent) -> None:
-        async with self._writer.writing(chat.workspace) as (workspace, _):
+        async with self._writer.writing(chat.workspace, None) as (workspace, _):
             is_made = await self._repositories.settle_commit(workspace, intent.commit, intent.paths)
             await self._record_result(chat, intent, None if is_made else "The server was stopped before.")
 
@@ -272,7 +272,7 @@ class GitService:
         """Write who commits in this repository into its own configuration. Raises: NotFound, Conflict, ToolFault."""
         by = admit_person(principal)
         chat = await require_chat_in_folder(self._store, chat_id)
-        async with self._writer.writing(chat.workspace) as (workspace, epoch):
+        async with self._writer.writing(chat.workspace, principal) as (workspace, epoch):
             await self._repositories.set_identity(workspace, identity)
             name, email = shown_name(identity.name), shown_name(identity.email)
             note = f"You set who commits in this repository: {name} <{email}>."
@@ -282,7 +282,7 @@ class GitService:
         """Create a branch at the last commit and switch to it; no file changes. Raises: NotFound, Conflict, Invalid, ToolFault."""
         by = admit_person(principal)
         chat = await require_chat_in_folder(self._store, chat_id)
-        async with self._writer.writing(chat.workspace) as (workspace, epoch):
+        async with self._writer.writing(chat.workspace, principal) as (workspace, epoch):
             state = await self._repositories.state(workspace)
             if state.reason is not None:
                 raise ToolFault(state.reason)

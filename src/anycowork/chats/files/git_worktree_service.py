@@ -198,7 +198,7 @@ class GitWorktreeService:
         by = admit_person(principal)
         chat = await require_chat_in_folder(self._store, chat_id)
         act_id = self._clock.new_id()
-        async with self._writer.writing(chat.workspace) as (workspace, epoch):
+        async with self._writer.writing(chat.workspace, principal) as (workspace, epoch):
             kept_workspace, not_kept = await self._writer.keep(workspace)
             lease = RequireLease(workspace.root, epoch)
             await self._write(chat, by, f"You {intent}.", {}, lease)

@@ -20,6 +20,7 @@ from anycowork.domain.values import replace, value
 from anycowork.permissions.direct_acts import admit_person, admit_vouching
 from anycowork.sandbox.workspaces import Workspaces
 from anycowork.store.sql.journal import Journal
+from anycowork.store.sql.people import People
 from anycowork.turns.record_factory import RecordFactory
 from anycowork.workspace.folder import Folder
 
@@ -38,18 +39,27 @@ class PersonChangeWriter:
     is bound to the content that it saw."""
 
     def __init__(
-        self, *, journal: Journal, workspaces: Workspaces, snapshots: Snapshots, clock: Clock, waits: float = WAITS
+        self,
+        *,
+        journal: Journal,
+        workspaces: Workspaces,
+        snapshots: Snapshots,
+        clock: Clock,
+        people: People,
+        waits: float = WAITS,
     ) -> None:
         self._journal = journal
         self._workspaces = workspaces
         self._snapshots = snapshots
         self._clock = clock
+        self._people = people
         self._waits = waits
         self._draft = RecordFactory(clock)
 
     @asynccontextmanager
-    async def writing(self, root: str) -> AsyncIterator[tuple[Folder, int]]:
-        """Wait for the workspace's lease. Raises: Conflict if the agent keeps it too long; BadWorkspace."""
+    async def writing(self, root: str, principal: Principal | None) -> AsyncIterator[tuple[Folder, int]]:
+        """Wait for the workspace's lease. Raises: Conflict if the agent keeps it too long; NotAllowed if the access of who asks has ended
+        meanwhile; BadWorkspace."""
         async with AsyncExitStack() as stack:
             try:
                 async with asyncio.timeout(self._waits):
@@ -58,6 +68,8 @@ class PersonChangeWriter:
                 raise Conflict(
                     "A command of the agent is writing in this workspace. Nothing was changed; try again when it has ended."
                 ) from None
+            if principal is not None:
+                await self._people.require(principal)
             yield self._workspaces.open(root), epoch
 
     async def keep(self, workspace: Folder) -> tuple[KeptWorkspace | None, str | None]:

@@ -137,7 +137,7 @@ class PersonCommandService:
         )
         self._running[running.id] = running
         begun: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._tasks.create_task(self._run(running, begun, self._ends_of_access(principal, session_end)))
+        self._tasks.create_task(self._run(principal, running, begun, self._ends_of_access(principal, session_end)))
         await begun
         return running.id
 
@@ -186,10 +186,12 @@ class PersonCommandService:
             running.stopped = True
             await running.done.wait()
 
-    async def _run(self, running: _RunningCommand, begun: asyncio.Future[None], ends: list[AccessEnd]) -> None:
+    async def _run(
+        self, principal: Principal, running: _RunningCommand, begun: asyncio.Future[None], ends: list[AccessEnd]
+    ) -> None:
         try:
             async with (
-                self._writer.writing(running.chat.workspace) as (workspace, epoch),
+                self._writer.writing(running.chat.workspace, principal) as (workspace, epoch),
                 self._stopped_without_access(running, ends),
             ):
                 await self._record_start(running, workspace, epoch)

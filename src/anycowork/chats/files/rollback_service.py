@@ -30,7 +30,7 @@ from anycowork.domain.errors import (
     SnapshotDamaged,
     ToolFault,
 )
-from anycowork.domain.journal import Change, RequireLease
+from anycowork.domain.journal import Change, RequireLease, Write, required_access
 from anycowork.domain.messages import Json, Speaker
 from anycowork.domain.ports import Clock
 from anycowork.domain.principals import SERVER_PRINCIPAL, Principal, Scope
@@ -341,7 +341,9 @@ class RollbackService:
         cause = Restore(self._clock.new_id(), chat.id, snapshot.id)
         before = await self._snapshots.before_restore(cause, workspace, preview.undos)
         intended = self._snapshots.meant(before, preview.undos)
-        writes = (require_idle(chat), RequireLease(workspace.root, epoch), before, intended)
+        writes: tuple[Write, ...] = (require_idle(chat), RequireLease(workspace.root, epoch), before, intended)
+        if (required := required_access(principal)) is not None:
+            writes = (required, *writes)
         await self._journal.write(
             Change(chat.id, writes, (event_factory.snapshot(before),), principal=principal.label(), cause=snapshot.id)
         )

@@ -51,7 +51,7 @@ class WorkspaceCopyService:
         no copy.
         """
         by = admit_person(principal)
-        async with self._writer.writing(chat.workspace):  # no agent writes in it meanwhile
+        async with self._writer.writing(chat.workspace, principal):  # no agent writes in it meanwhile
             undos = await self._rollback.undos_since(chat.id, snapshot_id) if snapshot_id else []
             copy = await self._copier.copy(chat.workspace)
         try:

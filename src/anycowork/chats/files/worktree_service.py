@@ -56,7 +56,7 @@ class WorktreeService:
         by = admit_person(principal)
         chat = await require_chat_in_folder(self._store, chat_id) if chat_id is not None else None
         root = chat.workspace if chat else await self._find_workspace(workspace)
-        async with self._writer.writing(root) as (opened, _):
+        async with self._writer.writing(root, principal) as (opened, _):
             folder = await self._repositories.create_worktree(opened, branch)
         registered = await self._register(folder, by)
         await copy_limiting_rules(self._rules, self._clock, root, registered)

@@ -9,6 +9,7 @@ from anycowork.domain import event_factory
 from anycowork.domain.chats import Chat
 from anycowork.domain.errors import Conflict, Invalid, NotFound, RestoreConflict
 from anycowork.domain.jobs import Job, JobStatus, JobTask, of_candidate
+from anycowork.domain.journal import required_access
 from anycowork.domain.messages import Json
 from anycowork.domain.ports import Clock
 from anycowork.domain.principals import Principal, Scope
@@ -173,7 +174,13 @@ class JobCommitService:
             turn_id = candidate.turn_id if candidate else None
             left_out = await self._left_out(chat, copy, request.paths) if request.paths is not None else ()
             merge = await self._isolated.committer.commit(
-                chat.id, turn_id, copy, chat.workspace, paths=request.paths, overwrite=request.overwrite
+                chat.id,
+                turn_id,
+                copy,
+                chat.workspace,
+                paths=request.paths,
+                overwrite=request.overwrite,
+                required=required_access(principal),
             )
             if merge.conflicts:
                 raise RestoreConflict.over({shown_path(conflict.path): conflict.reason for conflict in merge.conflicts})

@@ -162,6 +162,7 @@ def _change_writer(shared: SharedComponents) -> PersonChangeWriter:
         workspaces=shared.workspaces,
         snapshots=shared.snapshots,
         clock=shared.clock,
+        people=shared.database.people,
     )
 
 

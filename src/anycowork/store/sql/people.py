@@ -5,7 +5,7 @@ from functools import partial
 
 from anycowork.domain.audit import START, BrokenChain, ChainEnd, link
 from anycowork.domain.errors import Conflict, NotAllowed, NotFound
-from anycowork.domain.journal import RequireAccess
+from anycowork.domain.journal import RequireAccess, required_access
 from anycowork.domain.people import AccessLevel, Person, name_key
 from anycowork.domain.people_changes import (
     PEOPLE_CHAIN,
@@ -15,7 +15,7 @@ from anycowork.domain.people_changes import (
     read_people_change,
 )
 from anycowork.domain.ports import Clock
-from anycowork.domain.principals import ACCESS_SCOPES, ends_access
+from anycowork.domain.principals import ACCESS_SCOPES, Principal, ends_access
 from anycowork.domain.values import replace
 from anycowork.store.sql.connection import SqlConnection, SqlReader
 from anycowork.store.sql.joined_workers import withdraw_invites
@@ -88,6 +88,11 @@ class People:
             ),
             by,
         )
+
+    async def require(self, principal: Principal) -> None:
+        """Raises: NotAllowed if who asks may no longer do what they could when they were let in."""
+        if (required := required_access(principal)) is not None:
+            await self._reader.read(require_access, required)
 
     async def changed(self, person: Person) -> Person | None:
         """Return when the stored person is not this one any more: with another access, name or token; None when removed."""
