@@ -197,6 +197,29 @@ async def test_who_decides_nothing_is_told_nothing_of_what_the_agent_was_allowed
                 assert PLANTED not in str(await LiveChat(reader, {"id": chat.id}).events()), name
 
 
+@proves("PER-4", "SEC-4")
+@pytest.mark.parametrize("effect", ["ask", "deny"])
+async def test_what_a_workspace_supplies_tells_a_viewer_nothing_of_a_file_that_a_rule_keeps_back(
+    tmp_path: Path, effect: str
+) -> None:
+    hook = [{"hooks": [{"type": "command", "command": f"echo {PLANTED}"}]}]
+    files = {
+        "AGENTS.md": PLANTED,
+        ".anycowork/hooks.json": json.dumps({"hooks": {"Stop": hook}}),
+        ".anycowork/workflows/w.md": f'+++\ndescription = "{PLANTED}"\n+++\n{PLANTED}\n\n## Look\n{PLANTED}\n',
+        ".agents/skills/s/SKILL.md": f"---\nname: s\ndescription: {PLANTED}\n---\n{PLANTED}\n",
+    }
+    async with live_server(tmp_path, files=files) as client, people(client) as (readers, deciders):
+        for place in ("/AGENTS.md", "/.anycowork/**", "/.agents/**"):
+            await allow(client, "read_file", effect, place)
+        for name, caller in {**readers, **deciders}.items():
+            for address in ("instructions", "hooks", "workflows", "workflows/w", "skills", "skills/s"):
+                async with caller.session.get(f"{client.url}/{address}") as response:
+                    text = await response.text()
+                assert response.status == 200, text
+                assert (PLANTED in text) is (name in deciders), (name, address, text)
+
+
 async def answers(caller: Caller, chat: str) -> list[tuple[str, str]]:
     snapshots = (await caller.ask("GET", f"{chat}/snapshots"))["snapshots"]
     addresses = [

@@ -20,6 +20,8 @@ WITHHELD_PASSAGE = "Not shown: only people who may decide in chats read what the
 _PATHS = ("path", "to", "key_files", "resource", "key_files_read", "protected_paths")
 _TELLS_NOTHING = frozenset({*_PATHS, "command", "timeout", "network", "start_line", "end_line", "depth"})
 _HOOK_RUN = frozenset({"decision", "reason", "failed", "adds", "checks"})
+_OF_FILE: Json = {"content": WITHHELD, "about": "", "description": "", "hooks": [], "sha256": ""}
+"""What answers about instructions, hooks, workflows and skills tell of their file."""
 _HASHES = frozenset({"sha256", "before", "after"})  # of a short content: who guesses it can tell
 _DIFFS = frozenset({"diff", "text"})
 _SIDES = ("--- ", "+++ ")
@@ -75,6 +77,8 @@ class ReaderView:
             body = {**body, "endorsement": {**endorsement, "passage": WITHHELD_PASSAGE}}
         if body.keys() >= _HOOK_RUN:  # a hook is told what calls read and write
             body = {**body, "reason": WITHHELD_PASSAGE, "adds": "", "checks": []}
+        if "tool" not in body and isinstance(path := body.get("path"), str) and self._protects(path.lstrip("/")):
+            body = {**body, **{name: nothing for name, nothing in _OF_FILE.items() if name in body}}
         body = self._without_versions(body)
         payload = body.get("payload")
         if "message_type" in body and isinstance(payload, dict) and self._is_about_protected(payload):
