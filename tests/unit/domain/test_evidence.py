@@ -84,3 +84,10 @@ def test_expectations_stand_at_both_ends_of_a_message_and_not_in_its_middle() ->
 def test_only_a_passed_check_makes_work_more_than_claimed(status: EvidenceStatus | None) -> None:
     evidence: Json | None = None if status is None else {"status": status.value}
     assert is_claimed(evidence) is (status not in (EvidenceStatus.CHECKED, EvidenceStatus.SELF_CHECKED))
+
+
+@proves("EVD-1/1")
+def test_check_that_failed_is_evidence_although_nothing_was_changed_or_asked_for() -> None:
+    evidence = weigh([], [check(CheckOwner.PROJECT, ExpectationState.UNMET)], concerned=False)
+    assert evidence is not None and evidence.status is EvidenceStatus.FAILED
+    assert weigh([], [check(CheckOwner.PROJECT)], concerned=False) is None

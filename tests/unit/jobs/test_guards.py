@@ -7,13 +7,15 @@ import pytest
 
 from anycowork.agent.turn_context import Assignment
 from anycowork.chats.jobs.job_commit_service import _total
+from anycowork.chats.jobs.job_drafts import race_plan
 from anycowork.chats.plans import PlanEdits, approved_plan
+from anycowork.delegates.acp_client import DelegateClient, relative_to_root
 from anycowork.delegates.tool import _result as delegate_result
 from anycowork.domain.agents import AgentSpec, AgentTask
 from anycowork.domain.approvals import ApprovalState
 from anycowork.domain.chats import EndReason, Limits, Turn
 from anycowork.domain.errors import BadWorkspace, Forbidden, Invalid, NotAsShown, RejectedByUser, TakenOver
-from anycowork.domain.jobs import Job, JobTask
+from anycowork.domain.jobs import Job, JobTask, raced
 from anycowork.domain.messages import Json, Message, MessageType, Speaker
 from anycowork.domain.metering import TurnUsage
 from anycowork.domain.plan import Budget, Plan, PlanStep
@@ -236,6 +238,32 @@ async def test_denial_is_final_whatever_was_decided_of_the_call_later() -> None:
     gate = SimpleNamespace(_store=SimpleNamespace(approvals=SimpleNamespace(of_call=decisions)))
     with pytest.raises(RejectedByUser):
         await Gate._decisions_on(cast(Any, gate), cast(Any, SimpleNamespace(id="1", state=CallState.ASKING)))
+
+
+@proves("JOB-11")
+def test_candidates_of_a_race_wait_for_their_own_steps_alone_and_are_different() -> None:
+    steps = (
+        PlanStep(id="a", step_number=1, action="do"),
+        PlanStep(id="b", step_number=2, action="do", dependencies=("a",)),
+    )
+    plan = raced(Plan(goal="g", steps=steps), ["x", "y"])
+    assert {step.id: step.dependencies for step in plan.steps} == {
+        "a@x": (),
+        "b@x": ("a@x",),
+        "a@y": (),
+        "b@y": ("a@y",),
+    }
+    for agents in (["x"], ["x", "x"]):
+        with pytest.raises(Invalid, match="two different agents"):
+            race_plan(agents, "write", None)
+
+
+@proves("ACP-2/1")
+async def test_no_path_of_an_agent_leads_out_and_nobody_asked_is_no_yes() -> None:
+    assert relative_to_root("/w/sub/../a.txt", "/w") == "a.txt" and relative_to_root("sub/a.txt", "/w") == "sub/a.txt"
+    assert relative_to_root("/w/../etc/passwd", "/w") is None and relative_to_root("../x", "/w") is None
+    context = SimpleNamespace(ask=None)
+    assert not await DelegateClient("other", "/w", cast(Any, None), cast(Any, context))._person_allows("send a mail")
 
 
 @proves("ACP-2/2")

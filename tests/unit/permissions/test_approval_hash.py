@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from anycowork.domain.network import wanted_destinations
+from anycowork.domain.origins import Endorsement
 from anycowork.domain.roles import Permission, RoleDefinition
 from anycowork.domain.tool_ports import Prepared
 from anycowork.domain.tools import Call, Intent
@@ -28,15 +29,34 @@ ACTOR = RoleDefinition("actor", frozenset(Permission), "", "green", "bolt", "")
         {"role": replace(ACTOR, name="designer")},
         {"principal": "person:bob"},
         {"held_intent": Intent(staged="one")},
+        {"endorsement": Endorsement(("web:a.example",), "", ())},
         {"prepared": replace(PREPARED, network=wanted_destinations(("example.org",)))},
         {"prepared": replace(PREPARED, diff="+another line")},
     ],
-    ids=["tool", "parameters", "resource", "state", "role", "principal", "held changes", "hosts", "diff"],
+    ids=[
+        "tool",
+        "parameters",
+        "resource",
+        "state",
+        "role",
+        "principal",
+        "held changes",
+        "what was read",
+        "hosts",
+        "diff",
+    ],
 )
 def test_approval_counts_for_nothing_but_what_was_shown(changed: dict[str, Any]) -> None:
     shown: dict[str, Any] = {"call": CALL, "prepared": PREPARED, "role": ACTOR, "principal": "person:ann"}
     assert bind(**shown) == bind(**shown)
     assert bind(**{**shown, **changed}) != bind(**shown)
+
+
+@proves("APR-8/1")
+def test_approval_counts_for_nothing_that_the_turn_has_read_since() -> None:
+    read = [Endorsement(origins, "", ()) for origins in (("web:a.example",), ("web:a.example", "web:b.example"))]
+    first, later = (bind(CALL, PREPARED, ACTOR, "person:ann", endorsement=endorsement) for endorsement in read)
+    assert first != later
 
 
 @proves("APR-8/1")

@@ -1,9 +1,14 @@
 """The six roles, custom ones from files, and what is never opened as actor."""
 
+from types import SimpleNamespace
+from typing import Any, cast
+
 import pytest
 
 from anycowork.domain.errors import UnknownRole
 from anycowork.domain.roles import Permission, Role
+from anycowork.domain.tools import ToolSpec
+from anycowork.permissions.gate import Gate
 from anycowork.permissions.roles import BUILT_IN, BadRoleFile, RoleRegistry, read_role_file
 from support.spec import proves
 
@@ -73,3 +78,15 @@ def test_a_team_adds_a_role_with_a_file() -> None:
 def test_a_bad_role_file_says_what_is_wrong(text: str, said: str) -> None:
     with pytest.raises(BadRoleFile, match=said):
         read_role_file("documenter.toml", text)
+
+
+@proves("PER-1", "PER-2")
+def test_role_grants_only_what_it_holds_all_permissions_for_and_names_no_other_tool() -> None:
+    roles = RoleRegistry()
+    assert not roles.require("designer").grants(frozenset({Permission.READ_FILES, Permission.WRITE_FILES}))
+    needs = {"read_file": Permission.READ_FILES, "delete_file": Permission.DELETE_FILES}
+    specs = [ToolSpec(name, "files", "", frozenset({permission}), {}) for name, permission in needs.items()]
+    gate = SimpleNamespace(_toolbox=SimpleNamespace(specs=lambda: specs))
+    call, context = SimpleNamespace(tool="erase", chat_id="c"), SimpleNamespace(now=roles.require("planner"))
+    told = Gate._unknown(cast(Any, gate), cast(Any, call), cast(Any, context))
+    assert "read_file" in told and "delete_file" not in told

@@ -7,8 +7,9 @@ from typing import Any, cast
 
 import pytest
 
+from anycowork.domain.errors import TooLarge, Unauthenticated
 from anycowork.domain.job_workers import FULL, JoinedWorker, WorkerGone, WorkspaceChanged
-from anycowork.sandbox.remote.remote_runs import MOST_BEGINNINGS, RemoteRuns
+from anycowork.sandbox.remote.remote_runs import MOST_BEGINNINGS, MOST_RETURNED, RemoteRuns
 from support.spec import proves
 
 
@@ -62,3 +63,18 @@ async def test_command_begins_again_if_files_change_while_they_travel_but_not_fo
     else:
         with pytest.raises(WorkspaceChanged):
             await running
+
+
+@proves("JOB-12/5")
+async def test_worker_that_was_removed_is_heard_no_more_and_none_sends_without_end(tmp_path: Path) -> None:
+    runs = RemoteRuns(tmp_path)
+    done: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+    runs.seen(worker("one")).runs["r"] = cast(
+        Any, SimpleNamespace(done=done, received=MOST_RETURNED, spool=tmp_path, contents={})
+    )
+    with pytest.raises(TooLarge):
+        await runs.put_content(worker("one"), "r", "a" * 64, 0, b"x")
+    runs.remove("one")
+    assert isinstance(done.exception(), WorkerGone)
+    with pytest.raises(Unauthenticated):
+        runs.seen(worker("one"))

@@ -56,6 +56,10 @@ def test_commands_without_a_value_are_left_out() -> None:
 
 def test_steps_without_ids_are_numbered_as_in_every_plan() -> None:
     text = 'description = "d"\n[[steps]]\naction = "a"\n[[steps]]\naction = "b"\ndependencies = [1]\n'
+    both = read_plan(
+        filled_plan(read_job_template("t.toml", f'{text}[[steps]]\naction = "c"\ndependencies = [1, 2]\n'), {})
+    )
+    assert both is not None and both.steps[2].dependencies == ("1", "2")
     found = read_plan(filled_plan(read_job_template("x.toml", text), {}))
     assert found is not None and [(step.id, step.dependencies) for step in found.steps] == [("1", ()), ("2", ("1",))]
 
