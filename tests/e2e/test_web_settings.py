@@ -171,7 +171,7 @@ async def test_a_model_is_connected_with_a_pasted_key_edited_tested_and_answers(
         await expect(page.get_by_text("Good day.")).to_be_visible()
 
 
-@proves("MOD-2")
+@proves("MOD-2", "MOD-4/1")
 async def test_what_a_model_can_do_is_set_in_the_page_for_each_model(tmp_path):
     async with at_the_page(tmp_path, guide=True) as (page, client):
         client.model.models = ("large", "small")
@@ -186,13 +186,16 @@ async def test_what_a_model_can_do_is_set_in_the_page_for_each_model(tmp_path):
         await form.get_by_label("Context in tokens").fill("32000")
         await form.get_by_label("US dollars per million tokens read").fill("0.5")
         await form.get_by_label("US dollars per million tokens written").fill("2")
+        await form.get_by_label("Goes on with").fill("acme/large")
+        await form.get_by_label("Who sees what is sent there").select_option(label="my company")
         assert await violations(page) == []
         await form.get_by_role("button", name="Save and test").click()
         await expect(form).to_have_count(0)
         [acme] = [one for one in (await client.ask("GET", "/providers"))["providers"] if one["name"] == "acme"]
         price = {"input": 0.5, "output": 2.0, "cached": None}
         small = {"images": False, "calling": "native", "context_tokens": 32_000, "price": price}
-        assert acme["model_settings"] == {"small": small}
+        assert acme["model_settings"] == {"small": {**small, "fallbacks": ["acme/large"]}}
+        assert acme["privacy"] == "company"
         facts = await client.ask("GET", "/providers/acme/models")
         assert facts["facts"]["small"]["context_tokens"] == 32_000
 

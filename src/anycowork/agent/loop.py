@@ -35,6 +35,7 @@ from anycowork.domain.chats import Autonomy, EndReason, Limits, Turn
 from anycowork.domain.errors import MalformedReply, ModelFault, OutOfTime, RunawayReply, TooManyFaults, TooManySteps
 from anycowork.domain.evidence import Evidence
 from anycowork.domain.ports import Clock
+from anycowork.domain.provider_errors import ProviderFault
 from anycowork.domain.values import replace
 from anycowork.prompts.history_limit import HistoryLimit
 from anycowork.store.sql.journal import Journal
@@ -107,7 +108,7 @@ class Agent:
         await self._steering.take(context)
         context.turn = replace(context.turn, steps=context.turn.steps + 1)
         context.steps_left = limits.steps - (context.turn.steps - context.turn.steps_before)
-        context.conversation.reply_stream = ReplyStream(
+        stream = context.conversation.reply_stream = ReplyStream(
             journal=self._journal,
             clock=self._clock,
             chat_id=context.chat.id,
@@ -115,9 +116,15 @@ class Agent:
             message_id=self._clock.new_id(),
         )
         try:
-            reply = await self._model_caller.ask(context, context.conversation.reply_stream)
+            reply = await self._model_caller.ask(context, stream)
         except RunawayReply as fault:
-            return await self._fault(context, limits, context.conversation.reply_stream.reply, fault)
+            return await self._fault(context, limits, stream.reply, fault)
+        except ProviderFault as fault:
+            if stream.reply.has_begun or (switch := self._model_caller.go_on(context, fault)) is None:
+                raise
+            context.turn = replace(context.turn, steps=context.turn.steps - 1)
+            await self._recorder.note(context, *switch)
+            return True
         return await self._act_on(context, limits, reply)
 
     async def _run_calls(self, context: TurnContext, limits: Limits) -> bool:

@@ -14,9 +14,10 @@ from anycowork.domain.errors import ContextFull
 from anycowork.domain.images import images_of
 from anycowork.domain.journal import Change, Reserve, Spend
 from anycowork.domain.messages import Json, Message
+from anycowork.domain.metering import Price
 from anycowork.domain.model import ModelOptions, ModelRequest, PromptMessage, ToolCallStyle, UsageChunk
 from anycowork.domain.ports import HiddenPathRules
-from anycowork.domain.provider_errors import NoSuchModel, PromptTooLong
+from anycowork.domain.provider_errors import NoSuchModel, PromptTooLong, ProviderFault
 from anycowork.domain.skills import Skill
 from anycowork.domain.telemetry import Telemetry
 from anycowork.domain.values import replace
@@ -28,7 +29,7 @@ from anycowork.prompts.prompt_service import NOT_OFFERED, OfferedTools, PromptSc
 from anycowork.prompts.skills import activated_skill, skills_section
 from anycowork.prompts.tokens import TokenRatios, tokens
 from anycowork.prompts.window import PromptHistory, Window
-from anycowork.providers.registry import ProviderRegistry
+from anycowork.providers.registry import LOCAL, ProviderRegistry
 from anycowork.store.sql.blobs import Blobs
 from anycowork.store.sql.journal import Journal
 
@@ -116,6 +117,30 @@ class ModelCaller:
             event_factory.usage(context.turn.id, {**event, "steps_left": context.steps_left})
         )
         return reply
+
+    def go_on(self, context: TurnContext, fault: ProviderFault) -> tuple[str, Json] | None:
+        """Has the next model that the person named answer in this segment. Returns what the person is told, and its facts; None where none
+        is left, or the fault is not the server's."""
+        if isinstance(fault, PromptTooLong):
+            return None
+        before = context.chat.config.model_id or self._providers.lasting_id()
+        if context.fallbacks is None:
+            context.fallbacks = list(self._providers.fallbacks(before))
+        if not context.fallbacks:
+            return None
+        after = context.fallbacks.pop(0)
+        context.chat = replace(context.chat, config=replace(context.chat.config, model_id=after))
+        context.conversation.system_prompt, context.conversation.window = None, Window()
+        price = Price(0, 0) if after.startswith(f"{LOCAL}/") else self._providers.facts(*after.split("/", 1)).price
+        facts: Json = {
+            "from": before,
+            "to": after,
+            "reason": fault.code,
+            "price": {"input": price.input, "output": price.output} if price else None,
+        }
+        return f"{before} could not answer: {fault.message} {after} goes on; {_cost_told(price)}.", {
+            "model_switch": facts
+        }
 
     def _request(
         self, context: TurnContext, model: str, prompt_history: PromptHistory, options: ModelOptions
@@ -267,3 +292,11 @@ def spent_for(reserve: Reserve, reply: Reply) -> tuple[Spend, Json]:
         "estimated": spend.estimated,
         "model": reserve.model,
     }
+
+
+def _cost_told(price: Price | None) -> str:
+    if price is None:
+        return "what it costs is not known"
+    if not price.input and not price.output:
+        return "it costs nothing"
+    return f"it costs ${price.input:g} per million tokens that it reads and ${price.output:g} that it writes"

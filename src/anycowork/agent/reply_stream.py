@@ -94,6 +94,11 @@ class Reply:
         return bool(self.shown or self.reasoning)
 
     @property
+    def has_begun(self) -> bool:
+        """Whether the model has said something."""
+        return bool(self.text or self.reasoning or self.called)
+
+    @property
     def cut_off(self) -> bool:
         return self.finish == "length"
 

@@ -47,8 +47,12 @@ class PriceEntry(BaseModel):
     cached: Annotated[float, Field(ge=0, allow_inf_nan=False)] | None = None
 
 
+ModelId = Annotated[str, Field(pattern=r"^[^/\s]+/\S+$", max_length=300)]
+
+
 class ModelEntry(BaseModel):
-    """What a person says of one model of a provider; what is left out is taken from what is known of it."""
+    """What a person says of one model of a provider; what is left out is taken from what is known of it. `fallbacks` are models, each with
+    its provider in front, that go on in this order where it cannot answer."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -56,6 +60,7 @@ class ModelEntry(BaseModel):
     calling: Literal["text", "schema", "native"] | None = None
     context_tokens: Annotated[int, Field(gt=0)] | None = None
     price: PriceEntry | None = None
+    fallbacks: Annotated[tuple[ModelId, ...], Field(max_length=5)] = ()
 
 
 class ProviderEntry(BaseModel):
@@ -63,7 +68,8 @@ class ProviderEntry(BaseModel):
 
     `calling` schema: a JSON schema limits the replies of its models; native: they use their own function calling; `brief`: they are small,
     and get short prompts. `images`: the models that accept images, as names or patterns (`*-vision*`); without it, those with a known name.
-    `ca_file`: a PEM file of authorities that are trusted for its certificate, besides those of this machine.
+    `ca_file`: a PEM file of authorities that are trusted for its certificate, besides those of this machine. `privacy`: who sees what is
+    sent there; without it, nobody else for an address of this machine, and anyone for every other.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -80,6 +86,7 @@ class ProviderEntry(BaseModel):
     ca_file: Path | None = None
     prices: Mapping[str, PriceEntry] = Field(default_factory=dict)
     model_settings: Mapping[str, ModelEntry] = Field(default_factory=dict)
+    privacy: Literal["local", "company", "anyone"] | None = None
 
 
 class SearchEngineEntry(BaseModel):

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from enum import StrEnum
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Literal
@@ -12,6 +13,7 @@ from anycowork.domain.errors import Invalid
 from anycowork.domain.messages import Json
 from anycowork.domain.metering import Price
 from anycowork.domain.model import ModelOptions, ToolCallStyle
+from anycowork.domain.network import is_loopback
 
 Kind = Literal["openai", "anthropic", "local", "guide", "agent"]
 CONTEXT_TOKENS = 32_768
@@ -43,14 +45,28 @@ def is_small(model: str) -> bool:
     return bool(sizes) and max(sizes) <= _SMALL_BILLIONS
 
 
+class Privacy(StrEnum):
+    """Who sees what is sent to a model server, from the fewest to the most."""
+
+    LOCAL = "local"
+    COMPANY = "company"
+    ANYONE = "anyone"
+
+    def admits(self, other: "Privacy") -> bool:
+        """Tells whether what was meant for a server of this class may go to one of the other."""
+        classes = list(Privacy)
+        return classes.index(other) <= classes.index(self)
+
+
 @dataclass(frozen=True, slots=True)
 class ModelSettings:
-    """What a person said of one model; None: what is known of it holds."""
+    """What a person said of one model; None: what is known of it holds. `fallbacks` go on, in this order, where it cannot answer."""
 
     images: bool | None = None
     calling: ToolCallStyle | None = None
     context_tokens: int | None = None
     price: Price | None = None
+    fallbacks: tuple[str, ...] = ()
 
     def to_json(self) -> Json:
         price = self.price
@@ -59,6 +75,7 @@ class ModelSettings:
             "calling": self.calling.value if self.calling else None,
             "context_tokens": self.context_tokens,
             "price": {"input": price.input, "output": price.output, "cached": price.cached} if price else None,
+            **({"fallbacks": [*self.fallbacks]} if self.fallbacks else {}),
         }
 
 
@@ -83,6 +100,16 @@ class ProviderConfig:
     prices: Mapping[str, Price] = field(default_factory=dict)
     model_settings: Mapping[str, ModelSettings] = field(default_factory=dict)
     ca_file: str | None = None
+    privacy_set: Privacy | None = None
+
+    @property
+    def privacy(self) -> Privacy:
+        """As a person set it; otherwise by where the server runs."""
+        if self.privacy_set is not None:
+            return self.privacy_set
+        host = urlsplit(self.base_url or "").hostname
+        is_here = self.kind in ("local", "guide") or (host is not None and is_loopback(host))
+        return Privacy.LOCAL if is_here else Privacy.ANYONE
 
     def sees(self, model: str) -> bool | None:
         """Tells whether this model accepts images; None if nobody said so and its name is not known."""
@@ -123,3 +150,25 @@ class ProviderConfig:
                 f"'{'?' if parts.query else '#'}' on.",
                 param="base_url",
             )
+
+
+def why_no_fallback(before: ProviderConfig, after: ProviderConfig | None) -> str | None:
+    """Returns why no model of the second server may go on with requests that were meant for the first; None if it may."""
+    if after is None:
+        return "there is no such model server"
+    if after.kind in ("guide", "agent"):
+        return f"{after.name} is no model server"
+    if not before.privacy.admits(after.privacy):
+        return f"{before.name} is for '{before.privacy}', and what is sent to {after.name} is seen by '{after.privacy}'"
+    return None
+
+
+def allowed_fallbacks(config: ProviderConfig, model: str, configs: Mapping[str, ProviderConfig]) -> tuple[str, ...]:
+    """Returns the models that the person named to go on where this one cannot answer, without those that may not."""
+    settings = config.model_settings.get(model) or ModelSettings()
+    allowed = (
+        model_id
+        for model_id in settings.fallbacks
+        if why_no_fallback(config, configs.get(model_id.partition("/")[0])) is None
+    )
+    return tuple(dict.fromkeys(allowed))

@@ -21,7 +21,7 @@ from anycowork.domain.model import (
 )
 from anycowork.domain.provider_errors import BadKey, NoSuchModel, ProviderFault, Unreachable, Untrusted
 from anycowork.providers.anthropic.provider import AnthropicProvider
-from anycowork.providers.config import OPENAI_URL, ModelSettings, ProviderConfig, is_small
+from anycowork.providers.config import OPENAI_URL, ModelSettings, ProviderConfig, allowed_fallbacks, is_small
 from anycowork.providers.delegate import DelegateProvider
 from anycowork.providers.guide.script import GUIDE, Guide
 from anycowork.providers.http.pool import HttpPool
@@ -147,6 +147,13 @@ class ProviderRegistry:
             options = replace(options, calling=ToolCallStyle.TEXT)
         sees = self._sees(config, model)
         return options if sees is False else replace(options, images=True, tries_images=sees is None)
+
+    def fallbacks(self, model_id: str | None) -> tuple[str, ...]:
+        """Returns the models that may go on, in order, where this one cannot answer."""
+        try:
+            return allowed_fallbacks(*self._resolve(model_id), self._configs)
+        except NoSuchModel:
+            return ()
 
     def upstreams(self) -> list[tuple[Upstream, tuple[str, ...]]]:
         """Returns the targets of passthrough requests that speak OpenAI's API, the default first, each with its known ids."""
@@ -340,6 +347,7 @@ class ProviderRegistry:
             "kind": config.kind,
             "base_url": address_of(config),
             "models": list(config.models),
+            "privacy": config.privacy.value,
             **self._described_models(config),
             "default": default_model is not None,
             "default_model": default_model,

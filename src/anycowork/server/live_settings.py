@@ -17,7 +17,7 @@ from anycowork.domain.chats import Autonomy, Limits
 from anycowork.domain.messages import Json
 from anycowork.domain.metering import ModelUsage, Price
 from anycowork.domain.model import SMALL_MODEL, ModelOptions, ToolCallStyle
-from anycowork.providers.config import ModelSettings, ProviderConfig, usual_context
+from anycowork.providers.config import ModelSettings, Privacy, ProviderConfig, usual_context
 from anycowork.providers.discovery import from_environment
 from anycowork.providers.registry import ProviderRegistry, require_free_name
 from anycowork.sandbox.toolchains import Toolchains
@@ -160,28 +160,30 @@ class LiveSettings:
 
 def provider_configs(settings: Settings) -> list[ProviderConfig]:
     """Returns the providers from the settings, and those from the environment."""
-    configured = [
-        ProviderConfig(
-            name=entry.name,
-            kind=entry.kind,
-            base_url=entry.base_url,
-            api_key_env=entry.api_key_env,
-            models=entry.models,
-            context_tokens=entry.context_tokens or usual_context(entry.kind),
-            context_assumed=entry.context_tokens is None,
-            options=replace(SMALL_MODEL if entry.brief else ModelOptions(), calling=ToolCallStyle(entry.calling)),
-            small_by_name=entry.brief is None,
-            images=entry.images,
-            ca_file=None if entry.ca_file is None else str(entry.ca_file.expanduser()),
-            prices={model: _price(settings_entry) for model, settings_entry in entry.prices.items()},
-            model_settings={
-                model: _model_settings(settings_entry) for model, settings_entry in entry.model_settings.items()
-            },
-        )
-        for entry in settings.providers
-    ]
+    configured = [provider_config(entry) for entry in settings.providers]
     names = {config.name for config in configured}
     return [*configured, *(detected for detected in from_environment(os.environ) if detected.name not in names)]
+
+
+def provider_config(entry: ProviderEntry) -> ProviderConfig:
+    return ProviderConfig(
+        name=entry.name,
+        kind=entry.kind,
+        base_url=entry.base_url,
+        api_key_env=entry.api_key_env,
+        models=entry.models,
+        context_tokens=entry.context_tokens or usual_context(entry.kind),
+        context_assumed=entry.context_tokens is None,
+        options=replace(SMALL_MODEL if entry.brief else ModelOptions(), calling=ToolCallStyle(entry.calling)),
+        small_by_name=entry.brief is None,
+        images=entry.images,
+        ca_file=None if entry.ca_file is None else str(entry.ca_file.expanduser()),
+        prices={model: _price(settings_entry) for model, settings_entry in entry.prices.items()},
+        model_settings={
+            model: _model_settings(settings_entry) for model, settings_entry in entry.model_settings.items()
+        },
+        privacy_set=Privacy(entry.privacy) if entry.privacy else None,
+    )
 
 
 def _model_settings(entry: ModelEntry) -> ModelSettings:
@@ -190,6 +192,7 @@ def _model_settings(entry: ModelEntry) -> ModelSettings:
         calling=ToolCallStyle(entry.calling) if entry.calling else None,
         context_tokens=entry.context_tokens,
         price=_price(entry.price) if entry.price else None,
+        fallbacks=entry.fallbacks,
     )
 
 

@@ -3,17 +3,18 @@
 import asyncio
 from collections.abc import Mapping, Sequence
 
-from pydantic import JsonValue, SecretStr
+from pydantic import JsonValue, SecretStr, ValidationError
 
 from anycowork.config.settings import ProviderEntry
-from anycowork.domain.errors import Conflict, NotFound
+from anycowork.domain.errors import Conflict, Invalid, NotFound
 from anycowork.domain.messages import Json
 from anycowork.domain.model import ModelRequest, PromptMessage
 from anycowork.domain.provider_errors import NoSuchModel, ProviderFault, RejectedRequest
+from anycowork.providers.config import why_no_fallback
 from anycowork.providers.model_list import AUTO, chat_model
 from anycowork.providers.presets import PRESETS, calls_natively
 from anycowork.providers.registry import ProviderRegistry
-from anycowork.server.live_settings import LiveSettings
+from anycowork.server.live_settings import LiveSettings, provider_config
 from anycowork.server.secrets.provider_keys import ProviderKeys, origin_of
 
 TEST_SECONDS = 60.0
@@ -41,6 +42,7 @@ class ModelConnections:
             address = entry.get("base_url")
             native = calls_natively(str(entry.get("kind", "openai")), address if isinstance(address, str) else None)
             calling: Json = {"calling": "native"} if native else {}
+            self._require_fallbacks({**entry})
             await self._store([*self._entries(), {**calling, **entry}], name, key)
         return self._described(name)
 
@@ -50,6 +52,7 @@ class ModelConnections:
         async with self._alone:
             self._require_own(name)
             entries = [_changed(entry, changes) if entry["name"] == name else entry for entry in self._entries()]
+            self._require_fallbacks(next(entry for entry in entries if entry["name"] == name))
             await self._store(entries, name, key)
         return self._described(name)
 
@@ -105,6 +108,21 @@ class ModelConnections:
             address = self._described(name)["base_url"]
             await asyncio.to_thread(self._keys.put, name, key, address if isinstance(address, str) else None)
             self._registry.renew(name)
+
+    def _require_fallbacks(self, entry: Json) -> None:
+        """Raises: Invalid for a fallback that would never be asked."""
+        try:
+            own = provider_config(ProviderEntry.model_validate(entry))
+        except ValidationError:
+            return  # what is wrong with it is said where it is stored
+        for model, settings in own.model_settings.items():
+            for fallback in settings.fallbacks:
+                other = fallback.partition("/")[0]
+                why = why_no_fallback(own, own if other == own.name else self._registry.get(other))
+                if fallback == f"{own.name}/{model}":
+                    why = "it is the same model"
+                if why is not None:
+                    raise Invalid(f"{fallback} cannot go on for {own.name}/{model}: {why}.", param="model_settings")
 
     def _entries(self) -> list[Json]:
         return [entry.model_dump(mode="json", exclude_defaults=True) for entry in self._live_settings.providers()]

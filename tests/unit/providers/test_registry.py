@@ -102,6 +102,7 @@ def test_the_description_shows_state_and_way_out_and_no_secret():
         "kind": "openai",
         "base_url": "http://acme.test/v1",
         "models": ["small", "big/one"],
+        "privacy": "anyone",
         "images": ["small", "big/one"],
         "no_images": [],
         "tries_images": True,

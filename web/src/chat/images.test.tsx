@@ -132,6 +132,7 @@ const provider = (parts: Partial<Provider>): Provider => ({
   no_images: [],
   tries_images: false,
   model_settings: {},
+  privacy: "anyone",
   changeable: true,
   default: false,
   default_model: null,

@@ -2,13 +2,14 @@
 import { useQuery } from "@tanstack/react-query";
 import { useState } from "react";
 import { t } from "../texts/settings";
-import { Field, INPUT } from "../ui/Field";
+import { Field, INPUT, VERBATIM } from "../ui/Field";
 import { api, given } from "../wire/client";
 import type { ModelSettings, Provider } from "../wire/nouns";
+import { namesIn } from "./ProviderFields";
 
 export type ModelsSettings = Readonly<Record<string, ModelSettings>>;
 
-const NOTHING: ModelSettings = { images: null, calling: null, context_tokens: null, price: null };
+const NOTHING: ModelSettings = { images: null, calling: null, context_tokens: null, price: null, fallbacks: [] };
 
 export function ModelSettingsFields({
   provider,
@@ -77,6 +78,16 @@ export function ModelSettingsFields({
           value={own.price?.output ?? null}
           onChange={(output) => price({ output: output ?? 0 })}
         />
+        <Field label={t.goesOnWith} hint={t.whenItCannotAnswer}>
+          <input
+            key={model}
+            className={INPUT}
+            {...VERBATIM}
+            placeholder={t.modelWithItsServer}
+            defaultValue={(own.fallbacks as string[] | undefined)?.join(", ")}
+            onChange={({ target }) => set({ fallbacks: namesIn(target.value) })}
+          />
+        </Field>
       </div>
     </fieldset>
   );

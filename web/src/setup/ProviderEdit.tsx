@@ -2,15 +2,16 @@ import { useState } from "react";
 import { t } from "../texts/settings";
 import { Form, FormButtons } from "../ui/Form";
 import { useRefusal } from "../ui/refusal";
-import type { Provider } from "../wire/nouns";
+import type { Privacy, Provider } from "../wire/nouns";
 import { ModelSettingsFields, type ModelsSettings } from "./ModelSettingsFields";
-import { AddressField, CONNECTION_FIELDS, KeyField, ModelsField, namesIn } from "./ProviderFields";
+import { AddressField, CONNECTION_FIELDS, KeyField, ModelsField, namesIn, PrivacyField } from "./ProviderFields";
 
 export interface ProviderChange {
   base_url?: string;
   api_key?: string;
   models?: string[];
   model_settings?: ModelsSettings;
+  privacy?: Privacy;
 }
 
 /** Only what was changed is sent. A key that is left empty stays as it is; it is never shown. */
@@ -30,6 +31,7 @@ export function ProviderEdit({
   const [key, setKey] = useState("");
   const [models, setModels] = useState(provider.models.join(", "));
   const [settings, setSettings] = useState<ModelsSettings>(provider.model_settings);
+  const [privacy, setPrivacy] = useState(provider.privacy);
   const moved = hostOf(url) !== hostOf(provider.base_url ?? "");
   const [attempt, refusal, faultAt] = useRefusal(CONNECTION_FIELDS);
   const submit = () => {
@@ -40,6 +42,7 @@ export function ProviderEdit({
         ...(key.trim() ? { api_key: key.trim() } : {}),
         ...(named.join() !== provider.models.join() ? { models: named } : {}),
         ...(settings !== provider.model_settings ? { model_settings: settings } : {}),
+        ...(privacy !== provider.privacy ? { privacy } : {}),
       }),
     );
   };
@@ -54,6 +57,7 @@ export function ProviderEdit({
         onChange={setKey}
       />
       <ModelsField fault={faultAt("models")} value={models} onChange={setModels} />
+      <PrivacyField value={privacy} onChange={setPrivacy} />
       <ModelSettingsFields provider={provider} value={settings} onChange={setSettings} />
       {refusal}
       <FormButtons submit={busy ? t.testing : t.saveAndTest} disabled={busy} cancel={t.cancel} onCancel={onCancel} />

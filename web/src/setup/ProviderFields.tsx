@@ -1,6 +1,8 @@
 // The fields that a new connection and a changed one share.
 import { t } from "../texts/settings";
+import { Field, INPUT } from "../ui/Field";
 import { TextField } from "../ui/Form";
+import { PRIVACY_CLASSES, type Privacy } from "../wire/nouns";
 
 interface Props {
   value: string;
@@ -33,6 +35,25 @@ export function KeyField(props: Props & { label: string; hint: string; required?
 
 export function ModelsField(props: Props) {
   return <TextField label={t.models2} hint={t.withCommasEmptyAsksThe} {...props} />;
+}
+
+/** No request goes on with a model whose server more people see into. */
+export function PrivacyField({ value, onChange }: { value: Privacy; onChange: (value: Privacy) => void }) {
+  return (
+    <Field label={t.whoSeesWhatIsSent} hint={t.noRequestGoesOnElsewhere}>
+      <select
+        className={INPUT}
+        value={value}
+        onChange={({ target }) => onChange(PRIVACY_CLASSES.find((name) => name === target.value) ?? value)}
+      >
+        {PRIVACY_CLASSES.map((name) => (
+          <option key={name} value={name}>
+            {t.privacyClasses[name]}
+          </option>
+        ))}
+      </select>
+    </Field>
+  );
 }
 
 /** Names with commas between them. Pure. */

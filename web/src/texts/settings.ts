@@ -29,6 +29,12 @@ export const en = {
   contextTokens: "Context in tokens",
   priceIn: "US dollars per million tokens read",
   priceOut: "US dollars per million tokens written",
+  goesOnWith: "Goes on with",
+  whenItCannotAnswer: "Where its server is down, limits or refuses",
+  modelWithItsServer: "office/small, …",
+  whoSeesWhatIsSent: "Who sees what is sent there",
+  noRequestGoesOnElsewhere: "A request never goes on where more people see it.",
+  privacyClasses: { local: "nobody else: it runs here", company: "my company", anyone: "anyone it passes" },
   remove2: "Remove",
   providerStatuses: {
     ready: "ready",

@@ -6119,6 +6119,11 @@ export interface components {
             /** Context Tokens */
             context_tokens?: number | null;
             price?: components["schemas"]["ModelPrice"] | null;
+            /**
+             * Fallbacks
+             * @description Models that go on, in this order, where it cannot answer.
+             */
+            fallbacks?: string[] | null;
         };
         /**
          * ModelSettingsResponse
@@ -6132,6 +6137,12 @@ export interface components {
             /** Context Tokens */
             context_tokens: number | null;
             price: components["schemas"]["ModelPriceResponse"] | null;
+            /**
+             * Fallbacks
+             * @description Models that go on, in this order, where it cannot answer.
+             * @default []
+             */
+            fallbacks: string[];
         };
         /** ModelUsageResponse */
         ModelUsageResponse: {
@@ -6504,6 +6515,8 @@ export interface components {
             model_settings?: {
                 [key: string]: components["schemas"]["ModelSettingsRequest"];
             } | null;
+            /** Privacy */
+            privacy?: ("local" | "company" | "anyone") | null;
         };
         /** NewRole */
         NewRole: {
@@ -7053,6 +7066,8 @@ export interface components {
             model_settings?: {
                 [key: string]: components["schemas"]["ModelSettingsRequest"];
             } | null;
+            /** Privacy */
+            privacy?: ("local" | "company" | "anyone") | null;
         };
         /** ProviderList */
         ProviderList: {
@@ -7099,6 +7114,12 @@ export interface components {
             model_settings: {
                 [key: string]: components["schemas"]["ModelSettingsResponse"];
             };
+            /**
+             * Privacy
+             * @description Who sees what is sent there. No request goes on with a model whose server more people see into.
+             * @enum {string}
+             */
+            privacy: "local" | "company" | "anyone";
             /**
              * Changeable
              * @description Whether it was connected here, and can be changed and removed.

@@ -29,6 +29,10 @@ export type Message = Schemas["MessageResponse"] & { reasoning?: string | null }
 /** What a person set for one model; null: what is known of it holds. */
 export type ModelSettings = components["schemas"]["ModelSettingsResponse"];
 
+/** Who sees what is sent to a model server, from the fewest to the most. */
+export const PRIVACY_CLASSES = ["local", "company", "anyone"] as const;
+export type Privacy = (typeof PRIVACY_CLASSES)[number];
+
 export interface Provider {
   name: string;
   kind: string;
@@ -41,6 +45,7 @@ export interface Provider {
   /** Whether a model of which nothing is known is shown images. */
   tries_images: boolean;
   model_settings: Readonly<Record<string, ModelSettings>>;
+  privacy: Privacy;
   /** It was connected here, and can be changed and removed. */
   changeable: boolean;
   default: boolean;
@@ -369,6 +374,7 @@ export function readProvider(value: unknown): Provider {
     no_images: texts(found["no_images"]),
     tries_images: found["tries_images"] === true,
     model_settings: loose(found["model_settings"]) as Record<string, ModelSettings>,
+    privacy: PRIVACY_CLASSES.find((name) => name === found["privacy"]) ?? "anyone",
     changeable: found["changeable"] === true,
     default: found["default"] === true,
     default_model: text(found["default_model"]) || null,

@@ -21,6 +21,11 @@ Kind = Literal["openai", "anthropic"]
 Name = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_.-]{0,63}$", examples=["office"])]
 Address = Annotated[str, Field(pattern=r"^https?://\S+$", max_length=2000, examples=["http://127.0.0.1:8000/v1"])]
 Key = Annotated[SecretStr, Field(max_length=4096, description="Kept for this provider alone; never read back.")]
+ModelId = Annotated[str, Field(pattern=r"^[^/\s]+/\S+$", max_length=300, examples=["office/small"])]
+Privacy = Annotated[
+    Literal["local", "company", "anyone"],
+    Field(description="Who sees what is sent there; without it, by where the server runs."),
+]
 Models = Annotated[list[Annotated[str, Field(min_length=1, max_length=200)]], Field(max_length=500)]
 
 
@@ -37,6 +42,9 @@ class ModelSettingsRequest(Boundary):
     calling: Literal["text", "schema", "native"] | None = None
     context_tokens: Annotated[int, Field(gt=0)] | None = None
     price: ModelPrice | None = None
+    fallbacks: Annotated[list[ModelId], Field(max_length=5)] | None = Field(
+        None, description="Models that go on, in this order, where it cannot answer."
+    )
 
 
 ModelSettings = Annotated[
@@ -51,6 +59,7 @@ class NewProvider(Boundary):
     api_key: Key | None = None
     models: Models | None = None
     model_settings: ModelSettings | None = None
+    privacy: Privacy | None = None
 
 
 class ProviderChange(Boundary):
@@ -61,6 +70,7 @@ class ProviderChange(Boundary):
     api_key: Key | None = None
     models: Models | None = None
     model_settings: ModelSettings | None = None
+    privacy: Privacy | None = None
 
 
 @routes.get("/providers", response_model=ProviderList, responses=error_responses())

@@ -21,6 +21,7 @@ class ModelSettingsResponse(DescribedSchema):
     calling: Literal["text", "schema", "native"] | None
     context_tokens: int | None
     price: ModelPriceResponse | None
+    fallbacks: list[str] = Field([], description="Models that go on, in this order, where it cannot answer.")
 
 
 class ProviderResponse(DescribedSchema):
@@ -37,6 +38,9 @@ class ProviderResponse(DescribedSchema):
         description="How its models call tools unless one is set otherwise."
     )
     model_settings: dict[str, ModelSettingsResponse] = Field(description="What a person set for single models.")
+    privacy: Literal["local", "company", "anyone"] = Field(
+        description="Who sees what is sent there. No request goes on with a model whose server more people see into."
+    )
     changeable: bool = Field(description="Whether it was connected here, and can be changed and removed.")
     default: bool
     default_model: str | None = Field(

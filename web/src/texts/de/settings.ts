@@ -30,6 +30,16 @@ export const settings: Texts = {
   contextTokens: "Kontext in Tokens",
   priceIn: "US-Dollar je Million gelesener Tokens",
   priceOut: "US-Dollar je Million geschriebener Tokens",
+  goesOnWith: "Macht weiter mit",
+  whenItCannotAnswer: "Wenn sein Server ausfällt, begrenzt oder ablehnt",
+  modelWithItsServer: "buero/klein, …",
+  whoSeesWhatIsSent: "Wer sieht, was dorthin geht",
+  noRequestGoesOnElsewhere: "Eine Anfrage geht nie dort weiter, wo mehr Leute sie sehen.",
+  privacyClasses: {
+    local: "niemand sonst: es läuft hier",
+    company: "meine Firma",
+    anyone: "jeder, bei dem es vorbeikommt",
+  },
   remove2: "Entfernen",
   providerStatuses: {
     ready: "bereit",
