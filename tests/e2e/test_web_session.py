@@ -100,13 +100,33 @@ async def test_a_code_in_the_address_of_an_open_page_signs_in(tmp_path):
 
 
 @proves("UI-6")
+async def test_a_link_that_is_loaded_again_before_the_server_answers_still_signs_in(tmp_path):
+    async with live_server(tmp_path) as client, a_browser() as browser:
+        context = await browser.new_context()
+        page = await context.new_page()
+        code = (await client.ask("POST", "/session/codes", {}, expect=201))["code"]
+        asked = asyncio.Event()
+        await context.route("**/session", lambda _: asked.set())  # neither sent nor answered
+        await page.goto(f"{client.url}/#code={code}")
+        await asked.wait()
+        await context.unroute("**/session")
+        await page.reload()
+        await expect_signed_in(page)
+        assert "code" not in page.url
+        await context.close()
+
+
+@proves("UI-6")
 async def test_a_used_code_leads_to_the_sign_in_field_and_one_tab_signs_all_in(tmp_path):
     async with live_server(tmp_path) as client, a_browser() as browser:
         context = await browser.new_context()
         page, other = await context.new_page(), await context.new_page()
         await page.goto(f"{client.url}/#code=used-before")
+        await expect(page.get_by_role("alert")).to_contain_text("anycowork open makes a new one")
+        assert "code" not in page.url
         await other.goto(client.url)
         await expect(other.get_by_label(re.compile("token"))).to_be_visible()
+        await expect(other.get_by_role("alert")).to_have_count(0)
         await page.get_by_label(re.compile("token")).fill(TOKEN)
         await page.keyboard.press("Enter")
         await expect_signed_in(page)

@@ -29,7 +29,7 @@ void start();
 async function start(): Promise<void> {
   await redeemCode();
   // A link that is pasted into an open page loads nothing anew.
-  window.addEventListener("hashchange", () => void redeemCode().then((found) => found && location.reload()));
+  window.addEventListener("hashchange", () => void redeemCode().then((redeemed) => redeemed && location.reload()));
   if (chatAt(location.hash)) void loadChatPage();
   void openChat(chatAt(location.hash)); // its messages are on their way while the page is put together
   createRoot(document.getElementById("root")!).render(

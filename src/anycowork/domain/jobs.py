@@ -126,7 +126,8 @@ class JobTask:
     """One task of a job; its id is its plan step's. `failures` are the attempts that failed, `interruptions` those that a crash or a stop
     ended. `claimed`: only the worker says that it is done. `workspace` is the private copy that it works in, until its changes are
     committed; `conflicts` are a person's answers about paths that somebody else changed too.
-    `worker` is the joined worker that its commands run on; `waiting_for` names labels that no worker offers."""
+    `worker` is the joined worker that its commands run on; `waiting_for` names labels that no worker offers. `undone_by` is the checkpoint
+    that undoing its changes made, until that is restored."""
 
     job_id: str
     chat_id: str
@@ -151,6 +152,7 @@ class JobTask:
     evidence: Json | None = field(default=None, hash=False)
     worker: str | None = None
     waiting_for: str | None = None
+    undone_by: str | None = None
 
     def to_json(self, usage: Json | None = None) -> Json:
         return {
@@ -162,6 +164,7 @@ class JobTask:
             "description": self.description,
             "dependencies": list(self.dependencies),
             "status": str(self.status),
+            "undone_by": self.undone_by,
             "claimed": self.claimed,
             "evidence": self.evidence,
             "result": self.result,

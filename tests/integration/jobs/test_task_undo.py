@@ -42,6 +42,11 @@ async def undo(client: LiveServer, job_id: str, task_id: str, **options: object)
     return await client.ask("POST", f"/jobs/{job_id}/tasks/{task_id}/undo", options, expect=200)
 
 
+async def undone_tasks(client: LiveServer, job_id: str) -> dict[str, tuple[str, str]]:
+    tasks = (await client.ask("GET", f"/jobs/{job_id}"))["tasks"]
+    return {task["id"]: (task["status"], task["undone_by"]) for task in tasks if task["undone_by"]}
+
+
 @proves("JOB-10", "SNAP-5/2")
 @pytest.mark.parametrize("commit", ["job", "task"])
 async def test_one_task_is_undone_after_its_job_and_later_work_in_the_same_file_stays(
@@ -64,12 +69,15 @@ async def test_one_task_is_undone_after_its_job_and_later_work_in_the_same_file_
         assert shared.read_text() == kept_text, "a dry run changes nothing"
         with pytest.raises(RequestRefused, match="409"):
             await undo(client, job["id"], "second")
+        assert await undone_tasks(client, job["id"]) == {}
         undone = await undo(client, job["id"], "first")
         assert (undone["restored"], undone["deleted"]) == (["shared.txt"], ["new.txt"])
+        assert await undone_tasks(client, job["id"]) == {"first": ("completed", undone["undo_snapshot"])}
         assert shared.read_text() == LINES.replace("line 9\n", "line IX\n"), "the later tasks' line stays"
         back = {"only": True}
         await client.ask("POST", f"{chat.path}/snapshots/{undone['undo_snapshot']}/restore", back, expect=200)
         assert shared.read_text() == kept_text and (client.workspace / "new.txt").exists(), "an undo can be undone"
+        assert await undone_tasks(client, job["id"]) == {}
         await undo(client, job["id"], "second", overwrite=["shared.txt"])
         assert shared.read_text() == LINES.replace("line 2\n", "line two\n"), "a person let the later line go"
 

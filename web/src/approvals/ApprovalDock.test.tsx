@@ -73,6 +73,11 @@ it("names tool, thing, risk and reason", async () => {
   await expectAccessible(container);
 });
 
+it("names no risk that is not high: a mark that is always there says nothing", () => {
+  dock(TWO[0], approval({ id: "c", risk: "medium" }));
+  expect(screen.queryByText(/risk/)).toBeNull();
+});
+
 it.each([
   ["a mark that turns words round", "echo \u202Esafe", "echo ⟨U+202E⟩safe"],
   ["a letter without width", "r\u200Bm x", "r⟨U+200B⟩m x"],

@@ -3,6 +3,9 @@ import { afterEach, beforeEach, expect, it, vi } from "vitest";
 import { expectAccessible, show } from "../testing/render";
 import { Working } from "./Working";
 
+const line = vi.hoisted(() => ({ status: "live" }));
+vi.mock("../state/sidebar", async (original) => ({ ...(await original<object>()), useConnection: () => line.status }));
+
 const NOW = "2026-01-02T03:04:05.000Z";
 const RETRY = {
   seconds: 12,
@@ -16,6 +19,13 @@ const pass = (ms: number) => act(() => vi.advanceTimersByTime(ms));
 
 beforeEach(() => vi.useFakeTimers({ now: Date.parse(NOW) }));
 afterEach(() => vi.useRealTimers());
+
+it("does not say that the agent works while the server cannot be heard", () => {
+  line.status = "reconnecting";
+  const { container } = show(<Working role="actor" since={NOW} retry={RETRY} />);
+  expect(container.textContent).toBe("No connection to the server: what the agent does now is not known here.");
+  line.status = "live";
+});
 
 it("counts down to the next attempt at the model's server, and then says again that the agent works", async () => {
   const { container } = show(<Working role="actor" since={NOW} retry={RETRY} />);

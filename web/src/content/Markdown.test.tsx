@@ -115,6 +115,12 @@ function luminance(colour: string): number {
   return 0.2126 * red! + 0.7152 * green! + 0.0722 * blue!;
 }
 
+it("leaves out no level of the headings, whichever signs a model chose, and stands below the title of the chat", () => {
+  const { container } = show(<Markdown text={"### A\n\n##### B\n\n# C\n\n#### D\n\n###### E"} />);
+  const headings = [...container.querySelectorAll("h1, h2, h3, h4, h5, h6")].map((one) => one.tagName + one.textContent);
+  expect(headings).toEqual(["H2A", "H3B", "H2C", "H3D", "H4E"]);
+});
+
 it("keeps the words of a note", () => {
   show(<Markdown text={"It is so.[^1]\n\n[^1]: As the manual says.\n\n[^2]: https://docs.example"} />);
   expect(screen.getByText(/As the manual says/).textContent).toBe("[^1]: As the manual says.");

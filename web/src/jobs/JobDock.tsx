@@ -7,7 +7,7 @@ import { t } from "../texts/jobs";
 import { Fold } from "../ui/Fold";
 import type { Message } from "../wire/nouns";
 import { JobStatusMark } from "./JobStatusMark";
-import { howItRuns, isOver, type Job, type JobWaits, progressWords, statusNow, useChatJob, waitsOf } from "./jobs";
+import { howItRuns, isOver, type Job, type JobWaits, progressWords, statusNow, taskStatus, useChatJob, waitsOf } from "./jobs";
 
 export function JobDock({ view }: { view: ChatView }) {
   const { data: job, isPending } = useChatJob(view.id, view.news);
@@ -79,7 +79,7 @@ export function JobProgress({ job, waits }: { job: Job; waits: JobWaits | null }
               {job.tasks.map((task) => (
                 <li key={task.id} className="flex items-start gap-2">
                   <span className="mt-0.5">
-                    <JobStatusMark status={statusNow(task.status, !!waits?.tasks.has(task.id))} brief />
+                    <JobStatusMark status={taskStatus(task, !!waits?.tasks.has(task.id))} brief />
                   </span>
                   <a
                     href={`#/jobs/${job.id}/${encodeURIComponent(task.id)}`}

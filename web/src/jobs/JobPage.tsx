@@ -32,6 +32,7 @@ import {
   resumeJob,
   retryTask,
   statusNow,
+  taskStatus,
   useJob,
   waitsOf,
 } from "./jobs";
@@ -100,7 +101,7 @@ function JobDetails({ job, taskId, waits }: { job: Job; taskId: string | null; w
   const href = (id: string) => `#/jobs/${job.id}/${encodeURIComponent(id)}`;
   const task = job.tasks.find(({ id }) => id === taskId) ?? null;
   const arrives = task !== null && view === null && live.problem === null; // how long its details are is not known yet
-  const canUndo = task?.status === "completed" && isOver(job.status);
+  const canUndo = task?.status === "completed" && !task.undone_by && isOver(job.status);
   const canRetry = task?.status === "failed" && rests(job);
   return (
     <div className="mx-auto w-full max-w-5xl space-y-6 px-4 pt-5 pb-16 sm:px-6">
@@ -199,7 +200,7 @@ function Checklist({ job, chosen, href, waits }: ChecklistProps) {
             className="flex min-h-9 thumb:min-h-11 items-start gap-2 rounded-lg px-2 py-1.5 hover:bg-sunken aria-[current]:bg-sunken"
           >
             <span className="mt-0.5">
-              <JobStatusMark status={statusNow(task.status, !!waits?.tasks.has(task.id))} brief />
+              <JobStatusMark status={taskStatus(task, !!waits?.tasks.has(task.id))} brief />
             </span>
             <span dir="auto" className="min-w-0 flex-1 break-words">
               <Inline text={task.description} />

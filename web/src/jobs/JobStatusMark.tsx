@@ -9,6 +9,7 @@ import {
   Hourglass,
   ListChecks,
   type LucideIcon,
+  Undo2,
   X,
 } from "lucide-react";
 import { useWording } from "../state/me";
@@ -28,6 +29,7 @@ const LOOKS: Record<string, Look> = {
   running: { Icon: CircleDot, className: "text-role" },
   paused: { Icon: CirclePause, className: "text-warn" },
   completed: { Icon: Check, className: "text-good" },
+  undone: { Icon: Undo2, className: "text-ink-3" },
   failed: { Icon: X, className: "text-bad" },
   cancelled: { Icon: Ban, className: "text-ink-3" },
   pending: { Icon: Circle, className: "text-ink-3" },

@@ -16,7 +16,7 @@ import { number } from "../texts/language";
 import { Button, IconButton } from "../ui/Button";
 import { seconds } from "../ui/times";
 import { JobStatusMark } from "./JobStatusMark";
-import { costOf, statusNow, type Task } from "./jobs";
+import { costOf, type Task, taskStatus } from "./jobs";
 
 interface Props {
   task: Task;
@@ -83,7 +83,7 @@ function Facts({ task, waits, href, nameOf }: Pick<Props, "task" | "waits" | "hr
     <dl className="grid grid-cols-[auto_1fr] gap-x-4 gap-y-1">
       <dt className="text-ink-3">{t.status}</dt>
       <dd>
-        <JobStatusMark status={statusNow(task.status, waits)} />
+        <JobStatusMark status={taskStatus(task, waits)} />
       </dd>
       {task.agent && (
         <>

@@ -4,7 +4,7 @@ import { Inline } from "../content/Inline";
 import { visible } from "../content/visible";
 import { t } from "../texts/jobs";
 import { JobStatusMark } from "./JobStatusMark";
-import { type JobWaits, statusNow, type Task } from "./jobs";
+import { type JobWaits, type Task, taskStatus } from "./jobs";
 import { layout, type Placed } from "./layout";
 
 const WIDTH = 168;
@@ -75,7 +75,7 @@ function TaskLink({ node, task, chosen, href, waits }: TaskLinkProps) {
         chosen ? "border-ink-2 ring-1 ring-ink-2" : "border-line-strong/70",
       )}
     >
-      <JobStatusMark status={statusNow(task.status, waits)} brief />
+      <JobStatusMark status={taskStatus(task, waits)} brief />
       <span dir="auto" className="line-clamp-2 min-w-0 leading-tight break-words">
         <Inline text={task.description} />
       </span>

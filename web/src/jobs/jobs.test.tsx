@@ -89,6 +89,28 @@ it("tells how far the chat's job is and leads to each task", async () => {
   await expectAccessible(container);
 });
 
+it("says of a task whose changes were undone that they were, everywhere, and counts it", () => {
+  const undone = { ...JOB, tasks: [task("1", "completed", { undone_by: "s1" }), task("2", "completed")] };
+  const { container } = show(
+    <>
+      <TaskGraph tasks={undone.tasks} chosen={null} href={(id) => `#${id}`} />
+      <TaskDetails
+        task={undone.tasks[0]!}
+        view={null}
+        waits={false}
+        href={(id) => id}
+        nameOf={(id) => id}
+        onRetry={null}
+        undo={null}
+        onClose={() => undefined}
+      />
+    </>,
+  );
+  expect(screen.getAllByRole("link").map((link) => link.textContent)).toEqual(["undone: Task 1", "completed: Task 2"]);
+  expect(container.querySelector("dd")?.textContent).toBe("undone");
+  expect(progressWords(undone)).toBe("2 of 4 tasks done, 1 undone");
+});
+
 const asked = (parts: Partial<ChatView>) =>
   ({ messages: [], approvals: [], question: null, ...parts }) as unknown as ChatView;
 

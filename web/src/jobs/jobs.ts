@@ -32,11 +32,12 @@ function doneTasks(job: Job): number {
   return job.tasks.filter(({ status }) => status === "completed").length;
 }
 
-/** How far it is, in words: what was skipped, or replaced by a new plan, is said apart. */
+/** How far it is, in words: what was skipped, replaced by a new plan, or undone, is said apart. */
 export function progressWords(job: Job): string {
   const skipped = job.tasks.filter(({ status }) => status === "skipped").length;
   const done = t.done(doneTasks(job), job.task_count);
-  return skipped > 0 ? `${done}, ${t.skippedCount(skipped)}` : done;
+  const undone = job.tasks.filter(({ undone_by }) => undone_by).length;
+  return [done, ...(skipped ? [t.skippedCount(skipped)] : []), ...(undone ? [t.undoneCount(undone)] : [])].join(", ");
 }
 
 /** What of the job waits for a person's decision or answer, as its chat says: the record of the job calls it running. */
@@ -56,6 +57,11 @@ export function waitsOf(jobId: string, view: ChatView | null): JobWaits | null {
 /** The word for a job or a task that runs, or that waits for a person in the middle of it. */
 export function statusNow(status: string, waits: boolean): string {
   return waits && status === "running" ? "waiting" : status;
+}
+
+/** The same for a task; one whose changes were undone did not stay completed. */
+export function taskStatus(task: Task, waits: boolean): string {
+  return task.undone_by ? "undone" : statusNow(task.status, waits);
 }
 
 /** The newest job of a chat; `moment` moves on whenever there may be news. */

@@ -3,12 +3,12 @@ import { useEffect, useState } from "react";
 import { t } from "../texts/start";
 import { Button } from "../ui/Button";
 import { Logo } from "../ui/Logo";
-import { onSessionChange, signIn } from "../wire/session";
+import { isLinkRefused, onSessionChange, redeemCode, signIn } from "../wire/session";
 
 /** Asks for the server's token. Signing in in another tab of this browser is enough. */
 export function SignIn() {
   const [token, setToken] = useState("");
-  const [problem, setProblem] = useState<string | null>(null);
+  const [problem, setProblem] = useState(isLinkRefused() ? t.thisLinkIsUsedUp : null);
   const [busy, setBusy] = useState(false);
   const enter = async () => {
     setBusy(true);
@@ -18,6 +18,7 @@ export function SignIn() {
     setProblem(signedIn === "no" ? t.thisTokenIsNotThe : t.theServerDoesNotAnswer);
   };
   useEffect(() => onSessionChange(() => location.reload()), []);
+  useEffect(() => void redeemCode().then((redeemed) => redeemed && location.reload()), []); // one that nobody answered
   return (
     <main className="flex h-full items-center justify-center p-6">
       <form

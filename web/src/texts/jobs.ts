@@ -21,6 +21,7 @@ export const en = {
   graph: "Which task waits for which",
   answer: "Answer",
   skippedCount: (count: number) => `${count} skipped`,
+  undoneCount: (count: number) => `${count} undone`,
   done: (done: number, all: number) => `${done} of ${all} tasks done`,
   seeJob: "See the job",
   pause: "Pause",
@@ -136,6 +137,7 @@ export const en = {
     claimed: "done, not proved",
     failed: "failed",
     skipped: "skipped",
+    undone: "undone",
   } as Record<string, string>,
   statuses: {
     planning: "planning",

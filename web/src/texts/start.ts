@@ -3,6 +3,8 @@ import { translated } from "./language";
 
 export const en = {
   thisTokenIsNotThe: "This token is not valid.",
+  thisLinkIsUsedUp:
+    "The link was used before, or its time is over. On the server's machine, anycowork open makes a new one.",
   anycowork: "AnyCowork",
   anycoworkOpen: "anycowork open",
   noAccountNoKeyNothing: "No account, no key. Nothing is changed before you have seen it and allowed it.",

@@ -8340,7 +8340,13 @@ export interface components {
             description: string;
             /** Dependencies */
             dependencies: string[];
+            /** @description How its work ended; undoing its changes leaves it as it is. */
             status: components["schemas"]["TaskStatus"];
+            /**
+             * Undone By
+             * @description The checkpoint that undoing its changes made; restoring that takes the undo back.
+             */
+            undone_by?: string | null;
             /**
              * Claimed
              * @description Only the worker says that it is done; no check proved it.

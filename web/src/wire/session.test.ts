@@ -1,5 +1,5 @@
 import { afterEach, expect, it, vi } from "vitest";
-import { signIn } from "./session";
+import { isLinkRefused, redeemCode, signIn } from "./session";
 
 afterEach(() => void vi.unstubAllGlobals());
 
@@ -11,4 +11,28 @@ it("gives up on an answer that breaks off or never comes, so that the page is sh
     return Promise.reject(new DOMException("", "TimeoutError"));
   });
   await expect(signIn({ code: "once" })).resolves.toBe("unreachable");
+});
+
+it("keeps a link's code in the address until the server has answered, and tries one again that nobody answered", async () => {
+  const asked: unknown[] = [];
+  const answers: (() => Promise<Response>)[] = [
+    () => Promise.reject(new TypeError("no line")),
+    () => Promise.resolve(new Response("{}", { status: 401 })),
+  ];
+  vi.stubGlobal("fetch", (_: string, { body }: RequestInit) => {
+    asked.push([JSON.parse(String(body)), location.hash]);
+    return answers.shift()!();
+  });
+  history.replaceState(null, "", "#code=once&confirmation=123456");
+  await expect(redeemCode()).resolves.toBe("unreachable");
+  expect([location.hash, isLinkRefused()]).toEqual(["#code=once&confirmation=123456", false]);
+  location.hash = "#/"; // the page has no such address
+  await expect(redeemCode()).resolves.toBe("no");
+  const link = { code: "once", confirmation: "123456" };
+  expect(asked).toEqual([
+    [link, "#code=once&confirmation=123456"],
+    [link, "#/"],
+  ]);
+  expect([location.hash, isLinkRefused()]).toEqual(["#/", true]);
+  await expect(redeemCode()).resolves.toBeNull();
 });

@@ -26,19 +26,35 @@ export const withPageKey: Middleware = {
   },
 };
 
-/** Redeems the one-time code of the address, and takes it out of the address first. False if the address has none. */
-export async function redeemCode(): Promise<boolean> {
-  const [, code, confirmation] = /^#code=([\w-]+)(?:&confirmation=(\d+))?$/.exec(location.hash) ?? [];
-  if (code === undefined) return false;
-  history.replaceState(null, "", "/#/");
-  await signIn(confirmation === undefined ? { code } : { code, confirmation });
-  return true;
+type SignInLink = { code: string; confirmation?: string };
+
+let unanswered: SignInLink | null = null; // what the address held when the server did not answer
+
+/** Redeems the one-time code of the address; null if there is none. The code leaves the address with the server's answer and not before:
+ * a page that is loaded again meanwhile tries it again. Without an answer the next call does. */
+export async function redeemCode(): Promise<SignedIn | null> {
+  const link = linkIn(location.hash) ?? unanswered;
+  if (!link) return null;
+  const redeemed = await signIn(link);
+  unanswered = redeemed === "unreachable" ? link : null;
+  if (redeemed !== "unreachable") history.replaceState({ refusedLink: redeemed === "no" }, "", "/#/");
+  return redeemed;
+}
+
+/** Whether the link that led to this page signed nobody in: the history's entry says so, also after the page was loaded again. */
+export function isLinkRefused(): boolean {
+  return (history.state as { refusedLink?: boolean } | null)?.refusedLink === true;
+}
+
+function linkIn(hash: string): SignInLink | null {
+  const [, code, confirmation] = /^#code=([\w-]+)(?:&confirmation=(\d+))?$/.exec(hash) ?? [];
+  return code === undefined ? null : { code, ...(confirmation && { confirmation }) };
 }
 
 type SignedIn = "yes" | "no" | "unreachable";
 
 /** Begins a session with a one-time code or with the server's token. */
-export async function signIn(by: { code: string; confirmation?: string } | { token: string }): Promise<SignedIn> {
+export async function signIn(by: SignInLink | { token: string }): Promise<SignedIn> {
   const bearer: Record<string, string> = "token" in by ? { authorization: `Bearer ${by.token}` } : {};
   const body = JSON.stringify("code" in by ? by : {});
   const headers = { "content-type": "application/json", ...bearer };

@@ -90,7 +90,10 @@ class TaskResponse(DescribedSchema):
     turn_id: str | None = Field(description="Its newest turn: the messages and calls of its log carry this id.")
     description: str
     dependencies: list[str]
-    status: TaskStatus
+    status: TaskStatus = Field(description="How its work ended; undoing its changes leaves it as it is.")
+    undone_by: str | None = Field(
+        default=None, description="The checkpoint that undoing its changes made; restoring that takes the undo back."
+    )
     claimed: bool = Field(description="Only the worker says that it is done; no check proved it.")
     evidence: EvidenceResponse | None = Field(
         description="What its newest turn was expected to do, and what proves it."

@@ -30,6 +30,7 @@ from anycowork.domain.errors import (
     SnapshotDamaged,
     ToolFault,
 )
+from anycowork.domain.jobs import JobTask
 from anycowork.domain.journal import Change, RequireLease, Write, required_access
 from anycowork.domain.messages import Json, Speaker
 from anycowork.domain.ports import Clock
@@ -196,8 +197,10 @@ class RollbackService:
         workspace: Folder,
         epoch: int,
         control: RunningRestore,
+        *,
+        undone: JobTask | None = None,
     ) -> RollbackResult:
-        before = await self._begin(principal, chat, snapshot, preview, workspace, epoch)
+        before = await self._begin(principal, chat, snapshot, preview, workspace, epoch, undone=undone)
         done = await self._snapshots.restore(workspace, preview.undos, control)
         control.is_over = True
         done = replace(done, unkept=preview.unkept)
@@ -217,14 +220,14 @@ class RollbackService:
         return await self._undos(await self._snapshot(chat_id, snapshot_id), only=False)
 
     async def undo_turns(
-        self, principal: Principal, chat_id: str, turn_ids: Sequence[str], request: RollbackRequest
+        self, principal: Principal, task: JobTask, turn_ids: Sequence[str], request: RollbackRequest
     ) -> RollbackResult:
-        """Undo what these turns changed, and nothing else: what somebody changed in the same lines since is a conflict.
+        """Undo what these turns of the task changed, and nothing else: what somebody changed in the same lines since is a conflict.
 
         What a job collected and a person kept is undone by the records of the copy that collected it. Raises: as `restore`.
         """
         principal.require(Scope.DECIDE)
-        chat = await require_chat_in_folder(self._store, chat_id)
+        chat = await require_chat_in_folder(self._store, task.chat_id)
         changes = await self._store.snapshots.changes_of_turns(turn_ids, chat.workspace)
         changes = changes or await self._store.snapshots.changes_of_turns(turn_ids, None)
         if not changes:
@@ -245,7 +248,8 @@ class RollbackService:
                 workspace = self._workspaces.open(chat.workspace)
                 preview = await self._preview_merged(workspace, undos, request.overwrite)
                 require_no_conflicts(preview, request.overwrite)
-                return await self._restore(principal, chat, first, preview, workspace, epoch, control)
+                undone = task if request.paths is None else None
+                return await self._restore(principal, chat, first, preview, workspace, epoch, control, undone=undone)
 
     async def _preview_merged(
         self, workspace: Folder, undos: Sequence[Undo], overwrite: Sequence[str]
@@ -336,18 +340,29 @@ class RollbackService:
         preview: RestorePreview,
         workspace: Folder,
         epoch: int,
+        *,
+        undone: JobTask | None,
     ) -> Snapshot:
         """Save the current state and record the intended state before anything is changed."""
         cause = Restore(self._clock.new_id(), chat.id, snapshot.id)
         before = await self._snapshots.before_restore(cause, workspace, preview.undos)
         intended = self._snapshots.meant(before, preview.undos)
-        writes: tuple[Write, ...] = (require_idle(chat), RequireLease(workspace.root, epoch), before, intended)
+        tasks = await self._tasks_marked(chat.id, snapshot, before, undone)
+        writes: list[Write] = [require_idle(chat), RequireLease(workspace.root, epoch), before, intended, *tasks]
         if (required := required_access(principal)) is not None:
-            writes = (required, *writes)
-        await self._journal.write(
-            Change(chat.id, writes, (event_factory.snapshot(before),), principal=principal.label(), cause=snapshot.id)
-        )
+            writes.insert(0, required)
+        event, by = event_factory.snapshot(before), principal.label()
+        await self._journal.write(Change(chat.id, tuple(writes), (event,), principal=by, cause=snapshot.id))
         return before
+
+    async def _tasks_marked(
+        self, chat_id: str, snapshot: Snapshot, before: Snapshot, undone: JobTask | None
+    ) -> list[JobTask]:
+        """Return the task that is being undone, or those whose undo is being taken back, as they are afterwards."""
+        if undone is not None:
+            return [replace(undone, undone_by=before.id)]
+        earlier = [] if snapshot.restores is None else await self._store.tasks.undone_by(chat_id, snapshot.id)
+        return [replace(task, undone_by=None) for task in earlier]
 
     async def _finish(
         self,

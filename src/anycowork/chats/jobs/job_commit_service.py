@@ -235,7 +235,7 @@ class JobCommitService:
                 "Nothing of this job is in the workspace yet. Leave the task's paths out when you keep the changes."
             )
         turns = [turn.id for turn in await self._store.turns.of_job(job_id, task_id)]
-        return await self._rollback.undo_turns(principal, job.chat_id, turns, request)
+        return await self._rollback.undo_turns(principal, task, turns, request)
 
     async def _end(
         self,

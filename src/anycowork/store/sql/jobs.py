@@ -40,6 +40,7 @@ _SOMETIMES = (
     "evidence",
     "worker",
     "waiting_for",
+    "undone_by",
 )
 _TASK = ", ".join((_ALWAYS, *_SOMETIMES))
 
@@ -238,6 +239,13 @@ class TaskTable(Table):
     def find(connection: SqlConnection, job_id: str, task_id: str) -> JobTask | None:
         row = connection.execute(f"SELECT {_TASK} FROM tasks WHERE job_id = ? AND id = ?", (job_id, task_id)).fetchone()
         return None if row is None else _TASKS.value(row)
+
+    @query
+    def undone_by(connection: SqlConnection, chat_id: str, snapshot_id: str) -> list[JobTask]:
+        rows = connection.execute(
+            f"SELECT {_TASK} FROM tasks WHERE chat_id = ? AND undone_by = ?", (chat_id, snapshot_id)
+        )
+        return [_TASKS.value(row) for row in rows]
 
     @query
     def page(connection: SqlConnection, job_id: str, *, after: str | None = None, limit: int) -> list[JobTask]:

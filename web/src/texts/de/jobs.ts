@@ -21,6 +21,7 @@ export const jobs: Texts = {
   graph: "Welche Aufgabe auf welche wartet",
   answer: "Antworten",
   skippedCount: (count: number) => `${count} übersprungen`,
+  undoneCount: (count: number) => `${count} rückgängig gemacht`,
   done: (done: number, all: number) => `${done} von ${all} Aufgaben erledigt`,
   seeJob: "Job ansehen",
   pause: "Anhalten",
@@ -144,6 +145,7 @@ export const jobs: Texts = {
     claimed: "erledigt, nicht belegt",
     failed: "gescheitert",
     skipped: "übersprungen",
+    undone: "rückgängig gemacht",
   },
   statuses: {
     planning: "plant",

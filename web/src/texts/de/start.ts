@@ -3,6 +3,8 @@ import type { Texts } from "../start";
 
 export const start: Texts = {
   thisTokenIsNotThe: "Dieses Token ist ungültig.",
+  thisLinkIsUsedUp:
+    "Der Link wurde schon benutzt, oder seine Zeit ist um. Auf dem Rechner des Servers macht anycowork open einen neuen.",
   anycowork: "AnyCowork",
   anycoworkOpen: "anycowork open",
   noAccountNoKeyNothing: "Kein Konto, kein Schlüssel. Nichts wird geändert, bevor Sie es gesehen und erlaubt haben.",
