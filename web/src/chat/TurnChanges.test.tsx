@@ -28,6 +28,12 @@ it("counts what was changed since the person last spoke, each file once", () => 
   expect(files[0]!.lines.filter(({ kind }) => kind === "hunk")).toHaveLength(2);
 });
 
+it("counts what every task of a job changed: what they are told is no word of the person", () => {
+  const told = (task_id: string) => message({ id: task_id, role: "user", task_id });
+  const { files } = changedSince([said, told("1"), did("a.txt"), told("2"), did("b.txt")]);
+  expect(files.map(({ path }) => path)).toEqual(["a.txt", "b.txt"]);
+});
+
 it("says that there is more where the turn began before what is loaded", () => {
   expect(changedSince([did("a.txt")]).rest).toContain("before the messages that are loaded");
 });

@@ -77,7 +77,7 @@ export function TurnChanges({ messages, evidence = null, onRestore }: Props) {
 
 /** Since the person last spoke: every file that a call changed and nobody put back, once; with a word about what is not known here. Pure. */
 export function changedSince(messages: readonly Message[]): Diff {
-  const asked = messages.findLastIndex(({ role }) => role === "user");
+  const asked = messages.findLastIndex(isAsked);
   const since = messages.slice(asked + 1);
   const back = restoredIn(since);
   const results = since.flatMap(({ message_type, payload }, at) => {
@@ -93,7 +93,7 @@ export function changedSince(messages: readonly Message[]): Diff {
 
 /** The topmost entries that git ignores, of what was changed since the person last spoke. Pure. */
 function ignoredSince(messages: readonly Message[]): readonly string[] {
-  const asked = messages.findLastIndex(({ role }) => role === "user");
+  const asked = messages.findLastIndex(isAsked);
   return messages.slice(asked + 1).flatMap(({ message_type, payload }) => {
     const entries = message_type === "tool_result" ? readToolResult(payload)?.facts["ignored"] : null;
     return Array.isArray(entries) ? entries.map(text) : [];
@@ -102,8 +102,13 @@ function ignoredSince(messages: readonly Message[]): readonly string[] {
 
 /** Whether files were restored since the person last spoke: what the turn claimed of them is no longer of use. Pure. */
 function isRestored(messages: readonly Message[]): boolean {
-  const asked = messages.findLastIndex(({ role }) => role === "user");
+  const asked = messages.findLastIndex(isAsked);
   return restoredIn(messages.slice(asked + 1)).length > 0;
+}
+
+/** Whether a person spoke: what a job gives its workers is said in their place. */
+function isAsked({ role, task_id }: Message): boolean {
+  return role === "user" && !task_id;
 }
 
 interface GoneBack {

@@ -19,6 +19,7 @@ const LOOK_EVERY = 1_000; // milliseconds
 export function McpServers() {
   const queries = useQueryClient();
   const [signInPages, setSignInPages] = useState<Readonly<Record<string, string>>>({});
+  const [added, setAdded] = useState<string | null>(null);
   const [busy, setBusy] = useState<string | null>(null);
   const [verdicts, setVerdicts] = useState<Readonly<Record<string, string>>>({});
   const { data: servers = [] } = useQuery({
@@ -80,6 +81,7 @@ export function McpServers() {
               key={server.name}
               server={server}
               busy={busy === server.name}
+              isNew={added === server.name}
               signInPage={server.sign_in === "open" ? signInPages[server.name] : undefined}
               onTest={() => void test(server.name)}
               onSignIn={() => void signIn(server.name)}
@@ -106,7 +108,12 @@ export function McpServers() {
             ))}
         </ul>
       )}
-      <AddServer onAdded={(name) => void again().then(() => test(name))} />
+      <AddServer
+        onAdded={(name) => {
+          setAdded(name);
+          void again().then(() => test(name));
+        }}
+      />
     </div>
   );
 }

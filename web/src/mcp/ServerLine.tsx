@@ -2,7 +2,7 @@
 
 import clsx from "clsx";
 import { Check, CircleAlert, Minus, Pencil, Trash2 } from "lucide-react";
-import { useState } from "react";
+import { useEffect, useRef, useState } from "react";
 import { t } from "../texts/mcp";
 import { Button, IconButton } from "../ui/Button";
 import { Dialog } from "../ui/Dialog";
@@ -16,6 +16,8 @@ import { changesOf, typedOf } from "./serverBody";
 interface Props {
   server: Server;
   busy: boolean;
+  /** It was just added by the form below the list: what comes of it must be seen. */
+  isNew: boolean;
   signInPage: string | undefined;
   onTest: () => void;
   onSignIn: () => void;
@@ -31,6 +33,7 @@ interface Props {
 export function ServerLine({
   server,
   busy,
+  isNew,
   verdict,
   signInPage,
   onTest,
@@ -41,9 +44,13 @@ export function ServerLine({
 }: Props) {
   const { onChange, onEdit } = props;
   const [asked, setAsked] = useState<"edit" | "remove" | "clean" | null>(null);
+  const line = useRef<HTMLLIElement>(null);
+  useEffect(() => {
+    if (isNew) line.current?.scrollIntoView?.({ block: "center" });
+  }, [isNew, busy]);
   const starts = busy || server.status === "connecting";
   return (
-    <li className="space-y-2 px-4 py-3.5 text-sm">
+    <li ref={line} className="space-y-2 px-4 py-3.5 text-sm">
       <div className="flex flex-wrap items-center gap-2">
         <span className="font-medium break-all">{server.name}</span>
         <StatusMark status={server.status} />

@@ -113,6 +113,20 @@ it("adds a well-known server from the catalogue", async () => {
   expect(sent).toHaveBeenCalledWith("POST", "/mcp/servers", { ...body, ...folders });
 });
 
+it("brings a server that was added into view: its line stands above the form, and says what came of it", async () => {
+  serve([{ ...SERVER, name: "time" }, SERVER]);
+  const shown: (string | undefined)[] = [];
+  HTMLElement.prototype.scrollIntoView = function scrollIntoView(this: HTMLElement) {
+    shown.push(this.querySelector("span")?.textContent ?? undefined);
+  };
+  show(<McpServers />);
+  await userEvent.click(await screen.findByRole("button", { name: "time" }));
+  await userEvent.click(screen.getByRole("button", { name: "Add and test" }));
+  await waitFor(() => expect(shown).toContain("time"));
+  expect(shown).not.toContain(SERVER.name);
+  Reflect.deleteProperty(HTMLElement.prototype, "scrollIntoView");
+});
+
 it("says what is wrong with a server at its field, and keeps what was typed", async () => {
   serve([]);
   const refused = (param: string | null, message: string) =>

@@ -5,6 +5,8 @@ import { t } from "../texts/start";
 import { Button } from "../ui/Button";
 import { confirmSession } from "../wire/session";
 
+const DIGITS = 6;
+
 /** Asks a browser that came in by a printed link for the digits beside it. Until then it may not manage anything. */
 export function ConfirmSession() {
   const me = useMe();
@@ -13,7 +15,7 @@ export function ConfirmSession() {
   const [problem, setProblem] = useState<string | null>(null);
   if (me.confirmed || me.access !== "admin") return null;
   const confirm = async () => {
-    const confirmed = await confirmSession(digits.trim());
+    const confirmed = await confirmSession(digits);
     if (confirmed === "yes") return readMe(queries);
     setProblem(confirmed === "no" ? t.theseAreNotTheDigits : t.theServerDoesNotAnswer);
   };
@@ -32,12 +34,11 @@ export function ConfirmSession() {
         id="confirmation"
         inputMode="numeric"
         autoComplete="one-time-code"
-        maxLength={20}
         value={digits}
-        onChange={({ target }) => setDigits(target.value)}
+        onChange={({ target }) => setDigits(target.value.replace(/\D/g, "").slice(0, DIGITS))}
         className="min-h-9 w-24 rounded-lg border border-line-strong bg-paper px-2 font-mono"
       />
-      <Button type="submit" disabled={!digits.trim()}>
+      <Button type="submit" disabled={digits.length < DIGITS}>
         {t.confirm}
       </Button>
       {problem && (
