@@ -146,6 +146,7 @@ class Snapshot:
             "created_at": self.created_at,
             "moment": self.moment.value,
             "tool_call_id": self.call_id,
+            "turn_id": self.turn_id,
             "files": self.files,
             "additions": self.additions,
             "deletions": self.deletions,

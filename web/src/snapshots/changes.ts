@@ -26,27 +26,35 @@ export interface Stretch {
   changes: Change[];
 }
 
-/** Changes that one turn made, one after another, as the messages tell. Going back to somewhere stands by itself. */
+/** Changes that one turn made, or one job with all its tasks, as the messages tell. Going back to somewhere stands by itself. */
 export function stretchesOf(changes: readonly Change[], messages: readonly Message[]): Stretch[] {
   const turns = new Map(
     messages
       .filter(({ message_type }) => message_type === "tool_call")
       .map(({ payload, turn_id }) => [readToolCall(payload)?.id, turn_id]),
   );
+  const jobs = new Map(messages.filter(({ task_id }) => task_id).map(({ turn_id, job_id }) => [turn_id, job_id]));
+  const workOf = (turnId: string | null) => jobs.get(turnId) ?? turnId;
   const stretches: Stretch[] = [];
   for (const change of changes) {
-    const turnId = turns.get(change.before.tool_call_id ?? "") ?? null;
+    const turnId = turns.get(change.before.tool_call_id ?? "") ?? change.before.turn_id ?? null;
     const open = stretches.at(-1);
-    if (open && turnId !== null && open.turnId === turnId) open.changes.push(change);
+    if (open && turnId !== null && workOf(open.turnId) === workOf(turnId)) open.changes.push(change);
     else stretches.push({ turnId, asked: askedIn(messages, turnId), changes: [change] });
   }
   return stretches;
 }
 
-/** An approved plan is named by its goal: what was sent with it is for the model. */
+/** An approved plan and a job are named by their goal: what was sent with them is for the model. */
 function askedIn(messages: readonly Message[], turnId: string | null): string {
-  const asked = turnId && messages.find(({ role, turn_id }) => role === "user" && turn_id === turnId);
+  const at = turnId ? messages.findIndex(({ role, turn_id }) => role === "user" && turn_id === turnId) : -1;
+  const asked = messages[at];
   if (!asked) return "";
+  if (asked.task_id) return goalOf(messages.slice(0, at).findLast((message) => goalOf(message)));
   const planId = text(loose(asked.payload)["plan_id"]);
-  return planId ? text(loose(messages.find(({ id }) => id === planId)?.payload)["goal"]) : asked.content;
+  return planId ? goalOf(messages.find(({ id }) => id === planId)) : asked.content;
+}
+
+function goalOf(message: Message | undefined): string {
+  return text(loose(message?.payload)["goal"]);
 }

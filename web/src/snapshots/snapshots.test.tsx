@@ -48,6 +48,21 @@ it("puts the changes of one turn together, and what is not known by itself", () 
   ]);
 });
 
+it("puts the changes of all tasks of a job together, also those that a commit of their copy made", () => {
+  const part = { job_id: "j", role: "user" } as const;
+  const messages = [
+    message({ id: "p", turn_id: "t0", payload: { goal: "Write two notes" } as never }),
+    message({ ...part, id: "one", turn_id: "t1", task_id: "1", content: "Task 1" }),
+    message({ ...part, id: "two", turn_id: "t2", task_id: "2", content: "Task 2" }),
+  ];
+  const made = (id: string, turn_id: string) => ({ ...snapshot(id, "before", null), turn_id });
+  const changes = [made("b", "t2"), made("a", "t1"), made("z", "t0")].map((before) => ({ before, after: null }));
+  expect(stretchesOf(changes, messages).map(({ asked, changes: own }) => [asked, own.length])).toEqual([
+    ["Write two notes", 2],
+    ["", 1],
+  ]);
+});
+
 const ALL = { within: "", onNarrow: () => {}, onCancel: () => {} };
 
 it("narrows a restore to one folder before it is confirmed", async () => {

@@ -12,6 +12,7 @@ class SnapshotResponse(Schema):
     created_at: str
     moment: Literal["before", "after"]
     tool_call_id: str | None
+    turn_id: str | None = Field(default=None, description="The turn that made the change; null for a person's.")
     files: int
     additions: int
     deletions: int
