@@ -170,7 +170,7 @@ function ChatLists({ words, archived, current, onOpen }: Lists) {
   const jobs = useReviews().length > 0 && !archived && !words;
   const empty = archived ? list.noArchivedChats : words ? list.nothingFound : t.noChatsYet;
   return (
-    <ul className="min-h-0 flex-1 space-y-0.5 overflow-y-auto px-3 pb-3">
+    <ul className="min-h-0 flex-1 space-y-0.5 overflow-y-auto px-3 pt-1 pb-3">
       {archived && <Heading>{list.archived}</Heading>}
       {jobs && (
         <>

@@ -40,7 +40,9 @@ it("says that there is more where the turn began before what is loaded", () => {
 
 it("names the first files, and leads to the way back", async () => {
   const look = vi.fn();
-  const { container } = show(<TurnChanges messages={[said, ...["a", "b", "c", "d", "e"].map(did)]} onRestore={look} />);
+  const { container } = show(
+    <TurnChanges messages={[said, ...["a", "b", "c", "d", "e"].map(did)]} evidence={null} onRestore={look} />,
+  );
   expect(screen.getByText(/^5 files\s+changed$/)).toBeTruthy();
   expect(screen.getByRole("note").textContent).toContain("a, b, c and 2 more");
   await userEvent.click(screen.getByRole("button", { name: "Restore" }));
@@ -50,12 +52,13 @@ it("names the first files, and leads to the way back", async () => {
 
 it("says nothing where nothing was changed", () => {
   expect(
-    show(<TurnChanges messages={[did("a.txt"), said, message()]} onRestore={() => {}} />).container.textContent,
+    show(<TurnChanges messages={[did("a.txt"), said, message()]} evidence={null} onRestore={() => {}} />).container
+      .textContent,
   ).toBe("");
 });
 
 it("is read file by file, by pointer or by key, and says how many were looked at", async () => {
-  show(<TurnChanges messages={[said, ...["a.txt", "b.txt", "c.txt"].map(did)]} onRestore={() => {}} />);
+  show(<TurnChanges messages={[said, ...["a.txt", "b.txt", "c.txt"].map(did)]} evidence={null} onRestore={() => {}} />);
   await userEvent.click(screen.getByRole("button", { name: "Review" }));
   const dialog = within(await screen.findByRole("dialog"));
   expect(dialog.getByLabelText("Changes of a.txt")).toBeTruthy();
@@ -70,7 +73,7 @@ it("is read file by file, by pointer or by key, and says how many were looked at
 
 it("draws only some of 2,000 changed files, always the chosen one with its place, and goes to the last by key", async () => {
   const paths = Array.from({ length: 2_000 }, (_, at) => `${at}.txt`);
-  show(<TurnChanges messages={[said, ...paths.map(did)]} onRestore={() => {}} />);
+  show(<TurnChanges messages={[said, ...paths.map(did)]} evidence={null} onRestore={() => {}} />);
   await userEvent.click(screen.getByRole("button", { name: "Review" }));
   const dialog = within(await screen.findByRole("dialog"));
   const list = dialog.getByRole("listbox");
@@ -132,18 +135,20 @@ it("counts a removed folder as the files in it, also those whose lines were left
   const gone = (path: string) => `--- a/${path}\n+++ /dev/null\n`;
   const removed = (path: string) => `${gone(path)}@@ -1,2 +0,0 @@\n-one\n-two\n`;
   const small = `${gone("docs")}folder → nothing\n${removed("docs/a.md")}${removed("docs/b.md")}`;
-  const { container, unmount } = show(<TurnChanges messages={[said, ran(small)]} onRestore={() => {}} />);
+  const { container, unmount } = show(
+    <TurnChanges messages={[said, ran(small)]} evidence={null} onRestore={() => {}} />,
+  );
   expect(container.textContent).toMatch(/^2 files\s+changed\+0 −4docs\/a\.md, docs\/b\.md/);
   unmount();
   const large = `${gone("docs")}folder → nothing\nwith 1,200 more files in it:\n  docs/c.md\n${removed("docs/a.md")}`;
-  show(<TurnChanges messages={[said, ran(large)]} onRestore={() => {}} />);
+  show(<TurnChanges messages={[said, ran(large)]} evidence={null} onRestore={() => {}} />);
   expect(screen.getByRole("note").textContent).toMatch(/^1,201 files\s+changedat least \+0 −2.* and 1,199 more/);
 });
 
 it("does not count what git ignores as changed, and says how much that is", async () => {
   const result = ran(created("a.json") + folder("dist") + created("dist/out.js") + created("dist/in/b.js"));
   const generated = { ...result, payload: { ...(result.payload as object), facts: { ignored: ["dist"] } } as never };
-  show(<TurnChanges messages={[said, generated]} onRestore={() => {}} />);
+  show(<TurnChanges messages={[said, generated]} evidence={null} onRestore={() => {}} />);
   expect(screen.getByRole("note").textContent).toMatch(/^1 file\s+changed\+1 −02 ignored by gita\.json/);
   await userEvent.click(screen.getByRole("button", { name: "Review" }));
   expect(within(await screen.findByRole("dialog")).getByText("1 of 3 reviewed")).toBeTruthy();
@@ -152,10 +157,10 @@ it("does not count what git ignores as changed, and says how much that is", asyn
 it("says that lines were left out of the count", () => {
   const left = "--- /dev/null\n+++ b/b.json\nnot drawn line by line: nothing → file of 12 bytes, sha256 0\n";
   const { container, unmount } = show(
-    <TurnChanges messages={[said, ran(created("a.json") + left)]} onRestore={() => {}} />,
+    <TurnChanges messages={[said, ran(created("a.json") + left)]} evidence={null} onRestore={() => {}} />,
   );
   expect(container.textContent).toContain("at least +1 −0");
   unmount();
-  show(<TurnChanges messages={[said, ran(created("a.json"))]} onRestore={() => {}} />);
+  show(<TurnChanges messages={[said, ran(created("a.json"))]} evidence={null} onRestore={() => {}} />);
   expect(screen.getByRole("note").textContent).not.toContain("at least");
 });

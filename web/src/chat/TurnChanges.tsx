@@ -16,11 +16,12 @@ const NAMED = 3;
 
 interface Props {
   messages: readonly Message[];
-  evidence?: Evidence | null;
+  /** undefined while it is on its way. */
+  evidence: Evidence | null | undefined;
   onRestore: () => void;
 }
 
-export function TurnChanges({ messages, evidence = null, onRestore }: Props) {
+export function TurnChanges({ messages, evidence, onRestore }: Props) {
   const all = useMemo(() => changedSince(messages), [messages]);
   const ignored = useMemo(() => ignoredSince(messages), [messages]);
   const diff = useMemo(() => withoutPaths(all, ignored), [all, ignored]);
@@ -56,7 +57,9 @@ export function TurnChanges({ messages, evidence = null, onRestore }: Props) {
         {more > 0 && t.andMore(number(more))}
       </span>
       {/* It comes a moment later than the rest, which must not move then. */}
-      <span className="min-h-9 min-w-28 thumb:min-h-11">{evidence && <TurnEvidence evidence={evidence} />}</span>
+      {evidence !== null && (
+        <span className="min-h-9 min-w-28 thumb:min-h-11">{evidence && <TurnEvidence evidence={evidence} />}</span>
+      )}
       <span className="ml-auto flex gap-1">
         <Button look="quiet" icon={<FileDiff size={15} aria-hidden />} onClick={() => setReading(true)}>
           {t.review}

@@ -117,7 +117,9 @@ function luminance(colour: string): number {
 
 it("leaves out no level of the headings, whichever signs a model chose, and stands below the title of the chat", () => {
   const { container } = show(<Markdown text={"### A\n\n##### B\n\n# C\n\n#### D\n\n###### E"} />);
-  const headings = [...container.querySelectorAll("h1, h2, h3, h4, h5, h6")].map((one) => one.tagName + one.textContent);
+  const headings = [...container.querySelectorAll("h1, h2, h3, h4, h5, h6")].map(
+    (one) => one.tagName + one.textContent,
+  );
   expect(headings).toEqual(["H2A", "H3B", "H2C", "H3D", "H4E"]);
 });
 

@@ -21,7 +21,8 @@ const LOOKS = {
 } as const;
 
 /** The evidence of the chat's newest turn; null while it works, and where there is nothing to say. */
-export function useEvidence(view: ChatView): Evidence | null {
+/** undefined while it is on its way, null where there is none. */
+export function useEvidence(view: ChatView): Evidence | null | undefined {
   const turnId = view.messages.findLast(({ turn_id, job_id }) => turn_id && !job_id)?.turn_id ?? "";
   const { data } = useQuery({
     queryKey: ["evidence", view.id, turnId],
@@ -31,7 +32,7 @@ export function useEvidence(view: ChatView): Evidence | null {
       return (await given(api.GET("/context/{chat_id}/evidence", { params }))).evidence;
     },
   });
-  return view.state === "idle" ? (data ?? null) : null;
+  return view.state === "idle" && turnId ? data : null;
 }
 
 export function TurnEvidence({ evidence }: { evidence: Evidence }) {

@@ -7,7 +7,17 @@ import { t } from "../texts/jobs";
 import { Fold } from "../ui/Fold";
 import type { Message } from "../wire/nouns";
 import { JobStatusMark } from "./JobStatusMark";
-import { howItRuns, isOver, type Job, type JobWaits, progressWords, statusNow, taskStatus, useChatJob, waitsOf } from "./jobs";
+import {
+  howItRuns,
+  isOver,
+  type Job,
+  type JobWaits,
+  progressWords,
+  statusNow,
+  taskStatus,
+  useChatJob,
+  waitsOf,
+} from "./jobs";
 
 export function JobDock({ view }: { view: ChatView }) {
   const { data: job, isPending } = useChatJob(view.id, view.news);

@@ -159,6 +159,7 @@ export const en = {
   s: (seconds: string | number) => `${seconds} s`,
   min: (seconds: string | number) => `${seconds} min`,
   theWorkspace: "the workspace",
+  whatTheTasksCameTo: "What the tasks came to",
   resultOf: (tool: string) => `Result of ${tool || "a tool"}`,
   imageNotLoaded: (alt: string) => `Image not loaded${alt && `: ${alt}`}`,
   callsLimited: (calls: number) => (calls === 1 ? "1 change or command" : `${calls} changes and commands`),

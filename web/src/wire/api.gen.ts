@@ -8074,6 +8074,11 @@ export interface components {
             moment: "before" | "after";
             /** Tool Call Id */
             tool_call_id: string | null;
+            /**
+             * Turn Id
+             * @description The turn that made the change; null for a person's.
+             */
+            turn_id?: string | null;
             /** Files */
             files: number;
             /** Additions */

@@ -19,7 +19,7 @@ export const jobs: Texts = {
   request: "Anfrage",
   tasks: "Aufgaben",
   graph: "Welche Aufgabe auf welche wartet",
-  answer: "Antworten",
+  answer: "Antwort",
   skippedCount: (count: number) => `${count} übersprungen`,
   undoneCount: (count: number) => `${count} rückgängig gemacht`,
   done: (done: number, all: number) => `${done} von ${all} Aufgaben erledigt`,

@@ -162,6 +162,7 @@ export const messages: Texts = {
   s: (seconds: string | number) => `${seconds} s`,
   min: (seconds: string | number) => `${seconds} min`,
   theWorkspace: "der Arbeitsbereich",
+  whatTheTasksCameTo: "Was bei den Aufgaben herauskam",
   resultOf: (tool: string) => `Ergebnis von ${tool || "einem Werkzeug"}`,
   imageNotLoaded: (alt: string) => `Bild nicht geladen${alt && `: ${alt}`}`,
   callsLimited: (calls: number) => (calls === 1 ? "1 Änderung oder Befehl" : `${calls} Änderungen und Befehle`),
