@@ -73,11 +73,6 @@ it("names tool, thing, risk and reason", async () => {
   await expectAccessible(container);
 });
 
-it("names no risk that is not high: a mark that is always there says nothing", () => {
-  dock(TWO[0], approval({ id: "c", risk: "medium" }));
-  expect(screen.queryByText(/risk/)).toBeNull();
-});
-
 it.each([
   ["a mark that turns words round", "echo \u202Esafe", "echo ⟨U+202E⟩safe"],
   ["a letter without width", "r\u200Bm x", "r⟨U+200B⟩m x"],
@@ -317,9 +312,10 @@ it("decides nothing right after something new appeared", () => {
   expect(onDecide).not.toHaveBeenCalled();
 });
 
-it("does not take the focus", () => {
+it("does not take the focus, and names no risk that is not high", () => {
   dock(TWO[0]);
   expect(document.activeElement).toBe(document.body);
+  expect(screen.queryByText(/risk/)).toBeNull(); // a mark that is always there says nothing
 });
 
 it("offers standing answers only with the rule they would make", () => {
