@@ -11,6 +11,7 @@ from typing import Any
 import aiohttp
 import pytest
 
+from anycowork.api.middleware.idempotency import IdempotencyMiddleware
 from anycowork.domain.principals import Scope
 from anycowork.tools.person_terminal import PersonTerminal
 from support.attempts import Attempts
@@ -362,3 +363,35 @@ async def test_what_waits_for_the_workspace_is_not_done_when_access_ends_meanwhi
             await Holder(owner, end, ada.token, ada.id).end_access()
         assert asking.result() == 403
         assert sorted(str(path) for path in owner.workspace.rglob("*")) == before
+
+
+@pytest.mark.parametrize("end", ["removal", "demotion", "new token"])
+async def test_what_waits_for_a_request_with_the_same_key_is_not_done_when_access_ends_meanwhile(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, end: str
+) -> None:
+    """The first request waits for the workspace and is refused, so its key is free for the second, which may be any other one."""
+    real, waiting = IdempotencyMiddleware._twin_answered, asyncio.Event()
+
+    async def waits(middleware: IdempotencyMiddleware, mark: tuple[str, str]) -> None:
+        waiting.set()
+        await real(middleware, mark)
+
+    monkeypatch.setattr(IdempotencyMiddleware, "_twin_answered", waits)
+    async with live_server(tmp_path) as owner:
+        chat, workspaces = await owner.chat(), owner.server.scheduler._workspaces
+        rule = {"tool": "*", "resource": "*", "effect": "allow", "scope": "global"}
+        async with (
+            person(owner, "Ada", "admin") as ada,
+            asyncio.timeout(TIMEOUT),
+            asyncio.TaskGroup() as tasks,
+            workspaces.writing(str(owner.workspace.resolve())),
+        ):
+            command = ada.status("POST", f"{chat.path}/person-commands", {"command": "true"}, Idempotency_Key="k")
+            first = tasks.create_task(command)
+            while len(workspaces._line) < 2:
+                await asyncio.sleep(0.02)
+            second = tasks.create_task(ada.status("POST", "/rules", rule, Idempotency_Key="k"))
+            await waiting.wait()
+            await Holder(owner, end, ada.token, ada.id).end_access()
+        assert first.result() in (202, 403) and second.result() in (401, 403)
+        assert (await owner.ask("GET", "/rules"))["rules"] == []

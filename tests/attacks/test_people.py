@@ -208,6 +208,8 @@ async def test_a_token_is_in_no_later_answer_event_log_or_database(
         async with owner.session.post(owner.url + "/people", json={"name": "Ada"}, headers=key) as response:
             assert response.headers["cache-control"] == "no-store"
             token: str = (await response.json())["token"]
+        async with owner.session.post(owner.url + "/keys", json={"name": "program"}, headers=key) as response:
+            client_key: str = (await response.json())["key"]
         async with aiohttp.ClientSession(headers={"Authorization": f"Bearer {token}"}) as session:
             ada = Caller(owner.url, session)
             chat = await ada.chat()
@@ -218,7 +220,8 @@ async def test_a_token_is_in_no_later_answer_event_log_or_database(
     shown = json.dumps([events, messages, seen]) + caplog.text
     assert token.startswith("pt-ac-") and token not in shown and len(token) > 40
     files = [path for path in tmp_path.rglob("*") if path.is_file()]
-    assert files and not [path for path in files if token.encode() in path.read_bytes()]
+    for secret in (token, client_key):
+        assert files and not [path for path in files if secret.encode() in path.read_bytes()]
 
 
 async def queue_behind_a_turn(owner: LiveServer, by: Caller, *, steer: bool) -> str:

@@ -9,6 +9,7 @@ import re
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from anycowork.api.asgi import JSON, header, send_bytes
+from anycowork.api.middleware.auth import LET_IN_AGAIN
 from anycowork.api.middleware.body import body_of
 from anycowork.domain.errors import Conflict, Invalid, StorageFault
 from anycowork.domain.principals import Principal
@@ -17,8 +18,8 @@ from anycowork.store.sql.idempotency import IdempotencyKeys, StoredAnswer
 log = logging.getLogger("anycowork.api")
 
 _KEY = re.compile(r"[!-~]{1,200}")
-# None passes here: answers of the passthrough are streams, and those of a sign-in, about people or to workers are secrets that nothing stores.
-_NOT_KEPT = ("/v1/", "/session", "/people", "/workers/", "/worker-runs/")
+# None passes here: the passthrough answers in streams, and a sign-in, people, keys and workers with secrets that nothing stores.
+_NOT_KEPT = ("/v1/", "/session", "/people", "/keys", "/workers/", "/worker-runs/")
 TWIN_SECONDS = 10.0
 _REPEATED = (b"idempotent-replay", b"true")
 
@@ -50,7 +51,10 @@ class IdempotencyMiddleware:
             await self._app(scope, receive, send)
             return
         mark = (principal.label(), key)
-        await self._twin_answered(mark)
+        while mark in self._in_flight:
+            await self._twin_answered(mark)
+            if (let_in_again := scope.get(LET_IN_AGAIN)) is not None:
+                await let_in_again()  # access may have ended while it waited
         finished = self._in_flight[mark] = asyncio.Event()
         try:
             await self._once(mark, scope, receive, send)
