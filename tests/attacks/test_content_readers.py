@@ -292,6 +292,7 @@ ELSEWHERE = {
     "tools/move_and_delete.py": "a content that is left out of an approval",
     "workspace/hard_links.py": "which names a file has",
     "workspace/skill_files.py": "whose text nobody is shown",
+    "workspace/plugin_files.py": "which files of a plugin are refused",
 }
 
 
