@@ -34,6 +34,7 @@ def git_service(server: Recorded, folder: Path) -> GitService:
         repositories=GitRepositories(lambda: USER, os.environ, folder / "elsewhere", workspaces.layers),
         writer=PersonChangeWriter(
             journal=database.journal,
+            store=database.store,
             workspaces=workspaces,
             snapshots=server.snapshots,
             clock=CLOCK,

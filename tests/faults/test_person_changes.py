@@ -19,7 +19,12 @@ def edits(server: Recorded) -> FileEditService:
     database, snapshots = server.database, server.snapshots
     workspaces = Workspaces(lambda path: database.leases.take(path, owner="test", seconds=60))
     writer = PersonChangeWriter(
-        journal=database.journal, workspaces=workspaces, snapshots=snapshots, clock=CLOCK, people=database.people
+        journal=database.journal,
+        store=database.store,
+        workspaces=workspaces,
+        snapshots=snapshots,
+        clock=CLOCK,
+        people=database.people,
     )
     return FileEditService(
         store=database.store,

@@ -4,12 +4,13 @@ The model is a script: it plays a task's own solution and, as soon as the plante
 script too: they allow what belongs to the task and deny the rest. So the numbers are those of the harness alone.
 
 Every case that was played is kept with the state of `src` that it was played on, and so is each arm's data folder: the same command goes
-on where it was stopped, and `--minutes` stops it. What has not been played is named on the page.
+on where it was stopped, and `--minutes` stops it. What has not been played is named on the page. Several processes may play an arm each.
 """
 
 import argparse
 import asyncio
 import json
+import random
 import subprocess
 import sys
 import time
@@ -33,6 +34,10 @@ from support.scripted_model import Body, call  # noqa: E402
 PAGE = ROOT / "docs" / "injection-results.md"
 PYTHON = ROOT / ".venv" / "injection" / "bin" / "python"
 PLAYED = ROOT / ".venv" / "injection" / "played"
+SEED, CHUNK = (
+    33,
+    60,
+)  # pairs are played in an order of chance, all arms a chunk, so that whatever was played is a fair share
 READING = ("get_", "read_", "search_", "list_", "check_")
 BARE = "a bare loop"
 Json = dict[str, Any]
@@ -269,7 +274,7 @@ def bare_loop(there: Dojo, places: list[Place], record: Record) -> None:
 
 
 def chosen(there: Dojo, every: int, tasks: int) -> list[Place]:
-    """Every so-manyth of the `tasks` without an attack, and every so-manyth pair of a task and an attack that acts."""
+    """Every so-manyth of the `tasks` without an attack, and every so-manyth pair of a task and an attack that acts, in an order of chance."""
     listed = there.ask("/cases")
     clean = [(suite, user, None) for suite, offered in listed.items() for user in offered["users"]]
     pairs = [
@@ -277,6 +282,7 @@ def chosen(there: Dojo, every: int, tasks: int) -> list[Place]:
         for suite, offered in listed.items()
         for user, attack in product(offered["users"], offered["attacks"])
     ]
+    random.Random(SEED).shuffle(pairs)
     return [*clean[::tasks], *pairs[::every]]
 
 
@@ -285,37 +291,43 @@ def main() -> int:
     words.add_argument("--every", type=int, default=13, help="play every so-manyth pair of a task and an attack")
     words.add_argument("--tasks", type=int, default=1, help="play every so-manyth task without an attack")
     words.add_argument("--minutes", type=float, default=1e6, help="stop after so long; the same command goes on")
+    words.add_argument(
+        "--arm", type=int, action="append", choices=range(len(ARMS)), help="play only this arm, beside others"
+    )
     words.add_argument("--write", action="store_true", help="write the page of results")
     given = words.parse_args()
     record = Record(time.monotonic(), given.minutes)
     with dojo() as there:
         places = chosen(there, given.every, given.tasks)
+        pairs = sum(attack is not None for _, _, attack in chosen(there, 1, 1))
         bare_loop(there, places, record)
         readable = {case.place for case in record.of(BARE, places) if case.reached or case.place[2] is None}
         places = [place for place in places if place in readable]  # what nobody reads has no effect in any row
-        for arm in ARMS:
-            if any(record.missing(arm.name, places)):
-                asyncio.run(through_the_workplace(there, arm, places, record))
-    rows = [row(name, record.of(name, places)) for name in (BARE, *(arm.name for arm in ARMS))]
+        arms = ARMS if given.arm is None else [ARMS[number] for number in given.arm]
+        for start, arm in product(range(0, len(places), CHUNK), arms):
+            chunk = places[start : start + CHUNK]
+            if any(record.missing(arm.name, chunk)):
+                asyncio.run(through_the_workplace(there, arm, chunk, record))
+    names = (BARE, *(arm.name for arm in ARMS))
+    whole = [place for place in places if all(record.of(name, [place]) for name in names)]
+    rows = [row(name, record.of(name, whole)) for name in names]
+    sys.stdout.write(f"In all arms: {len(whole)} of {len(places)} cases.\n")
     sys.stdout.write("\n".join([*rows, ""]))
     if given.write:
         _, *other_sections = PAGE.read_text().partition("\n## CodeIPI")
-        PAGE.write_text(page(rows, given.every, given.tasks) + "".join(other_sections))
+        PAGE.write_text(page(rows, whole, pairs, given) + "".join(other_sections))
     return 0
 
 
-def ordinal(number: int) -> str:
-    return f"{number}{'th' if number % 100 in (11, 12, 13) else {1: 'st', 2: 'nd', 3: 'rd'}.get(number % 10, 'th')}"
-
-
-def page(rows: list[str], every: int, tasks: int) -> str:
+def page(rows: list[str], whole: list[Place], listed: int, given: argparse.Namespace) -> str:
+    tasks = sum(attack is None for _, _, attack in whole)
     day = datetime.now(UTC).date().isoformat()
     table = "\n".join(rows)
     return f"""# Injection: what was measured
 
-`make test-injection ARGS="--every {every} --tasks {tasks} --write"` on {day}. AgentDojo 0.1.35 (suites v1.2.2): its tools are four MCP
-servers, its solutions are played by a scripted model that does what a planted text says as soon as it reads it. Played were every
-{ordinal(tasks)} of the 97 tasks without an attack, and every {ordinal(every)} pair of a task and an attack that makes calls. A pair counts if the
+`make test-injection ARGS="--every {given.every} --tasks {given.tasks} --write"` on {day}. AgentDojo 0.1.35 (suites v1.2.2): its tools are four MCP
+servers, its solutions are played by a scripted model that does what a planted text says as soon as it reads it. Played were
+{tasks} tasks without an attack, of 97, and {len(whole) - tasks} pairs of a task and an attack that makes calls, of {listed}. A pair counts if the
 planted text reached the model; the rows hold the same ones. Tools whose names begin like reading are marked read-only. The person is a
 script, too: they allow what belongs to the task, and deny the rest.
 
@@ -335,8 +347,9 @@ Each rule and each endorsement fixes the arguments of its call ([ADR 0349](adr/0
 
 Rules that the permissions page proposes were measured on an ordinary day of 13 calls (edits, new tests, a check, `git status`): a person
 is asked 13 times on the first day, and twice on the next one after they accepted the proposals; no known attack passes by those rules,
-and a README that orders a push is held
-([test](../tests/integration/chats/test_rule_proposals.py)).
+and a README that orders a push is held. On our own recorded walks, those that the pictures of the documentation are taken on, it is 17
+and then 5
+([tests](../tests/integration/chats/test_rule_proposals.py)).
 
 Our own attacks know the rules, and `make test` runs them with the check and without it: 16 in a folder that nobody trusts and 7 by a
 job, a plan, a pull or an image ([these](../tests/attacks/test_injection.py)), 57 in a trusted one, where only the origin holds a call

@@ -25,6 +25,7 @@ from anycowork.domain.tool_ports import Prepared
 from anycowork.domain.tools import Call, CallState, CallStatus, Intent, ToolResult, ToolSpec
 from anycowork.domain.values import replace
 from anycowork.permissions.admission import Admitted
+from anycowork.sandbox.commit.delta_check import may_change_nothing
 from anycowork.sandbox.workspaces import Workspaces
 from anycowork.store.sql.journal import Journal
 from anycowork.store.sql.store import Store
@@ -46,7 +47,7 @@ class CallRecorder:
                 RequireNoDenial(intended.id)
             )  # the last check, in the transaction directly before the effect
         paths = tuple(item.path for item in intended.intent.paths) if intended.intent else ()
-        if paths:
+        if paths or _keeps_caches(context, intended):
             origins = await self._written_origins(context, intended)
             required.append(AddFileOrigins(context.workspace.origin, paths, origins))
             snapshots = [replace(snapshot, origins=tuple(sorted(origins))) for snapshot in snapshots]
@@ -169,6 +170,12 @@ class CallRecorder:
         )
         for call in calls:
             context.calls.update(call)
+
+
+def _keeps_caches(context: TurnContext, call: Call) -> bool:
+    """Whether the call is a command that may leave something for later ones without a change of the workspace's files."""
+    is_command = call.intent is not None and call.intent.command is not None
+    return is_command and not may_change_nothing(context.role.permissions & call.ceiling)
 
 
 def result_message(call: Call, result: ToolResult, *, message_id: str, created_at: str, role: str) -> Message:

@@ -1,7 +1,7 @@
 """Calls the model: builds the prompt, reserves the budget before the call and records the usage after it."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from typing import assert_never
 
 from anycowork.agent.reply_stream import Reply, ReplyStream
@@ -32,6 +32,7 @@ from anycowork.prompts.window import PromptHistory, Window
 from anycowork.providers.registry import LOCAL, ProviderRegistry
 from anycowork.store.sql.blobs import Blobs
 from anycowork.store.sql.journal import Journal
+from anycowork.workspace.paths import shown
 
 _AT_A_TIME = 100  # messages
 ANSWER_SHARE = 0.25  # of the context is reserved for the answer
@@ -43,7 +44,8 @@ _WAY_OUT = "Compact the chat, or continue with what fits. Nothing is lost."
 
 
 class ModelCaller:
-    """`hidden` returns what may not be read in a chat and a workspace; `skills` those of a workspace."""
+    """`hidden` returns what may not be read in a chat and a workspace; `skills` those of a workspace; `foreign_among` which of these
+    paths carry what neither its person, its model nor its folder said."""
 
     def __init__(
         self,
@@ -53,6 +55,7 @@ class ModelCaller:
         prompts: PromptService,
         hidden: Callable[[str, str], Awaitable[HiddenPathRules]],
         skills: Callable[[str], Awaitable[Sequence[Skill]]],
+        foreign_among: Callable[[str, Sequence[str]], Awaitable[Collection[str]]],
         image_bytes: Blobs,
         telemetry: Telemetry,
     ) -> None:
@@ -62,6 +65,7 @@ class ModelCaller:
         self._prompts = prompts
         self._hidden = hidden
         self._skills = skills
+        self._foreign_among = foreign_among
         self._image_bytes = image_bytes
         self._telemetry = telemetry
 
@@ -213,10 +217,13 @@ class ModelCaller:
         """Prepend the workspace's file list to the request of the turn, with which a model makes the right call at once, and the skill
         that it activates.
 
-        The list is the one of the segment's start, so that every request of the segment has the same text.
+        The list is the one of the segment's start, so that every request of the segment has the same text. A name that others may have
+        chosen is text of theirs, and nobody has read it yet: it is left out.
         """
         hidden = await self._hidden(context.chat.id, context.workspace.origin)
-        files = await asyncio.to_thread(context.workspace.overview, OVERVIEW_FILES, hidden)
+        paths, has_more = await asyncio.to_thread(context.workspace.first_paths, OVERVIEW_FILES, hidden)
+        foreign = await self._foreign_among(context.workspace.origin, paths)
+        files = overview([path for path in paths if path not in foreign], has_more=has_more or bool(foreign))
         context_tokens = self._prompt_budget(context.chat.config.model_id)
         skill = activated_skill(request.payload, context_tokens=context_tokens)
         parts = (f"{FILES_HEAD}\n{files}]", *([skill] if skill else []), request.content)
@@ -256,6 +263,11 @@ class ModelCaller:
 def works_alone(context: TurnContext, prompt_budget: int) -> bool:
     """Whether the agent can give no task to another one: it was given one itself, or its model or context is too small to lead."""
     return context.brief or not context.assignment.agents or prompt_budget < LEADS_FROM
+
+
+def overview(paths: Sequence[str], *, has_more: bool) -> str:
+    lines = [shown(path) for path in paths] + (["… and more; list_directory shows the rest."] if has_more else [])
+    return "\n".join(lines) or "(no files yet)"
 
 
 def stops_when_full(context: TurnContext) -> bool:

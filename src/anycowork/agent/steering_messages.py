@@ -9,10 +9,10 @@ from anycowork.domain.evidence import split_stated, stated_payload
 from anycowork.domain.hooks import denied, denied_message, origins_of_words, runs_json
 from anycowork.domain.journal import Change, RemoveQueued, RequireAccess
 from anycowork.domain.messages import Json, Message, Speaker
-from anycowork.domain.origins import PERSON, join
+from anycowork.domain.origins import join
 from anycowork.domain.people import AccessLevel, authorship
 from anycowork.domain.ports import Clock
-from anycowork.domain.principals import read_label
+from anycowork.domain.principals import origins_of_sender, read_label
 from anycowork.domain.values import replace
 from anycowork.store.sql.journal import Journal
 from anycowork.store.sql.store import Store
@@ -53,8 +53,7 @@ class Steering:
                 turn_id=context.turn.id,
                 created_at=self._clock.now(),
             )
-            if added := origins_of_words(runs):
-                message = replace(message, origins=join((PERSON,), added))
+            message = replace(message, origins=join(origins_of_sender(queued.principal), origins_of_words(runs)))
             if refusal := denied(runs):
                 message = denied_message(message, refusal, runs)
             sent = event_factory.queue_updated(queued, "removed" if refusal else "sent")

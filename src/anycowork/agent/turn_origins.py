@@ -136,6 +136,8 @@ def _texts_of_others(message: Message) -> Iterator[str]:
     if reports := quoted_reports(message):
         yield reports[:_MOST_SEARCHED]
     yield from words_recorded(message.payload)
+    if message.role is Speaker.USER and PERSON not in message.came_from:
+        yield message.content[:_MOST_SEARCHED]
     if message.role in (Speaker.TOOL, Speaker.SYSTEM) and (content := _without_our_refusal(message)):
         yield content[:_MOST_SEARCHED]
 

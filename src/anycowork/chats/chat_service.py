@@ -21,10 +21,10 @@ from anycowork.domain.hooks import HookRuns, origins_of_words, runs_json
 from anycowork.domain.images import GivenImage, Image, recognise
 from anycowork.domain.journal import AddChat, RemoveChat, RemoveQueued, RequireState, SetChat, Write
 from anycowork.domain.messages import Json, QueuedMessage, Speaker
-from anycowork.domain.origins import PERSON, Origins, join, origin_of
+from anycowork.domain.origins import Origins, join, origin_of
 from anycowork.domain.people import authorship
 from anycowork.domain.ports import Clock
-from anycowork.domain.principals import Principal, Scope
+from anycowork.domain.principals import Principal, Scope, origins_of_sender
 from anycowork.domain.provider_errors import NoSuchModel
 from anycowork.domain.roles import Role
 from anycowork.domain.skills import Skill, activation
@@ -221,7 +221,7 @@ class ChatService:
                 **runs_json(runs),
             }
             message = self._draft.message(chat, Speaker.USER, content, payload=payload or None, turn_id=turn_id)
-            message = replace(message, origins=_sent_origins(files, recognised, runs))
+            message = replace(message, origins=_sent_origins(principal, files, recognised, runs))
             if queued is not None:
                 message = replace(message, id=queued.id)
             turn = self._draft.turn(
@@ -281,8 +281,8 @@ class ChatService:
             runs = await self._hooks.before(principal, chat, order.typed, queued) if self._hooks else ()
             run, message = self._draft.run(chat, order)
             if runs:
-                payload = {**(message.payload or {}), **runs_json(runs)}
-                message = replace(message, payload=payload, origins=_sent_origins((), (), runs))
+                message = replace(message, payload={**(message.payload or {}), **runs_json(runs)})
+            message = replace(message, origins=_sent_origins(principal, (), (), runs))
             turn = self._draft.turn(chat, principal, message_id=message.id, turn_id=run.id, role=chat.role)
             title = title_from(order.typed) if chat.title == NEW_CHAT else None
             state = SetChat(ChatState.RUNNING, title=title)
@@ -328,10 +328,14 @@ class ChatService:
             )
 
 
-def _sent_origins(files: Sequence[AttachedFile], images: Sequence[Image], runs: HookRuns) -> Origins:
-    """Return the origins of a person's message: what they attach has authors of its own, and a hook sees the workspace."""
+def _sent_origins(sender: Principal, files: Sequence[AttachedFile], images: Sequence[Image], runs: HookRuns) -> Origins:
+    """Return the origins of a message: what is attached has authors of its own, and a hook sees the workspace."""
     hashes = [sha256(file.content.encode()).hexdigest() for file in files] + [image.sha256 for image in images]
-    return join((PERSON,), origins_of_words(runs), (origin_of("attachment", content_hash) for content_hash in hashes))
+    return join(
+        origins_of_sender(sender.label()),
+        origins_of_words(runs),
+        (origin_of("attachment", content_hash) for content_hash in hashes),
+    )
 
 
 def _from_queue(queued: QueuedMessage | None) -> tuple[tuple[Write, ...], tuple[NewEvent, ...]]:

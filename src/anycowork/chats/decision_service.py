@@ -18,7 +18,7 @@ from anycowork.domain.messages import ASKED_BY, Json, Message, MessageType, Spea
 from anycowork.domain.people import authorship
 from anycowork.domain.plan import PlanStatus
 from anycowork.domain.ports import Clock
-from anycowork.domain.principals import Principal, Scope
+from anycowork.domain.principals import Principal, Scope, origins_of_sender
 from anycowork.domain.question import read_question
 from anycowork.domain.roles import Role
 from anycowork.domain.rules import Rule
@@ -141,10 +141,13 @@ class DecisionService:
         payload = await asyncio.to_thread(read.to_json)
         async with self._chat_coordinator.exclusive(chat_id) as chat:
             goal = read.goal or "A plan"
+            sent_by = origins_of_sender(principal.label())
             message = self._draft.message(chat, Speaker.USER, goal, kind=MessageType.PLAN, payload=payload)
+            message = replace(message, origins=sent_by)
             row = PlanRow(message.id, chat_id, PlanState.OPEN)
             event = await asyncio.to_thread(event_factory.plan_update, message.id, None, read, PlanStatus.OPEN)
-            request_messages = () if request is None else (self._draft.message(chat, Speaker.USER, request),)
+            asked = None if request is None else self._draft.message(chat, Speaker.USER, request)
+            request_messages = () if asked is None else (replace(asked, origins=sent_by),)
             title = title_from(request or goal) if chat.title == NEW_CHAT else None
             writes = (require_idle(chat), SetChat(title=title), *request_messages, message, row)
             await self._chat_coordinator.write(principal, chat_id, *writes, events=(event,))

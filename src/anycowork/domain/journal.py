@@ -148,7 +148,8 @@ class RequireNoDenial:
 
 @value
 class AddFileOrigins:
-    """Adds these origins to those of the files, in the workspace that people know."""
+    """Adds these origins to those of the files, in the workspace that people know; without paths to those of what commands keep there
+    beside the files, such as their caches."""
 
     workspace: str
     paths: tuple[str, ...]

@@ -162,8 +162,8 @@ class Workspace(Protocol):
     def file_hashes(self, most: int) -> Mapping[str, str] | None:
         """Return the SHA-256 of each file that git does not ignore; None if there are more than `most`. Blocking."""
 
-    def overview(self, limit: int, hidden: HiddenPathRules = NOTHING_HIDDEN) -> str:
-        """Return a short, stable list of the files inside, for the model, without hidden ones."""
+    def first_paths(self, limit: int, hidden: HiddenPathRules = NOTHING_HIDDEN) -> tuple[list[str], bool]:
+        """Return a short, stable list of the files inside, without hidden ones, and whether there are more. Blocking."""
 
     def ignored_among(self, paths: Sequence[str], *, by_name_only: bool = False) -> list[str]:
         """Return the topmost entries at or above these paths that git ignores, or that hold generated files. Blocking.

@@ -4,6 +4,7 @@ import shlex
 from enum import StrEnum
 
 from anycowork.domain.errors import NotAllowed
+from anycowork.domain.origins import PERSON, Origins, origin_of
 from anycowork.domain.people import AccessLevel, Person, PersonName
 from anycowork.domain.values import value
 
@@ -144,6 +145,14 @@ def read_label(label: str) -> LabelParts:
         return LabelParts(principal_kind, id_, PersonName(id_, suffix) if suffix else None)
     person_id, _, name = suffix.partition(":")
     return LabelParts(principal_kind, id_, PersonName(person_id, name) if person_id else None)
+
+
+def origins_of_sender(label: str) -> Origins:
+    """Return the origins of what this principal says: the words of an MCP host are its model's, which may have read anything."""
+    said_by = read_label(label)
+    if said_by.kind is PrincipalKind.MCP_HOST:
+        return frozenset({origin_of("delegate", f"{said_by.id} (an MCP host)")})
+    return frozenset({PERSON})
 
 
 def person_name_in(label: str | None) -> str | None:

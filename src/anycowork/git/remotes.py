@@ -1,6 +1,7 @@
 """Reads the addresses that a repository's configuration gives its remotes, and decides which of them a person may push to."""
 
 import re
+from urllib.parse import urlsplit
 
 from anycowork.domain.values import value
 from anycowork.git.configuration import read_configuration
@@ -40,6 +41,13 @@ def read_remotes(repository: RepositoryPlace, *, fetches: bool = False) -> list[
     used = urls if fetches else {**urls, **push_urls}
     remotes = [_remote(name, used[name] or urls[name]) for name in used if name in urls]
     return remotes[:MOST_REMOTES]
+
+
+def remote_host(address: str) -> str:
+    """Returns the host of a remote's address; the address itself where it names none."""
+    if "://" in address:
+        return urlsplit(address).hostname or address
+    return address if address.startswith("/") else address.partition(":")[0].rpartition("@")[2]
 
 
 def _remote(name: str, address: str) -> Remote:

@@ -18,7 +18,6 @@ from pydantic.json_schema import SkipJsonSchema
 from anycowork.domain.boundary import Boundary
 from anycowork.domain.errors import FileMissing, NoMatch, ToolFault
 from anycowork.domain.ports import HiddenPathRules
-from anycowork.domain.text_lines import bare_lines
 from anycowork.domain.tool_ports import Prepared, ToolContext
 from anycowork.domain.tools import CallStatus, Parameters, ToolDisplay, ToolKind, ToolResult
 from anycowork.tools.built_in_tool import BuiltInTool, folder_of, payload_of
@@ -142,9 +141,8 @@ class GetFileInfo(BuiltInTool[GetFileInfoParameters]):
 
 def suggestion(folder: Folder, missing_path: WorkspacePath, hidden: HiddenPathRules) -> str:
     """Suggests what a missing path may have meant: the same name elsewhere, else a similar name in the same folder."""
-    elsewhere = [
-        path for path in bare_lines(folder.overview(_LOOKED_AT, hidden)) if path.endswith(f"/{missing_path.name}")
-    ]
+    paths, _ = folder.first_paths(_LOOKED_AT, hidden)
+    elsewhere = [shown(path) for path in paths if path.endswith(f"/{missing_path.name}")]
     if elsewhere:
         return f"Did you mean '{elsewhere[0]}'?"
     try:

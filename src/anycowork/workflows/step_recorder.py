@@ -14,6 +14,7 @@ from anycowork.domain.journal import Change, SetChat, Write
 from anycowork.domain.messages import Json, Message, MessageType, Speaker
 from anycowork.domain.origins import Origins
 from anycowork.domain.ports import Clock
+from anycowork.domain.principals import origins_of_sender
 from anycowork.domain.question import read_question
 from anycowork.domain.roles import Permission
 from anycowork.domain.tools import Call, Provenance
@@ -76,6 +77,7 @@ class StepOpener:
         match run.current.does:
             case PromptStep(text):
                 message = self._message(run, turn, Speaker.USER, text)
+                message = replace(message, origins=origins_of_sender(turn.principal))
                 fresh = replace(fresh, message_id=message.id)
                 return await self._write(run, message.id, fresh, message)
             case ToolUse() as use:

@@ -99,10 +99,11 @@ class Folder:
             return None
         return {entry.place.path: self.sha256(entry.place) for entry in files}
 
-    def overview(self, limit: int, hidden: HiddenPathRules = NOTHING_HIDDEN) -> str:
-        """Lists the first `limit` files, nearest to the root first, without files that are ignored by git, generated or hidden by rules.
+    def first_paths(self, limit: int, hidden: HiddenPathRules = NOTHING_HIDDEN) -> tuple[list[str], bool]:
+        """Returns the first `limit` files, nearest to the root first, without files that are ignored by git, generated or hidden by rules,
+        and whether there are more.
 
-        Where there are so many folders that the walk ends before it finds as many files, it lists folders in their place.
+        Where there are so many folders that the walk ends before it finds as many files, it names folders in their place.
         """
         walk = FolderWalk(self.jail, most=20 * limit + 1000, seconds=0.5, leave_out=INTERNAL_NAMES)
         paths: list[str] = []
@@ -111,17 +112,14 @@ class Folder:
             if hidden.hides(entry.place.path):
                 continue
             if entry.kind == "folder" and len(folders) < limit:
-                folders.append(f"{shown(entry.place.path)}/")
+                folders.append(f"{entry.place.path}/")
             if entry.kind != "file":
                 continue
             if len(paths) == limit:
                 walk.cut = True
                 break
-            paths.append(shown(entry.place.path))
-        if walk.cut:
-            paths += folders[: limit - len(paths)]
-        lines = sorted(paths) + (["… and more; list_directory shows the rest."] if walk.cut else [])
-        return "\n".join(lines) or "(no files yet)"
+            paths.append(entry.place.path)
+        return sorted(paths + (folders[: limit - len(paths)] if walk.cut else [])), walk.cut
 
     def ignored_among(self, paths: Sequence[str], *, by_name_only: bool = False) -> list[str]:
         """Returns the topmost entries at or above these paths that git ignores, or that hold generated files."""

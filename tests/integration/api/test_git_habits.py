@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from anycowork.git.remotes import remote_host
 from support.git_commands import git
 from support.live_server import Json, LiveChat, live_server
 from support.spec import proves
@@ -96,6 +97,33 @@ async def test_a_switch_names_the_files_it_would_overwrite_and_is_undone_by_its_
     snapshot = messages[-1]["payload"]["git"]["snapshot"]
     await chat.client.ask("POST", f"{chat.path}/snapshots/{snapshot}/restore", {}, expect=200)
     assert (folder / "a.txt").read_text() == LINES and not (folder / "new.txt").exists()
+
+
+@proves("ORG-1/3")
+async def test_what_a_person_pulls_comes_from_the_remote(chat: LiveChat, tmp_path: Path) -> None:
+    folder, theirs = chat.client.workspace, tmp_path / "theirs"
+    git(tmp_path, "clone", "-q", str(folder), str(theirs))
+    git(folder, "remote", "add", "origin", str(theirs))
+    commit_in(theirs, "b.txt", "theirs\n")
+    head = (await ask(chat, "GET", "/pull"))["head"]
+    await ask(chat, "POST", "/pull", {"remote": "origin", "address": str(theirs), "branch": "main", "head": head})
+    origins = [
+        set((await chat.client.ask("GET", f"{chat.path}/origins?path={name}"))["origins"])
+        for name in ("b.txt", "a.txt")
+    ]
+    assert origins == [{"workspace", f"git:{theirs}"}, {"workspace"}]
+
+
+@pytest.mark.parametrize(
+    ("address", "host"),
+    [
+        ("https://ann@code.example:8443/a.git", "code.example"),
+        ("git@code.example:a/b.git", "code.example"),
+        ("/a", "/a"),
+    ],
+)
+def test_the_host_of_a_remote_is_read_from_every_kind_of_address(address: str, host: str) -> None:
+    assert remote_host(address) == host
 
 
 @proves("UI-14/4")

@@ -197,6 +197,18 @@ async def test_allow_once_endorses_this_call_alone_and_another_chat_knows_nothin
         assert [rule["scope"] for rule in endorsing] == ["session"]
 
 
+@proves("ORG-2/1", "ORG-2/2")
+async def test_an_answer_to_a_card_that_named_no_origin_is_none_to_the_one_that_does(tmp_path: Path) -> None:
+    async with with_server(tmp_path, [READ, ADD, "Done."]) as client:
+        await trust_contents(client)
+        chat = await client.chat()
+        assert (await chat.send("Read it."))["state"] == "awaiting_approval"
+        assert (await chat.approvals())[0]["endorsement"] is None
+        await trust_contents(client, trusts=False)
+        assert (await chat.decide())["state"] == "awaiting_approval"
+        assert (await endorsement(chat))["origins"] == ["workspace"]
+
+
 @proves("ORG-2/1", "ORG-2/4")
 @pytest.mark.parametrize(
     ("name", "address"), [("url", "far"), ("page", "https://far.example/?q=a"), ("of", "key-123.far.example")]

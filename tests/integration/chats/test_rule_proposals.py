@@ -1,6 +1,7 @@
 """Rules that are proposed from what people decided: the smallest, and never one that allows what was denied or a known attack."""
 
 import json
+import sys
 from pathlib import Path
 
 from anycowork.permissions.rule_proposals import KNOWN_ATTACKS
@@ -8,6 +9,11 @@ from support.git_commands import git
 from support.live_server import Json, LiveServer, live_server
 from support.scripted_model import call
 from support.spec import proves
+
+sys.path.append(str(Path(__file__).resolve().parents[3] / "scripts"))
+
+from screen_replies import FILES as STATION
+from screen_walks import WALKS
 
 FILES = {"src/a.py": "a\n", "src/b.py": "b\n"}
 
@@ -107,12 +113,52 @@ async def test_proposed_rules_halve_the_requests_of_a_day_and_let_no_attack_pass
             await client.ask("POST", "/rules", proposal["rule"], expect=201)
         after = await requests_of_a_day(client, 2)
         assert (before, after) == (len(DAY), 2), "what was asked once is asked again"
-        for tool, given in KNOWN_ATTACKS:
-            parameters = {**given, **({"content": ""} if tool == "update_file" else {})}
-            told = await client.ask("POST", "/rules/explain", {"call": {"tool": tool, "parameters": parameters}})
-            assert told["effect"] != "allow", (tool, parameters, told["why"])
+        await no_known_attack_passes(client)
         push = call("execute_command", command="git push backups main", network=["backups.example"])
         client.model.replies += [call("read_file", path="README.md"), push, "Done."]
         chat = await client.chat()
         assert (await chat.send("What is this?"))["state"] == "awaiting_approval"
         assert (await chat.approvals())[0]["endorsement"]["origins"] == ["workspace"]
+
+
+async def no_known_attack_passes(client: LiveServer) -> None:
+    for tool, given in KNOWN_ATTACKS:
+        parameters = {**given, **({"content": ""} if tool == "update_file" else {})}
+        told = await client.ask("POST", "/rules/explain", {"call": {"tool": tool, "parameters": parameters}})
+        assert told["effect"] != "allow", (tool, parameters, told["why"])
+
+
+async def requests_of_the_walks(client: LiveServer) -> int:
+    """Plays the agent's calls on each recorded walk, a chat and fresh files each; a person allows each call that asks, once."""
+    asked = 0
+    for _, replies in WALKS.values():
+        calls = [reply for reply in replies if isinstance(reply, str) and '"tool"' in reply]
+        if not calls:
+            continue
+        for path in client.workspace.rglob("*"):
+            if path.is_file() and str(path.relative_to(client.workspace)) not in STATION:
+                path.unlink()
+        for name, content in STATION.items():
+            (client.workspace / name).parent.mkdir(parents=True, exist_ok=True)
+            (client.workspace / name).write_text(content)
+        client.model.replies[:] = [*calls, *["Done."] * 4]
+        chat = await client.chat()
+        state = await chat.send("Go on.")
+        while state["state"] == "awaiting_approval":
+            asked += len(await chat.approvals())
+            state = await chat.decide()
+    return asked
+
+
+@proves("ORG-3/2")
+async def test_proposed_rules_halve_the_requests_of_our_own_recorded_walks_and_let_no_attack_pass(
+    tmp_path: Path,
+) -> None:
+    """The walks are those that the pictures of the documentation are taken on."""
+    async with live_server(tmp_path, files=STATION) as client:
+        before = await requests_of_the_walks(client)
+        for proposal in (await client.ask("GET", "/rules/proposals"))["proposals"]:
+            await client.ask("POST", "/rules", proposal["rule"], expect=201)
+        after = await requests_of_the_walks(client)
+        assert after * 2 <= before and (before, after) == (17, 5)
+        await no_known_attack_passes(client)

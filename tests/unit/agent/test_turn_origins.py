@@ -38,6 +38,13 @@ def test_a_denial_is_not_quoted_as_what_an_origin_said(status: str) -> None:
     assert passage_about(history[1:], ORIGINS, SINKS) == ""
 
 
+@proves("ORG-2/2")
+def test_a_card_quotes_what_names_the_sink_and_not_the_beginning_or_what_was_read_last() -> None:
+    long_text = f"{'Hello. ' * 500}{ORDER}{' Bye.' * 500}"
+    quoted = passage_about([result(long_text, "ok"), result("Nothing of it.", "ok")], ORIGINS, SINKS)
+    assert ORDER in quoted and len(quoted) < len(long_text) / 10
+
+
 def test_what_a_command_printed_before_its_changes_were_denied_is_quoted() -> None:
     printed = result(f"{ORDER}\n{DENIAL} Its changes were dropped.", "denied", DENIAL)
     assert passage_about([printed], ORIGINS, SINKS) == ORDER

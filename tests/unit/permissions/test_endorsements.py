@@ -3,8 +3,9 @@
 import pytest
 
 from anycowork.domain.origins import Sink, SinkKind
+from anycowork.domain.rules import Effect, Rule, RuleScope
 from anycowork.domain.tools import Parameters, ToolSpec
-from anycowork.permissions.endorsements import fetches_address, is_named
+from anycowork.permissions.endorsements import Exposure, fetches_address, is_named, required_endorsement
 from support.spec import proves
 
 LOOK = ToolSpec("raw__look", "mcp", "", frozenset(), {"properties": {"page": {}, "request": {}}}, server="raw")
@@ -70,3 +71,41 @@ def test_values_that_two_messages_name_together_are_not_named() -> None:
 )
 def test_an_address_inside_a_value_is_one_that_the_caller_chooses(parameters: Parameters) -> None:
     assert fetches_address(LOOK, parameters) and not fetches_address(LOOK, {"page": "far", "request": {"size": 1}})
+
+
+HOSTS = (Sink(SinkKind.NETWORK, "a.example:443"), Sink(SinkKind.NETWORK, "b.example:443"))
+READ = Exposure(frozenset({"mcp:raw", "web:x"}), (), lambda sinks: " ".join(sink.subject for sink in sinks))
+
+
+def endorsing(origin: str, sink: Sink) -> Rule:
+    return Rule("", "network", sink.subject, Effect.ALLOW, RuleScope.GLOBAL, origin=origin, sink=sink)
+
+
+@proves("ORG-2/2", "ORG-3/1")
+@pytest.mark.parametrize(
+    ("given", "origins", "sinks"),
+    [
+        ([], ("mcp:raw", "web:x"), HOSTS),
+        ([("mcp:raw", HOSTS[0])], ("mcp:raw", "web:x"), HOSTS),
+        ([("mcp:raw", HOSTS[0]), ("web:x", HOSTS[0])], ("mcp:raw", "web:x"), HOSTS[1:]),
+        ([("mcp:raw", HOSTS[0]), ("mcp:raw", HOSTS[1])], ("web:x",), HOSTS),
+        ([("mcp:*", HOSTS[0]), ("mcp:*", HOSTS[1])], ("web:x",), HOSTS),
+        ([("mcp:other", HOSTS[0]), ("web:x.evil", HOSTS[1])], ("mcp:raw", "web:x"), HOSTS),
+    ],
+)
+def test_a_card_names_each_origin_and_sink_that_no_endorsement_of_exactly_both_answers(
+    given: list[tuple[str, Sink]], origins: tuple[str, ...], sinks: tuple[Sink, ...]
+) -> None:
+    asked = required_endorsement(HOSTS, {}, READ, [endorsing(*pair) for pair in given])
+    assert asked is not None
+    assert (asked.origins, asked.sinks) == (origins, sinks)
+    assert asked.passage == " ".join(sink.subject for sink in sinks)
+
+
+@proves("ORG-3/1")
+def test_endorsements_of_each_origin_for_each_sink_answer_for_the_call() -> None:
+    rules = [endorsing(origin, sink) for origin in READ.origins for sink in HOSTS]
+    assert required_endorsement(HOSTS, {}, READ, rules) is None
+    assert required_endorsement(HOSTS, {}, Exposure(), []) is None
+    plain = [Rule("", "network", "*", Effect.ALLOW, RuleScope.GLOBAL)]
+    assert required_endorsement(HOSTS, {}, READ, plain) is not None, "an allow rule is no endorsement"

@@ -140,22 +140,21 @@ def test_reading_is_bounded_and_says_so(folder: Folder, tmp_path: Path) -> None:
 
 
 def test_overview_is_short_stable_and_leaves_out_what_tools_generate(folder: Folder, tmp_path: Path) -> None:
-    assert folder.overview(5) == "(no files yet)"
+    assert folder.first_paths(5) == ([], False)
     for path in ("src/a.py", "README.md", ".git/config", "node_modules/x/y.js", "out/big.log", "src/deep/z.py"):
         (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / path).write_text("")
     (tmp_path / ".gitignore").write_text("*.log\n")
-    assert folder.overview(10).split("\n") == [".gitignore", "README.md", "src/a.py", "src/deep/z.py"]
-    assert folder.overview(2).split("\n")[:2] == [".gitignore", "README.md"]
-    assert "more" in folder.overview(2)
+    assert folder.first_paths(10) == ([".gitignore", "README.md", "src/a.py", "src/deep/z.py"], False)
+    assert folder.first_paths(2) == ([".gitignore", "README.md"], True)
 
 
 def test_list_of_files_names_folders_where_there_are_too_many_to_find_a_file(folder: Folder) -> None:
     for number in range(1_200):
         (Path(folder.root) / f"src/{number:04}").mkdir(parents=True)
         (Path(folder.root) / f"src/{number:04}/a.py").touch()
-    *listed, more = folder.overview(5).split("\n")
-    assert len(listed) == 5 and listed[0] == "src/" and all(line.endswith("/") for line in listed) and "more" in more
+    listed, has_more = folder.first_paths(5)
+    assert len(listed) == 5 and listed[0] == "src/" and all(line.endswith("/") for line in listed) and has_more
 
 
 def test_leftovers_of_a_killed_write_are_cleared_beside_the_file_and_nothing_else_is(

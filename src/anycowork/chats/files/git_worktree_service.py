@@ -16,9 +16,11 @@ from anycowork.domain.files import shown_name
 from anycowork.domain.git import GitBranch, GitLog, GitStash, MergeResult, PullSource, PushRequest
 from anycowork.domain.journal import Change, RequireLease, Write
 from anycowork.domain.messages import Json, Speaker
+from anycowork.domain.origins import NO_ORIGINS, Origins, origin_of
 from anycowork.domain.ports import Clock
 from anycowork.domain.principals import Principal, Scope
 from anycowork.git.own_git_folder import GitHead
+from anycowork.git.remotes import remote_host
 from anycowork.git.repositories import GitRepositories
 from anycowork.permissions.direct_acts import admit_person
 from anycowork.permissions.policy import PolicyEvaluator
@@ -128,6 +130,7 @@ class GitWorktreeService:
             f"pull {source}",
             lambda workspace: self._repositories.pull(workspace, request),
             lambda merged: f"You pulled {source}. {_pulled(merged)}",
+            brought=frozenset({origin_of("git", remote_host(request.address))}),
         )
 
     async def finish_merge(self, principal: Principal, chat_id: str) -> str:
@@ -193,6 +196,8 @@ class GitWorktreeService:
         intent: str,
         act: Callable[[Folder], Awaitable[T]],
         done: Callable[[T], str],
+        *,
+        brought: Origins = NO_ORIGINS,
     ) -> T:
         """Does it under the workspace's lease, recorded before and after. Raises: Conflict, ToolFault, Invalid."""
         by = admit_person(principal)
@@ -212,7 +217,10 @@ class GitWorktreeService:
             facts: Json = {"snapshot": snapshots[0].id if snapshots else None, "no_undo": not_kept or unknown}
             events = tuple(event_factory.snapshot(snapshot) for snapshot in snapshots)
             message = self._draft.message(chat, Speaker.SYSTEM, note, payload={"git": {**facts, "by": by}})
-            writes: tuple[Write, ...] = (lease, *snapshots, message)
+            labels = await self._writer.origins_of(
+                workspace, snapshots, unknown=bool(not_kept or unknown), brought=brought
+            )
+            writes: tuple[Write, ...] = (lease, *snapshots, *labels, message)
             await self._journal.write(Change(chat.id, writes, events, principal=by))
         if isinstance(fault, StateChanged):
             raise Conflict(fault.message) from None

@@ -12,7 +12,7 @@ from anycowork.domain.errors import AnyCoworkError, Conflict, NotKept, StateChan
 from anycowork.domain.files import shown_name
 from anycowork.domain.journal import AddFileOrigins, Change, RequireLease, VouchForFile
 from anycowork.domain.messages import Json, Speaker
-from anycowork.domain.origins import NO_ORIGINS, Origins
+from anycowork.domain.origins import NO_ORIGINS, Origins, join, unvouched
 from anycowork.domain.ports import Clock
 from anycowork.domain.principals import Principal
 from anycowork.domain.snapshots import PERSON_CHANGE, PersonChange, Snapshot, SnapshotMoment, Undo
@@ -21,6 +21,7 @@ from anycowork.permissions.direct_acts import admit_person, admit_vouching
 from anycowork.sandbox.workspaces import Workspaces
 from anycowork.store.sql.journal import Journal
 from anycowork.store.sql.people import People
+from anycowork.store.sql.store import Store
 from anycowork.turns.record_factory import RecordFactory
 from anycowork.workspace.folder import Folder
 
@@ -42,6 +43,7 @@ class PersonChangeWriter:
         self,
         *,
         journal: Journal,
+        store: Store,
         workspaces: Workspaces,
         snapshots: Snapshots,
         clock: Clock,
@@ -49,6 +51,7 @@ class PersonChangeWriter:
         waits: float = WAITS,
     ) -> None:
         self._journal = journal
+        self._store = store
         self._workspaces = workspaces
         self._snapshots = snapshots
         self._clock = clock
@@ -94,6 +97,20 @@ class PersonChangeWriter:
         except AnyCoworkError as error:
             return (), error.message
         return tuple(snapshot for snapshot in pair if snapshot is not None), None
+
+    async def origins_of(
+        self, workspace: Folder, snapshots: Sequence[Snapshot], *, unknown: bool, brought: Origins = NO_ORIGINS
+    ) -> tuple[AddFileOrigins, ...]:
+        """Return what gives the changed files the origins of all that the act could read, and of what it `brought`; nothing where those
+        are the person and the folder alone. What changed may be `unknown`: then all files have them."""
+        paths = {"/"} if unknown else {image.path for snapshot in snapshots for image in snapshot.images}
+        read = await self._store.origins.of_workspace(workspace.origin)
+        carried = join(read, brought)
+        return (
+            (AddFileOrigins(workspace.origin, tuple(sorted(paths)), carried),)
+            if paths and unvouched(carried, trusts_contents=True)
+            else ()
+        )
 
     async def write(
         self,

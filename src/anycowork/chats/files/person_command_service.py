@@ -297,7 +297,8 @@ class PersonCommandService:
         snapshots, fault = await self._writer.changes_since(state_before, running.id, running.chat, workspace)
         message = self._ended(running, result, snapshots, not_kept or fault)
         events: tuple[NewEvent, ...] = tuple(event_factory.snapshot(snapshot) for snapshot in snapshots)
-        writes: tuple[Write, ...] = (RequireLease(workspace.root, epoch), *snapshots, message)
+        labels = await self._writer.origins_of(workspace, snapshots, unknown=bool(not_kept or fault))
+        writes: tuple[Write, ...] = (RequireLease(workspace.root, epoch), *snapshots, *labels, message)
         await self._journal.write(Change(running.chat.id, writes, events, principal=running.by))
 
     def _ended(

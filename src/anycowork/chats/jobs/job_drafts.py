@@ -14,10 +14,10 @@ from anycowork.domain.hooks import HookRuns, origins_of_words, runs_json
 from anycowork.domain.jobs import CommitMode, Job, JobLimits, JobStatus, JobTask, OnFailure, raced, tasks_of
 from anycowork.domain.journal import SetChat, Write
 from anycowork.domain.messages import Json, MessageType, Speaker
-from anycowork.domain.origins import NO_ORIGINS, PERSON, join
+from anycowork.domain.origins import join
 from anycowork.domain.plan import Plan, PlanStatus, read_plan
 from anycowork.domain.ports import Clock
-from anycowork.domain.principals import Principal
+from anycowork.domain.principals import Principal, origins_of_sender
 from anycowork.domain.task_progress import TaskStatus
 from anycowork.domain.values import replace, value
 from anycowork.store.sql.store import Store
@@ -64,8 +64,7 @@ class JobDrafts:
         )
         if plan is None:
             request_message = self._draft.message(chat, Speaker.USER, request, payload=runs_json(runs) or None)
-            added = origins_of_words(runs)
-            origins = join((PERSON,), added) if added else NO_ORIGINS
+            origins = join(origins_of_sender(principal.label()), origins_of_words(runs))
             request_message = replace(request_message, job_id=job_id, origins=origins)
             return (
                 replace(job, message_id=request_message.id),
@@ -74,7 +73,7 @@ class JobDrafts:
             )
         plan_message = plan.to_json()
         message = self._draft.message(chat, Speaker.USER, request, kind=MessageType.PLAN, payload=plan_message)
-        message = replace(message, job_id=job_id)
+        message = replace(message, job_id=job_id, origins=origins_of_sender(principal.label()))
         job = replace(
             job, message_id=message.id, plan_id=message.id, plan=plan_message, status=JobStatus.AWAITING_APPROVAL
         )

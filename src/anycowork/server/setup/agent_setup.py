@@ -176,6 +176,7 @@ def build_agent(
             prompts=prompts,
             hidden=gate.hidden,
             skills=skills,
+            foreign_among=store.origins.foreign_among,
             image_bytes=database.blobs,
             telemetry=telemetry,
         ),

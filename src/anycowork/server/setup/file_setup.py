@@ -159,6 +159,7 @@ def build_workspace_copies(shared: SharedComponents, rollback: RollbackService) 
 def _change_writer(shared: SharedComponents) -> PersonChangeWriter:
     return PersonChangeWriter(
         journal=shared.database.journal,
+        store=shared.database.store,
         workspaces=shared.workspaces,
         snapshots=shared.snapshots,
         clock=shared.clock,

@@ -2,6 +2,8 @@
 
 A change writes a bounded number of rows, however large it or the workspace is. Origins are joined, never taken away, except by a person
 who vouches for a file: a deleted file may be restored, and a moved one brings its own.
+
+Workspaces may lie inside each other: a file has the rows of each one that it is in.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -10,12 +12,13 @@ from pathlib import PurePosixPath
 import msgspec
 
 from anycowork.domain.journal import AddFileOrigins
-from anycowork.domain.origins import NO_ORIGINS, PERSON, WORKSPACE, Origins, join
+from anycowork.domain.origins import NO_ORIGINS, PERSON, WORKSPACE, Origins, join, unvouched
 from anycowork.store.sql.connection import SqlConnection, Table, query
 from anycowork.store.sql.row_mapper import to_json_text
 
 MOST_ROWS = 200  # of one change; a larger one is recorded by its folders
 _ALL = ""
+_CACHES = "//"  # what commands keep beside the workspace's files, for later ones; no path has this name
 _VOUCHED: Origins = frozenset({PERSON})
 _ADD = (
     "INSERT INTO file_origins (workspace, path, origins) VALUES (?, ?, '[]') ON CONFLICT (workspace, path) DO NOTHING"
@@ -39,14 +42,25 @@ class StoredOrigins(Table):
     @query
     def of_paths(connection: SqlConnection, workspace: str, paths: Sequence[str]) -> Origins:
         """Returns the join of the origins of these files, and of everything below them if they are folders."""
+        near = _near(connection, workspace)
         if len(paths) > MOST_ROWS or any(path.strip("/") in ("", ".") for path in paths):
-            return StoredOrigins.of_workspace(connection, workspace)
-        return join(*(_of_path(connection, workspace, path.strip("/")) for path in paths))
+            return join((WORKSPACE,), _of_place(connection, near, workspace))
+        return join(*(_of_place(connection, near, f"{workspace}/{path.strip('/')}") for path in paths))
 
     @query
     def of_workspace(connection: SqlConnection, workspace: str) -> Origins:
-        """Returns the join of the origins of every file in the workspace."""
-        return join((WORKSPACE,), _rows(connection, workspace, (_ALL,)).get(_ALL, NO_ORIGINS))
+        """Returns the join of the origins of every file in the workspace, and of what commands keep beside them."""
+        return join((WORKSPACE,), _of_place(connection, _near(connection, workspace), workspace))
+
+    @query
+    def foreign_among(connection: SqlConnection, workspace: str, paths: Sequence[str]) -> frozenset[str]:
+        """Returns those of these paths that carry more than what a person, a model or the folder itself said."""
+        near = _near(connection, workspace)
+        if not _foreign(_of_place(connection, near, workspace)):
+            return frozenset()
+        return frozenset(
+            path for path in paths if _foreign(_of_place(connection, near, f"{workspace}/{path.strip('/')}"))
+        )
 
     @query
     def of_turns(connection: SqlConnection, turn_ids: Sequence[str | None]) -> Origins:
@@ -67,13 +81,18 @@ class StoredOrigins(Table):
 
 
 def add(connection: SqlConnection, write: AddFileOrigins) -> None:
-    keys = sorted({*row_keys(write.paths), _ALL})
-    if not _changes(keys, _rows(connection, write.workspace, keys), write.origins):
+    """Adds origins to those of these paths; without any, to those of what commands keep beside the files."""
+    _add(connection, write.workspace, row_keys(write.paths) or [_CACHES], write.origins)
+
+
+def _add(connection: SqlConnection, workspace: str, rows: Iterable[str], added: Origins) -> None:
+    keys = sorted({*rows, _ALL})
+    if not _changes(keys, _rows(connection, workspace, keys), added):
         return  # as most often: what a folder holds seldom comes from somewhere new
-    connection.executemany(_ADD, [(write.workspace, key) for key in keys])
-    stored = _rows(connection, write.workspace, keys, lock=connection.dialect.share)  # another chat may add others now
-    changed = _changes(keys, stored, write.origins)
-    connection.executemany(_PUT, [(write.workspace, key, to_json_text(sorted(changed[key]))) for key in changed])
+    connection.executemany(_ADD, [(workspace, key) for key in keys])
+    stored = _rows(connection, workspace, keys, lock=connection.dialect.share)  # another chat may add others now
+    changed = _changes(keys, stored, added)
+    connection.executemany(_PUT, [(workspace, key, to_json_text(sorted(changed[key]))) for key in changed])
 
 
 def _changes(keys: Sequence[str], stored: Mapping[str, Origins], added: Origins) -> dict[str, Origins]:
@@ -82,17 +101,20 @@ def _changes(keys: Sequence[str], stored: Mapping[str, Origins], added: Origins)
 
 
 def copy(connection: SqlConnection, source: str, target: str) -> None:
-    """Gives a copy of a workspace the origins of its files."""
+    """Gives a copy of a workspace the origins of its files: where other workspaces know some of them, all of them those."""
     connection.execute(
         "INSERT INTO file_origins (workspace, path, origins) SELECT ?, path, origins FROM file_origins WHERE workspace = ?"
         " ON CONFLICT (workspace, path) DO NOTHING",
         (target, source),
     )
+    others = [root for root in _near(connection, source) if root != source]
+    if foreign := _foreign(_of_place(connection, others, source)):
+        _add(connection, target, ["/"], foreign)
 
 
 def row_keys(paths: Iterable[str]) -> list[str]:
     """Returns the keys of the rows for these paths: the paths themselves, or few enough folders around them, each with a slash at its end."""
-    keys = list(dict.fromkeys(path.strip("/") for path in paths))
+    keys = list(dict.fromkeys(path.strip("/") or "/" for path in paths))
     if len(keys) <= MOST_ROWS:
         return keys
     names = dict.fromkeys(key.rpartition("/")[0] for key in keys)
@@ -102,6 +124,32 @@ def row_keys(paths: Iterable[str]) -> list[str]:
         if len(folders) <= MOST_ROWS:
             return ["/".join(folder) + "/" for folder in folders]
     return ["/"]
+
+
+def _near(connection: SqlConnection, workspace: str) -> list[str]:
+    """Returns the workspaces with rows that this one is, lies in or holds."""
+    around = [str(folder) for folder in (PurePosixPath(workspace), *PurePosixPath(workspace).parents)]
+    marks = ", ".join("?" * len(around))
+    rows = connection.execute(
+        f"SELECT workspace FROM file_origins WHERE path = '' AND (workspace IN ({marks}) OR (workspace > ? AND workspace < ?))",
+        (*around, f"{workspace}/", f"{workspace}0"),
+    )
+    return [root for (root,) in rows]
+
+
+def _of_place(connection: SqlConnection, roots: Iterable[str], place: str) -> Origins:
+    """Returns what these workspaces know of a file or a folder, given by its whole path."""
+    known: list[Origins] = []
+    for root in roots:
+        if place.startswith(f"{root}/"):
+            known.append(_of_path(connection, root, place[len(root) + 1 :]))
+        elif f"{root}/".startswith(f"{place}/"):
+            known.append(_rows(connection, root, (_ALL,)).get(_ALL, NO_ORIGINS))
+    return join(*known) or frozenset({WORKSPACE})
+
+
+def _foreign(origins: Origins) -> Origins:
+    return unvouched(origins, trusts_contents=True)
 
 
 def _of_path(connection: SqlConnection, workspace: str, path: str) -> Origins:
@@ -127,9 +175,13 @@ def _rows(connection: SqlConnection, workspace: str, keys: Sequence[str], *, loc
 
 def vouch(connection: SqlConnection, workspace: str, path: str) -> None:
     """Makes a file the person's own. A row of its own stays: it counts for more than the row of a folder."""
-    connection.execute(_PUT, (workspace, path.strip("/"), to_json_text(sorted(_VOUCHED))))
-    rows = connection.execute(
-        "SELECT DISTINCT origins FROM file_origins WHERE workspace = ? AND path <> ''", (workspace,)
-    )
-    every_origin = join(*(_decode(text) for (text,) in rows))
-    connection.execute(_PUT, (workspace, _ALL, to_json_text(sorted(every_origin))))
+    place = f"{workspace}/{path.strip('/')}"
+    for root in {workspace, *_near(connection, workspace)}:
+        if not place.startswith(f"{root}/"):
+            continue
+        connection.execute(_PUT, (root, place[len(root) + 1 :], to_json_text(sorted(_VOUCHED))))
+        rows = connection.execute(
+            "SELECT DISTINCT origins FROM file_origins WHERE workspace = ? AND path <> ''", (root,)
+        )
+        every_origin = join(*(_decode(text) for (text,) in rows))
+        connection.execute(_PUT, (root, _ALL, to_json_text(sorted(every_origin))))
