@@ -72,3 +72,18 @@ async def test_the_words_of_an_mcp_host_are_no_words_of_the_person(tmp_path: Pat
         assert (await chat.rest())["state"] == "awaiting_approval"
         endorsement = (await chat.approvals())[0]["endorsement"]
         assert endorsement["origins"] == ["delegate:desk (an MCP host)"] and "evil.example" in endorsement["passage"]
+
+
+@proves("ORG-2/1")
+async def test_no_autonomy_answers_for_what_was_read(tmp_path: Path) -> None:
+    """It lets a task go to another agent, which a chat that has read nothing may give."""
+    async with bench(tmp_path) as there:
+        client = there.client
+        chat = await there.says(await client.chat(), "Ask the server.", PLANTED)
+        for rule in (await client.ask("GET", "/rules"))["rules"]:
+            await client.ask("DELETE", f"/rules/{rule['id']}")
+        await client.ask("PATCH", chat.path, {"autonomy": "sandboxed"})
+        there.replies[:] = [SINKS[5], "Done."]
+        assert (await chat.send("Go on."))["state"] == "awaiting_approval"
+        endorsement = (await chat.approvals())[0]["endorsement"]
+        assert (endorsement["origins"], endorsement["sink"]["kind"]) == (["mcp:raw"], "task")

@@ -347,21 +347,6 @@ async def test_words_of_the_person_and_files_of_a_trusted_folder_need_no_card(tm
 
 
 @proves("ORG-2/1")
-async def test_no_autonomy_answers_for_what_was_read(tmp_path: Path) -> None:
-    """It lets a task go to another agent, which a chat that has read nothing may give."""
-    async with bench(tmp_path) as there:
-        client = there.client
-        chat = await there.says(await client.chat(), "Ask the server.", PLANTED)
-        for rule in (await client.ask("GET", "/rules"))["rules"]:
-            await client.ask("DELETE", f"/rules/{rule['id']}")
-        await client.ask("PATCH", chat.path, {"autonomy": "sandboxed"})
-        there.replies[:] = [SINKS[5], "Done."]
-        assert (await chat.send("Go on."))["state"] == "awaiting_approval"
-        endorsement = (await chat.approvals())[0]["endorsement"]
-        assert (endorsement["origins"], endorsement["sink"]["kind"]) == (["mcp:raw"], "task")
-
-
-@proves("ORG-2/1")
 async def test_a_restart_forgets_nothing_of_what_was_read(tmp_path: Path) -> None:
     async with bench(tmp_path) as there:
         chat = await there.says(await there.client.chat(), "Ask the server.", PLANTED)
