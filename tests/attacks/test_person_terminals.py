@@ -179,7 +179,7 @@ async def test_a_flood_is_bounded_in_memory_and_so_is_what_is_typed(tmp_path: Pa
             assert printed > 50_000_000
         elif case == "an endless flood that nobody reads":
             terminal.write(b"yes\r")
-            while terminal._unread() < MOST_UNREAD:
+            while terminal._output.unread_size < MOST_UNREAD:
                 await asyncio.sleep(0.01)
             for _ in range(20):
                 await asyncio.sleep(0.01)

@@ -13,6 +13,7 @@ import struct
 import subprocess
 import termios
 import time
+from collections import deque
 from collections.abc import AsyncGenerator, Callable
 
 from anycowork.domain.errors import Conflict, ToolFault
@@ -28,7 +29,7 @@ SCROLLBACK = 512 * 1024  # bytes that a page gets again after a reload
 MOST_UNREAD = 256 * 1024
 MOST_UNWRITTEN = 256 * 1024
 ALONE_SECONDS = 120.0  # without a page that reads it
-_PIECE = 65_536
+_PIECE = 4096  # what the kernel hands out at once, and the size below which shown pieces are joined
 _READS = 32  # in a row, before the loop turns to somebody else
 _PAUSE = 0.004  # seconds between two rows of reads while much comes: more is read at once
 _POLL_SECONDS = 0.25
@@ -43,15 +44,54 @@ class TerminalSize:
     columns: int
 
 
+class Scrollback:
+    """What a terminal printed: the unread, and the newest of what was read. Pieces are kept as they came, so that none is copied again."""
+
+    def __init__(self) -> None:
+        self._read: deque[bytes] = deque()
+        self._read_size = 0
+        self._unread: deque[bytes] = deque()
+        self.unread_size = 0
+
+    def __len__(self) -> int:
+        return self._read_size + self.unread_size
+
+    def add(self, piece: bytes) -> None:
+        self._unread.append(piece)
+        self.unread_size += len(piece)
+
+    def unread(self) -> bytes:
+        return b"".join(self._unread)
+
+    def was_read(self, size: int) -> None:
+        """Keep what was read for a later page, as far as there is room. `size` is that of an earlier `unread`."""
+        self.unread_size -= size
+        while size:
+            piece = self._unread.popleft()
+            size -= len(piece)
+            if self._read and len(self._read[-1]) + len(piece) <= _PIECE:
+                self._read[-1] += piece
+            else:
+                self._read.append(piece)
+            self._read_size += len(piece)
+        while self._read_size > SCROLLBACK:
+            self._read_size -= len(self._read.popleft())
+
+    def rewind(self) -> None:
+        """Let all that is still there be unread."""
+        self._unread.extendleft(reversed(self._read))
+        self.unread_size += self._read_size
+        self._read.clear()
+        self._read_size = 0
+
+
 class PersonTerminal:
     def __init__(self, shell: PersonShell, size: TerminalSize, *, alone_seconds: float = ALONE_SECONDS) -> None:
         self._shell = shell
         self._size = size
         self._alone_seconds = alone_seconds
         self._master: int | None = None
-        self._output = bytearray()
-        self._start = 0  # how much of the output is no longer there
-        self._sent = 0
+        self._output = Scrollback()
         self._unwritten = bytearray()
         self._is_reading = False
         self._is_over = False
@@ -124,17 +164,15 @@ class PersonTerminal:
         """
         self._reader += 1
         number, self._alone_since = self._reader, None
-        self._sent = self._start
+        self._output.rewind()
         self._news.set()
         self._read_on()
         try:
             yield b"%d" % len(self._output)
             while self._reader == number:
-                if self._sent < self._start + len(self._output):
-                    offset = self._sent - self._start
-                    piece = bytes(self._output[offset : offset + MOST_UNREAD])
+                if piece := self._output.unread():
                     yield piece
-                    self._sent += len(piece) if self._reader == number else 0
+                    self._output.was_read(len(piece) if self._reader == number else 0)
                     self._read_on()
                 elif self._is_over:
                     return
@@ -163,16 +201,13 @@ class PersonTerminal:
 
     def _read_on(self) -> None:
         """Reads again if it was too much before."""
-        if self._master is not None and not self._is_reading and self._unread() < MOST_UNREAD:
+        if self._master is not None and not self._is_reading and self._output.unread_size < MOST_UNREAD:
             self._is_reading = True
             asyncio.get_running_loop().add_reader(self._master, self._on_readable)
 
-    def _unread(self) -> int:
-        return self._start + len(self._output) - self._sent
-
     def _on_readable(self) -> None:
         count = self._read(most_reads=_READS)
-        if count is None or self._unread() >= MOST_UNREAD:
+        if count is None or self._output.unread_size >= MOST_UNREAD:
             self._stop_reading()
         elif count > 4096:
             self._stop_reading()
@@ -182,32 +217,23 @@ class PersonTerminal:
         """Reads what is there and returns how much; None at the end."""
         if self._master is None:
             return None
-        count = 0
-        for _ in range(most_reads):
+        pieces: list[bytes] = []
+        is_open = True
+        while is_open and len(pieces) < most_reads:
             try:
-                piece = os.read(self._master, _PIECE)
+                pieces.append(os.read(self._master, _PIECE))
             except BlockingIOError:
                 break
             except OSError as error:
-                if error.errno == errno.EIO:  # every program has closed it
-                    return None
-                raise
-            if not piece:
-                return None
-            count += len(piece)
-            self._output += piece
-        if count:
-            self._forget()
+                if error.errno != errno.EIO:
+                    raise
+                is_open = False  # every program has closed it
+            else:
+                is_open = bool(pieces[-1])
+        if piece := b"".join(pieces):
+            self._output.add(piece)
             self._news.set()
-        return count
-
-    def _forget(self) -> None:
-        """Keeps the newest output, and all that is unread."""
-        if len(self._output) <= 2 * SCROLLBACK:
-            return
-        excess = min(len(self._output) - SCROLLBACK, max(0, self._sent - self._start))
-        del self._output[:excess]
-        self._start += excess
+        return len(piece) if is_open else None
 
     def _stop_reading(self) -> None:
         if self._is_reading and self._master is not None:

@@ -3,6 +3,7 @@
 import asyncio
 from pathlib import Path
 
+from anycowork.tools.person_terminal import SCROLLBACK, Scrollback
 from support.live_server import live_server
 from support.person_commands import end_of
 from support.person_terminals import open_terminal, read_terminal
@@ -89,3 +90,17 @@ async def test_a_slow_page_holds_up_the_program_and_nobody_else(tmp_path: Path) 
                     piece = await terminal.stream.content.readany()
                     printed, tail = printed + len(piece), (tail + piece)[-2_000:]  # the prompt comes behind it
             assert printed > 20_000_000, "nothing is lost"
+
+
+def test_a_later_page_gets_the_newest_output_however_small_its_pieces_were() -> None:
+    output = Scrollback()
+    for number in range(200_000):
+        output.add(b"%06d" % number)
+        output.was_read(len(output.unread()))
+    output.add(b"not read yet")
+    assert output.unread_size == len(output.unread()) == len(b"not read yet")
+    output.rewind()
+    again = output.unread()
+    assert again.endswith(b"199998199999not read yet") and SCROLLBACK - 8192 < len(again) <= SCROLLBACK + 12
+    assert len(output) == output.unread_size == len(again)
+    assert len(output._unread) < 200, "a letter typed is no piece of its own"
