@@ -25,7 +25,6 @@ ARGUMENTS = ("text/html; charset=utf-8", "", "http://docs.example/", "1000000")
 
 @contextmanager
 def legs(ground: Ground) -> Iterator[Mapping[str, Leg]]:
-    page_worker.load()
     host = WorkerHost("anycowork.tools.web.page_worker")
     try:
         yield {

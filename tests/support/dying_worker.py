@@ -9,10 +9,6 @@ import sys
 from anycowork.files.pdf_worker import limit_this_process
 
 
-def load() -> None:
-    """Needs nothing."""
-
-
 def main() -> int:
     # The report's own socket is not counted: it is the only one.
     sockets = sum(_is_socket(number) for number in range(64)) - 1

@@ -3,9 +3,16 @@
 import io
 import os
 import signal
+from html import escape
+from urllib.parse import urljoin
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from anycowork.files.worker_host import WorkerHost, read_answer, write_answer
 from anycowork.tools.web import page_worker
+from anycowork.tools.web.html_page import markdown_of
 
 UNSEEN = (
     *range(0x80, 0xA0), 0xAD, 0x034F, 0x061C, 0x115F, 0x1160, 0x17B4, 0x17B5, *range(0x180B, 0x1810), 0x200B, 0x200E, 0x200F,
@@ -85,3 +92,37 @@ def test_no_character_that_nobody_sees_is_left_of_a_page() -> None:
         assert host.run(b"<p></p>", *PAGE)["text"] == ""
     finally:
         host.close()
+
+
+@pytest.mark.parametrize(
+    ("html", "markdown"),
+    [
+        ("<p>a <b>b</b> <a href='/c'>d</a><img src=x alt=hidden>", "a **b** [d](http://docs.example/c)"),
+        ("<base href='/other/'><a href='e.html?f=1#g'>h</a>", "[h](http://docs.example/other/e.html?f=1#g)"),
+        (
+            "<a href='//[x'>broken</a> <a href='mailto:a@b.example'>mail</a>",
+            "[broken](//[x) [mail](mailto:a@b.example)",
+        ),
+        (
+            "<table><tr><th colspan=2 title=hidden>H<tr><td>a<td>b|c<tr><td rowspan=9>d</table>",
+            "| H |  |\n| --- | --- |\n| a | b\\|c |\n| d |  |",
+        ),
+        (
+            "<table><tr><td><table><tr><td><a title=t href=/x>x</a></table></table>",
+            '| [x](http://docs.example/x "t") |\n| --- |',
+        ),
+        ("<noscript><p>hidden</noscript><dialog>hidden</dialog><form>shown<p style='Display : NONE'>hidden", "shown"),
+        ("<p style='font-size: 0.0px'>hidden<p style='opacity:0'>hidden<p style='opacity:0.5'>shown", "shown"),
+        ("<p style='opacity: .0'>hidden<p style='opacity: var(--x); font-size: 10px; z: 0'>shown", "shown"),
+        ("<p style='visibility:hidden'><b style='display:none'>hidden</b>hidden</p>shown<svg><text>hidden", "shown"),
+    ],
+)
+def test_a_page_becomes_markdown_without_what_no_browser_shows(html: str, markdown: str) -> None:
+    assert markdown_of(html, "http://docs.example/") == markdown
+
+
+@given(st.text(alphabet="/.ab?#:é&=-%~+,;", min_size=1, max_size=12))
+def test_a_link_is_resolved_as_a_browser_does(link: str) -> None:
+    address = "http://docs.example/one/two.html"
+    html = f'<a href="{escape(link)}">x</a>'
+    assert markdown_of(html, address) == markdown_of(f'<a href="{escape(urljoin(address, link))}">x</a>', address)

@@ -14,9 +14,9 @@ from typing import BinaryIO
 
 from anycowork.files.pdf_worker import limit_this_process, read_pdf
 from anycowork.files.worker_host import write_answer
+from anycowork.tools.web.html_page import markdown_of
 
 UNPACKED = 20 << 20
-_DEEPEST = 400  # elements inside each other
 _PIECE = 1 << 16
 _HTML = ("text/html", "application/xhtml+xml")
 _TEXT_TYPES = ("json", "xml", "javascript", "x-ndjson", "toml", "yaml")
@@ -52,18 +52,13 @@ class Unreadable(Exception):
     """Completes a sentence about the page."""
 
 
-def load() -> None:
-    """Loads what nearly every page needs, before any is read."""
-    import html_to_markdown  # noqa: F401
-
-
 def main() -> int:
     content_type, encoding, address, most_bytes = sys.argv[1:5]
     limit_this_process()
     try:
         body = unpacked(sys.stdin.buffer, encoding)
         if body[:1024].lstrip().startswith(b"%PDF-"):
-            from pypdf import PdfReader  # the larger of the two libraries: few pages need it
+            from pypdf import PdfReader  # a large library: few pages need it
 
             answer = read_pdf(PdfReader, io.BytesIO(body), int(most_bytes))
         else:
@@ -106,14 +101,9 @@ def read_page(body: bytes, content_type: str, address: str) -> dict[str, object]
         if not _is_text(kind) or b"\0" in body[:_PIECE]:
             raise Unreadable(f"is {kind[:80]}, not text")
         return {"text": _decoded(body, header.get_content_charset())}
-    from html_to_markdown import ConversionOptions, convert
-
-    options = ConversionOptions(
-        skip_images=True, hidden_content="drop", extract_metadata=False, max_depth=_DEEPEST, base_url=address
-    )
     meta = _META.search(body[:4096])
     charset = header.get_content_charset() or (meta[1].decode() if meta else None)
-    return {"text": convert(_decoded(body, charset), options).content or ""}
+    return {"text": markdown_of(_decoded(body, charset), address)}
 
 
 def _is_text(kind: str) -> bool:
