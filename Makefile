@@ -103,6 +103,7 @@ browser: install
 
 test-large: install ## kill a commit and a restore of 5,000 files, compare 200,000 files with 1,000, review 20,000 in the browser, load every page at both widths, export and import 100,000 messages, refuse a million files (slow)
 	@ANYCOWORK_LARGE_FILES=5000 ANYCOWORK_LARGE_KILLS=8 $(BIN)/python -m pytest -n 2 --timeout=3600 tests/faults/test_large_commits.py
+	@ANYCOWORK_LARGE_COMMITS=1000000 $(BIN)/python -m pytest -n 0 --timeout=3600 tests/integration/api/test_git_habits.py -k many_commits
 	@ANYCOWORK_LARGE_TREE_FOLDERS=10000 $(BIN)/python -m pytest -n 0 --timeout=3600 tests/faults/test_large_growth.py
 	@ANYCOWORK_LARGE_PAGE_FILES=20000 $(BIN)/python -m pytest -n 0 --timeout=3600 tests/e2e/test_web_large.py
 	@ANYCOWORK_ALL_PAGES=1 $(BIN)/python -m pytest -n 0 tests/e2e/test_web_still.py

@@ -1,5 +1,6 @@
 """A newcomer's first minutes in a real browser: a key in the clipboard, a model, a limit, and less asking."""
 
+import asyncio
 import re
 from pathlib import Path
 
@@ -7,7 +8,7 @@ import pytest
 from playwright.async_api import expect
 
 from e2e.browsing import DESKTOP, DRAWN, PHONE, at_the_page, start_chat, violations
-from support.scripted_model import HttpError, call
+from support.scripted_model import HttpError, Reply, call
 from support.spec import proves
 
 README = Path(__file__).resolve().parents[2] / "README.md"
@@ -86,12 +87,18 @@ async def test_the_button_that_continues_is_never_covered(tmp_path, viewport, ro
 
 @proves("LOOP-11")
 async def test_a_turn_that_reached_its_limit_goes_on_by_one_key(tmp_path):
-    steps = [call("list_directory", path=".") for _ in range(3)]
-    async with at_the_page(tmp_path, replies=[*steps, "I am done."], max_steps=2, viewport=PHONE) as (page, _):
+    """With the settings as they come: ten calls of a chat that asks, said beforehand, and no red card."""
+    steps = [call("list_directory", path=".") for _ in range(10)]
+    hold = asyncio.Event()
+    replies = [*steps[:-1], Reply(steps[-1], hold=hold), "I am done."]
+    async with at_the_page(tmp_path, replies=replies, viewport=PHONE) as (page, _):
         await start_chat(page, "Look around")
+        await expect(page.get_by_text("pauses after 1 more step")).to_be_visible()
+        hold.set()
         stopped = page.get_by_label("Stopped at a limit")
         await expect(stopped.get_by_role("button", name="Continue")).to_be_visible()
         assert await violations(page) == []
+        assert await page.locator("[role=log] .bg-bad-soft").count() == 0, "nothing went wrong"
         await page.evaluate("document.activeElement.blur()")
         await page.keyboard.press("Alt+c")
         await expect(page.get_by_text("I am done.")).to_be_visible()

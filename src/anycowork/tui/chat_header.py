@@ -16,6 +16,7 @@ STATES = {
     "disconnected": "no server: trying again …",
 }
 FEWEST_SECONDS = 2  # a shorter wait is none
+FEW_STEPS = 3
 COLOURS = {"purple": "magenta", "pink": "bright_magenta", "orange": "bright_yellow", "teal": "cyan"}
 PLAIN = {"blue", "green", "red", "yellow", "cyan", "magenta"}
 
@@ -27,7 +28,7 @@ def header_text(status: ChatStatus, chat: Json, role_colours: Mapping[str, str],
     header = Text.assemble(
         (f" {strip_controls(status.role)} ", f"bold reverse {colour}"),
         (
-            f"  {_state_words(status)}{_time_words(worked) if status.busy else ''}",
+            f"  {_state_words(status)}{_time_words(worked) + _limit_words(status.steps_left) if status.busy else ''}",
             "bold yellow" if status.stopped else "",
         ),
         (f"  autonomy: {status.autonomy}" if status.autonomy != "ask" else "", "bold yellow"),
@@ -44,6 +45,14 @@ def _time_words(seconds: int) -> str:
         return ""
     minutes = seconds // 60
     return f" {minutes} min {seconds % 60} s" if minutes else f" {seconds} s"
+
+
+def _limit_words(steps_left: int | None) -> str:
+    if steps_left is None or steps_left > FEW_STEPS:
+        return ""
+    if steps_left <= 0:
+        return ", pauses after this step"
+    return f", pauses after {steps_left} more step{'' if steps_left == 1 else 's'}"
 
 
 def _state_words(status: ChatStatus) -> str:

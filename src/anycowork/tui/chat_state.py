@@ -24,6 +24,7 @@ class ChatStatus:
     tokens: int = 0
     stopped: str | None = None  # why the last turn can be continued
     autonomy: str = "ask"
+    steps_left: int | None = None  # until the running turn pauses
     own_command: str | None = None  # the id of the person's own command that runs
     queued: dict[str, str] = field(default_factory=dict)  # messages that wait until the turn has ended, by id
 
@@ -35,7 +36,7 @@ class ChatStatus:
             case "turn-started":
                 self.role = str(noun(event, "turn").get("role") or self.role)
                 self._nothing_is_asked()
-                self.stopped = self.carried_out = None
+                self.stopped = self.carried_out = self.steps_left = None
             case "turn-ended":
                 self._nothing_is_asked()
                 error = noun(noun(event, "turn"), "error").get("message")
@@ -108,6 +109,8 @@ class ChatStatus:
 
     def _count(self, usage: Json) -> None:
         self.model = str(usage.get("model") or self.model)
+        steps_left = usage.get("steps_left")
+        self.steps_left = steps_left if isinstance(steps_left, int) else self.steps_left
         self.tokens += sum(n for name in ("prompt", "completion") if isinstance(n := usage.get(name), int))
 
 

@@ -1,5 +1,8 @@
 """Git as people use it every day, on a real repository: log, diff of a commit, switch, pull with conflicts, hunks, amend, stash, hooks."""
 
+import json
+import os
+import resource
 import subprocess
 from pathlib import Path
 
@@ -10,6 +13,7 @@ from support.git_commands import git
 from support.live_server import Json, LiveChat, live_server
 from support.spec import proves
 
+COMMITS = int(os.environ.get("ANYCOWORK_LARGE_COMMITS", "2000"))  # `make test-large` makes a million
 LINES = "".join(f"line {number}\n" for number in range(40))
 
 
@@ -67,6 +71,51 @@ async def test_the_log_comes_by_the_page_and_a_commit_shows_what_it_changed(chat
     both = git(folder, "rev-parse", "HEAD").strip()
     diff = await ask(chat, "GET", f"/commits/{both}/diff?path=x.txt")
     assert "+first" in diff["diff"] and "second" not in diff["diff"]
+
+
+@proves("UI-14/1", "UI-14/2")
+async def test_of_many_commits_and_of_a_giant_one_a_bounded_page_is_read(chat: LiveChat) -> None:
+    folder, first = chat.client.workspace, git(chat.client.workspace, "rev-parse", "HEAD").strip()
+    import_commits(folder, first)
+    git(folder, "update-ref", "refs/remotes/origin/main", f"{first}")
+    spent = spent_by_children()
+    page = await ask(chat, "GET", "/log")
+    further = await ask(chat, "GET", f"/log?tip={page['tip']}&skip=1000")
+    assert [line["subject"] for line in page["commits"][:2]] == ["Giant", f"Empty {COMMITS - 1}"]
+    assert further["commits"][0]["subject"] == f"Empty {COMMITS - 1000}" and not further["last"]
+    assert len(page["commits"]) == len(further["commits"]) == 50 and len(json.dumps([page, further])) < 50_000
+    giant = await ask(chat, "GET", f"/commits/{page['tip']}")
+    assert len(giant["files"]) == 2_000 and giant["complete"] is False
+    diff = (await ask(chat, "GET", f"/commits/{page['tip']}/diff?path=giant.txt"))["diff"]
+    assert 1_000_000 < len(diff) < 5_000_000, "not all 8 MB of it"
+    await ask(chat, "GET", f"/log?tip={page['tip']}&skip=100001", expect=422)
+    assert spent_by_children() - spent < 5.0, "git reads what is shown, not the whole history"
+    (folder / "a.txt").write_text("changed\n")
+    state = await ask(chat, "GET", "")
+    assert "a.txt" in [file["path"] for file in state["files"]] and state["ahead"] == COMMITS + 1
+
+
+def import_commits(folder: Path, parent: str) -> None:
+    """`COMMITS` empty commits on `main`, and one of 2,500 files and a file of 8 MB."""
+    with (folder.parent / "commits").open("w+") as stream:
+        head = "commit refs/heads/main\ncommitter t <t@example.org> 1700000000 +0000\n"
+        for number in range(COMMITS):
+            subject = f"Empty {number}"
+            start = f"from {parent}\n" if number == 0 else ""
+            stream.write(f"{head}data {len(subject)}\n{subject}\n{start}\n")
+        stream.write(f"{head}data 5\nGiant\n")
+        for number in range(2_500):
+            stream.write(f"M 100644 inline many/{number}.txt\ndata 2\nx\n\n")
+        giant = "a line of the file\n" * 420_000
+        stream.write(f"M 100644 inline giant.txt\ndata {len(giant)}\n{giant}\n")
+        stream.seek(0)
+        subprocess.run(["git", "fast-import", "--quiet"], cwd=folder, stdin=stream, check=True, timeout=600)
+    git(folder, "reset", "-q", "--hard", "main")
+
+
+def spent_by_children() -> float:
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
 
 
 @proves("UI-14/3")

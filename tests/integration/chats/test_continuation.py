@@ -47,6 +47,8 @@ async def test_a_turn_at_its_limit_goes_on_with_all_that_it_had_done(tmp_path: P
         assert seen[-1]["role"] == "user" and "continued the turn" in seen[-1]["content"]
         assert (await chat.show())["continuable"] is None
         assert await ends(chat) == ["limit", "limit", "answered"]
+        usages = [event["usage"] for event in await chat.events() if event["type"] == "usage"]
+        assert [usage["steps_left"] for usage in usages] == [1, 0, 1, 0, 1], "how far it is before it stops"
         assert len([m for m in await chat.messages() if m["role"] == "user"]) == 1
 
 

@@ -88,6 +88,22 @@ def test_the_header_counts_the_seconds_of_a_turn_that_runs() -> None:
     assert "42" not in header_text(ChatStatus(role="actor"), {}, {}, worked=42).plain
 
 
+def test_the_header_says_when_a_turn_is_about_to_pause() -> None:
+    status = ChatStatus(role="actor")
+    status.see({"type": "turn-started", "state": "running", "turn": {}})
+    said = []
+    for left in (4, 2, 1, 0):
+        status.see({"type": "usage", "usage": {"prompt": 1, "steps_left": left}})
+        said.append(header_text(status, {"title": "A"}, {}, worked=5).plain.partition("5 s")[2].partition("  A")[0])
+    after = ", pauses after"
+    assert said == ["", f"{after} 2 more steps", f"{after} 1 more step", f"{after} this step"]
+    status.see({"type": "turn-ended", "state": "idle", "reason": "limit", "turn": {"error": {"message": "10 steps"}}})
+    head = header_text(status, {}, {}).plain
+    assert "stopped: F3 continues" in head and "pauses" not in head
+    status.see({"type": "turn-started", "state": "running", "turn": {}})
+    assert "pauses" not in header_text(status, {}, {}).plain, "the counter begins anew"
+
+
 def test_of_a_giant_output_a_bounded_piece_is_drawn() -> None:
     card = card_of(result("head\n" + "x" * (3 * LONGEST)))
     assert card and "more characters" in drawn(card.whole or card.short)

@@ -39,6 +39,16 @@ it("counts down to the next attempt at the model's server, and then says again t
   await expectAccessible(container);
 });
 
+// proves LOOP-11/1
+it("says how far it is before the turn pauses, when few steps are left", () => {
+  const left = (count: number | null) =>
+    show(<Working role="actor" since={null} stepsLeft={count} />).container.textContent;
+  expect([left(null), left(4)]).toEqual(["Actor is working…", "Actor is working…"]);
+  expect(left(3)).toBe("Actor is working… · pauses after 3 more steps");
+  expect(left(1)).toBe("Actor is working… · pauses after 1 more step");
+  expect(left(0)).toBe("Actor is working… · pauses after this step");
+});
+
 it("names the MCP servers that the turn waits for, and for how long", async () => {
   const { container } = show(<Working role="actor" since={NOW} starting={["git", "mail"]} />);
   expect(container.textContent).toBe("Waiting for the MCP servers git, mail to start…");
