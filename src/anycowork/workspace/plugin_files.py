@@ -224,7 +224,7 @@ class PluginReader:
         unusable: list[str] = []
         paths = paths_of(self.manifest, field, usual, unusable)
         for path in unusable:
-            self._leave_out(path or field, "It leads out of the plugin.")
+            self._leave_out(path or field, "It is no file or folder inside the plugin.")
         return paths[:MOST_SKILLS]
 
     def _text_or_reason(self, path: str) -> str | None:
