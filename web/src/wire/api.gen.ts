@@ -15906,6 +15906,11 @@ export interface operations {
                     "application/json": components["schemas"]["PluginList"];
                 };
             };
+            401: components["responses"]["Error401"];
+            403: components["responses"]["Error403"];
+            421: components["responses"]["Error421"];
+            500: components["responses"]["Error500"];
+            503: components["responses"]["Error503"];
         };
     };
     show_plugin: {

@@ -90,7 +90,7 @@ async def trust_skill(name: str, body: SkillTrust, principal: Manager, services:
     return json_response(200, _page(await services.skills.trust(principal, body.workspace, name, body.hash)))
 
 
-@routes.get("/plugins", response_model=PluginList)
+@routes.get("/plugins", response_model=PluginList, responses=error_responses())
 async def list_plugins(principal: Reader, services: ServicesDep) -> Response:
     """What each brought, and what of it was not imported."""
     return json_response(200, {"plugins": [_plugin(plugin) for plugin in await services.skills.plugins()]})
