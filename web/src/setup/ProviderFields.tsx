@@ -2,7 +2,7 @@
 import { t } from "../texts/settings";
 import { Field, INPUT } from "../ui/Field";
 import { TextField } from "../ui/Form";
-import { PRIVACY_CLASSES, type Privacy } from "../wire/nouns";
+import type { Privacy } from "../wire/nouns";
 
 interface Props {
   value: string;
@@ -36,6 +36,9 @@ export function KeyField(props: Props & { label: string; hint: string; required?
 export function ModelsField(props: Props) {
   return <TextField label={t.models2} hint={t.withCommasEmptyAsksThe} {...props} />;
 }
+
+/** From the fewest to the most. */
+const PRIVACY_CLASSES = ["local", "company", "anyone"] as const;
 
 /** No request goes on with a model whose server more people see into. */
 export function PrivacyField({ value, onChange }: { value: Privacy; onChange: (value: Privacy) => void }) {

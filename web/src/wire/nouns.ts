@@ -29,9 +29,8 @@ export type Message = Schemas["MessageResponse"] & { reasoning?: string | null }
 /** What a person set for one model; null: what is known of it holds. */
 export type ModelSettings = components["schemas"]["ModelSettingsResponse"];
 
-/** Who sees what is sent to a model server, from the fewest to the most. */
-export const PRIVACY_CLASSES = ["local", "company", "anyone"] as const;
-export type Privacy = (typeof PRIVACY_CLASSES)[number];
+/** Who sees what is sent to a model server. */
+export type Privacy = Schemas["ProviderResponse"]["privacy"];
 
 export interface Provider {
   name: string;
@@ -374,7 +373,7 @@ export function readProvider(value: unknown): Provider {
     no_images: texts(found["no_images"]),
     tries_images: found["tries_images"] === true,
     model_settings: loose(found["model_settings"]) as Record<string, ModelSettings>,
-    privacy: PRIVACY_CLASSES.find((name) => name === found["privacy"]) ?? "anyone",
+    privacy: text(found["privacy"]) as Privacy,
     changeable: found["changeable"] === true,
     default: found["default"] === true,
     default_model: text(found["default_model"]) || null,
