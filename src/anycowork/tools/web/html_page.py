@@ -29,7 +29,7 @@ def markdown_of(html: str, address: str) -> str:
     _even_out_tables(document)
     base = document.select_one("base[href]")
     _resolve_links(document, address if base is None else _joined(address, _attribute(base, "href")))
-    return document.to_markdown(_MARKDOWN)
+    return str(document.to_markdown(_MARKDOWN))
 
 
 def _attribute(element: Element, name: str) -> str:
