@@ -22,7 +22,7 @@ from anycowork.domain.times import written_time
 from anycowork.sandbox.workspaces import Workspaces
 from anycowork.server.clock import SystemClock
 from anycowork.store.postgres.database import open_postgres
-from anycowork.store.sql.audit_heads import heads_path
+from anycowork.store.sql.audit import heads_path
 from anycowork.store.sql.database import Database
 from anycowork.store.sqlite.database import open_store
 from data_folders import fill_store

@@ -20,8 +20,8 @@ import uvloop
 from anycowork.domain import event_factory
 from anycowork.domain.jobs import JobTask
 from anycowork.domain.journal import Change
+from anycowork.domain.plan import TaskGraph
 from anycowork.domain.task_progress import TaskProgress, TaskStatus
-from anycowork.domain.tasks import TaskGraph
 from anycowork.domain.values import replace
 from anycowork.server.clock import SystemClock
 from anycowork.server.uvicorn_server import tune_gc

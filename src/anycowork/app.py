@@ -28,7 +28,7 @@ from anycowork.providers.discovery import LocalServerWatcher
 from anycowork.providers.local.models import LocalModels
 from anycowork.providers.openai.completion_stream import Timeouts
 from anycowork.providers.registry import ProviderRegistry
-from anycowork.sandbox.network.connections import Network
+from anycowork.sandbox.network.dialer import Network
 from anycowork.sandbox.network.egress import Egress
 from anycowork.sandbox.workspaces import Workspaces
 from anycowork.server.announcement import Announcement, NewCode

@@ -11,7 +11,7 @@ from anycowork.domain.journal import Change, RemoveChat
 from anycowork.server.audit.audit_check import FULL_DAYS, AuditProgress, AuditReport, check_audit
 from anycowork.server.audit.audit_marks import marks_path
 from anycowork.store.role_changes import ROLE_CHANGES, add_role_change
-from anycowork.store.sql.audit_heads import heads_path
+from anycowork.store.sql.audit import heads_path
 from support.spec import proves
 from support.stored import add_chat, message, opened
 

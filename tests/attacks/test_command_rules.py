@@ -5,8 +5,8 @@ import pytest
 from anycowork.domain.rules import Effect, Rule, RuleScope
 from anycowork.domain.tool_ports import Prepared
 from anycowork.domain.tools import Intent
-from anycowork.permissions.proposals import proposed_rule
 from anycowork.permissions.resources import AccessedResources, resources_of
+from anycowork.permissions.rule_proposals import proposed_rule
 from anycowork.permissions.rules import RuleDecision, RuleIndex, decide
 from support.spec import proves
 from support.toolspecs import SPECS

@@ -280,7 +280,7 @@ def test_nobody_who_decides_nothing_is_told_more_than_the_agent(rules: list[Rule
 # Who asks `is_key_file` or what rules withhold, and tells no content by the answer.
 ELSEWHERE = {
     "domain/ports.py": "it is the function",
-    "domain/key_files.py": "the names",
+    "domain/path_class.py": "the names",
     "permissions": "whether a call needs a decision",
     "sandbox/secrets": "what programs in the sandbox do not see",
     "sandbox/remote": "what does not travel to a joined worker",

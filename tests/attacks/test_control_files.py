@@ -18,9 +18,9 @@ from anycowork.domain.rules import Effect, Rule, RuleScope
 from anycowork.domain.tool_ports import Prepared
 from anycowork.domain.tools import Call, Intent, PathIntent
 from anycowork.permissions.grants import granted_by, names_file
-from anycowork.permissions.proposals import proposed_rule
 from anycowork.permissions.resources import resources_of
 from anycowork.permissions.risk import assess_risk
+from anycowork.permissions.rule_proposals import proposed_rule
 from anycowork.permissions.rules import RuleDecision, RuleIndex, check_changes, decide
 from support.attempts import Attempts
 from support.spec import proves

@@ -17,9 +17,8 @@ import pytest
 from anycowork.domain.errors import ToolFault
 from anycowork.domain.mcp_servers import McpServerConfig
 from anycowork.domain.ports import HiddenPathRules
-from anycowork.mcp.data_folders import DataFolders
 from anycowork.mcp.program import find_program
-from anycowork.mcp.server_launcher import ProgramView, ServerLauncher
+from anycowork.mcp.server_launcher import DataFolders, ProgramView, ServerLauncher
 from anycowork.permissions.rules import RuleIndex
 from anycowork.sandbox.layers.stage import Layer
 from anycowork.sandbox.network.egress import Egress

@@ -9,7 +9,7 @@ import pytest
 
 from anycowork.domain.messages import Json
 from anycowork.engine.dbos_runtime import APPLICATION_VERSION, QUEUE, WORKFLOW
-from anycowork.engine.runs import RunSegment
+from anycowork.engine.run_table import RunSegment
 from support.engine_sessions import engine_session
 from support.postgres import has_a_name
 from support.postgres_process import own_postgres

@@ -6,7 +6,7 @@ from typing import Any  # a test's own words
 import pytest
 
 from anycowork.domain.question import Question
-from anycowork.mcp.elicitation import elicited
+from anycowork.mcp.elicitation_form import elicited
 from support.jobs import approved, plan, report, until
 from support.live_server import live_server
 

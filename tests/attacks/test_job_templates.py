@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from anycowork.domain.workflow_errors import UnfittingParameters
+from anycowork.domain.workflows import UnfittingParameters
 from anycowork.workflows.job_templates import filled_plan, read_job_template
 from anycowork.workflows.sections import BadDefinition
 from support.jobs import new_job

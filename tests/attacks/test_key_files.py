@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from anycowork.domain.key_files import is_key_file, looks_secret
+from anycowork.domain.path_class import is_key_file, looks_secret
 from anycowork.permissions.command_risk import may_reach_secrets
 from anycowork.permissions.shell.parser import parse
 from support.attempts import Attempts

@@ -10,7 +10,7 @@ from typing import Any  # a test's own words
 import pytest
 from mcp_types import CreateMessageRequestParams
 
-from anycowork.mcp.sampling_prompts import sampling_prompt
+from anycowork.mcp.exchange import sampling_prompt
 from support.live_server import LiveChat, LiveServer, live_server
 from support.raw_mcp_server import offered, raw_server
 from support.scripted_model import call

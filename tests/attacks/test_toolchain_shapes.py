@@ -9,8 +9,7 @@ import pytest
 
 from anycowork.sandbox.bubblewrap import TOOL_VERSIONS
 from anycowork.sandbox.layers.stage import Staging
-from anycowork.sandbox.tool_versions import tool_versions
-from anycowork.sandbox.toolchains import Toolchains, find_toolchains, toolchain_of
+from anycowork.sandbox.toolchains import Toolchains, find_toolchains, tool_versions, toolchain_of
 from support.spec import proves
 from support.tool_workspace import ToolWorkspace, tree
 

@@ -10,7 +10,7 @@ import pytest_asyncio
 from anycowork.domain.errors import Invalid, NotFound, ToolFault
 from anycowork.domain.messages import Json
 from anycowork.engine.dbos_engine import DbosEngine
-from anycowork.engine.runs import ParkUntil, RunOver, RunPosition, RunSegment, RunState
+from anycowork.engine.run_table import ParkUntil, RunOver, RunPosition, RunSegment, RunState
 from support.engine_sessions import EngineSession, engine_session
 from support.postgres import PostgresCluster, run_sql
 from support.spec import proves

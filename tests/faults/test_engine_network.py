@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from anycowork.domain.messages import Json
-from anycowork.engine.runs import RunSegment
+from anycowork.engine.run_table import RunSegment
 from support.engine_processes import TIMEOUT, logged, until, worker
 from support.engine_sessions import engine_session
 from support.network_namespaces import HUB_ADDRESS, machines, namespaces_missing

@@ -11,7 +11,7 @@ from anycowork.chats.files.git_service import GitService
 from anycowork.chats.files.person_changes import PersonChangeWriter
 from anycowork.domain.git import CommitContent
 from anycowork.git import configuration
-from anycowork.git.commit_intents import CommitIntentFiles
+from anycowork.git.commits import CommitIntentFiles
 from anycowork.git.hooks import AllowedHooks
 from anycowork.git.repositories import GitRepositories
 from anycowork.sandbox.workspaces import Workspaces

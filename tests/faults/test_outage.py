@@ -14,7 +14,7 @@ from anycowork.domain.errors import DatabaseUnreachable
 from anycowork.domain.jobs import Job
 from anycowork.store.postgres.connection import OUTAGE_SECONDS
 from anycowork.store.postgres.dialect import PostgresDialect
-from anycowork.turns.job_placement import LocalPlacement
+from anycowork.turns.turn_scheduler import LocalPlacement
 from support.jobs import approved, plan, report, until, writing
 from support.live_server import LiveChat, LiveServer, live_server
 from support.postgres_process import own_postgres

@@ -17,9 +17,8 @@ from anycowork.domain.mcp_servers import McpServerConfig
 from anycowork.domain.roles import Permission
 from anycowork.domain.tool_ports import ToolContext
 from anycowork.mcp.connection import McpConnection
-from anycowork.mcp.data_folders import DataFolders
 from anycowork.mcp.modules import ModuleLoader
-from anycowork.mcp.server_launcher import ServerLauncher
+from anycowork.mcp.server_launcher import DataFolders, ServerLauncher
 from anycowork.mcp.tool import McpTool
 from anycowork.sandbox.network.egress import Egress
 from anycowork.server.secrets.mcp_stores import McpTokenStore

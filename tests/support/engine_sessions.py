@@ -12,7 +12,7 @@ import msgspec
 from anycowork.domain.errors import StorageFault
 from anycowork.domain.messages import Json
 from anycowork.engine.dbos_engine import DbosEngine
-from anycowork.engine.runs import RunState, SegmentHandler
+from anycowork.engine.run_table import RunState, SegmentHandler
 from anycowork.server.clock import SystemClock
 from anycowork.server.cluster.server_peers import end_hung_peers
 from anycowork.store.postgres import peer_table

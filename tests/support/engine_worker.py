@@ -12,7 +12,7 @@ from pathlib import Path
 
 from anycowork.domain.errors import StorageFault
 from anycowork.domain.messages import Json
-from anycowork.engine.runs import ParkUntil, RunSegment
+from anycowork.engine.run_table import ParkUntil, RunSegment
 from support.engine_sessions import engine_session
 
 MOST_RUNS = 4

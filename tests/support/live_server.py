@@ -15,7 +15,7 @@ import aiohttp
 from anycowork.app import RunningServer, start_services
 from anycowork.config.settings import ProviderEntry, Settings
 from anycowork.domain.ports import Clock
-from anycowork.sandbox.network.connections import Network
+from anycowork.sandbox.network.dialer import Network
 from anycowork.server.uvicorn_server import ListenAddress, serve_app
 from support.scripted_model import Script, ScriptedModel
 from support.stored import put_fresh_database

@@ -43,8 +43,7 @@ def give_addresses() -> None:
 async def ask_proxy(address: str) -> tuple[str, int]:
     """What a proxy that is allowed to go there answers, and how many connections the service got."""
     from anycowork.domain.network import wanted_destinations
-    from anycowork.sandbox.network.connections import RealNetwork
-    from anycowork.sandbox.network.dialer import NetworkReach
+    from anycowork.sandbox.network.dialer import NetworkReach, RealNetwork
     from anycowork.sandbox.network.proxy import ProxyLimits, SandboxProxy
 
     class Named(RealNetwork):

@@ -16,8 +16,8 @@ from pydantic import ValidationError
 from anycowork.acp.diff_hunks import apply_hunks, diff_hunks
 from anycowork.acp.handshake import EditorAbilities
 from anycowork.acp.tool_calls import absolute_path
-from anycowork.domain.key_files import is_key_file
 from anycowork.domain.messages import Json
+from anycowork.domain.path_class import is_key_file
 
 SECONDS = 5.0  # for one request: an editor answers from memory
 MOST_FILES = 8  # that a prompt mentions, and that the agent used last

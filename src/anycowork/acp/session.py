@@ -9,7 +9,6 @@ from acp.helpers import update_agent_message_text
 from acp.interfaces import Client
 from acp.schema import PromptResponse, StopReason
 
-from anycowork.acp.dialogs import Dialogs, NoAnswer
 from anycowork.acp.editor_files import EditorFiles
 from anycowork.acp.handshake import EditorAbilities
 from anycowork.acp.markdown import one_line
@@ -17,6 +16,8 @@ from anycowork.acp.permission_requests import (
     APPROVE,
     OWN_WORDS,
     STOP,
+    Dialogs,
+    NoAnswer,
     approval_request,
     chosen_value,
     plan_request,

@@ -4,8 +4,8 @@ node. Pure."""
 import re
 from collections.abc import Callable
 
-from anycowork.domain.text_lines import bare_lines
 from anycowork.domain.values import value
+from anycowork.domain.visible_text import bare_lines
 
 _COLOURS = re.compile(r"\x1b\[[\d;]*m")
 _PYTEST = re.compile(

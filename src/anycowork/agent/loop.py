@@ -6,6 +6,7 @@ import logging
 from collections.abc import Callable
 from typing import assert_never
 
+from anycowork.agent.call_hooks import TurnHooks
 from anycowork.agent.evidence_checker import EvidenceChecker
 from anycowork.agent.mentions import Mentions
 from anycowork.agent.model_caller import ModelCaller
@@ -29,7 +30,6 @@ from anycowork.agent.step_explanations import open_steps
 from anycowork.agent.tool_runner import CallsParked, ToolRunner
 from anycowork.agent.turn_calls import path_changes
 from anycowork.agent.turn_context import TurnContext
-from anycowork.agent.turn_hooks import TurnHooks
 from anycowork.agent.turn_recorder import TurnRecorder
 from anycowork.domain.chats import Autonomy, EndReason, Limits, Turn
 from anycowork.domain.errors import MalformedReply, ModelFault, OutOfTime, RunawayReply, TooManyFaults, TooManySteps
@@ -37,7 +37,7 @@ from anycowork.domain.evidence import Evidence
 from anycowork.domain.ports import Clock
 from anycowork.domain.provider_errors import ProviderFault
 from anycowork.domain.values import replace
-from anycowork.prompts.history_limit import HistoryLimit
+from anycowork.prompts.window import HistoryLimit
 from anycowork.store.sql.journal import Journal
 
 log = logging.getLogger(__name__)

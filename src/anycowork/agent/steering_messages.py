@@ -1,7 +1,7 @@
 """Steering: hands a person's messages to the running turn, between two of its steps."""
 
+from anycowork.agent.call_hooks import TurnHooks
 from anycowork.agent.turn_context import TurnContext
-from anycowork.agent.turn_hooks import TurnHooks
 from anycowork.agent.turn_recorder import TurnRecorder
 from anycowork.domain import event_factory
 from anycowork.domain.errors import Invalid, NotAllowed, NotFound

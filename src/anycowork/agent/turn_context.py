@@ -10,7 +10,7 @@ from contextlib import AbstractAsyncContextManager, contextmanager, nullcontext,
 from dataclasses import dataclass, field
 
 from anycowork.agent.expectations import RequestExpectations
-from anycowork.agent.injection_scanner import InjectionScanner
+from anycowork.agent.injection_detector import InjectionScanner
 from anycowork.agent.plan_progress import PlanProgress
 from anycowork.agent.reply_parser import FoundCall
 from anycowork.agent.reply_stream import ReplyStream

@@ -7,9 +7,9 @@ start, what they answer with a third.
 
 from collections.abc import Callable, Collection, Iterable
 from enum import Enum
-from typing import Any
+from typing import Annotated, Any
 
-from fastapi import APIRouter
+from fastapi import APIRouter, Depends, Request
 from fastapi.routing import APIRoute
 from starlette.routing import BaseRoute
 from starlette.routing import Route as PathRoute
@@ -17,6 +17,7 @@ from starlette.types import Receive, Scope, Send
 
 from anycowork.api.asgi import name_route
 from anycowork.api.responses import Responses
+from anycowork.server.services import Services
 
 
 class Route(PathRoute):
@@ -66,3 +67,12 @@ class Router(APIRouter):
 
 def describe_route(routes: Iterable[BaseRoute]) -> list[BaseRoute]:
     return [route.described() if isinstance(route, Route) else route for route in routes]
+
+
+async def _services_of(request: Request) -> Services:
+    services = request.app.state.services
+    assert isinstance(services, Services)
+    return services
+
+
+ServicesDep = Annotated[Services, Depends(_services_of)]

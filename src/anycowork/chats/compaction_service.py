@@ -1,6 +1,6 @@
 """Compacts a chat for the model, and takes it back. The record is not touched: one message says what the model is told instead."""
 
-from anycowork.agent.turn_hooks import TurnHooks
+from anycowork.agent.call_hooks import TurnHooks
 from anycowork.domain.errors import Conflict
 from anycowork.domain.hooks import denied, origins_of_words, runs_json, texts_of_hooks
 from anycowork.domain.messages import Json, Message, Speaker

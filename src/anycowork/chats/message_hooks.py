@@ -1,6 +1,6 @@
 """Lets the person's hooks look at a message before it is stored."""
 
-from anycowork.agent.turn_hooks import TurnHooks
+from anycowork.agent.call_hooks import TurnHooks
 from anycowork.domain import event_factory
 from anycowork.domain.chats import Chat
 from anycowork.domain.hooks import HookRuns, denied, denied_message

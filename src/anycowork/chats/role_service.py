@@ -10,8 +10,7 @@ from anycowork.domain.messages import Json, Speaker
 from anycowork.domain.ports import Clock
 from anycowork.domain.principals import Principal, Scope
 from anycowork.domain.roles import Permission, RoleDefinition
-from anycowork.permissions.role_drafts import RoleDraft, checked_role
-from anycowork.permissions.roles import RoleRegistry
+from anycowork.permissions.roles import RoleDraft, RoleRegistry, checked_role
 from anycowork.store.sql.journal import Journal
 from anycowork.store.sql.store import Store
 from anycowork.turns.record_factory import RecordFactory

@@ -7,7 +7,7 @@ from anycowork.domain.errors import Invalid, NotFound
 from anycowork.domain.principals import Principal, Scope
 from anycowork.domain.skills import Skill, SkillProblem
 from anycowork.domain.values import replace
-from anycowork.domain.workflow_errors import NotTrusted
+from anycowork.domain.workflows import NotTrusted
 from anycowork.workflows.workflow_service import WorkflowService
 from anycowork.workspace.plugin_store import InstalledPlugin, PluginImport
 from anycowork.workspace.skill_store import SkillStore

@@ -15,8 +15,8 @@ from anycowork.domain.snapshots import PathImage, PathKind, absent
 from anycowork.domain.values import value
 from anycowork.workspace.folder import Folder
 from anycowork.workspace.jail import O_PATH, Jail, require_regular, translate_os_errors
+from anycowork.workspace.opened_folders import LastFolder
 from anycowork.workspace.paths import WorkspacePath, shown
-from anycowork.workspace.writable_folders import LastFolder
 
 MOST_IMAGED = 100_000  # paths in one snapshot
 _CHUNK = 1 << 20

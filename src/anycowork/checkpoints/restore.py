@@ -12,7 +12,7 @@ from itertools import chain
 
 from anycowork.checkpoints.capture import ImageReader, path_of
 from anycowork.checkpoints.pack import Damaged, Pack
-from anycowork.checkpoints.seen_entries import identity_of, is_as_seen, is_young, stat_entry, was_seen_as_expected
+from anycowork.checkpoints.snapshot_contents import identity_of, is_as_seen, is_young, stat_entry, was_seen_as_expected
 from anycowork.domain.errors import FileMissing, OutsideWorkspace, StateChanged, ToolFault, WrongKind
 from anycowork.domain.path_class import fold_name, is_git_control
 from anycowork.domain.snapshots import PathImage, PathKind, RestoreControl, Restored, Undo
@@ -20,12 +20,11 @@ from anycowork.domain.values import leaf_value, replace
 from anycowork.workspace.file_attributes import keep_attributes
 from anycowork.workspace.folder import Folder
 from anycowork.workspace.jail import give_to_owner_of, translate_os_errors
-from anycowork.workspace.opened_folders import OPENED_FOLDERS
+from anycowork.workspace.opened_folders import OPENED_FOLDERS, WritableFolders
 from anycowork.workspace.packfile import write_all, write_chunks
 from anycowork.workspace.paths import WorkspacePath, shown
 from anycowork.workspace.repositories import REPOSITORY_NAMES
 from anycowork.workspace.syscalls import rename_to_new, sync_file_system
-from anycowork.workspace.writable_folders import WritableFolders
 
 BATCH_PATHS = 2_000
 BATCH_BYTES = 64 << 20

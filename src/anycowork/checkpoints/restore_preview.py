@@ -14,8 +14,7 @@ from anycowork.checkpoints.compare import compare
 from anycowork.checkpoints.other_packs import PackFolder, describe_folders
 from anycowork.checkpoints.pack import Damaged, Pack
 from anycowork.checkpoints.restore import BATCH_BYTES
-from anycowork.checkpoints.seen_entries import seen_entry
-from anycowork.checkpoints.snapshot_contents import kept_content, live_content
+from anycowork.checkpoints.snapshot_contents import kept_content, live_content, seen_entry
 from anycowork.domain.errors import ContentElsewhere, NotEnoughSpace, OutsideWorkspace, SnapshotDamaged, ToolFault
 from anycowork.domain.path_class import is_git_control
 from anycowork.domain.snapshots import PathImage, PathKind, RestorePreview, Undo, absent

@@ -7,10 +7,9 @@ from typing import Annotated, Any
 
 import typer
 
-from anycowork.cli.command_errors import print_error
 from anycowork.cli.command_groups import CommandGroup
-from anycowork.cli.named_paths import require_readable_file
-from anycowork.cli.options import DataDir, Invocation, invoked
+from anycowork.cli.options import DataDir, Invocation, invoked, require_readable_file
+from anycowork.cli.server_command import print_error
 from anycowork.client.console import stderr, stdout, strip_controls
 from anycowork.domain.audit import BrokenChain, ChainLink
 from anycowork.domain.audit import verify as verify_links
@@ -26,7 +25,7 @@ from anycowork.server.audit.audit_check import (
     check_chats,
 )
 from anycowork.server.clock import SystemClock
-from anycowork.store.sql.audit_heads import heads_path
+from anycowork.store.sql.audit import heads_path
 
 VERIFY_HELP = """Check that no record of a chat was changed or removed.
 

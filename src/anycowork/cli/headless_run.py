@@ -9,11 +9,10 @@ import msgspec
 from pydantic import JsonValue
 
 from anycowork.cli.instructions import ignored
-from anycowork.cli.job_outcome import JobTracker
-from anycowork.cli.run_outcome import OutcomeTracker, RunEnding, RunOutcome, is_provider_fault
+from anycowork.cli.run_outcome import JobTracker, OutcomeTracker, RunEnding, RunOutcome, is_provider_fault
 from anycowork.cli.run_progress import Reporter
+from anycowork.client.console import abandon_stdout
 from anycowork.client.http import ServerClient, ServerRefused, ServerUnreachable
-from anycowork.client.stdio import abandon_stdout
 from anycowork.config.known_models import KnownModels, cost_of, entry_of, price_of
 from anycowork.config.settings import PriceEntry, ProviderEntry
 from anycowork.domain.chats import Autonomy

@@ -54,7 +54,7 @@ from anycowork.cli.options import (
     invoked,
 )
 from anycowork.cli.run_options import JsonErrorCommand, RunOptions, run_headless
-from anycowork.client.stdio import OutputLost, abandon_stdout, make_stdio_usable
+from anycowork.client.console import OutputLost, abandon_stdout, make_stdio_usable
 
 app = CommandGroup(
     cls=MainGroup,
@@ -307,7 +307,7 @@ def open_page(
     data_dir: DataDir = None,
 ) -> None:
     """Open the running server's page in a browser, signed in."""
-    from anycowork.cli import open_page as command
+    from anycowork.cli import browser as command
 
     raise typer.Exit(command.open_page(invoked(context, data_dir=data_dir), print_only=print_only))
 

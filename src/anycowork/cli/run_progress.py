@@ -11,7 +11,7 @@ from anycowork.client.progress_lines import progress_line
 from anycowork.domain.errors import NotVerified
 from anycowork.domain.evidence import evidence_line
 from anycowork.domain.messages import Json
-from anycowork.domain.text_lines import bare_lines
+from anycowork.domain.visible_text import bare_lines
 
 DIFF_LINES = 12
 LINE_WIDTH = 110

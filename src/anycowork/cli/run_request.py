@@ -5,8 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from anycowork.cli.headless_run import RunRequest
-from anycowork.cli.named_paths import require_folder
-from anycowork.cli.options import Invocation
+from anycowork.cli.options import Invocation, require_folder
 from anycowork.cli.run import read_plan_file, run
 from anycowork.cli.run_outcome import RunEnding, RunOutcome
 from anycowork.cli.run_progress import JsonReporter

@@ -10,8 +10,16 @@ from urllib.parse import quote, urlencode
 import typer
 
 from anycowork.cli.command_groups import CommandGroup
-from anycowork.cli.content_hash import require_digits, shown_hash, whole_hash
-from anycowork.cli.options import AsJson, DataDir, Invocation, WorkspaceOrHere, invoked
+from anycowork.cli.options import (
+    AsJson,
+    DataDir,
+    Invocation,
+    WorkspaceOrHere,
+    invoked,
+    require_digits,
+    shown_hash,
+    whole_hash,
+)
 from anycowork.cli.run_outcome import EXIT_CODES, RunEnding
 from anycowork.cli.server_command import run_with_server
 from anycowork.client.console import stderr, stdout, strip_controls

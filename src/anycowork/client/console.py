@@ -1,4 +1,5 @@
-"""Console output: answers to stdout, everything else to stderr; colour only on a terminal and never with NO_COLOR."""
+"""Console output: answers to stdout, everything else to stderr; colour only on a terminal and never with NO_COLOR; and streams that
+are made usable where they are not."""
 
 import json
 import os
@@ -6,11 +7,31 @@ import sys
 from collections.abc import Mapping
 from typing import TextIO
 
-from anycowork.client.stdio import OutputLost
 from anycowork.domain.values import value
 from anycowork.domain.visible_text import UntrustedText, is_hidden, visible
 
 _CODES = {"bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": "33", "blue": "34", "cyan": "36"}
+
+
+class OutputLost(Exception):
+    """The output could not be written, for example because the disk is full. A reader that is gone raises BrokenPipeError instead."""
+
+
+def make_stdio_usable() -> None:
+    """Makes no character an error, whatever the locale. A stream that was closed from the start discards its output."""
+    for name in ("stdout", "stderr"):
+        stream = getattr(sys, name)
+        if stream is None:
+            setattr(sys, name, os.fdopen(os.open(os.devnull, os.O_WRONLY), "w", encoding="utf-8"))
+        else:
+            stream.reconfigure(errors="backslashreplace")
+
+
+def abandon_stdout() -> None:
+    """Discards all further output: nobody reads it, and flushing it at exit would fail."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, sys.stdout.fileno())
+    os.close(nowhere)
 
 
 @value

@@ -11,7 +11,7 @@ from anycowork.client.console import stderr
 from anycowork.client.errors import ServerUnreachable
 from anycowork.config.settings import Settings
 from anycowork.domain.errors import AnyCoworkError, Invalid
-from anycowork.domain.os_reason import os_reason
+from anycowork.domain.visible_text import os_reason
 
 if TYPE_CHECKING:
     from anycowork.client.http import ServerClient

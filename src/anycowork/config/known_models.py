@@ -14,7 +14,7 @@ from anycowork.config.settings import BadSettings, PriceEntry, ProviderEntry
 from anycowork.domain import metering
 from anycowork.domain.metering import Price
 from anycowork.domain.model import UNKNOWN_MODEL, ModelFacts
-from anycowork.domain.os_reason import os_reason
+from anycowork.domain.visible_text import os_reason
 
 PACKAGED = Path(__file__).with_name("known_models.toml")
 OWN_FILE = "models.toml"

@@ -8,7 +8,7 @@ AnyCoworkError
 ├── ProviderFault  upstream; retried with backoff             in provider_errors.py
 ├── StorageFault   the disk or the database failed; nothing was acknowledged
 └── RequestFault   the caller's mistake; 4xx                      NotFound · Conflict · Invalid · NotAllowed · TooLarge · KeyLimitReached
-                   those of workflows                        in workflow_errors.py
+                   those of workflows                        in workflows.py
 """
 
 from collections.abc import Mapping

@@ -1,6 +1,7 @@
 """The writes of one transaction. A Change is written completely or not at all; its events are published after it is durable."""
 
 from dataclasses import field
+from enum import StrEnum
 
 from anycowork.domain.approvals import Approval, ApprovalState, PlanRow, QuestionRow, QuestionState
 from anycowork.domain.chats import Chat, ChatConfig, ChatState, Turn
@@ -215,3 +216,21 @@ class Change:
     events: tuple[NewEvent, ...] = ()
     principal: str = SERVER_LABEL
     cause: str | None = None
+
+
+class LayerChangeKind(StrEnum):
+    """`HOLD`: the paths are about to change. `HOLD_ALL`: anything may. `HIDE`: the paths came just now."""
+
+    HOLD = "hold"
+    HOLD_ALL = "hold_all"
+    HIDE = "hide"
+
+
+@value
+class LayerChange:
+    """`folder` is a real path, and `paths` are below it. `gone` are those that will be removed or replaced by another kind of entry."""
+
+    kind: LayerChangeKind
+    folder: str
+    paths: tuple[str, ...] = ()
+    gone: tuple[str, ...] = ()

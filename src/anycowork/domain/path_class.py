@@ -16,10 +16,46 @@ CHANGES_CONTROL_FILES = (
     "It changes what controls tools, editors or agents"  # the start of a reason to ask; the paths follow
 )
 LIST = Path(__file__).with_name("control_files.toml")
-
 # HFS+ ignores these when it compares names, so that ".g<one of these>it" opens ".git" there.
 _IGNORED = dict.fromkeys((*range(0x200C, 0x2010), *range(0x202A, 0x202F), *range(0x206A, 0x2070), 0xFEFF))
 _SHORT_NAMES = range(1, 5)
+# `prod.env`, `.env.local` and `app.env.production` hold values; `.env.example` and `sample.env` show which ones there are.
+_ENVIRONMENT, _EXAMPLES = ".env", frozenset({"example", "sample", "template", "dist"})
+_ENVIRONMENTS = frozenset(
+    {
+        "local",
+        "dev",
+        "development",
+        "test",
+        "stage",
+        "staging",
+        "prod",
+        "production",
+        "live",
+        "bak",
+        "backup",
+        "old",
+        "orig",
+    }
+)
+# fmt: off
+_FILES = frozenset({
+    ".netrc", ".pgpass", ".git-credentials", ".pypirc", ".htpasswd",
+    "id_rsa", "id_dsa", "id_ecdsa", "id_ed25519", "id_ecdsa_sk", "id_ed25519_sk",
+})
+# fmt: on
+_ENDINGS = (".pem", ".key", ".p12", ".pfx", ".jks", ".keystore", ".kdbx")
+_FOLDERS = frozenset({".ssh", ".aws", ".gnupg"})
+_WORDS = ("secret", "credential", "token", ".pem", ".key")
+# The same names as patterns with `*`, to check whether a pattern could match one of them.
+KEY_FILE_PATTERNS = (
+    ".env*",
+    "*.env",
+    *(f"*.env.{name}" for name in sorted(_ENVIRONMENTS)),
+    *sorted(_FILES),
+    *(f"*{ending}" for ending in _ENDINGS),
+)
+KEY_FOLDERS = tuple(sorted(_FOLDERS))
 
 
 class ControlClass(StrEnum):
@@ -205,9 +241,15 @@ class PathClass(Enum):
 
 # What git follows: programs to run, other places to read configuration or history from.
 _GIT_NEVER = re.compile(r"config.*|hooks|info|modules|worktrees|commondir|gitdir|branches|remotes", re.DOTALL)
+
+
 _OBJECTS_NEVER = frozenset({"alternates", "http-alternates"})
+
+
 # What adding, committing, branching, merging, rebasing, stashing, tagging and fetching write.
 _GIT_PLAIN_FOLDERS = frozenset({"objects", "refs", "logs"})
+
+
 _GIT_PLAIN_FILES = frozenset(
     {
         "HEAD",
@@ -231,9 +273,14 @@ _GIT_PLAIN_FILES = frozenset(
         *("HEAD.lock", "index.lock", "packed-refs.lock", "gc.pid.lock"),
     }
 )
+
+
 _OF_THE_REPOSITORY = frozenset({"objects", "packed-refs", "packed-refs.lock"})
+
+
 # State of operations in progress. It may be removed without asking: only existing files have an effect.
 _GIT_UNDER_WAY = frozenset({"rebase-merge", "rebase-apply", "sequencer"})
+
 
 # What git recomputes from the others.
 _GIT_INDEX_ENDINGS = (".rev", ".bitmap", ".mtimes", ".keep", ".promisor", ".idx")
@@ -282,3 +329,54 @@ def _is_git_index(path: str) -> bool:
     if path.startswith("pack/"):
         return path.startswith("pack/multi-pack-index") or path.endswith(_GIT_INDEX_ENDINGS)
     return path == "info" or path.startswith("info/")
+
+
+def is_key_file(path: str) -> bool:
+    """Whether the file's name means keys or passwords: narrower than `looks_secret`, because it makes reading ask."""
+    *folders, name = path.casefold().rstrip("/").split("/")
+    return not _FOLDERS.isdisjoint(folders) or name_is_key_file(name)
+
+
+def name_is_key_file(name: str) -> bool:
+    """The same for a file's own name, which holds no slash: a command's start asks for every name in the workspace."""
+    name = name.casefold()
+    if _ENVIRONMENT in name:
+        return _is_environment(name)
+    return name in _FILES or (name.endswith(_ENDINGS) and not name.startswith(_ENDINGS))
+
+
+def _is_environment(name: str) -> bool:
+    first, *others = name.split(".")
+    if first in _EXAMPLES or others[-1] in _EXAMPLES:
+        return False
+    if name.startswith(_ENVIRONMENT) or others[-1] == "env":
+        return True
+    return others[-2:-1] == ["env"] and others[-1] in _ENVIRONMENTS
+
+
+def looks_secret(path: str) -> bool:
+    """Whether any part of the path looks like the name of a secret."""
+    folder, _, name = path.rpartition("/")
+    return name_looks_secret(name) or (folder != "" and folder_looks_secret(folder))
+
+
+@lru_cache(maxsize=1 << 15)
+def name_looks_secret(name: str) -> bool:
+    """Cached: several steps of a commit ask for each of thousands of names."""
+    return _part_looks_secret(name.casefold())
+
+
+@lru_cache(maxsize=1024)
+def folder_looks_secret(folder: str) -> bool:
+    """Cached: a command that changes thousands of files changes many in each folder."""
+    return any(map(_part_looks_secret, folder.casefold().split("/")))
+
+
+def _part_looks_secret(part: str) -> bool:
+    if part in _FILES or part in _FOLDERS or part.startswith(_ENVIRONMENT):
+        return True
+    if _ENVIRONMENT in part and _is_environment(part):
+        return True
+    if part.startswith("id_") and len(part) > 3 and part[3:].isalnum():
+        return True
+    return any(map(part.__contains__, _WORDS))

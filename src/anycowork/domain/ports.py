@@ -5,8 +5,8 @@ from enum import StrEnum
 from typing import Protocol, assert_never
 
 from anycowork.domain.events import EventType
-from anycowork.domain.key_files import is_key_file
 from anycowork.domain.messages import Message
+from anycowork.domain.path_class import is_key_file
 from anycowork.domain.tools import Call
 from anycowork.domain.values import value
 

@@ -4,7 +4,7 @@ from collections.abc import Collection, Hashable, Mapping
 from enum import StrEnum
 from heapq import heappop, heappush
 
-from anycowork.domain.tasks import TaskGraph
+from anycowork.domain.plan import TaskGraph
 
 
 class TaskStatus(StrEnum):

@@ -1,19 +1,23 @@
-"""Makes untrusted text safe to show to a person who decides: hidden and misleading characters are escaped. Pure."""
+"""Text for people: untrusted text is made safe to show, a text is cut into the lines that files and git have, and the system's
+reasons are written without their numbers. Pure."""
 
+import re
 import unicodedata
 from typing import NewType, NoReturn
 
 from anycowork.domain.values import value
 
 VisibleText = NewType("VisibleText", str)
-"""Text in which a person sees every character. Only `visible` creates it."""
-
 _HIDDEN_CATEGORIES = frozenset({"Cc", "Cf", "Co", "Cs", "Cn", "Zl", "Zp", "Zs"})
 # Letters and marks that are invisible or look like a blank.
 _BLANK = frozenset(
     {0x034F, 0x115F, 0x1160, 0x17B4, 0x17B5, 0x2800, 0x3164, 0xFFA0, *range(0x180B, 0x1810), *range(0xFE00, 0xFE10), *range(0xE0100, 0xE01F0)}
 )  # fmt: skip
 _MOST_MARKS = 3  # on one letter; more of them cover the lines around it
+_NUMBER = re.compile(r"\[Errno -?\d{1,9}\] ")
+
+
+"""Text in which a person sees every character. Only `visible` creates it."""
 
 
 @value
@@ -76,3 +80,16 @@ def _without_piled_marks(text: str) -> str:
         elif marks == _MOST_MARKS + 1:
             pieces.append("⟨…⟩")
     return "".join(pieces)
+
+
+def bare_lines(text: str) -> list[str]:
+    """The lines without their ends. Only a line feed ends one, with a carriage return before it or not."""
+    return [line.removesuffix("\r") for line in text.removesuffix("\n").split("\n")] if text else []
+
+
+def os_reason(error: BaseException, *, with_path: bool = False) -> str:
+    """Return the reason, such as "Permission denied". `with_path` appends the file, for messages that do not name it."""
+    if isinstance(error, OSError) and error.strerror:
+        path = f": {error.filename}" if with_path and isinstance(error.filename, str) else ""
+        return f"{error.strerror}{path}"
+    return _NUMBER.sub("", str(error)) or type(error).__name__

@@ -14,13 +14,14 @@ from contextlib import suppress
 from anycowork.domain.errors import AnyCoworkError, Invalid, NotFound, StorageFault
 from anycowork.domain.messages import Json
 from anycowork.engine.dbos_runtime import QUEUE, DbosRuntime, LostSegment, workflow_id
-from anycowork.engine.run_table import DatabaseSession, RunTable
-from anycowork.engine.runs import (
+from anycowork.engine.run_table import (
+    DatabaseSession,
     ParkUntil,
     RunOver,
     RunPosition,
     RunSegment,
     RunState,
+    RunTable,
     SegmentHandler,
     require_json,
 )

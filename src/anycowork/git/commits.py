@@ -1,17 +1,23 @@
-"""Makes commits of what a person chose: whole files, single hunks, or a new version of the last commit. Blocking.
+"""Makes commits of what a person chose: whole files, single hunks, or a new version of the last commit; what was begun when the server
+died is found in files. Blocking.
 
 A commit is prepared on no branch, so that it can be recorded first; then the branch moves to it.
 """
 
+import asyncio
 import hashlib
+import logging
 import os
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from anycowork.domain.errors import CommandFailed, StateChanged, ToolFault
-from anycowork.domain.git import ChosenHunks, CommitContent, GitDifference, PreparedCommit
+import msgspec
+
+from anycowork.config.secure_files import OWNER_ONLY_FOLDER, replace_file
+from anycowork.domain.errors import CommandFailed, StateChanged, StorageFault, ToolFault
+from anycowork.domain.git import ChosenHunks, CommitContent, CommitIntent, GitDifference, PreparedCommit
 from anycowork.git.configuration import locked_git_file, read_user, remove_our_lock
 from anycowork.git.git_process import MOST_PRINTED, require_one_file, run_git
 from anycowork.git.hooks import HookRun, hooks_not_run
@@ -38,6 +44,8 @@ _EMPTY_TREE = ("hash-object", "-t", "tree", "--stdin")
 _FROM_LIST = ("--pathspec-from-file=-", "--pathspec-file-nul")
 _APPLY = ("apply", "--cached", "--whitespace=nowarn", "-")
 _HUNK = b"@@ "
+FOLDER = "git-commits"
+log = logging.getLogger(__name__)
 
 
 def read_difference(folder: Folder, path: str) -> GitDifference:
@@ -213,3 +221,51 @@ def _require_head(repository: RepositoryPlace, expected: str | None) -> GitHead:
     if head.commit != expected:
         raise StateChanged("Somebody committed meanwhile. Nothing was committed; look at the state again.")
     return head
+
+
+class CommitIntentFiles:
+    """Keeps each commit that was begun, until its result is recorded."""
+
+    def __init__(self, data_dir: Path) -> None:
+        self._folder = data_dir / FOLDER
+
+    async def put(self, intent: CommitIntent) -> None:
+        """Durable on return. Raises: StorageFault."""
+        await asyncio.to_thread(self._put, intent)
+
+    async def remove(self, intent: CommitIntent) -> None:
+        await asyncio.to_thread((self._folder / f"{intent.message_id}.json").unlink, missing_ok=True)
+
+    async def all(self) -> list[CommitIntent]:
+        return await asyncio.to_thread(self._all)
+
+    def _put(self, intent: CommitIntent) -> None:
+        try:
+            self._folder.mkdir(mode=OWNER_ONLY_FOLDER, exist_ok=True)
+        except OSError as error:
+            raise StorageFault(f"The folder {self._folder} cannot be created ({error.strerror}).") from error
+        fields = [
+            intent.message_id,
+            intent.chat_id,
+            intent.commit,
+            intent.parent,
+            list(intent.paths),
+            intent.by,
+            intent.what,
+        ]
+        replace_file(self._folder / f"{intent.message_id}.json", msgspec.json.encode(fields))
+
+    def _all(self) -> list[CommitIntent]:
+        intents = []
+        for file in sorted(self._folder.glob("*.json")):
+            try:
+                message_id, chat_id, commit, parent, paths, by, action = msgspec.json.decode(
+                    file.read_bytes(), type=_Fields
+                )
+                intents.append(CommitIntent(message_id, chat_id, commit, parent, tuple(paths), by, action))
+            except (OSError, ValueError) as error:
+                log.warning("what became of a commit is not known: %s cannot be read (%s)", file, error)
+        return intents
+
+
+_Fields = tuple[str, str, str, str | None, list[str], str, str]

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 
 from anycowork.domain.errors import CommandFailed, FileMissing, ToolFault
 from anycowork.domain.git import CommitDetails, GitBranch, GitCommit, GitFile, GitLog, GitStash
-from anycowork.domain.text_lines import bare_lines
+from anycowork.domain.visible_text import bare_lines
 from anycowork.git.git_process import MOST_PRINTED, require_one_file, run_git
 from anycowork.git.own_git_folder import (
     GitHead,

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from anycowork.domain.text_lines import bare_lines
+from anycowork.domain.visible_text import bare_lines
 from anycowork.git.repository_place import NoRepository, RepositoryPlace
 from anycowork.workspace.paths import WorkspacePath
 

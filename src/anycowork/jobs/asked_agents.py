@@ -25,7 +25,7 @@ from anycowork.domain.tools import Call, CallStatus, Intent, PathIntent, ToolRes
 from anycowork.domain.values import replace
 from anycowork.jobs.agents import AgentRegistry
 from anycowork.jobs.coordinator import JobCoordinator
-from anycowork.jobs.job_writer import JobWriter
+from anycowork.jobs.job_records import JobWriter
 from anycowork.prompts.agent_list import agents_to_ask
 from anycowork.store.sql.store import Store
 from anycowork.turns.chat_coordinator import ChatCoordinator

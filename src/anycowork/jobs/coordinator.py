@@ -18,9 +18,14 @@ from anycowork.domain.ports import Clock
 from anycowork.domain.task_progress import TaskStatus
 from anycowork.domain.values import replace
 from anycowork.jobs.agents import AgentRegistry
-from anycowork.jobs.failures import (
+from anycowork.jobs.isolated_tasks import IsolatedTasks, is_reported
+from anycowork.jobs.job_cancellation import JobCanceller
+from anycowork.jobs.job_records import JobRecords, JobWriter
+from anycowork.jobs.job_state import JobState, JobStates
+from anycowork.jobs.policies import (
     MOST_INTERRUPTIONS,
     MOST_REPLANS,
+    NO_PLAN,
     after_failure,
     after_turn,
     end_of_turn,
@@ -29,12 +34,6 @@ from anycowork.jobs.failures import (
     spent_limit,
     tasks_failed,
 )
-from anycowork.jobs.isolated_tasks import IsolatedTasks, is_reported
-from anycowork.jobs.job_cancellation import JobCanceller
-from anycowork.jobs.job_records import JobRecords
-from anycowork.jobs.job_state import JobState, JobStates
-from anycowork.jobs.job_writer import JobWriter
-from anycowork.jobs.policies import NO_PLAN
 from anycowork.jobs.task_briefs import job_results, plain_response, replan_request, summaries
 from anycowork.jobs.task_commits import TaskMerge
 from anycowork.jobs.task_dispatcher import TaskDispatcher
@@ -42,7 +41,7 @@ from anycowork.sandbox.remote.remote_runs import RemoteRuns
 from anycowork.store.sql.journal import Journal
 from anycowork.store.sql.store import Store
 from anycowork.turns.chat_coordinator import ChatCoordinator
-from anycowork.turns.job_placement import JobPlacement, LocalPlacement
+from anycowork.turns.turn_scheduler import JobPlacement, LocalPlacement
 
 log = logging.getLogger(__name__)
 _INTERNAL_ERROR: Json = {

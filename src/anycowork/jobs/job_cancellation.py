@@ -10,7 +10,7 @@ from anycowork.domain.ports import Clock
 from anycowork.domain.task_progress import TaskStatus
 from anycowork.domain.values import replace
 from anycowork.jobs.isolated_tasks import IsolatedTasks, is_reported
-from anycowork.jobs.job_writer import JobWriter
+from anycowork.jobs.job_records import JobWriter
 from anycowork.store.sql.store import Store
 from anycowork.turns.chat_coordinator import ChatCoordinator
 

@@ -7,9 +7,8 @@ from collections.abc import Hashable, Iterable
 from anycowork.domain import event_factory
 from anycowork.domain.events import NewEvent
 from anycowork.domain.jobs import Job, JobTask, plan_of
-from anycowork.domain.plan import MOST_STEPS, Plan, PlanStatus, PlanStep
+from anycowork.domain.plan import MOST_STEPS, Plan, PlanStatus, PlanStep, TaskGraph
 from anycowork.domain.task_progress import TaskProgress, TaskStatus
-from anycowork.domain.tasks import TaskGraph
 from anycowork.store.sql.store import Store
 
 _MOST_TASKS = 2 * MOST_STEPS  # in memory; a job that is dropped is read again

@@ -17,9 +17,8 @@ from anycowork.domain.task_progress import TaskStatus
 from anycowork.domain.values import replace, value
 from anycowork.jobs.agents import AgentRegistry
 from anycowork.jobs.isolated_tasks import IsolatedTasks, is_interrupted
-from anycowork.jobs.job_records import JobRecords
+from anycowork.jobs.job_records import JobRecords, JobWriter
 from anycowork.jobs.job_state import JobState
-from anycowork.jobs.job_writer import JobWriter
 from anycowork.jobs.task_briefs import quoted_in_assignment, task_assignment
 from anycowork.sandbox.remote.remote_runs import RemoteRuns
 from anycowork.store.sql.store import Store

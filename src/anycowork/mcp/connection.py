@@ -27,10 +27,9 @@ from anycowork.mcp.prompt_workflows import prompt_workflows
 from anycowork.mcp.schemas import plain_text
 from anycowork.mcp.server_launcher import ProgramView, ServerLauncher
 from anycowork.mcp.session import END_SECONDS, McpSession
-from anycowork.mcp.session_factory import SessionFactory
+from anycowork.mcp.session_factory import SessionFactory, WorkspaceSessions
 from anycowork.mcp.stdio_transport import McpFailed
 from anycowork.mcp.tool import McpTool
-from anycowork.mcp.workspace_sessions import WorkspaceSessions
 from anycowork.sandbox.sandbox import Sandbox
 from anycowork.sandbox.stdio_program import LineLog
 from anycowork.workspace.jail import Jail

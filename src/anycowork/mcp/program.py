@@ -10,8 +10,8 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from anycowork.domain.errors import ToolFault
-from anycowork.domain.key_files import is_key_file
 from anycowork.domain.mcp_servers import McpServerConfig
+from anycowork.domain.path_class import is_key_file
 from anycowork.domain.values import value
 from anycowork.sandbox.bubblewrap import SYSTEM_PATH
 from anycowork.sandbox.secrets.secret_paths import holds_secret, is_secret_name, secrets_inside

@@ -15,9 +15,8 @@ from pydantic import JsonValue
 
 from anycowork.domain.errors import ToolTimedOut
 from anycowork.mcp.definitions import ServerMethod
-from anycowork.mcp.exchange import AskPerson, Exchange, current_exchange
+from anycowork.mcp.exchange import AskPerson, Exchange, Sample, current_exchange
 from anycowork.mcp.offers import ServerOffers, list_offers
-from anycowork.mcp.sampling_prompts import Sample
 from anycowork.mcp.schemas import plain_text
 from anycowork.mcp.stdio_transport import CONNECTION_LOST, Ended, McpFailed
 

@@ -1,25 +1,111 @@
-"""What the gate is asked and what it answers: the context of a call, an admitted call, or the approval that a person must decide."""
+"""What the gate is asked and what it answers: the context of a call, what role and autonomy let pass, an admitted call, or the
+approval that a person must decide."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
-from functools import partial
+from functools import lru_cache, partial
+from itertools import islice
 
-from anycowork.domain.approvals import Approval
+from anycowork.domain.approvals import Approval, Risk
 from anycowork.domain.chats import Autonomy, Turn
-from anycowork.domain.key_files import is_key_file
+from anycowork.domain.errors import Forbidden
+from anycowork.domain.files import INTERNAL_NAMES
 from anycowork.domain.origins import Endorsement
+from anycowork.domain.path_class import is_control_file, is_key_file, looks_secret
 from anycowork.domain.plan import Plan
 from anycowork.domain.ports import ANYTHING_INSIDE, HiddenPathRules, names_nothing
 from anycowork.domain.roles import Permission, RoleDefinition
 from anycowork.domain.skills import ActiveSkill
 from anycowork.domain.tool_ports import Prepared, Tool
+from anycowork.domain.tools import Call, Intent, PathIntent, ToolSpec
 from anycowork.domain.values import value
-from anycowork.permissions.autonomy import Protection, protects_nothing
+from anycowork.domain.visible_text import UntrustedText, visible_line
 from anycowork.permissions.budgets import BudgetSpent
 from anycowork.permissions.command_risk import words_of
 from anycowork.permissions.endorsements import NOT_EXPOSED, Exposure
 from anycowork.permissions.policy import PolicyResult
-from anycowork.permissions.resources import AccessedResources, from_root
+from anycowork.permissions.resources import COMMAND_TOOL, AccessedResources, from_root
+from anycowork.permissions.risk import assess_risk, names_secrets
+
+_EDITS = frozenset({"create_file", "update_file", "move_file"})
+
+
+def covers(autonomy: Autonomy, spec: ToolSpec, call: Call, prepared: Prepared, policy: PolicyResult) -> bool:
+    """Whether this level allows the call. `edits`: create, change and move files. `sandboxed`: also commands, if the sandbox
+    contains them and they use no network. Both: give tasks to other agents.
+
+    Control files and secrets ask at every level, and so does every command that is risky. A command need not be understood: the
+    sandbox covers key files, and what it changed is checked before it is committed.
+    """
+    if autonomy is Autonomy.ASK or spec.foreign or prepared.network or prepared.key_files:
+        return False
+    if any(is_control_file(path) or looks_secret(path) for path in policy.touched.paths):
+        return False
+    if spec.asks_agents:
+        return True  # what the other agent does is decided call by call, under the same autonomy
+    if spec.name in _EDITS:
+        return bool(policy.touched.paths)
+    if autonomy is not Autonomy.SANDBOXED or spec.name != COMMAND_TOOL or not spec.contained:
+        return False
+    risk, _ = assess_risk(spec, call, prepared.resource, workspace=policy.workspace)
+    return risk is not Risk.HIGH and not names_secrets(prepared.resource)
+
+
+_TREE = "tree:"  # a removed folder: what is in it is listed by itself
+
+
+_MOST_NAMED = 10
+
+
+def files_made(intents: Iterable[Intent]) -> frozenset[str]:
+    """Return the paths that these calls, oldest first, made and left. What they moved there was there before."""
+    created: set[str] = set()
+    for intent in intents:
+        removed = [item for item in intent.paths if item.after is None]
+        moved = {item.before for item in removed if item.path not in created}
+        from_folder = any((mark or "").startswith(_TREE) for mark in moved)
+        created.difference_update(item.path for item in removed)
+        if not from_folder:
+            created.update(item.path for item in intent.paths if item.before is None and item.after not in moved)
+    return frozenset(created)
+
+
+def deleted_files(changes: Sequence[PathIntent]) -> list[str]:
+    """Return the files that are gone afterwards, without generated ones. What has its content under another name was moved."""
+    created = {item.after for item in changes if item.before is None}
+    removed = (item for item in changes if item.after is None and not (item.before or "").startswith(_TREE))
+    lost = (item.path for item in removed if item.before not in created)
+    return [path for path in lost if INTERNAL_NAMES.isdisjoint(path.split("/"))]
+
+
+def deletion_reason(paths: Sequence[str]) -> str:
+    """Return the sentence for the approval card; every path is listed with the changes."""
+    listed_paths = ", ".join(visible_line(UntrustedText(path)) for path in paths[:_MOST_NAMED])
+    more = f" and {len(paths) - _MOST_NAMED:,} more" if len(paths) > _MOST_NAMED else ""
+    return f"It deletes {len(paths):,} {'file' if len(paths) == 1 else 'files'} that this chat did not make: {listed_paths}{more}."
+
+
+Protection = Callable[[str], str | None]
+
+
+"""Why a path is to stay as it is in this turn; None if it may change."""
+
+
+_MOST_REASONS = 5
+
+
+def protects_nothing(path: str) -> str | None:
+    """Return None: nothing is to stay as it is."""
+    return None
+
+
+def protected_reasons(prepared: Prepared, protection: Protection) -> tuple[str, ...]:
+    """Return why paths that the call changes are to stay as they are."""
+    if protection is protects_nothing:
+        return ()
+    paths = dict.fromkeys(path.lstrip("/") for path in (*prepared.touched, *prepared.others, *prepared.inside))
+    reasons = (reason for path in paths if (reason := protection(path)) is not None)
+    return tuple(islice(reasons, _MOST_REASONS))
 
 
 @value
@@ -144,3 +230,37 @@ class _Withheld:
         if any("/".join(parts[:depth]) in self._folders for depth in range(1, len(parts))) and not is_key_file(path):
             return True
         return any("/".join(parts[depth:]) in self._ends for depth in range(len(parts)))
+
+
+def authority(call: Call, at_issue: RoleDefinition, now: RoleDefinition) -> frozenset[Permission]:
+    """Return the call's permissions. A role switched after the call was issued can narrow them, never widen them."""
+    return _common(call.ceiling, at_issue.permissions, now.permissions)
+
+
+@lru_cache(maxsize=256)  # computed for every call, nearly always from the same few sets
+def _common(*permissions: frozenset[Permission]) -> frozenset[Permission]:
+    return frozenset.intersection(*permissions)
+
+
+def require_authority(
+    spec: ToolSpec, call: Call, at_issue: RoleDefinition, now: RoleDefinition
+) -> frozenset[Permission]:
+    """Return the permissions that the call runs with. Raises: Forbidden, which is final."""
+    granted = authority(call, at_issue, now)
+    if spec.permissions <= granted:
+        return granted
+    missing = sorted(spec.permissions - granted)
+    short = next((role for role in (at_issue, now) if not role.grants(spec.permissions)), None)
+    if short is None:
+        raise Forbidden(
+            f"'{spec.name}' needs {', '.join(missing)}, but this run is limited to {_named(call.ceiling)}, whatever the role. "
+            "Do not try this call again; find another way, or say what is missing."
+        )
+    raise Forbidden(
+        f"{short.title} may not call '{spec.name}' (needs {', '.join(missing)}). "
+        "Only the person can switch to a role that may; do not try this call again."
+    )
+
+
+def _named(permissions: frozenset[Permission]) -> str:
+    return ", ".join(sorted(permissions)) or "speak"

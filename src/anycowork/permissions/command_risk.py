@@ -7,8 +7,7 @@ import re
 from collections.abc import Iterator, Sequence
 from pathlib import PurePosixPath
 
-from anycowork.domain.key_files import KEY_FILE_PATTERNS, KEY_FOLDERS, looks_secret
-from anycowork.domain.path_class import is_control_file
+from anycowork.domain.path_class import KEY_FILE_PATTERNS, KEY_FOLDERS, is_control_file, looks_secret
 from anycowork.permissions.shell.parser import ParsedCommand
 from anycowork.permissions.shell.wrappers import CommandPart
 

@@ -10,10 +10,9 @@ from typing import assert_never
 
 from pydantic import JsonValue
 
-from anycowork.domain.key_files import is_key_file
 from anycowork.domain.network import looks_like_address
 from anycowork.domain.origins import ANY, NO_ORIGINS, Endorsement, Origins, Sink, SinkKind, class_of, condensed
-from anycowork.domain.path_class import is_control_file
+from anycowork.domain.path_class import is_control_file, is_key_file
 from anycowork.domain.rules import Rule
 from anycowork.domain.tool_ports import Prepared
 from anycowork.domain.tools import Call, Parameters, PathIntent, ToolSpec

@@ -7,19 +7,18 @@ from collections.abc import Callable, Sequence
 from anycowork.domain.approvals import Approval, ApprovalState, AskWhen
 from anycowork.domain.chats import Autonomy
 from anycowork.domain.errors import BadParameters, DeniedByRule, RejectedByUser, UnknownTool
-from anycowork.domain.key_files import looks_secret
 from anycowork.domain.origins import SinkKind
-from anycowork.domain.path_class import CHANGES_CONTROL_FILES
+from anycowork.domain.path_class import CHANGES_CONTROL_FILES, looks_secret
 from anycowork.domain.ports import Clock, HiddenPathRules
 from anycowork.domain.roles import Permission
 from anycowork.domain.rules import ChangesDecision, Effect
 from anycowork.domain.tool_ports import Tool, Toolbox, ToolContext
 from anycowork.domain.tools import Call, CallState, Intent, PathIntent
 from anycowork.domain.values import replace
-from anycowork.permissions.admission import Admitted, CallContext, MustAsk
-from anycowork.permissions.approval_hash import bind, denial, disclose
-from anycowork.permissions.authority import require_authority
-from anycowork.permissions.autonomy import (
+from anycowork.permissions.admission import (
+    Admitted,
+    CallContext,
+    MustAsk,
     Protection,
     covers,
     deleted_files,
@@ -27,13 +26,15 @@ from anycowork.permissions.autonomy import (
     files_made,
     protected_reasons,
     protects_nothing,
+    require_authority,
 )
+from anycowork.permissions.approval_hash import bind, denial, disclose
 from anycowork.permissions.declared_needs import undeclared_needs
 from anycowork.permissions.endorsements import NOT_EXPOSED, Exposure, file_sinks, required_endorsement, sinks_of
 from anycowork.permissions.grants import granted_by, names_literally, not_granted_reason
 from anycowork.permissions.policy import PolicyEvaluator
-from anycowork.permissions.proposals import proposed_rule
 from anycowork.permissions.risk import assess_risk, may_show_secrets
+from anycowork.permissions.rule_proposals import proposed_rule
 from anycowork.permissions.rules import RuleDecision
 from anycowork.store.sql.rules import Rules
 from anycowork.store.sql.store import Store

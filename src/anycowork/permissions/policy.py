@@ -6,8 +6,8 @@ Reads rules from the `Rules` port; the decision itself is pure.
 from collections.abc import Sequence
 
 from anycowork.domain.approvals import Risk
-from anycowork.domain.key_files import is_key_file
 from anycowork.domain.network import Destination
+from anycowork.domain.path_class import is_key_file
 from anycowork.domain.ports import NOTHING_HIDDEN, HiddenPathRules
 from anycowork.domain.roles import RoleDefinition
 from anycowork.domain.rules import ChangesDecision, Effect, Rule

@@ -9,9 +9,8 @@ import re
 from collections.abc import Sequence
 
 from anycowork.domain.approvals import Risk
-from anycowork.domain.key_files import looks_secret
 from anycowork.domain.network import Destination
-from anycowork.domain.path_class import CHANGES_CONTROL_FILES, is_build_script, is_control_file
+from anycowork.domain.path_class import CHANGES_CONTROL_FILES, is_build_script, is_control_file, looks_secret
 from anycowork.domain.roles import Permission
 from anycowork.domain.tools import Call, ToolSpec
 from anycowork.domain.visible_text import UntrustedText, visible_line

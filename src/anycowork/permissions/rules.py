@@ -6,9 +6,8 @@ from dataclasses import replace
 from functools import partial
 
 from anycowork.domain.errors import Invalid
-from anycowork.domain.key_files import is_key_file
 from anycowork.domain.network import NETWORK, Destination, read_destination
-from anycowork.domain.path_class import is_control_file
+from anycowork.domain.path_class import is_control_file, is_key_file
 from anycowork.domain.ports import ANYTHING_INSIDE, NOTHING_HIDDEN, HiddenPathRules
 from anycowork.domain.rules import EVERYTHING, SERVER, ChangesDecision, Effect, Rule
 from anycowork.domain.tools import PathIntent, ToolSpec

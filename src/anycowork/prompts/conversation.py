@@ -14,7 +14,7 @@ from anycowork.domain.messages import (
 )
 from anycowork.domain.model import ContentPart, PromptMessage
 from anycowork.domain.person_commands import command_note
-from anycowork.domain.text_lines import bare_lines
+from anycowork.domain.visible_text import bare_lines
 from anycowork.prompts.compaction import is_compaction
 
 USER, ASSISTANT, SYSTEM = "user", "assistant", "system"

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from anycowork.domain.errors import ToolFault
-from anycowork.domain.os_reason import os_reason
+from anycowork.domain.visible_text import os_reason
 from anycowork.sandbox.bubblewrap import HOME, Descriptors, SandboxView, VisiblePaths, bubblewrap_arguments, overlays
 from anycowork.sandbox.commit.transaction import Transaction
 from anycowork.sandbox.layers.mounts import LONGEST_OPTIONS, Overlay, mount_check

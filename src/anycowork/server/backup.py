@@ -11,12 +11,12 @@ from stat import S_ISDIR, S_ISLNK, S_ISREG
 
 from anycowork.config.settings import Settings
 from anycowork.domain.errors import Conflict, Invalid, StorageFault
-from anycowork.domain.os_reason import os_reason
 from anycowork.domain.values import value
-from anycowork.git.commit_intents import FOLDER as COMMITS_IN_PROGRESS
+from anycowork.domain.visible_text import os_reason
+from anycowork.git.commits import FOLDER as COMMITS_IN_PROGRESS
 from anycowork.server.data_folder import LOCK_FILE, SERVER_FILE
 from anycowork.server.setup.sandbox_setup import STAGING_FOLDER
-from anycowork.store.sql.audit_heads import heads_path
+from anycowork.store.sql.audit import heads_path
 from anycowork.store.sqlite.connection import BUSY_SECONDS, create_file
 
 # What is in progress, who holds the folder, and models, which can be downloaded again.

@@ -32,9 +32,8 @@ from anycowork.sandbox.remote.tree_manifest import (
     travel_walk,
 )
 from anycowork.sandbox.sandbox import Sandbox
-from anycowork.server.content_cache import ContentCache
 from anycowork.server.setup_cache import SetupCache
-from anycowork.server.tree_pool import UNFINISHED, LaidTree, TreePool
+from anycowork.server.worker_cache import UNFINISHED, ContentCache, LaidTree, TreePool
 from anycowork.tools.child_process import ChildEnding, ChildLimits, ChildResult
 from anycowork.tools.sandboxed_program import SandboxedProgram, run_on_best_layer
 from anycowork.workspace.jail import Jail

@@ -37,7 +37,7 @@ from anycowork.domain.messages import Json
 from anycowork.domain.ports import Clock
 from anycowork.domain.tool_ports import Toolbox
 from anycowork.domain.values import value
-from anycowork.events.stream import Streams
+from anycowork.events.hub import Streams
 from anycowork.files.pdf_text import LocalPdfTexts
 from anycowork.jobs.agents import AgentRegistry
 from anycowork.mcp.manager import McpManager
@@ -61,10 +61,10 @@ from anycowork.store.sql.people import People
 from anycowork.store.sql.principals import ClientKeys
 from anycowork.store.sql.store import Store
 from anycowork.tools.hook_runner import HookRunner
-from anycowork.workflows.template_service import JobTemplateService
+from anycowork.workflows.job_templates import JobTemplateService
 from anycowork.workflows.workflow_editor import WorkflowEditor
 from anycowork.workflows.workflow_service import WorkflowService
-from anycowork.workspace.hook_store import HookStore
+from anycowork.workspace.skill_store import HookStore
 from anycowork.workspace.trusted_files import TrustedFileStore
 
 

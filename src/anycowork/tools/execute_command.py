@@ -20,8 +20,8 @@ from pydantic import Field, field_validator
 
 from anycowork.domain.boundary import Boundary
 from anycowork.domain.errors import Forbidden, ToolFault
-from anycowork.domain.key_files import is_key_file
 from anycowork.domain.network import wanted_destinations
+from anycowork.domain.path_class import is_key_file
 from anycowork.domain.roles import Permission
 from anycowork.domain.tool_ports import CheckPrograms, CheckSetup, Prepared, ToolContext
 from anycowork.domain.tools import Intent, Parameters, ToolDisplay, ToolKind, ToolResult

@@ -10,9 +10,9 @@ from pydantic import JsonValue
 from anycowork.domain.errors import AnyCoworkError
 from anycowork.domain.hooks import Hook, HookEvent, HookOutcome, HookRuns, failed_outcome, read_outcome
 from anycowork.domain.origins import Origins
-from anycowork.domain.os_reason import os_reason
 from anycowork.domain.ports import HiddenPathRules
 from anycowork.domain.values import replace
+from anycowork.domain.visible_text import os_reason
 from anycowork.sandbox.sandbox import Sandbox
 from anycowork.sandbox.secrets.masks import cover
 from anycowork.sandbox.stdio_program import first_line, start_words, starter_paths

@@ -9,8 +9,7 @@ from pydantic import Field
 
 from anycowork.domain.boundary import Boundary
 from anycowork.domain.errors import FileExists, FileMissing, OutsideWorkspace, StateChanged, ToolFault, WrongKind
-from anycowork.domain.key_files import is_key_file, looks_secret
-from anycowork.domain.path_class import is_control_file, is_git_control
+from anycowork.domain.path_class import is_control_file, is_git_control, is_key_file, looks_secret
 from anycowork.domain.ports import NOTHING_HIDDEN, HiddenPathRules
 from anycowork.domain.roles import Permission
 from anycowork.domain.tool_ports import Prepared, ToolContext

@@ -1,4 +1,4 @@
-"""Tools that read files and folders: read_file, list_directory, get_file_info."""
+"""Tools that read: read_file, list_directory, get_file_info, and read_history, with which a worker asks for the conversation."""
 
 import difflib
 import hashlib
@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import PurePosixPath
-from typing import Literal
+from typing import Annotated, Literal
 
 from pydantic import Field, JsonValue, model_validator
 from pydantic.json_schema import SkipJsonSchema
@@ -336,3 +336,27 @@ def _text_facts(folder: Folder, path: WorkspacePath, size: int) -> dict[str, Jso
         return {}
     text = decode(folder.read(path, most=LARGEST_READ).data)
     return {"text": False} if text is None else {"text": True, "lines": len(lines_of(text.body))}
+
+
+class ReadHistoryParameters(Boundary):
+    before: Annotated[int, Field(ge=1)] | None = Field(
+        None, description="the number of a message: the ones before it are shown; without it the newest"
+    )
+
+
+class ReadHistory(BuiltInTool[ReadHistoryParameters]):
+    name = "read_history"
+    category = "job"
+    description = "Read the whole conversation of the chat that your task comes from, newest messages first page."
+    model = ReadHistoryParameters
+
+    def inspect(self, args: ReadHistoryParameters, parameters: Parameters, tool_context: ToolContext) -> Prepared:
+        if tool_context.history is None:
+            raise ToolFault("Only a worker of a job has a conversation to read. You already see this one.")
+        return Prepared(tool=self.name, parameters=parameters, resource="/")
+
+    async def run(self, prepared: Prepared, tool_context: ToolContext) -> ToolResult:
+        if tool_context.history is None:
+            raise ToolFault("Only a worker of a job has a conversation to read. You already see this one.")
+        before = ReadHistoryParameters.model_validate(prepared.parameters).before
+        return ToolResult(CallStatus.OK, await tool_context.history(before))

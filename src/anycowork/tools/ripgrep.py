@@ -16,7 +16,7 @@ from pathlib import Path
 from pydantic import BaseModel, Field, ValidationError
 
 from anycowork.domain.errors import DeniedByRule, ToolFault, ToolTimedOut
-from anycowork.domain.key_files import KEY_FILE_PATTERNS, KEY_FOLDERS
+from anycowork.domain.path_class import KEY_FILE_PATTERNS, KEY_FOLDERS
 from anycowork.domain.ports import ContentReader, HiddenPathRules, Telling, names_nothing
 from anycowork.domain.tool_ports import ToolContext
 from anycowork.domain.tools import ToolResult

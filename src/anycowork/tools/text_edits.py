@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import accumulate, takewhile
 
 from anycowork.domain.errors import NoMatch
-from anycowork.domain.text_lines import bare_lines
+from anycowork.domain.visible_text import bare_lines
 from anycowork.workspace.text import TextFile, lines_of, with_line_ends
 
 _MAX_SHOWN = 20

@@ -13,8 +13,7 @@ from anycowork.tools.ask_agent import AskAgent
 from anycowork.tools.execute_command import ExecuteCommand
 from anycowork.tools.language.language_servers import LanguageServers
 from anycowork.tools.move_and_delete import DeleteFile, MoveFile
-from anycowork.tools.read_history import ReadHistory
-from anycowork.tools.read_tools import GetFileInfo, ListDirectory, ReadFile
+from anycowork.tools.read_tools import GetFileInfo, ListDirectory, ReadFile, ReadHistory
 from anycowork.tools.ripgrep import Ripgrep, find_ripgrep
 from anycowork.tools.search_symbol import SearchSymbol
 from anycowork.tools.search_tools import Grep, SearchCode

@@ -13,9 +13,9 @@ from anycowork.client.console import shortened, strip_controls
 from anycowork.client.disclosures import endorsement_text, planned_call_text
 from anycowork.domain.messages import Json
 from anycowork.domain.person_commands import PERSON_COMMAND, CommandEnd
-from anycowork.domain.text_lines import bare_lines
 from anycowork.domain.tools import CallStatus
 from anycowork.domain.values import value
+from anycowork.domain.visible_text import bare_lines
 from anycowork.tui.chat_state import noun
 from anycowork.tui.read_tracking_scroll import disclosed_lines
 

@@ -1,8 +1,10 @@
 """The first line of the screen: role, state, autonomy, title and folder of the chat. Pure."""
 
+import time
 from collections.abc import Mapping
 
 from rich.text import Text
+from textual.widgets import Static
 
 from anycowork.client.console import strip_controls
 from anycowork.domain.messages import Json
@@ -61,3 +63,31 @@ def _state_words(status: ChatStatus) -> str:
     if status.plan is not None and status.state == "idle":
         return "plan waits for you"
     return "stopped: F3 continues, /dismiss drops it" if status.stopped else STATES.get(status.state, status.state)
+
+
+class HeadLine(Static):
+    def __init__(self) -> None:
+        super().__init__(id="head", markup=False)
+        self._shown: tuple[ChatStatus, Json, Mapping[str, str]] | None = None
+        self._working_since: float | None = None
+
+    def on_mount(self) -> None:
+        self.set_interval(1.0, self._count)
+
+    def show(self, status: ChatStatus, chat: Json, role_colours: Mapping[str, str]) -> None:
+        if not status.busy:
+            self._working_since = None
+        elif self._working_since is None or self._shown is None or self._shown[0] is not status:
+            self._working_since = time.monotonic()
+        self._shown = status, chat, role_colours
+        self._draw()
+
+    def _count(self) -> None:
+        if self._working_since is not None:
+            self._draw()
+
+    def _draw(self) -> None:
+        if self._shown is None:
+            return
+        since = self._working_since
+        self.update(header_text(*self._shown, worked=0 if since is None else int(time.monotonic() - since)))

@@ -13,7 +13,7 @@ from textual.app import App, SuspendNotSupported
 
 from anycowork.domain.bounded_json import read_json
 from anycowork.domain.errors import Invalid
-from anycowork.domain.text_lines import bare_lines
+from anycowork.domain.visible_text import bare_lines
 from anycowork.workspace.merges import DRAFT_END, DRAFT_START
 
 

@@ -6,13 +6,15 @@ import logging
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from functools import partial
+from typing import Protocol
 
 from anycowork.agent.loop import Agent
 from anycowork.agent.turn_context import Assignment, TurnContext, TurnConversation
 from anycowork.domain import event_factory
 from anycowork.domain.chats import EndReason, Turn, TurnState
-from anycowork.domain.errors import AnyCoworkError, LimitReached, StorageFault, TooManyFaults
+from anycowork.domain.errors import AnyCoworkError, ContentElsewhere, LimitReached, StorageFault, TooManyFaults
 from anycowork.domain.events import EventType
+from anycowork.domain.jobs import Job
 from anycowork.domain.journal import Change
 from anycowork.domain.messages import Message
 from anycowork.domain.ports import RecentMessages
@@ -28,19 +30,50 @@ from anycowork.telemetry.server_log import with_log_fields
 from anycowork.turns.approved_plans import ApprovedPlans
 from anycowork.turns.chat_coordinator import TurnEngine
 from anycowork.turns.distributed_chat_locks import ChatClaims
-from anycowork.turns.job_placement import JobPlacement
 from anycowork.turns.lookup import earlier_effects, earlier_turns, progress_of, require_chat_row, unknown_effects
 from anycowork.turns.turn_recovery import TurnRecovery, Unfinished
 
 log = logging.getLogger(__name__)
 ContextOf = Callable[[Turn, str | None], Awaitable[TurnContext]]
-"""The context of a turn, with as much of the chat as this model can be shown; None: the chat's own model."""
 TurnRunner = Callable[[Turn, ContextOf], Awaitable[bool]]
-"""Runs the turn's next segment if the turn belongs to it, and tells whether it did."""
 UntilReady = Callable[[str, Callable[[Sequence[str]], None]], Awaitable[object]]
-"""Waits, bounded, for what comes a little later than the server, and a turn of this chat may use; tells the names of what it waits for."""
 _LOOKED_AT_FIRST = 3  # messages
 _Line = tuple[str, str | None]
+
+
+class JobPlacement(Protocol):
+    async def runs_here(self, job: Job) -> bool:
+        """Whether this process takes the job on. Raises: StorageFault."""
+
+    async def leave(self, job: Job) -> None:
+        """Has the job go on in another process. Raises: StorageFault."""
+
+    async def find_away(self, job: Job) -> ContentElsewhere | None:
+        """Returns why the job's changes cannot be reached now; None if they can, or it has none. Raises: StorageFault."""
+
+
+class LocalPlacement:
+    """Runs every job here: no other process could."""
+
+    async def runs_here(self, job: Job) -> bool:
+        return True
+
+    async def leave(self, job: Job) -> None:
+        return
+
+    async def find_away(self, job: Job) -> ContentElsewhere | None:
+        return None
+
+
+"""The context of a turn, with as much of the chat as this model can be shown; None: the chat's own model."""
+
+
+"""Runs the turn's next segment if the turn belongs to it, and tells whether it did."""
+
+
+"""Waits, bounded, for what comes a little later than the server, and a turn of this chat may use; tells the names of what it waits for."""
+
+
 """A chat's id, and the id of a task of its job."""
 
 

@@ -13,10 +13,10 @@ from anycowork.domain.ports import SuppliedFile
 from anycowork.domain.roles import Permission
 from anycowork.domain.tool_ports import Tool
 from anycowork.domain.values import replace, value
-from anycowork.domain.workflow_errors import NoSuchWorkflow
 from anycowork.domain.workflows import (
     AskStep,
     NestedWorkflow,
+    NoSuchWorkflow,
     PromptStep,
     ShowChanges,
     Source,

@@ -5,15 +5,16 @@ from typing import assert_never
 
 from anycowork.domain.question import read_question
 from anycowork.domain.tools import Parameters
-from anycowork.domain.workflow_errors import BadWorkflow, UnfittingParameters
 from anycowork.domain.workflows import (
     Action,
     AskStep,
+    BadWorkflow,
     NestedWorkflow,
     PromptStep,
     RunStep,
     ShowChanges,
     ToolUse,
+    UnfittingParameters,
     Value,
     Workflow,
     WorkflowStep,

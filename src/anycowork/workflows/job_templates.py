@@ -1,9 +1,15 @@
-"""Parses the file of a job template (TOML: parameters and the steps of a plan), and fills in the values. Pure; errors name the line.
+"""Job templates: parses a file (TOML: parameters and the steps of a plan), fills in the values, and makes plans of them. Errors name
+the line.
 
 A value is text inside a step: it adds no step, names no agent and no tool, and changes no command that the author wrote.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from functools import cache, lru_cache
+from hashlib import sha256
+from importlib.resources import files
 from typing import Annotated
 
 from pydantic import Field, JsonValue
@@ -11,10 +17,11 @@ from pydantic import Field, JsonValue
 from anycowork.domain.boundary import Boundary, Text
 from anycowork.domain.evidence import read_step_expectation
 from anycowork.domain.messages import Json
-from anycowork.domain.plan import MOST_BYTES
-from anycowork.domain.tasks import BadGraph, TaskGraph
-from anycowork.domain.workflow_errors import UnfittingParameters
-from anycowork.domain.workflows import JobTemplate, ParameterType, Value
+from anycowork.domain.plan import MOST_BYTES, BadGraph, TaskGraph
+from anycowork.domain.ports import SuppliedFile
+from anycowork.domain.values import value
+from anycowork.domain.workflows import JobTemplate, NoSuchJobTemplate, ParameterType, Source, UnfittingParameters, Value
+from anycowork.workflows.catalog import FileFault
 from anycowork.workflows.front_matter import (
     FrontMatter,
     ParameterHead,
@@ -33,6 +40,7 @@ _FIXED = ("id", "dependencies", "tools_needed", "agent", "role")  # who does wha
 _COMMANDS = ("commands", "check")
 _WILDCARDS = "*?["
 _Texts = Annotated[tuple[Text, ...], Field(max_length=200)]
+log = logging.getLogger(__name__)
 
 
 class TemplateStep(Boundary):
@@ -198,3 +206,88 @@ def _unfit_path(template: JobTemplate, text: str, names: Sequence[str]) -> str |
         if not (PLACEHOLDER.fullmatch(text) or parameters[name].required or parameters[name].default is not None):
             return f"'{{{{{name}}}}}' is part of a path, so it must be required or have a default"
     return None
+
+
+@value
+class ListedTemplate:
+    template: JobTemplate
+    source: Source
+
+    def to_json(self) -> Json:
+        return {**self.template.to_json(), "source": self.source.value}
+
+
+@value
+class TemplateCatalog:
+    listed: tuple[ListedTemplate, ...]
+    faults: tuple[FileFault, ...]
+
+    def find(self, name: str) -> JobTemplate:
+        """Raises: NoSuchJobTemplate."""
+        template = next((listed.template for listed in self.listed if listed.template.name == name), None)
+        if template is None:
+            left_out = next((fault for fault in self.faults if fault.name == name), None)
+            raise NoSuchJobTemplate(name, str(left_out) if left_out else "")
+        return template
+
+
+class JobTemplateService:
+    """`supplied` reads the files of the data folder."""
+
+    def __init__(self, supplied: Callable[[], Awaitable[Sequence[SuppliedFile]]]) -> None:
+        self._supplied = supplied
+        self._logged: frozenset[FileFault] = frozenset()
+
+    async def catalog(self) -> TemplateCatalog:
+        supplied = await self._supplied()
+        # In a thread, so that a folder with large files does not block other requests.
+        catalog = await asyncio.to_thread(template_catalog, supplied)
+        for fault in catalog.faults:
+            if fault not in self._logged:
+                log.warning("job template left out: %s", fault)
+        self._logged = frozenset(catalog.faults)
+        return catalog
+
+    async def plan(self, name: str, arguments: Mapping[str, JsonValue]) -> Json:
+        """Return the template's plan with these values. Raises: NoSuchJobTemplate, UnfittingParameters."""
+        return filled_plan((await self.catalog()).find(name), arguments)
+
+
+def template_catalog(supplied: Sequence[SuppliedFile]) -> TemplateCatalog:
+    """Read the built-in files and these. A faulty file is left out, and a built-in template cannot be replaced."""
+    read: dict[str, tuple[ListedTemplate, SuppliedFile]] = {}
+    faults: list[FileFault] = []
+    for source, source_files in ((Source.BUILT_IN, _built_in_templates()), (Source.DATA, supplied)):
+        for file in source_files:
+            template = _read(file.path.rpartition("/")[2], file.text) if file.text is not None else file.fault
+            if isinstance(template, JobTemplate) and template.name in read:
+                owner = "built in" if read[template.name][0].source is Source.BUILT_IN else read[template.name][1].path
+                template = BadDefinition(1, f"the name '{template.name}' is taken ({owner}); choose another one")
+            if isinstance(template, JobTemplate):
+                read[template.name] = (ListedTemplate(template, source), file)
+            elif isinstance(template, BadDefinition):
+                faults.append(FileFault(source, file.path, template.line, template.reason))
+            else:
+                faults.append(FileFault(source, file.path, None, template or "it cannot be read"))
+    return TemplateCatalog(tuple(listed for _, (listed, _) in sorted(read.items())), tuple(faults))
+
+
+@lru_cache(maxsize=256)
+def _read(file_name: str, text: str) -> JobTemplate | BadDefinition:
+    """Parse a file; cached by its text, including faults."""
+    try:
+        return read_job_template(file_name, text)
+    except BadDefinition as fault:
+        return BadDefinition(fault.line, fault.reason)
+
+
+@cache
+def _built_in_templates() -> tuple[SuppliedFile, ...]:
+    folder = files("anycowork.workflows").joinpath("builtin")
+    template_files = sorted(
+        (file for file in folder.iterdir() if file.name.endswith(SUFFIX)), key=lambda file: file.name
+    )
+    texts = [(file.name, file.read_text("utf-8")) for file in template_files]
+    return tuple(
+        SuppliedFile(f"builtin/{name}", text, sha256(text.encode()).hexdigest(), trusted=True) for name, text in texts
+    )

@@ -13,8 +13,14 @@ from typing import assert_never
 from pydantic import JsonValue
 
 from anycowork.domain.errors import Invalid
-from anycowork.domain.workflow_errors import UnfittingParameters
-from anycowork.domain.workflows import JobTemplate, ParameterType, Value, Workflow, WorkflowParameter
+from anycowork.domain.workflows import (
+    JobTemplate,
+    ParameterType,
+    UnfittingParameters,
+    Value,
+    Workflow,
+    WorkflowParameter,
+)
 
 PLACEHOLDER = re.compile(r"\{\{ *([a-z][a-z0-9_]*) *\}\}")
 LONGEST_VALUE = 20_000

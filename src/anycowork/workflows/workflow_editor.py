@@ -8,8 +8,7 @@ from anycowork.domain.errors import Conflict, ContentChanged, Invalid, NotFound
 from anycowork.domain.ports import SuppliedFile
 from anycowork.domain.principals import Principal, Scope
 from anycowork.domain.tool_ports import Toolbox
-from anycowork.domain.workflow_errors import BadWorkflow
-from anycowork.domain.workflows import Source
+from anycowork.domain.workflows import BadWorkflow, Source
 from anycowork.workflows.catalog import FileFault, ListedWorkflow, workflow_catalog
 from anycowork.workflows.definition_files import DefinitionFiles
 from anycowork.workflows.workflow_service import built_in_files

@@ -16,8 +16,17 @@ from anycowork.domain.roles import RoleDefinition
 from anycowork.domain.tool_ports import Toolbox
 from anycowork.domain.tools import ToolSpec
 from anycowork.domain.values import replace
-from anycowork.domain.workflow_errors import BadWorkflow, NoSuchWorkflow, NotTrusted, UnknownWorkflow
-from anycowork.domain.workflows import RunOrder, RunStep, Source, ToolUse, Workflow
+from anycowork.domain.workflows import (
+    BadWorkflow,
+    NoSuchWorkflow,
+    NotTrusted,
+    RunOrder,
+    RunStep,
+    Source,
+    ToolUse,
+    UnknownWorkflow,
+    Workflow,
+)
 from anycowork.permissions.roles import RoleRegistry
 from anycowork.workflows.catalog import BySource, FileFault, ListedWorkflow, WorkflowCatalog, workflow_catalog
 from anycowork.workflows.expansion import expand

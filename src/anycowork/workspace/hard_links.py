@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
 from anycowork.domain.errors import AnyCoworkError, DeniedByRule
-from anycowork.domain.key_files import is_key_file
+from anycowork.domain.path_class import is_key_file
 from anycowork.workspace.jail import Jail
 from anycowork.workspace.paths import WorkspacePath, shown
 

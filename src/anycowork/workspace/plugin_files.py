@@ -33,10 +33,10 @@ from anycowork.domain.agent_plugins import (
 from anycowork.domain.bounded_json import read_json
 from anycowork.domain.errors import Invalid, ToolFault
 from anycowork.domain.hooks import HOOKS_FILE, read_hooks
-from anycowork.domain.key_files import is_key_file
 from anycowork.domain.mcp_config_files import servers_in
-from anycowork.domain.os_reason import os_reason
+from anycowork.domain.path_class import is_key_file
 from anycowork.domain.skills import COMMAND_FILE, SKILL_FILE, Skill, SkillSource, read_command_text
+from anycowork.domain.visible_text import os_reason
 from anycowork.workspace.jail import Jail
 from anycowork.workspace.paths import WorkspacePath, shown
 from anycowork.workspace.skill_files import (

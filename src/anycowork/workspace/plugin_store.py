@@ -10,10 +10,10 @@ from anycowork.config.secure_files import write_private_file
 from anycowork.domain.agent_plugins import ImportedPlugin, LeftOut, ListedPlugin, PluginManifest
 from anycowork.domain.errors import AnyCoworkError, Conflict, Invalid, NotFound, StateChanged, StorageFault, ToolFault
 from anycowork.domain.hooks import HOOKS_FILE, Hook, read_hooks
-from anycowork.domain.os_reason import os_reason
 from anycowork.domain.ports import SuppliedFile
 from anycowork.domain.skills import Skill, SkillSource
 from anycowork.domain.values import replace, value
+from anycowork.domain.visible_text import os_reason
 from anycowork.workspace.plugin_files import (
     COMMANDS,
     HOOK_FILES,

@@ -11,8 +11,7 @@ from pathlib import Path
 
 from anycowork.domain.errors import StateChanged, ToolFault
 from anycowork.domain.hooks import HOOKS_FILE
-from anycowork.domain.key_files import is_key_file
-from anycowork.domain.os_reason import os_reason
+from anycowork.domain.path_class import is_key_file
 from anycowork.domain.skills import (
     COMMAND_FILE,
     SKILL_FILE,
@@ -25,6 +24,7 @@ from anycowork.domain.skills import (
     read_skill_text,
 )
 from anycowork.domain.values import replace, value
+from anycowork.domain.visible_text import os_reason
 from anycowork.workspace.jail import Jail, kind_of
 from anycowork.workspace.paths import WorkspacePath, shown
 from anycowork.workspace.supplied_files import with_the_unseen_written_out

@@ -1,14 +1,17 @@
-"""The skills that a chat can have, from the data folder, from plugins and from the workspace, and which of them a person trusted."""
+"""The skills and hooks that a chat can have, from the data folder, from plugins and from the workspace, and which of them a person
+trusted."""
 
 import asyncio
 import shutil
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
 
 from anycowork.domain.errors import Conflict, ContentChanged, Invalid, StateChanged, StorageFault, ToolFault
-from anycowork.domain.os_reason import os_reason
+from anycowork.domain.hooks import Hook, read_hooks
+from anycowork.domain.ports import SuppliedFile
 from anycowork.domain.skills import SKILL_FILE, Skill, SkillProblem, SkillSource
-from anycowork.domain.values import replace
+from anycowork.domain.values import replace, value
+from anycowork.domain.visible_text import os_reason
 from anycowork.workspace.plugin_store import InstalledPlugin, PluginHooks, PluginImport, PluginStore, TrustRecords
 from anycowork.workspace.skill_files import copy_skill, read_skill_folder, skills_below
 from anycowork.workspace.trusted_files import TrustedFileStore
@@ -159,3 +162,36 @@ def _without_doubles(skills: Iterable[Skill]) -> tuple[Skill, ...]:
             problem = SkillProblem(f"The skill '{skill.name}' of {holding.path} holds instead: rename this one.")
             doubles.append(replace(skill, trusted=False, problems=(*skill.problems, problem)))
     return (*first.values(), *doubles)
+
+
+@value
+class HookFile:
+    """A `hooks.json`: its hooks hold if it is trusted. `problems` says what in it is not run."""
+
+    file: SuppliedFile
+    hooks: tuple[Hook, ...]
+    problems: tuple[str, ...]
+
+
+class HookStore:
+    """Looks at the files each time, so that changes and trust take effect at once."""
+
+    def __init__(self, files: TrustedFileStore, skills: SkillStore) -> None:
+        self._files = files
+        self._skills = skills
+
+    async def files(self, workspace: str) -> list[HookFile]:
+        """Returns the data folder's file and the workspace's, as far as there are any, and those of plugins."""
+        of_plugins = [HookFile(read.file, read.hooks, read.problems) for read in await self._skills.plugin_hooks()]
+        return [*(_read(file) for file in await self._files.hooks(workspace)), *of_plugins]
+
+    async def hooks(self, workspace: str) -> Sequence[Hook]:
+        """Returns the hooks that hold."""
+        return [hook for supplied in await self.files(workspace) if supplied.file.trusted for hook in supplied.hooks]
+
+
+def _read(file: SuppliedFile) -> HookFile:
+    if file.text is None:
+        return HookFile(file, (), (file.fault or "it cannot be read",))
+    hooks, problems = read_hooks(file.text, file.path)
+    return HookFile(file, tuple(hooks), tuple(problems))

@@ -7,8 +7,8 @@ import time
 from hashlib import sha256
 
 from anycowork.domain.errors import FileMissing, StateChanged, ToolFault, WrongKind
-from anycowork.domain.os_reason import os_reason
 from anycowork.domain.ports import SuppliedFile
+from anycowork.domain.visible_text import os_reason
 from anycowork.workspace.jail import Jail
 from anycowork.workspace.paths import WorkspacePath, shown
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from anycowork.git.remotes import remote_host
+from anycowork.git.push import remote_host
 from support.git_commands import git
 from support.live_server import Json, LiveChat, live_server
 from support.spec import proves

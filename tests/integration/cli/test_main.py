@@ -195,11 +195,11 @@ def test_what_belongs_to_somebody_else_is_named_in_one_sentence(tmp_path: Path) 
     """Asked in a child that has given up its rights, with what it needs loaded before."""
     (tmp_path / "closed").mkdir(mode=0o700)
     code = (
-        "import os, sys\nimport anycowork.cli.doctor, anycowork.cli.named_paths, anycowork.sandbox.workspaces as w\n"
+        "import os, sys\nimport anycowork.cli.doctor, anycowork.cli.options, anycowork.sandbox.workspaces as w\n"
         "from pathlib import Path\nfrom anycowork.domain.errors import AnyCoworkError\n"
         "os.setgroups([]); os.setgid(12345); os.setuid(12345)\n"
         "closed = Path(sys.argv[1])\n"
-        "looks = [lambda: anycowork.cli.doctor._require_readable(closed), lambda: anycowork.cli.named_paths.require_folder(closed / 'x'),\n"
+        "looks = [lambda: anycowork.cli.doctor._require_readable(closed), lambda: anycowork.cli.options.require_folder(closed / 'x'),\n"
         "         lambda: w.check_root(closed, home=Path('/h'), data_dir=Path('/d'))]\n"
         "for look in looks:\n"
         "    try: look()\n"

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from anycowork.config.settings import PriceEntry, ProviderEntry
-from anycowork.jobs import coordinator, failures
+from anycowork.jobs import coordinator, policies
 from support.jobs import approved, new_job, plan, report, until, until_idle
 from support.live_server import LiveChat, live_server
 from support.scripted_model import Answer, Body, Hang, Reply, ScriptedModel, call
@@ -129,7 +129,7 @@ async def test_job_that_is_interrupted_again_and_again_ends_and_says_so(
 ) -> None:
     """What ends the server each time (a crash, a machine that goes off) may be the job itself: it is not tried for ever."""
     most = 2
-    for module in (failures, coordinator):
+    for module in (policies, coordinator):
         monkeypatch.setattr(module, "MOST_INTERRUPTIONS", most)
 
     def answer(body: Body) -> Answer:

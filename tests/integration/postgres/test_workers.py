@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from anycowork.config.settings import AgentEntry
-from anycowork.engine.runs import RunState
+from anycowork.engine.run_table import RunState
 from anycowork.server.cluster.job_runs import KIND
 from support.jobs import Answers, approved, by_task, plan, report, until, writing
 from support.live_server import RequestRefused, live_server

@@ -11,7 +11,7 @@ import pytest
 from anycowork.domain.errors import ToolFault
 from anycowork.sandbox.remote import tree_manifest
 from anycowork.sandbox.remote.tree_manifest import FILE, CannotTravel, TreeEntry, TreeReader
-from anycowork.server.content_cache import ContentCache
+from anycowork.server.worker_cache import ContentCache
 from anycowork.workspace.jail import Jail
 from support.jobs import approved, by_task, plan, report, until
 from support.live_server import live_server

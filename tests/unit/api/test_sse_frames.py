@@ -8,8 +8,7 @@ import msgspec
 
 from anycowork.api.sse import POSITION, SEQ, encode_sse
 from anycowork.domain.events import EventType, Record, StreamItem, StreamSignal
-from anycowork.events.hub import Hub
-from anycowork.events.stream import Streams
+from anycowork.events.hub import Hub, Streams
 from support.spec import proves
 from support.stored import SOON, add_chat, message, opened
 

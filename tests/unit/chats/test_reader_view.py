@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from anycowork.chats.reader_view import ReaderView
-from anycowork.domain.key_files import is_key_file
+from anycowork.domain.path_class import is_key_file
 
 PLANTED = "planted-value"
 VIEW = ReaderView(is_key_file)

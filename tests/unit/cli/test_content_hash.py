@@ -2,7 +2,7 @@
 
 import pytest
 
-from anycowork.cli.content_hash import require_digits, shown_hash, whole_hash
+from anycowork.cli.options import require_digits, shown_hash, whole_hash
 from anycowork.domain.errors import ContentChanged, Invalid
 
 WHOLE = "3f2a9c1b77d0" + "0123456789abcdef" * 3 + "0123"

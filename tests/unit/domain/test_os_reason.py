@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import anycowork
-from anycowork.domain.os_reason import os_reason
+from anycowork.domain.visible_text import os_reason
 
 SOURCES = Path(anycowork.__file__).parent
 

@@ -6,9 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from anycowork.domain.jobs import plan_of, tasks_of
-from anycowork.domain.plan import read_plan
+from anycowork.domain.plan import TaskGraph, read_plan
 from anycowork.domain.task_progress import TaskProgress, TaskStatus
-from anycowork.domain.tasks import TaskGraph
 from support.spec import proves
 
 

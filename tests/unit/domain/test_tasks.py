@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from anycowork.domain.plan import explain_plan, read_plan
-from anycowork.domain.tasks import BadGraph, TaskGraph
+from anycowork.domain.plan import BadGraph, TaskGraph, explain_plan, read_plan
 from support.spec import proves
 
 GRAPHS = st.dictionaries(st.sampled_from("abcdefg"), st.lists(st.sampled_from("abcdefg"), max_size=3), min_size=1)

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 import anycowork
-from anycowork.domain.text_lines import bare_lines
+from anycowork.domain.visible_text import bare_lines
 
 SOURCES = Path(anycowork.__file__).parent
 # These look at words of programs, of models or of people for show, or at bytes: there is no second reader that counts lines otherwise.
@@ -19,15 +19,15 @@ MAY_SPLIT_ANYWHERE = {
     "jobs/task_briefs.py",
     "prompts/examples.py",
     "providers/guide/phrases.py",
-    "providers/local/memory.py",
+    "providers/local/catalogue.py",
     "providers/local/download.py",
     "providers/openai/usage_watch.py",
     "sandbox/commit/git_changes.py",
     "sandbox/git_identity.py",
     "sandbox/layers/layer_mounts.py",
     "sandbox/network/egress.py",
-    "sandbox/network/connections.py",
-    "sandbox/tool_versions.py",
+    "sandbox/network/dialer.py",
+    "sandbox/toolchains.py",
     "server/machine.py",
     "server/setup/sandbox_setup.py",
     "tools/command_summary.py",

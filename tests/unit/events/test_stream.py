@@ -14,8 +14,7 @@ from anycowork.domain.chats import ChatState, Turn, TurnState
 from anycowork.domain.events import EventType, Record, StreamItem, StreamSignal
 from anycowork.domain.journal import Change, Compact, RemoveChat, SetChat
 from anycowork.domain.values import replace
-from anycowork.events.hub import Hub
-from anycowork.events.stream import Streams
+from anycowork.events.hub import Hub, Streams
 from anycowork.store.sql.database import Database
 from support.reader import Client
 from support.spec import proves

@@ -18,20 +18,27 @@ from anycowork.domain.errors import BadWorkspace, Forbidden, Invalid, NotAsShown
 from anycowork.domain.jobs import Job, JobTask, raced
 from anycowork.domain.messages import Json, Message, MessageType, Speaker
 from anycowork.domain.metering import TurnUsage
-from anycowork.domain.plan import Budget, Plan, PlanStep
+from anycowork.domain.plan import Budget, Plan, PlanStep, TaskGraph
 from anycowork.domain.question import read_question
 from anycowork.domain.roles import Permission, Role
 from anycowork.domain.task_progress import TaskProgress, TaskStatus
-from anycowork.domain.tasks import TaskGraph
 from anycowork.domain.tools import CallState
 from anycowork.domain.values import replace
 from anycowork.jobs.agents import AgentRegistry
 from anycowork.jobs.asked_agents import AskedAgents
-from anycowork.jobs.failures import RETRIES, after_turn, is_accepted
 from anycowork.jobs.job_budgets import JobBudgets, _RunningTurns, _Share
 from anycowork.jobs.job_runner import JobRunner
 from anycowork.jobs.job_state import JobState
-from anycowork.jobs.policies import ClosingPolicy, PlanningPolicy, ReportStatus, _report, read_report
+from anycowork.jobs.policies import (
+    RETRIES,
+    ClosingPolicy,
+    PlanningPolicy,
+    ReportStatus,
+    _report,
+    after_turn,
+    is_accepted,
+    read_report,
+)
 from anycowork.jobs.task_briefs import history_page, summaries, task_assignment
 from anycowork.jobs.task_dispatcher import TaskDispatcher
 from anycowork.permissions.gate import Gate

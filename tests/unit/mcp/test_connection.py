@@ -12,10 +12,9 @@ from anycowork.domain.errors import StateChanged
 from anycowork.domain.mcp_servers import McpServerConfig
 from anycowork.domain.tool_ports import ToolContext
 from anycowork.mcp.connection import McpConnection
-from anycowork.mcp.data_folders import DataFolders
 from anycowork.mcp.definitions import OfferedTool, definitions_of
 from anycowork.mcp.modules import ModuleLoader
-from anycowork.mcp.server_launcher import ServerLauncher
+from anycowork.mcp.server_launcher import DataFolders, ServerLauncher
 from anycowork.sandbox.network.egress import Egress
 from anycowork.server.secrets.mcp_stores import McpTokenStore
 from anycowork.workspace.folder import Folder

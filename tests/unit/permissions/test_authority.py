@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from anycowork.domain.errors import Forbidden
 from anycowork.domain.roles import Permission
 from anycowork.domain.tools import Call, ToolSpec
-from anycowork.permissions.authority import authority, require_authority
+from anycowork.permissions.admission import authority, require_authority
 from anycowork.permissions.roles import BUILT_IN, RoleRegistry
 from support.spec import proves
 

@@ -12,13 +12,13 @@ from hypothesis import strategies as st
 
 from anycowork.domain.approvals import Risk
 from anycowork.domain.chats import Autonomy
-from anycowork.domain.key_files import is_key_file
 from anycowork.domain.network import wanted_destinations
+from anycowork.domain.path_class import is_key_file
 from anycowork.domain.roles import OutputFormat
 from anycowork.domain.rules import Effect
 from anycowork.domain.tool_ports import Prepared
 from anycowork.domain.tools import Call, Intent, Provenance
-from anycowork.permissions.autonomy import covers
+from anycowork.permissions.admission import covers
 from anycowork.permissions.command_risk import _overlap, may_reach_secrets
 from anycowork.permissions.policy import PolicyResult, default_decision
 from anycowork.permissions.resources import AccessedResources

@@ -8,8 +8,8 @@ from anycowork.domain.errors import Invalid
 from anycowork.domain.rules import Effect, NewRule, Rule, RuleScope, new_rule
 from anycowork.domain.tool_ports import Prepared
 from anycowork.domain.tools import Intent, PathIntent
-from anycowork.permissions.proposals import proposed_rule
 from anycowork.permissions.resources import AccessedResources, resources_of
+from anycowork.permissions.rule_proposals import proposed_rule
 from anycowork.permissions.rules import RuleDecision, RuleIndex, check_changes, check_pattern, decide, matches
 from support.spec import proves
 from support.toolspecs import SPECS

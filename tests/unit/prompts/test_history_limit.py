@@ -8,8 +8,7 @@ from hypothesis import strategies as st
 from anycowork.domain.messages import Message
 from anycowork.domain.values import replace
 from anycowork.prompts.compaction import COMPACTED
-from anycowork.prompts.history_limit import HistoryLimit
-from anycowork.prompts.window import PromptHistory, Window
+from anycowork.prompts.window import HistoryLimit, PromptHistory, Window
 from support.spec import proves
 from unit.prompts.chats import answer, call, histories, result, words
 

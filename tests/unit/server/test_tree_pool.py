@@ -8,8 +8,7 @@ import pytest
 
 from anycowork.domain.errors import ToolFault
 from anycowork.sandbox.remote.tree_manifest import FILE, FOLDER, LINK, BadManifest, TreeChanges, TreeEntry
-from anycowork.server.content_cache import ContentCache
-from anycowork.server.tree_pool import MOST_IDLE, LaidTree, TreePool
+from anycowork.server.worker_cache import MOST_IDLE, ContentCache, LaidTree, TreePool
 
 
 def file(cache: ContentCache, path: str, text: str, mode: int = 0o644) -> TreeEntry:

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from anycowork.tools.language.server_programs import find_programs
+from anycowork.tools.language.language_server import find_programs
 
 
 def installed(project: Path, package: str, program: str, *more: str) -> None:

@@ -4,10 +4,9 @@ import pytest
 
 from anycowork.domain.plan import read_plan
 from anycowork.domain.ports import SuppliedFile
-from anycowork.domain.workflow_errors import NoSuchJobTemplate, UnfittingParameters
-from anycowork.workflows.job_templates import filled_plan, read_job_template
+from anycowork.domain.workflows import NoSuchJobTemplate, UnfittingParameters
+from anycowork.workflows.job_templates import filled_plan, read_job_template, template_catalog
 from anycowork.workflows.sections import BadDefinition
-from anycowork.workflows.template_service import template_catalog
 from support.spec import proves
 
 HEAD = """description = "Tidy a folder."

@@ -7,8 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from anycowork.domain.errors import Invalid
-from anycowork.domain.workflow_errors import UnfittingParameters
-from anycowork.domain.workflows import ParameterType, Workflow, WorkflowParameter
+from anycowork.domain.workflows import ParameterType, UnfittingParameters, Workflow, WorkflowParameter
 from anycowork.workflows.parameters import (
     as_typed,
     fit,

@@ -6,10 +6,9 @@ from typing import Annotated
 from fastapi import Query, Response
 from pydantic import Field, field_validator
 
-from anycowork.api.dependencies import ServicesDep
 from anycowork.api.middleware.auth import Decider, Reader
 from anycowork.api.responses import error_responses, json_response
-from anycowork.api.router import Router
+from anycowork.api.router import Router, ServicesDep
 from anycowork.api.schemas.rules import ApprovalList, DecidedList, DisclosureResponse
 from anycowork.chats.decisions import DecidedApproval
 from anycowork.domain.approvals import Decision

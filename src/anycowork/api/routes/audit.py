@@ -7,10 +7,9 @@ import msgspec
 from fastapi import Query, Response
 from fastapi.responses import StreamingResponse
 
-from anycowork.api.dependencies import ServicesDep
 from anycowork.api.middleware.auth import Decider, Manager, Reader
 from anycowork.api.responses import error_responses, json_response
-from anycowork.api.router import Router
+from anycowork.api.router import Router, ServicesDep
 from anycowork.api.schemas.audit import AuditCheckProgress, AuditVerified, PlanAuditResponse
 from anycowork.domain.audit import ChainEnd, ChainLink
 from anycowork.domain.errors import NotFound

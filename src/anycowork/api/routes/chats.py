@@ -6,11 +6,10 @@ from fastapi import Query, Response
 from fastapi.responses import StreamingResponse
 from pydantic import Field
 
-from anycowork.api.dependencies import ServicesDep
 from anycowork.api.errors import error_response
 from anycowork.api.middleware.auth import Decider, Reader, Sender
 from anycowork.api.responses import error_responses, json_response
-from anycowork.api.router import Router
+from anycowork.api.router import Router, ServicesDep
 from anycowork.api.routes.roles import RoleWord, known_role
 from anycowork.api.schemas.chats import ChatList, ChatResponse, CompactedResponse, OpenChat, Stopped, TurnStarted
 from anycowork.api.schemas.snapshots import RestoredResponse

@@ -4,10 +4,9 @@ from typing import Annotated
 
 from fastapi import Query, Response
 
-from anycowork.api.dependencies import ServicesDep
 from anycowork.api.middleware.auth import Reader
 from anycowork.api.responses import error_responses, json_response
-from anycowork.api.router import Router
+from anycowork.api.router import Router, ServicesDep
 from anycowork.api.schemas.jobs import ReceiptResponse, TurnEvidenceResponse
 from anycowork.domain.errors import NotFound
 from anycowork.turns.lookup import require_chat

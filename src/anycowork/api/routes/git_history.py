@@ -5,10 +5,9 @@ from typing import Annotated
 from fastapi import Path, Query, Response
 from pydantic import Field
 
-from anycowork.api.dependencies import ServicesDep
 from anycowork.api.middleware.auth import Decider
 from anycowork.api.responses import error_responses, json_response
-from anycowork.api.router import Router
+from anycowork.api.router import Router, ServicesDep
 from anycowork.api.routes.git import GitPushRequest
 from anycowork.api.schemas.git import (
     BranchesResponse,

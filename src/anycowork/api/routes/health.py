@@ -5,10 +5,9 @@ import platform
 from fastapi import Response
 
 from anycowork import __version__
-from anycowork.api.dependencies import ServicesDep
 from anycowork.api.middleware.auth import Manager, Reader
 from anycowork.api.responses import error_responses, json_response
-from anycowork.api.router import Router
+from anycowork.api.router import Router, ServicesDep
 from anycowork.api.schemas.base import Health
 from anycowork.api.schemas.settings import AboutResponse, StorageResponse
 from anycowork.domain.errors import StorageFault

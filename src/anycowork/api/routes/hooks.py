@@ -2,10 +2,9 @@
 
 from fastapi import Response
 
-from anycowork.api.dependencies import ServicesDep
 from anycowork.api.middleware.auth import Reader
 from anycowork.api.responses import error_responses, json_response
-from anycowork.api.router import Router
+from anycowork.api.router import Router, ServicesDep
 from anycowork.api.routes.skills import folder_of
 from anycowork.api.routes.workflows import OfChat, OfFolder
 from anycowork.api.schemas.hooks import HookList

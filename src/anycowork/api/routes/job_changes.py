@@ -5,11 +5,10 @@ from typing import Annotated
 from fastapi import Response
 from pydantic import Field
 
-from anycowork.api.dependencies import ServicesDep
 from anycowork.api.errors import error_response
 from anycowork.api.middleware.auth import Decider, Reader
 from anycowork.api.responses import error_responses, json_response
-from anycowork.api.router import Router
+from anycowork.api.router import Router, ServicesDep
 from anycowork.api.schemas.jobs import JobAuditResponse, JobDiffResponse, JobResponse
 from anycowork.api.schemas.snapshots import RestoredResponse
 from anycowork.chats.files.rollback import RollbackRequest

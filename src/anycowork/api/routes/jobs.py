@@ -5,10 +5,9 @@ from typing import Annotated
 from fastapi import Query, Response
 from pydantic import Field
 
-from anycowork.api.dependencies import ServicesDep
 from anycowork.api.middleware.auth import Decider, Reader, Sender
 from anycowork.api.responses import error_responses, json_response
-from anycowork.api.router import Router
+from anycowork.api.router import Router, ServicesDep
 from anycowork.api.routes.workflows import unfitting
 from anycowork.api.schemas.jobs import AgentList, JobList, JobResponse, JobTemplateList, TaskPageResponse, TaskResponse
 from anycowork.chats.jobs.earlier_plans import LONGEST_REQUEST
@@ -19,7 +18,7 @@ from anycowork.domain.errors import Invalid
 from anycowork.domain.jobs import CommitMode, JobLimits, OnFailure
 from anycowork.domain.messages import Json
 from anycowork.domain.plan import Budget
-from anycowork.domain.workflow_errors import UnfittingParameters
+from anycowork.domain.workflows import UnfittingParameters
 
 routes = Router(tags=["jobs"])
 Positive = Annotated[float, Field(gt=0, le=1e12, allow_inf_nan=False)]

@@ -5,10 +5,9 @@ from typing import Annotated
 from fastapi import Request, Response
 from pydantic import Field
 
-from anycowork.api.dependencies import ServicesDep
 from anycowork.api.middleware.auth import Manager, key_hash, maker_in, new_client_key
 from anycowork.api.responses import error_responses, json_response
-from anycowork.api.router import Router
+from anycowork.api.router import Router, ServicesDep
 from anycowork.api.schemas.people import KeyList, NewKey
 from anycowork.domain.boundary import Boundary
 from anycowork.domain.errors import NotFound

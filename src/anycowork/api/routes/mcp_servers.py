@@ -5,10 +5,9 @@ from typing import Annotated
 from fastapi import Query, Request, Response
 from pydantic import Field, field_validator
 
-from anycowork.api.dependencies import ServicesDep
 from anycowork.api.middleware.auth import MCP_SIGN_IN, Decider, Manager, Reader
 from anycowork.api.responses import error_responses, json_response
-from anycowork.api.router import Router
+from anycowork.api.router import Router, ServicesDep
 from anycowork.api.schemas.mcp import (
     McpDataFolderList,
     McpResourceList,

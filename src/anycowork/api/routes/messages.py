@@ -7,10 +7,9 @@ import msgspec
 from fastapi import Path, Query, Response
 from pydantic import Field, field_validator, model_validator
 
-from anycowork.api.dependencies import ServicesDep
 from anycowork.api.middleware.auth import Reader, Sender
 from anycowork.api.responses import error_responses, json_response
-from anycowork.api.router import Router
+from anycowork.api.router import Router, ServicesDep
 from anycowork.api.routes.workflows import unfitting
 from anycowork.api.schemas.chats import (
     ChangedQueuedResponse,
@@ -28,7 +27,7 @@ from anycowork.domain.evidence import MOST_STATED, ExpectationKind, StatedExpect
 from anycowork.domain.images import MAX_IMAGES, MEDIA_TYPES, GivenImage, images_of
 from anycowork.domain.messages import QueuedMessage
 from anycowork.domain.ports import MessagePage
-from anycowork.domain.workflow_errors import UnfittingParameters
+from anycowork.domain.workflows import UnfittingParameters
 from anycowork.turns.lookup import require_chat
 
 routes = Router(tags=["messages"])

@@ -5,10 +5,9 @@ from typing import Annotated
 from fastapi import Query, Request, Response
 from pydantic import Field
 
-from anycowork.api.dependencies import ServicesDep
 from anycowork.api.middleware.auth import Manager, maker_in
 from anycowork.api.responses import error_responses, json_response
-from anycowork.api.router import Router
+from anycowork.api.router import Router, ServicesDep
 from anycowork.api.schemas.people import PeopleChangeList, PeopleList, PersonResponse, PersonWithToken
 from anycowork.domain.boundary import Boundary
 from anycowork.domain.messages import Json

@@ -6,10 +6,9 @@ from typing import Annotated
 from fastapi import Request, Response
 from pydantic import AfterValidator, Field
 
-from anycowork.api.dependencies import ServicesDep
 from anycowork.api.middleware.auth import Manager, session_in
 from anycowork.api.responses import error_responses, json_response
-from anycowork.api.router import Router
+from anycowork.api.router import Router, ServicesDep
 from anycowork.api.schemas.chats import PersonCommandsResponse, StartedCommandResponse, StoppedCommandResponse
 from anycowork.chats.files.person_command_service import AccessEnd
 from anycowork.domain.boundary import Boundary

@@ -7,10 +7,9 @@ from typing import Annotated, Any
 from fastapi import Response
 from pydantic import Field
 
-from anycowork.api.dependencies import ServicesDep
 from anycowork.api.middleware.auth import Decider, Reader, Sender
 from anycowork.api.responses import error_responses, json_response
-from anycowork.api.router import Router
+from anycowork.api.router import Router, ServicesDep
 from anycowork.api.routes.approvals import After
 from anycowork.api.schemas.chats import PlanStarted, ProposedPlan
 from anycowork.api.schemas.rules import DisclosureResponse

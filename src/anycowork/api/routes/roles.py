@@ -6,11 +6,10 @@ import msgspec
 from fastapi import Response
 from pydantic import BeforeValidator, Field
 
-from anycowork.api.dependencies import ServicesDep
 from anycowork.api.errors import error_response
 from anycowork.api.middleware.auth import Decider, Manager, Reader
 from anycowork.api.responses import error_responses, json_response
-from anycowork.api.router import Router
+from anycowork.api.router import Router, ServicesDep
 from anycowork.api.schemas.chats import SwitchedResponse
 from anycowork.api.schemas.roles import RoleCheck, RoleList, RolePage
 from anycowork.domain.boundary import Boundary
@@ -18,8 +17,7 @@ from anycowork.domain.errors import UnknownRole
 from anycowork.domain.messages import Json
 from anycowork.domain.principals import Principal
 from anycowork.domain.roles import Permission, RoleDefinition
-from anycowork.permissions.role_drafts import BadRoleDraft, RoleDraft
-from anycowork.permissions.roles import RoleRegistry
+from anycowork.permissions.roles import BadRoleDraft, RoleDraft, RoleRegistry
 from anycowork.prompts.text_files import role_text
 from anycowork.server.services import Services
 

@@ -5,10 +5,9 @@ from typing import Annotated
 from fastapi import Response
 from pydantic import Field
 
-from anycowork.api.dependencies import ServicesDep
 from anycowork.api.middleware.auth import Manager
 from anycowork.api.responses import error_responses, json_response
-from anycowork.api.router import Router
+from anycowork.api.router import Router, ServicesDep
 from anycowork.api.schemas.rules import ExplainedResponse, PreviewResponse, RuleList, RuleProposals, WrittenRule
 from anycowork.chats.rule_service import StandingRule
 from anycowork.domain.boundary import Boundary

@@ -5,10 +5,9 @@ from typing import Annotated
 from fastapi import Request, Response
 from pydantic import Field
 
-from anycowork.api.dependencies import ServicesDep
 from anycowork.api.middleware.auth import Reader, expired_cookie, maker_in, person_in, session_cookie, session_in
 from anycowork.api.responses import error_responses, json_response
-from anycowork.api.router import Router
+from anycowork.api.router import Router, ServicesDep
 from anycowork.api.schemas.people import CodeResponse, SessionResponse, SignedInResponse
 from anycowork.domain.boundary import Boundary
 from anycowork.domain.errors import Unauthenticated

@@ -5,10 +5,9 @@ from typing import Annotated, Literal
 from fastapi import Body, Response
 from pydantic import Field, JsonValue, SecretStr
 
-from anycowork.api.dependencies import ServicesDep
 from anycowork.api.middleware.auth import Manager, Reader
 from anycowork.api.responses import error_responses, json_response
-from anycowork.api.router import Router
+from anycowork.api.router import Router, ServicesDep
 from anycowork.api.schemas.settings import SearchEngineResponse, SettingsResponse
 from anycowork.domain.boundary import Boundary
 from anycowork.tools.web.search_engines import EngineKind

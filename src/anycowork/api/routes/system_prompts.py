@@ -6,10 +6,9 @@ from fastapi import Query, Response
 from pydantic import Field
 
 from anycowork.agent.model_caller import ANSWER_SHARE
-from anycowork.api.dependencies import ServicesDep
 from anycowork.api.middleware.auth import Manager, Reader
 from anycowork.api.responses import error_responses, json_response
-from anycowork.api.router import Router
+from anycowork.api.router import Router, ServicesDep
 from anycowork.api.routes.roles import RoleWord, known_role
 from anycowork.api.schemas.roles import EnhancedResponse, SystemPromptList, SystemPromptResponse
 from anycowork.domain.boundary import Boundary

@@ -7,10 +7,9 @@ from typing import Annotated
 
 from fastapi import Query, Response
 
-from anycowork.api.dependencies import ServicesDep
 from anycowork.api.middleware.auth import Reader
 from anycowork.api.responses import error_responses, json_response
-from anycowork.api.router import Router
+from anycowork.api.router import Router, ServicesDep
 from anycowork.api.schemas.models import ChatUsageResponse, UsageReportResponse
 from anycowork.domain.chats import Chat
 from anycowork.domain.messages import Json

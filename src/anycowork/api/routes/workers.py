@@ -9,11 +9,10 @@ import msgspec
 from fastapi import Depends, Query, Request, Response
 from pydantic import Field, JsonValue
 
-from anycowork.api.dependencies import ServicesDep
 from anycowork.api.middleware.auth import WORKER, Manager, Reader, maker_in
 from anycowork.api.middleware.body import body_of
 from anycowork.api.responses import error_responses, json_response
-from anycowork.api.router import Router
+from anycowork.api.router import Router, ServicesDep
 from anycowork.api.schemas.jobs import JoinResponse, WorkerInviteResponse, WorkersResponse
 from anycowork.domain.boundary import Boundary
 from anycowork.domain.errors import Invalid

@@ -6,15 +6,14 @@ from typing import Annotated
 from fastapi import Query, Response
 from pydantic import Field
 
-from anycowork.api.dependencies import ServicesDep
 from anycowork.api.errors import error_response
 from anycowork.api.middleware.auth import Manager, Reader, Sender
 from anycowork.api.responses import error_responses, json_response
-from anycowork.api.router import Router
+from anycowork.api.router import Router, ServicesDep
 from anycowork.api.schemas.workflows import RunStarted, WorkflowCategories, WorkflowCheck, WorkflowList, WorkflowPage
 from anycowork.domain.boundary import Boundary
 from anycowork.domain.messages import Json
-from anycowork.domain.workflow_errors import UnfittingParameters
+from anycowork.domain.workflows import UnfittingParameters
 from anycowork.server.services import Services
 from anycowork.turns.lookup import require_chat_in_folder
 from anycowork.workflows.catalog import FileFault, ListedWorkflow, WorkflowCatalog

@@ -6,10 +6,9 @@ from typing import Annotated
 from fastapi import Query, Response
 from pydantic import AliasChoices, Field
 
-from anycowork.api.dependencies import ServicesDep
 from anycowork.api.middleware.auth import Decider, Manager, Reader
 from anycowork.api.responses import error_responses, json_response
-from anycowork.api.router import Router
+from anycowork.api.router import Router, ServicesDep
 from anycowork.api.routes.workflows import OfChat, OfFolder
 from anycowork.api.schemas.workspaces import (
     FolderList,

@@ -19,8 +19,7 @@ from anycowork.chats.export.exported_chat import (
 )
 from anycowork.domain.attached_files import attached_files_of
 from anycowork.domain.messages import Message, MessageType
-from anycowork.domain.text_lines import bare_lines
-from anycowork.domain.visible_text import UntrustedText, visible
+from anycowork.domain.visible_text import UntrustedText, bare_lines, visible
 
 MOST_NAMED = 3
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'"

@@ -29,7 +29,7 @@ from anycowork.domain.messages import Json, Message, Speaker
 from anycowork.domain.ports import Clock, HiddenPathRules
 from anycowork.domain.principals import Principal, PrincipalKind, Scope
 from anycowork.domain.values import replace, value
-from anycowork.git.commit_intents import CommitIntentFiles
+from anycowork.git.commits import CommitIntentFiles
 from anycowork.git.hooks import AllowedHooks, HookRun
 from anycowork.git.repositories import GitRepositories
 from anycowork.permissions.direct_acts import admit_own_command, admit_person

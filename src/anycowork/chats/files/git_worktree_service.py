@@ -20,7 +20,7 @@ from anycowork.domain.origins import NO_ORIGINS, Origins, origin_of
 from anycowork.domain.ports import Clock
 from anycowork.domain.principals import Principal, Scope
 from anycowork.git.own_git_folder import GitHead
-from anycowork.git.remotes import remote_host
+from anycowork.git.push import remote_host
 from anycowork.git.repositories import GitRepositories
 from anycowork.permissions.direct_acts import admit_person
 from anycowork.permissions.policy import PolicyEvaluator

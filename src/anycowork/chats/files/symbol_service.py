@@ -7,9 +7,9 @@ from anycowork.domain.errors import ToolFault
 from anycowork.domain.messages import Json
 from anycowork.domain.principals import Principal, Scope
 from anycowork.domain.roles import Permission
-from anycowork.domain.text_lines import bare_lines
 from anycowork.domain.tool_ports import Toolbox, ToolContext
 from anycowork.domain.values import value
+from anycowork.domain.visible_text import bare_lines
 from anycowork.permissions.policy import PolicyEvaluator
 from anycowork.sandbox.workspaces import Workspaces
 from anycowork.store.sql.rules import Rules

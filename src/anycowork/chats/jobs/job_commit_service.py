@@ -17,9 +17,9 @@ from anycowork.domain.snapshots import shown_path
 from anycowork.domain.task_progress import TaskStatus
 from anycowork.domain.values import replace, value
 from anycowork.jobs.coordinator import JobCoordinator
-from anycowork.jobs.failures import GAP
 from anycowork.jobs.isolated_tasks import IsolatedTasks
 from anycowork.jobs.job_budgets import usage_json
+from anycowork.jobs.policies import GAP
 from anycowork.jobs.task_commits import TaskMerge
 from anycowork.permissions.budgets import CostOf
 from anycowork.store.sql.store import Store

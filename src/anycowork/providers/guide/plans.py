@@ -7,8 +7,7 @@ from typing import assert_never
 from pydantic import JsonValue
 
 from anycowork.domain.messages import Json
-from anycowork.domain.plan import FORMAT_VERSION, Plan, PlanStep
-from anycowork.domain.tasks import TaskGraph
+from anycowork.domain.plan import FORMAT_VERSION, Plan, PlanStep, TaskGraph
 from anycowork.providers.guide.actions import act, ask, do
 from anycowork.providers.guide.conversation import CallOutcome, Observation
 from anycowork.providers.guide.intents import (

@@ -8,7 +8,7 @@ from anycowork.domain.messages import Json
 from anycowork.domain.model import Chunk, ModelRequest, ReplyFinished, TextChunk, UsageChunk
 from anycowork.domain.plan import Plan, read_plan
 from anycowork.domain.roles import Role
-from anycowork.domain.text_lines import bare_lines
+from anycowork.domain.visible_text import bare_lines
 from anycowork.providers.guide.actions import act, do
 from anycowork.providers.guide.conversation import CallOutcome, GuideConversation, fenced_json, read_conversation
 from anycowork.providers.guide.intents import (

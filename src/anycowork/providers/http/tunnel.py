@@ -3,7 +3,7 @@
 import asyncio
 import ssl
 
-from anycowork.domain.os_reason import os_reason
+from anycowork.domain.visible_text import os_reason
 from anycowork.providers.http.proxy_env import HttpTarget, ProxyServer
 
 MAX_HEAD = 16 * 1024

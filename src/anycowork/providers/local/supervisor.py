@@ -18,8 +18,8 @@ from pathlib import Path
 from anycowork.domain.errors import Conflict
 from anycowork.domain.provider_errors import ProviderFault, Unreachable
 from anycowork.domain.values import value
+from anycowork.providers.local.catalogue import free_memory, require_memory, threads_now
 from anycowork.providers.local.folder import DownloadedModel
-from anycowork.providers.local.memory import free_memory, require_memory, threads_now
 
 ENGINE = "xllamacpp"
 CHILD = (sys.executable, "-P", str(Path(__file__).with_name("child.py")))

@@ -23,10 +23,9 @@ from anycowork.sandbox.commit.delta import FILE, FOLDER, LINK, Delta
 from anycowork.sandbox.commit.entry_marks import names_in, state_mark, tree_mark
 from anycowork.sandbox.commit.manifest import TREE, changes_kind, new_folders
 from anycowork.workspace.jail import AccessRefused, Jail, RefusedBySystem
-from anycowork.workspace.opened_folders import OPENED_FOLDERS
+from anycowork.workspace.opened_folders import OPENED_FOLDERS, LastFolder, WritableFolders
 from anycowork.workspace.paths import WorkspacePath
 from anycowork.workspace.syscalls import sync_file_system
-from anycowork.workspace.writable_folders import LastFolder, WritableFolders
 
 _FEW = 32  # up to this number each file and folder is synced; beyond it, the whole file system once
 _CARRIER = ".anycowork-{}-carried.tmp"  # in the workspace, whose only writer we are meanwhile

@@ -6,13 +6,15 @@ from enum import StrEnum
 from itertools import groupby
 from pathlib import Path
 
-from anycowork.domain.key_files import folder_looks_secret, looks_secret, name_looks_secret
 from anycowork.domain.path_class import (
     CHANGES_CONTROL_FILES,
+    folder_looks_secret,
     folder_may_be_control,
     is_control_name,
     is_git_control,
     leads_to_control_file,
+    looks_secret,
+    name_looks_secret,
     name_may_be_control,
 )
 from anycowork.domain.path_summary import FolderCount, counts_of_folders

@@ -10,8 +10,8 @@ from pathlib import Path
 
 from anycowork.domain.errors import OutsideWorkspace, ToolFault
 from anycowork.domain.path_class import folds_to_git
-from anycowork.domain.text_lines import bare_lines
 from anycowork.domain.values import value
+from anycowork.domain.visible_text import bare_lines
 from anycowork.workspace.jail import Jail
 from anycowork.workspace.paths import WorkspacePath
 from anycowork.workspace.repositories import Parts, is_repository

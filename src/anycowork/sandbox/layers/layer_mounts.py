@@ -12,8 +12,8 @@ from pathlib import Path
 from threading import Lock
 
 from anycowork.domain.errors import ToolFault
-from anycowork.domain.os_reason import os_reason
 from anycowork.domain.values import value
+from anycowork.domain.visible_text import os_reason
 from anycowork.workspace.jail import O_PATH, Jail, MountedLayers
 
 _WORKER = Path(__file__).with_name("layer_mount_worker.py")

@@ -14,8 +14,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from anycowork.domain.errors import ToolFault
-from anycowork.domain.text_lines import bare_lines
 from anycowork.domain.values import value
+from anycowork.domain.visible_text import bare_lines
 from anycowork.sandbox.commit.delta import FOLDER, Delta, UnusableDelta
 from anycowork.sandbox.commit.delta_scan import MOST_PATHS, FolderPair, Scanner
 from anycowork.sandbox.commit.entries import copy_bytes

@@ -11,7 +11,7 @@ from itertools import islice
 from pathlib import Path
 
 from anycowork.domain.errors import ToolFault
-from anycowork.domain.text_lines import bare_lines
+from anycowork.domain.visible_text import bare_lines
 from anycowork.sandbox.layers.private_copy import copy_workspace
 from anycowork.sandbox.layers.stage import Layer, Staging
 from anycowork.sandbox.layers.staging_folders import remove_tree, runner_for

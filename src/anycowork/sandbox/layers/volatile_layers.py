@@ -13,8 +13,8 @@ from functools import cache
 from pathlib import Path
 from secrets import token_hex
 
-from anycowork.domain.text_lines import bare_lines
 from anycowork.domain.values import replace
+from anycowork.domain.visible_text import bare_lines
 from anycowork.sandbox.layers.mounts import UNMOUNTED, Overlay
 from anycowork.sandbox.layers.stage import VOLATILE_MARK, Stage
 from anycowork.sandbox.layers.staging_folders import Runner, remove_tree

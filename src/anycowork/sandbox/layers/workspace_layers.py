@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from anycowork.domain.errors import AnyCoworkError, Conflict, LeaseHeld, StorageFault
-from anycowork.domain.layer_changes import LayerChange, LayerChangeKind
+from anycowork.domain.journal import LayerChange, LayerChangeKind
 from anycowork.sandbox.layers.layer_versions import folders_beneath, hide_new, hold_versions, take_folder
 from anycowork.sandbox.layers.stage import Staging
 from anycowork.workspace.jail import Jail

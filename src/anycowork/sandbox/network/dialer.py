@@ -7,14 +7,71 @@ import asyncio
 import ipaddress
 import socket
 import struct
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Protocol
 
 from anycowork.domain.network import Destination
 from anycowork.domain.values import value
-from anycowork.sandbox.network.connections import Network, is_own_address
 
+_LISTENING = "0A"
 Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 _MOST_REPORTED = 50
+
+
+class Network(Protocol):
+    """Makes no decisions: the caller has checked what is allowed."""
+
+    async def addresses(self, host: str) -> Sequence[str]:
+        """Resolves the name, best address first. Raises: OSError."""
+
+    async def connect(self, address: str, port: int) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+        """Connects to exactly this address, never to a name. Raises: OSError."""
+
+
+class RealNetwork:
+    """Uses this machine's resolver and routes."""
+
+    async def addresses(self, host: str) -> Sequence[str]:
+        results = await asyncio.get_running_loop().getaddrinfo(host, None, type=socket.SOCK_STREAM)
+        return list(dict.fromkeys(str(address[0]) for *_, address in results))
+
+    async def connect(self, address: str, port: int) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+        return await asyncio.open_connection(address, port)
+
+
+def is_own_address(address: str, port: int) -> bool:
+    """Tells whether this process listens there. It reads the process's sockets, so that no listener can be forgotten. Blocking."""
+    return _is_of_this_machine(address) and port in _own_ports()
+
+
+def _is_of_this_machine(address: str) -> bool:
+    family = socket.AF_INET6 if ":" in address else socket.AF_INET
+    try:
+        with socket.socket(family, socket.SOCK_DGRAM) as probe:
+            probe.bind((address, 0))
+    except OSError:
+        return False
+    return True
+
+
+def _own_ports() -> set[int]:
+    ours = {_led_to(fd) for fd in Path("/proc/self/fd").iterdir()}
+    ports = set()
+    for table in ("tcp", "tcp6"):
+        for line in Path("/proc/self/net", table).read_text().splitlines()[1:]:
+            columns = line.split()
+            if columns[3] == _LISTENING and f"socket:[{columns[9]}]" in ours:
+                ports.add(int(columns[1].rpartition(":")[2], 16))
+    return ports
+
+
+def _led_to(link: Path) -> str:
+    try:
+        return str(link.readlink())
+    except OSError:
+        return ""  # closed meanwhile
 
 
 @value
@@ -120,16 +177,31 @@ def _is_address(host: str) -> bool:
 
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 
+
 _NAT64 = (ipaddress.IPv6Network("64:ff9b::/96"), ipaddress.IPv6Network("64:ff9b:1::/48"))
+
+
 _COMPATIBLE = ipaddress.IPv6Network("::/96")
+
+
 _TRANSLATED = ipaddress.IPv6Network("::ffff:0:0:0/96")  # SIIT
+
+
 _ISATAP = (0x00005EFE, 0x02005EFE)
+
+
 _SHARED = ipaddress.IPv4Network("100.64.0.0/10")
+
+
 # In addition to what Python's tables of some versions call private.
 _NEVER_V4 = tuple(
     map(ipaddress.IPv4Network, ("0.0.0.0/8", "192.0.0.0/24", "192.88.99.0/24", "198.18.0.0/15", "240.0.0.0/4"))
 )
+
+
 _CLOUD_HOST = ipaddress.IPv4Address("168.63.129.16")  # formally public, but Azure's own service for each machine
+
+
 _NEVER_V6 = tuple(
     map(ipaddress.IPv6Network, ("100::/64", "2001::/23", "2001:db8::/32", "3fff::/20", "5f00::/16", "fec0::/10"))
 )
@@ -193,18 +265,34 @@ def _kind(address: Address) -> str | None:
 
 
 _GET_ROUTE, _NEW_ROUTE = 26, 24
+
+
 _REQUEST = 1
+
+
 # RTM_F_FIB_MATCH: the entry of the table, with its length, instead of a route made for this address.
 _MATCHED_ENTRY = 0x2000
+
+
 _UNICAST, _LOCAL, _BROADCAST, _ANYCAST = 1, 2, 3, 4
+
+
 _DESTINATION, _GATEWAY, _VIA = 1, 5, 18
+
+
 _HEADER, _ROUTE = struct.Struct("=IHHII"), struct.Struct("=BBBBBBBBI")
+
+
 _ATTRIBUTE = struct.Struct("=HH")
+
+
 _KINDS = {
     _LOCAL: "this machine's own address",
     _BROADCAST: "a broadcast address",
     _ANYCAST: "an anycast address of this machine",
 }
+
+
 _SHORTEST_SEGMENT = 32  # bits of an IPv6 prefix; a shorter one is a default route through a tunnel
 
 

@@ -9,8 +9,7 @@ from contextlib import ExitStack, asynccontextmanager
 from pathlib import Path
 
 from anycowork.sandbox.layers.staging_folders import Runner
-from anycowork.sandbox.network.connections import Network, RealNetwork
-from anycowork.sandbox.network.dialer import CheckedDialer, NetworkReach, NetworkReport
+from anycowork.sandbox.network.dialer import CheckedDialer, Network, NetworkReach, NetworkReport, RealNetwork
 from anycowork.sandbox.network.proxy import ProxyLimits, SandboxProxy
 from anycowork.sandbox.sandbox import Launch
 from anycowork.sandbox.sandbox_process import SandboxFailed

@@ -10,8 +10,7 @@ from contextlib import asynccontextmanager
 from typing import assert_never
 
 from anycowork.domain.values import value
-from anycowork.sandbox.network.connections import Network
-from anycowork.sandbox.network.dialer import CheckedDialer, NetworkReach, NetworkReport, NotReached, Streams
+from anycowork.sandbox.network.dialer import CheckedDialer, Network, NetworkReach, NetworkReport, NotReached, Streams
 from anycowork.sandbox.network.proxy_head import BadHead, ForwardRequest, TunnelRequest, read_head
 
 _PIECE = 65_536

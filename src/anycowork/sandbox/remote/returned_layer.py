@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from hashlib import sha256
 from pathlib import Path
 
-from anycowork.domain.key_files import is_key_file
+from anycowork.domain.path_class import is_key_file
 from anycowork.sandbox.layers.stage import Stage
 from anycowork.sandbox.remote.tree_manifest import (
     FILE,

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any  # what came over the network
 
 from anycowork.domain.errors import ToolFault
-from anycowork.domain.key_files import is_key_file
+from anycowork.domain.path_class import is_key_file
 from anycowork.domain.values import leaf_value, value
 from anycowork.workspace.ignores import Ignores, read_patterns
 from anycowork.workspace.jail import Jail

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from threading import Lock, Thread
 
 from anycowork.domain.errors import ToolFault
-from anycowork.domain.key_files import is_key_file
+from anycowork.domain.path_class import is_key_file
 from anycowork.domain.ports import HiddenPathRules
 from anycowork.sandbox.secrets.folder_index import NOT_ENTERED
 from anycowork.workspace.paths import shown

@@ -11,7 +11,7 @@ from pathlib import Path
 from threading import Lock
 
 from anycowork.domain.errors import AnyCoworkError, DeniedByRule
-from anycowork.domain.key_files import KEY_FOLDERS, name_is_key_file
+from anycowork.domain.path_class import KEY_FOLDERS, name_is_key_file
 from anycowork.sandbox.secrets.cover_watch import CoverWatch
 from anycowork.sandbox.secrets.folder_index import NOT_ENTERED, Entries, SeenFolder, Selection, read_folder, unchanged
 from anycowork.sandbox.secrets.masks import MOST_MASKS, Mask

@@ -17,11 +17,11 @@ from anycowork.config.settings import Settings
 from anycowork.domain.audit import BrokenChain, ChainHead, HeadEvent, verify_heads
 from anycowork.domain.errors import Conflict
 from anycowork.domain.messages import Json
-from anycowork.domain.os_reason import os_reason
 from anycowork.domain.people_changes import PEOPLE_CHAIN
 from anycowork.domain.ports import Clock
 from anycowork.domain.times import later
 from anycowork.domain.values import value
+from anycowork.domain.visible_text import os_reason
 from anycowork.server.audit.audit_marks import (
     AuditMarks,
     VerifiedChain,
@@ -32,8 +32,7 @@ from anycowork.server.audit.audit_marks import (
 )
 from anycowork.server.setup.database_setup import open_to_read
 from anycowork.store.role_changes import ROLE_CHANGES, check_role_changes
-from anycowork.store.sql.audit import ChainCheck, chain_ids, check_chain
-from anycowork.store.sql.audit_heads import heads_path, read_heads
+from anycowork.store.sql.audit import ChainCheck, chain_ids, check_chain, heads_path, read_heads
 from anycowork.store.sql.connection import SqlConnection
 from anycowork.store.sql.people import check_people
 

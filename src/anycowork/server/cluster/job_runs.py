@@ -9,11 +9,10 @@ from anycowork.domain.errors import NotFound
 from anycowork.domain.jobs import Job, JobStatus
 from anycowork.domain.messages import Json
 from anycowork.engine.dbos_engine import DbosEngine
-from anycowork.engine.runs import ParkUntil, RunOver, RunSegment
+from anycowork.engine.run_table import ParkUntil, RunOver, RunSegment
 from anycowork.jobs.coordinator import JobCoordinator
 from anycowork.store.sql.store import Store
-from anycowork.turns.job_placement import JobPlacement
-from anycowork.turns.turn_scheduler import TurnScheduler
+from anycowork.turns.turn_scheduler import JobPlacement, TurnScheduler
 
 if TYPE_CHECKING:
     from anycowork.store.postgres.peers import PostgresPeers

@@ -11,7 +11,7 @@ from anycowork.domain.forwarded_requests import ForwardedAnswer, ForwardedReques
 from anycowork.domain.messages import Json
 from anycowork.domain.values import value
 from anycowork.engine.dbos_engine import DbosEngine
-from anycowork.engine.runs import RunSegment
+from anycowork.engine.run_table import RunSegment
 from anycowork.events.hub import Hub
 from anycowork.jobs.coordinator import JobCoordinator
 from anycowork.sandbox.workspaces import Workspaces
@@ -30,9 +30,8 @@ from anycowork.server.cluster.server_peers import (
 from anycowork.server.setup.shared_components import SharedComponents
 from anycowork.store.sql.database import Database
 from anycowork.turns.distributed_chat_locks import DistributedChatLocks
-from anycowork.turns.job_placement import JobPlacement
 from anycowork.turns.turn_recovery import TurnRecovery
-from anycowork.turns.turn_scheduler import TurnScheduler
+from anycowork.turns.turn_scheduler import JobPlacement, TurnScheduler
 
 if TYPE_CHECKING:
     from anycowork.store.postgres.peers import PostgresPeers

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 
-from anycowork.agent.call_hooks import CallHooks
+from anycowork.agent.call_hooks import CallHooks, TurnHooks
 from anycowork.agent.evidence_checker import EvidenceChecker
 from anycowork.agent.live_questions import LiveQuestions
 from anycowork.agent.loop import Agent
@@ -13,7 +13,6 @@ from anycowork.agent.plan_checks import PlanChecker
 from anycowork.agent.prompt_sampler import PromptSampler
 from anycowork.agent.steering_messages import Steering
 from anycowork.agent.tool_runner import ToolRunner
-from anycowork.agent.turn_hooks import TurnHooks
 from anycowork.agent.turn_recorder import TurnRecorder
 from anycowork.chats.rule_service import RuleService
 from anycowork.checkpoints.snapshots import Snapshots
@@ -39,7 +38,7 @@ from anycowork.turns.approved_plans import ApprovedPlans
 from anycowork.turns.turn_recovery import TurnRecovery
 from anycowork.turns.turn_scheduler import TurnScheduler
 from anycowork.workflows.runner import WorkflowRunner
-from anycowork.workspace.hook_store import HookStore
+from anycowork.workspace.skill_store import HookStore
 
 
 def build_scheduler(shared: SharedComponents, recovery: TurnRecovery) -> TurnScheduler:

@@ -9,7 +9,7 @@ from anycowork.config.settings import Settings
 from anycowork.domain.errors import DatabaseDamaged
 from anycowork.domain.events import Record
 from anycowork.domain.ports import Clock
-from anycowork.store.sql.audit_heads import heads_path
+from anycowork.store.sql.audit import heads_path
 from anycowork.store.sql.connection import SqlConnection
 from anycowork.store.sql.database import Database
 from anycowork.store.sqlite.database import expects_heads_file, open_readonly, open_store

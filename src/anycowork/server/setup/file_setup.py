@@ -20,7 +20,7 @@ from anycowork.domain.network import is_loopback
 from anycowork.domain.values import value
 from anycowork.files.browser import FileBrowser
 from anycowork.files.pdf_text import LocalPdfTexts
-from anycowork.git.commit_intents import CommitIntentFiles
+from anycowork.git.commits import CommitIntentFiles
 from anycowork.git.hooks import AllowedHooks
 from anycowork.git.repositories import GitRepositories
 from anycowork.sandbox.git_identity import global_git_user

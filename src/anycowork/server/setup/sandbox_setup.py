@@ -17,8 +17,7 @@ from anycowork.sandbox.layers.stage import MOST_CACHED, MOST_KEPT, Layer, Stagin
 from anycowork.sandbox.limits import can_count
 from anycowork.sandbox.package_caches import PackageCaches, find_package_caches
 from anycowork.sandbox.sandbox import MOST_COPIED, Sandbox
-from anycowork.sandbox.tool_versions import tool_versions
-from anycowork.sandbox.toolchains import RefusedFolder, Toolchains, find_toolchains
+from anycowork.sandbox.toolchains import RefusedFolder, Toolchains, find_toolchains, tool_versions
 from anycowork.sandbox.workspaces import home_folder
 from anycowork.server.disk_usage import human_size
 from anycowork.server.machine import Bubblewrap, SandboxLevel, find_bubblewrap, inspect_kernel, sandbox_level

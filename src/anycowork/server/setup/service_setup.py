@@ -31,8 +31,7 @@ from anycowork.domain.errors import NotFound
 from anycowork.domain.principals import SERVER_PRINCIPAL
 from anycowork.domain.session_tree import NodeKind
 from anycowork.domain.values import replace
-from anycowork.events.hub import Hub
-from anycowork.events.stream import Streams
+from anycowork.events.hub import Hub, Streams
 from anycowork.mcp.manager import McpManager
 from anycowork.providers.local.models import LocalModels
 from anycowork.providers.openai.completion_stream import Timeouts
@@ -58,7 +57,7 @@ from anycowork.server.setup.shared_components import SharedComponents
 from anycowork.server.setup.turn_setup import TurnRuntime
 from anycowork.store.sql.database import Database
 from anycowork.workflows.definition_files import DefinitionFiles
-from anycowork.workflows.template_service import JobTemplateService
+from anycowork.workflows.job_templates import JobTemplateService
 from anycowork.workflows.workflow_editor import WorkflowEditor
 from anycowork.workflows.workflow_service import WorkflowService
 

@@ -16,10 +16,9 @@ from anycowork.domain.values import value
 from anycowork.jobs.agents import AgentRegistry
 from anycowork.jobs.isolated_tasks import IsolatedTasks
 from anycowork.jobs.task_commits import TaskCommitter
-from anycowork.mcp.data_folders import DataFolders
 from anycowork.mcp.manager import McpManager
 from anycowork.mcp.modules import ModuleLoader
-from anycowork.mcp.server_launcher import ServerLauncher
+from anycowork.mcp.server_launcher import DataFolders, ServerLauncher
 from anycowork.permissions.roles import RoleRegistry
 from anycowork.prompts.prompt_service import PromptService
 from anycowork.providers.local.download import ModelDownload
@@ -49,8 +48,7 @@ from anycowork.tools.plugins.manager import PluginManager
 from anycowork.tools.plugins.runtime import PluginRuntime
 from anycowork.tools.toolbox import ToolRegistry, built_in_tools
 from anycowork.workflows.definition_files import DefinitionFiles
-from anycowork.workspace.hook_store import HookStore
-from anycowork.workspace.skill_store import SkillStore
+from anycowork.workspace.skill_store import HookStore, SkillStore
 from anycowork.workspace.trusted_files import TrustedFileStore
 
 

@@ -11,7 +11,7 @@ from anycowork.engine.dbos_engine import DbosEngine
 from anycowork.jobs.asked_agents import AskedAgents
 from anycowork.jobs.coordinator import JobCoordinator
 from anycowork.jobs.isolated_tasks import IsolatedTasks
-from anycowork.jobs.job_writer import JobWriter
+from anycowork.jobs.job_records import JobWriter
 from anycowork.sandbox.layers.stage import Staging
 from anycowork.server.cluster.peer_setup import build_job_engine, join_peers, rest_later, takes_none, takes_turn
 from anycowork.server.cluster.server_peers import build_locks

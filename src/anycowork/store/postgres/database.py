@@ -17,7 +17,7 @@ from anycowork.store.postgres.address import DatabaseAddress, read_address
 from anycowork.store.postgres.connection import OUTAGE_SECONDS, PostgresConnection, unreachable
 from anycowork.store.postgres.peer_table import session_name
 from anycowork.store.postgres.peers import Announcements, PostgresPeers
-from anycowork.store.sql.audit_heads import AuditHeads
+from anycowork.store.sql.audit import AuditHeads
 from anycowork.store.sql.change_writer import SharedChats
 from anycowork.store.sql.connection import UNREADABLE, SqlConnection, damaged_row
 from anycowork.store.sql.database import Database, assemble, mark_open

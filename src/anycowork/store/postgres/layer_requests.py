@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable, Collection, Sequence
 from typing import Any  # rows have no types
 
 from anycowork.domain.errors import AnyCoworkError, Conflict, StorageFault
-from anycowork.domain.layer_changes import LayerChange, LayerChangeKind
+from anycowork.domain.journal import LayerChange, LayerChangeKind
 from anycowork.store.postgres.connection import OUTAGE_SECONDS
 from anycowork.store.postgres.peer_table import Fetch, holder_of
 

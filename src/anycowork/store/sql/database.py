@@ -8,7 +8,7 @@ from anycowork.domain.events import Record
 from anycowork.domain.ports import Clock
 from anycowork.domain.values import value
 from anycowork.store.sql import chats, idempotency, ledger, records
-from anycowork.store.sql.audit_heads import AuditHeads
+from anycowork.store.sql.audit import AuditHeads
 from anycowork.store.sql.blobs import Blobs
 from anycowork.store.sql.change_writer import ChangeWriter, SharedChats
 from anycowork.store.sql.chat_sequencer import ChatSequencer
@@ -16,7 +16,6 @@ from anycowork.store.sql.connection import SqlConnection, SqlReader, WriteConnec
 from anycowork.store.sql.delta_buffer import DeltaBuffer
 from anycowork.store.sql.held_rows import HeldRows
 from anycowork.store.sql.idempotency import IdempotencyKeys
-from anycowork.store.sql.job_turns import JobTurns
 from anycowork.store.sql.joined_workers import JoinedWorkerTable
 from anycowork.store.sql.journal import SKIPPED_NUMBERS, Journal
 from anycowork.store.sql.ledger import KeyLedger
@@ -26,7 +25,7 @@ from anycowork.store.sql.rules import Rules
 from anycowork.store.sql.snapshots import Retention
 from anycowork.store.sql.store import Store
 from anycowork.store.sql.system_prompts import SystemPrompts
-from anycowork.store.sql.turns import RunningTurnCache, task_states
+from anycowork.store.sql.turns import JobTurns, RunningTurnCache, task_states
 from anycowork.store.sql.workspaces import Leases, RegisteredRoots
 from anycowork.store.sql.writer import Writer
 

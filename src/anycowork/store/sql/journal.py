@@ -33,8 +33,7 @@ from anycowork.store.sql.connection import SqlConnection, SqlReader
 from anycowork.store.sql.delta_buffer import DeltaBuffer, DeltaPiece, DroppedDeltas, StreamDelta
 from anycowork.store.sql.envelopes import RecordRow, encoded, encoded_message
 from anycowork.store.sql.held_rows import HeldRows
-from anycowork.store.sql.job_turns import JobTurns
-from anycowork.store.sql.turns import RunningTurnCache
+from anycowork.store.sql.turns import JobTurns, RunningTurnCache
 from anycowork.store.sql.unstored_events import PrintedOutputs, TurnWaits
 from anycowork.store.sql.writer import UncancellableFuture, WriteDone, WriteFailed, Writer
 

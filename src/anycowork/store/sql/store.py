@@ -5,8 +5,7 @@ from dataclasses import field
 from anycowork.domain.times import seconds_between
 from anycowork.domain.values import value
 from anycowork.store.sql.approvals import ApprovalTable
-from anycowork.store.sql.audit import AuditChains
-from anycowork.store.sql.audit_heads import AuditHeads
+from anycowork.store.sql.audit import AuditChains, AuditHeads
 from anycowork.store.sql.calls import CallTable
 from anycowork.store.sql.chat_sequencer import ChatSequencer
 from anycowork.store.sql.chats import ChatTable

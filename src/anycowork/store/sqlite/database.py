@@ -14,7 +14,7 @@ from urllib.parse import quote
 from anycowork.domain.errors import DatabaseDamaged, StorageFault
 from anycowork.domain.events import Record
 from anycowork.domain.ports import Clock
-from anycowork.store.sql.audit_heads import AuditHeads, heads_path
+from anycowork.store.sql.audit import AuditHeads, heads_path
 from anycowork.store.sql.database import Database, assemble, mark_open
 from anycowork.store.sqlite.connection import (
     BUSY_SECONDS,

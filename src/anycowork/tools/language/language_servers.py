@@ -11,8 +11,14 @@ from anycowork.sandbox.layers.staging_folders import runner_for
 from anycowork.sandbox.sandbox import Sandbox
 from anycowork.tools.built_in_tool import folder_of
 from anycowork.tools.language.diagnostics import NewErrors
-from anycowork.tools.language.language_server import Edit, LanguageServer
-from anycowork.tools.language.server_programs import LanguageServerProgram, family_of, find_programs, language_of
+from anycowork.tools.language.language_server import (
+    Edit,
+    LanguageServer,
+    LanguageServerProgram,
+    family_of,
+    find_programs,
+    language_of,
+)
 from anycowork.workspace.text import decode
 
 MOST_SERVERS = 4

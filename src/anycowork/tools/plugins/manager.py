@@ -10,7 +10,7 @@ from pydantic import ValidationError
 from anycowork.domain.errors import ToolFault
 from anycowork.domain.messages import Json
 from anycowork.domain.network import NETWORK
-from anycowork.domain.os_reason import os_reason
+from anycowork.domain.visible_text import os_reason
 from anycowork.tools.child_process import ChildEnding, ChildLimits
 from anycowork.tools.plugins.discovery import Plugin, find_plugins, plain_name
 from anycowork.tools.plugins.manifest import (

@@ -8,9 +8,9 @@ import pytest
 from anycowork.domain.errors import Conflict
 from anycowork.domain.provider_errors import Unreachable
 from anycowork.providers.http.pool import HttpPool
+from anycowork.providers.local.catalogue import NotEnoughMemory, require_memory, threads_for
 from anycowork.providers.local.download import ModelDownload
 from anycowork.providers.local.folder import ModelFolder, NoSpaceForModel
-from anycowork.providers.local.memory import NotEnoughMemory, require_memory, threads_for
 from unit.providers.local.conftest import CONTENT, PART, Publisher, put_all_parts, put_part, small_model
 
 

@@ -17,8 +17,8 @@ from anycowork.domain.model import ModelRequest, PromptMessage
 from anycowork.domain.provider_errors import NoSuchModel, Unreachable
 from anycowork.providers.config import ProviderConfig
 from anycowork.providers.http.pool import HttpPool
+from anycowork.providers.local.catalogue import NotEnoughMemory
 from anycowork.providers.local.folder import DownloadedModel
-from anycowork.providers.local.memory import NotEnoughMemory
 from anycowork.providers.local.provider import LocalProvider, local_config
 from anycowork.providers.local.supervisor import Supervisor
 from anycowork.providers.openai.completion_stream import Timeouts

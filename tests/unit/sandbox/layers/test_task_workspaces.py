@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from anycowork.domain.errors import BadWorkspace, FileExists
-from anycowork.domain.key_files import is_key_file
+from anycowork.domain.path_class import is_key_file
 from anycowork.domain.ports import HiddenPathRules
 from anycowork.sandbox.layers.stage import Layer, Staging
 from anycowork.sandbox.layers.staging_folders import runner_for

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from anycowork.domain.key_files import is_key_file
+from anycowork.domain.path_class import is_key_file
 from anycowork.domain.ports import HiddenPathRules
 from anycowork.sandbox.layers.stage import Layer, Stage
 from anycowork.sandbox.layers.staging_folders import runner_for
