@@ -5,7 +5,7 @@ from pathlib import Path
 
 from playwright.async_api import Page, expect
 
-from e2e.browsing import PHONE, at_the_page, hold_toasts, start_chat, violations
+from e2e.browsing import DESKTOP, PHONE, at_the_page, hold_toasts, start_chat, violations
 from support.git_commands import git
 from support.pdf_files import pdf
 from support.scripted_model import call
@@ -21,6 +21,7 @@ FILES = {
     ".env": "KEY=secret\n",
 }
 EDITS = [{"find": "line 2\n", "replace": "LINE 2\n"}, {"find": "line 28\n", "replace": "LINE 28\nmore\n"}]
+CUT_WITH_ELLIPSIS = "(it) => it.scrollWidth > it.clientWidth && getComputedStyle(it).textOverflow === 'ellipsis'"
 ALLOWED = {"tool": "update_file", "resource": "*", "effect": "allow", "scope": "global"}
 REPLIES = [
     call("read_file", path="src/deep/er/notes.txt"),
@@ -86,6 +87,12 @@ async def test_net_changes_are_kept_reverted_and_commented_hunk_by_hunk(tmp_path
         await client.ask("POST", "/rules", ALLOWED, expect=201)
         await start_chat(page, "Change the notes")
         await expect(page.get_by_text("Done.", exact=True)).to_be_visible()
+        named = page.get_by_role("note", name="Changed in this turn").get_by_role(
+            "button", name="src/deep/er/notes.txt"
+        )
+        await page.set_viewport_size({"width": PHONE["width"] - 30, "height": PHONE["height"]})
+        assert await named.evaluate(CUT_WITH_ELLIPSIS), "a long name ends in an ellipsis, not in the middle of a letter"
+        await page.set_viewport_size({"width": DESKTOP["width"], "height": DESKTOP["height"]})
         await page.get_by_role("button", name="src/deep/er/notes.txt", exact=True).first.click()
         await expect(page.get_by_label("Content of src/deep/er/notes.txt")).to_contain_text("LINE 28")
         await page.get_by_role("tab", name="Changes").click()
