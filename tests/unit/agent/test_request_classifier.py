@@ -113,6 +113,24 @@ def test_a_clause_that_spares_the_rest_lets_only_the_named_file_change(request_t
     assert subjects == ["everything except app.py"]
 
 
+@proves("EVD-2/6")
+@pytest.mark.parametrize(
+    "request_text",
+    [
+        "Look up how click declares options and add a module",
+        "Find out which port the server uses and raise it by one.",
+        "Check what the docs say about retries, then bring client.py in line.",
+        "Schau nach, wie click Optionen deklariert, und füge ein Modul hinzu.",
+        "Finde heraus, welchen Port der Server benutzt, und erhöhe ihn um eins.",
+        "Regarde comment click déclare ses options et ajoute un module.",
+        "Averigua qué puerto usa el servidor y auméntalo en uno.",
+    ],
+)
+def test_a_wish_that_follows_a_question_expects_no_unchanged_workspace(request_text: str) -> None:
+    kinds = {expectation.kind for expectation in of_request(request_text, lambda path: True).expectations}
+    assert ExpectationKind.NO_CHANGE not in kinds
+
+
 @pytest.mark.parametrize(
     "question",
     [
