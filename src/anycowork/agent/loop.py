@@ -242,15 +242,16 @@ class Agent:
     async def _fault(self, context: TurnContext, limits: Limits, reply: Reply | None, problem: ModelFault) -> bool:
         log.warning("turn %s: reply rejected (%s): %r", context.turn.id, problem.message, reply.text if reply else "")
         await self._recorder.fault(context, reply, problem)
-        self._count_fault(context, limits)
+        self._count_fault(context, limits, problem.message)
         return True
 
-    def _count_fault(self, context: TurnContext, limits: Limits) -> None:
+    def _count_fault(self, context: TurnContext, limits: Limits, problem: str = "") -> None:
         """Count a fault. Raises: TooManyFaults if there were too many in a row."""
         context.turn = replace(context.turn, faults=context.turn.faults + 1)
         if context.turn.faults >= limits.faults:
             raise TooManyFaults(
                 f"The model's reply could not be used {limits.faults} times in a row, so the turn was ended. You can continue the chat."
+                + (f" What was wrong the last time: {problem[:500]}" if problem else "")
             )
 
 

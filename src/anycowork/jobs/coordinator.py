@@ -221,8 +221,10 @@ class JobCoordinator:
             await self._writer.begin(job, [turn])
             return
         status = JobStatus.CANCELLED if last.reason is EndReason.STOPPED else JobStatus.FAILED
-        without_plan = (last.error or {}).get("code") == TooManyFaults.code
-        await self._writer.end(job, status, NO_PLAN if without_plan else end_of_turn(last))
+        error = end_of_turn(last)
+        if error["code"] == TooManyFaults.code:
+            error = {**NO_PLAN, "message": f"{NO_PLAN['message']} {error['message']}"}
+        await self._writer.end(job, status, error)
 
     async def replan(self, job: Job, tasks: Sequence[JobTask], *writes: Write) -> None:
         """Asks the planning agent how to go on from here. Only inside the chat's lock, and while no turn runs."""

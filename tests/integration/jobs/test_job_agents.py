@@ -139,6 +139,7 @@ async def test_malformed_and_huge_plans_are_refused_or_stored_and_shown_at_once(
         job = await new_job(client, chat, request="plan something")
         job = await until(client, chat, job["id"], "failed", "awaiting_approval")
         assert job["status"] == "failed" and job["error"]["code"] == "no_plan"
+        assert "What was wrong the last time: The job needs a plan" in job["error"]["message"]
         many = [{"id": f"t{n}", "action": "look"} for n in range(10_000)]
         job = await new_job(client, chat, plan={"goal": "much", "steps": many})
         assert job["status"] == "awaiting_approval" and len(job["plan"]["steps"]) == 10_000
