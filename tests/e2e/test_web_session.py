@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 import aiohttp
-from playwright.async_api import Page, expect
+from playwright.async_api import Page, Route, expect
 
 from e2e.browsing import a_browser, a_page, at_the_page, start_chat
 from support.live_server import TOKEN, live_server, new_session
@@ -106,10 +106,15 @@ async def test_a_link_that_is_loaded_again_before_the_server_answers_still_signs
         page = await context.new_page()
         code = (await client.ask("POST", "/session/codes", {}, expect=201))["code"]
         asked = asyncio.Event()
-        await context.route("**/session", lambda _: asked.set())  # neither sent nor answered
+
+        async def hold_the_first(route: Route) -> None:
+            if asked.is_set():
+                await route.continue_()
+            asked.set()  # the first is neither sent nor answered
+
+        await context.route("**/session", hold_the_first)
         await page.goto(f"{client.url}/#code={code}")
         await asked.wait()
-        await context.unroute("**/session")
         await page.reload()
         await expect_signed_in(page)
         assert "code" not in page.url
