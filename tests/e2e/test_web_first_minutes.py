@@ -89,10 +89,12 @@ async def test_the_button_that_continues_is_never_covered(tmp_path, viewport, ro
 async def test_a_turn_that_reached_its_limit_goes_on_by_one_key(tmp_path):
     """With the settings as they come: ten calls of a chat that asks, said beforehand, and no red card."""
     steps = [call("list_directory", path=".") for _ in range(10)]
-    hold = asyncio.Event()
-    replies = [*steps[:-1], Reply(steps[-1], hold=hold), "I am done."]
+    joined, hold = asyncio.Event(), asyncio.Event()
+    replies = [Reply(steps[0], hold=joined), *steps[1:-1], Reply(steps[-1], hold=hold), "I am done."]
     async with at_the_page(tmp_path, replies=replies, viewport=PHONE) as (page, _):
         await start_chat(page, "Look around")
+        await expect(page.get_by_text("Actor is working")).to_be_visible()
+        joined.set()
         await expect(page.get_by_text("pauses after 1 more step")).to_be_visible()
         hold.set()
         stopped = page.get_by_label("Stopped at a limit")

@@ -25,7 +25,7 @@ from anycowork.permissions.patterns import is_literal, path_matches, plain
 
 _SURE, _PERHAPS = 0.6, 0.5
 _PLAIN_QUESTION, _HARDLY = 0.8, 0.15
-_PART_OF_A_WISH = 0.2
+_PART_ASKS_CHANGE = 0.2
 _PART_ENDS = re.compile(r"[,;:]|\b(?:and|then|und|dann|et|puis|y|e|luego)\b", re.I)
 _CLEARLY, _MAY_ASK = 0.7, 0.3
 _ONLY_MENTIONED = 0.75
@@ -167,7 +167,7 @@ def _checks(request: str, uses: _Uses, existed: Callable[[str], bool]) -> Iterab
 
 
 def _questions(sentences: list[Sentence], kinds: _Kinds, existed: Callable[[str], bool]) -> Iterable[Expectation]:
-    if any(kind[SentenceKind.CHANGE] >= _HARDLY for kind in kinds) or any(map(_may_wish_in_a_part, sentences)):
+    if any(kind[SentenceKind.CHANGE] >= _HARDLY for kind in kinds) or any(map(_may_ask_change_later, sentences)):
         return
     keeps = [kind[SentenceKind.KEEP] >= _SURE and not s.groups for s, kind in zip(sentences, kinds, strict=True)]
     asks = [_about_files(kind) + kind[SentenceKind.ADVICE] >= _PLAIN_QUESTION for kind in kinds]
@@ -185,10 +185,10 @@ def _questions(sentences: list[Sentence], kinds: _Kinds, existed: Callable[[str]
             yield Expectation(ExpectationKind.READ, path, ExpectationSource.REQUEST, why="The request asks about it.")
 
 
-def _may_wish_in_a_part(sentence: Sentence) -> bool:
-    """Tells whether the sentence may go on with a wish: "Look up how options are declared and add a module." """
+def _may_ask_change_later(sentence: Sentence) -> bool:
+    """Tells whether the sentence may go on with a request for a change: "Look up how options are declared and add a module." """
     later_parts = [] if _is_question(sentence) else _PART_ENDS.split(sentence.text)[1:_MOST_CLAUSES]
-    return any(sentence_kind(part.strip())[SentenceKind.CHANGE] >= _PART_OF_A_WISH for part in later_parts)
+    return any(sentence_kind(part.strip())[SentenceKind.CHANGE] >= _PART_ASKS_CHANGE for part in later_parts)
 
 
 def _about_files(kind: Mapping[SentenceKind, float]) -> float:

@@ -1,6 +1,9 @@
-"""Opens the page in a browser, signed in."""
+"""Links that sign a browser in, and how a browser is started with one. Imports no HTTP client: every start loads it.
 
-import asyncio
+Other users of the machine read the arguments of every program, so no secret is among those of the browser: it opens a file that only
+this account can read, and the file sends it on to the link.
+"""
+
 import html
 import shutil
 import subprocess
@@ -9,15 +12,8 @@ import webbrowser
 from collections.abc import Mapping
 from pathlib import Path
 
-from anycowork.cli.options import Invocation
-from anycowork.cli.run_outcome import EXIT_CODES, RunEnding
-from anycowork.cli.server_command import print_error
-from anycowork.client.connect import running_address
-from anycowork.client.console import stderr, stdout
-from anycowork.client.http import ServerClient
 from anycowork.config.secure_files import make_private_folder, replace_file
-from anycowork.config.settings import Settings
-from anycowork.domain.errors import AnyCoworkError, StorageFault
+from anycowork.domain.errors import StorageFault
 
 REDIRECT_FILE = "open.html"
 _REDIRECT = """<!doctype html>
@@ -68,27 +64,3 @@ def _snap_folder() -> Path | None:
         return None
     snap = Path.home() / "snap" / answer.strip().partition("_")[0] / "common"
     return snap if "_" in answer and snap.is_dir() else None
-
-
-def open_page(invocation: Invocation, *, print_only: bool) -> int:
-    """Opens the browser, or prints the link where there is no screen; returns the exit code."""
-    settings = invocation.settings()
-    try:
-        url, code, confirmation = asyncio.run(_new_code(settings))
-    except AnyCoworkError as error:
-        return print_error("open", error)
-    opens = not print_only and has_screen(invocation.environ)
-    if opens and open_privately(sign_in_link(url, code, confirmation), settings.data_dir):
-        return EXIT_CODES[RunEnding.DONE]
-    stdout().line(sign_in_link(url, code))
-    stderr().line("This link signs one browser in. It works once, within a minute.")
-    stderr().line(f"The page asks for these digits before it changes settings, keys or people: {confirmation}")
-    return EXIT_CODES[RunEnding.DONE]
-
-
-async def _new_code(settings: Settings) -> tuple[str, str, str]:
-    """Returns the server's address, a code, and the digits that confirm its session."""
-    address = await running_address(settings)
-    async with ServerClient(address.url, address.token) as client:
-        new_code = await client.post("/session/codes")
-    return address.url, str(new_code["code"]), str(new_code["confirmation"])

@@ -307,7 +307,7 @@ def open_page(
     data_dir: DataDir = None,
 ) -> None:
     """Open the running server's page in a browser, signed in."""
-    from anycowork.cli import browser as command
+    from anycowork.cli import open_page as command
 
     raise typer.Exit(command.open_page(invoked(context, data_dir=data_dir), print_only=print_only))
 

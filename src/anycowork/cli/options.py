@@ -28,35 +28,23 @@ DataDir = Annotated[
     Path | None,
     typer.Option("--data-dir", parser=folder, help="Where chats, settings and the token are kept.", metavar="DIR"),
 ]
-
-
 Workspace = Annotated[
     Path | None, typer.Option("--workspace", "-w", parser=folder, help="The folder to work in.", metavar="DIR")
 ]
-
-
 WorkspaceOrHere = Annotated[
     Path | None,
     typer.Option("--workspace", "-w", parser=folder, help="The folder to work in. [the current one]", metavar="DIR"),
 ]
-
-
 Host = Annotated[
     str | None,
     typer.Option("--host", help="Address to listen on; another than 127.0.0.1 needs a token.", metavar="HOST"),
 ]
-
-
 Port = Annotated[
     int | None, typer.Option("--port", "-p", help="Port to listen on; 0 takes any free one. [8484]", metavar="PORT")
 ]
-
-
 Token = Annotated[
     str | None, typer.Option("--token", help="The access token; better given as ANYCOWORK_TOKEN.", metavar="TOKEN")
 ]
-
-
 DatabaseUrl = Annotated[
     str | None,
     typer.Option(
@@ -82,34 +70,22 @@ MostJobs = Annotated[
     int,
     typer.Option("--jobs", min=1, max=100, help="How many jobs, or commands of a server, run at once.", metavar="N"),
 ]
-
-
 JoinUrl = Annotated[
     str | None, typer.Option("--join", help="Join this server over HTTP instead of a database.", metavar="URL")
 ]
-
-
 JoinToken = Annotated[
     str | None,
     typer.Option("--token", help="The join token, good once.", envvar="ANYCOWORK_JOIN_TOKEN", metavar="TOKEN"),
 ]
-
-
 Labels = Annotated[
     str | None, typer.Option("--labels", help="What the worker offers, such as gpu,node20.", metavar="LABELS")
 ]
-
-
 CacheFolder = Annotated[
     Path | None, typer.Option("--cache", help="Where a joined worker keeps contents.", metavar="DIR")
 ]
-
-
 Insecure = Annotated[
     bool, typer.Option("--insecure", help="Allow plain HTTP to another machine, such as through a tunnel.")
 ]
-
-
 DatabaseWithoutPassword = Annotated[
     str | None,
     typer.Option(
@@ -119,43 +95,27 @@ DatabaseWithoutPassword = Annotated[
         metavar="URL",
     ),
 ]
-
-
 Model = Annotated[
     str | None, typer.Option("--model", "-m", help="The model to use, as provider/model.", metavar="MODEL")
 ]
-
-
 NoOpen = Annotated[bool, typer.Option("--no-open", help="Do not open the browser.")]
-
-
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")]
-
-
 Role = Annotated[
     str | None,
     typer.Option(
         "--role", "-r", help="The role: planner, actor, reviewer, … [actor]", metavar="ROLE", autocompletion=role_names
     ),
 ]
-
-
 Events = Annotated[bool, typer.Option("--json", help="One event per line on stdout, the result last.")]
-
-
 MaxCost = Annotated[
     float | None, typer.Option("--max-cost", help="Stop when it has cost more than this, in $.", min=0, metavar="USD")
 ]
-
-
 Allow = Annotated[
     str | None,
     typer.Option(
         "--allow", help="What is allowed without asking: edits, or sandboxed (commands, too).", metavar="LEVEL"
     ),
 ]
-
-
 Timeout = Annotated[
     float | None,
     typer.Option("--timeout", help="Stop after this many seconds. [the turn's limit]", min=0.1, metavar="S"),

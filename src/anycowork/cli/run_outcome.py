@@ -28,8 +28,6 @@ EXIT_CODES = {
     RunEnding.PROVIDER: 5,
     RunEnding.STOPPED: 130,
 }
-
-
 _BY_REASON = {
     "answered": RunEnding.DONE,
     "terminated": RunEnding.DONE,
@@ -41,8 +39,6 @@ _BY_REASON = {
     "stopped": RunEnding.FAILED,
     "interrupted": RunEnding.FAILED,
 }
-
-
 _ANSWERS = ("text", "plan", "review")
 
 

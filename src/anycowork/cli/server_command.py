@@ -1,26 +1,17 @@
-"""Runs a command that asks the server, and reports how a command failed."""
+"""The way that commands which need a server share: connect to one, work, report an error, return an exit code."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Collection
 from typing import TypeVar
 
+from anycowork.cli.command_errors import print_error
 from anycowork.cli.options import Invocation
-from anycowork.cli.run_outcome import EXIT_CODES, RunEnding
 from anycowork.client.connect import ServerAddress, with_server
-from anycowork.client.console import stderr, strip_controls
-from anycowork.client.errors import ServerRefused, with_way_out
 from anycowork.client.http import REQUEST_SECONDS, ServerClient
 from anycowork.config.settings import Settings
-from anycowork.domain.errors import AnyCoworkError, Invalid
+from anycowork.domain.errors import AnyCoworkError
 
 Found = TypeVar("Found")
-
-
-def print_error(command: str, error: AnyCoworkError, usage_statuses: Collection[int] = ()) -> int:
-    """Prints why the command failed; returns the exit code. A refusal with one of these statuses is a mistake in the arguments."""
-    stderr().line(f"anycowork {command}: {strip_controls(with_way_out(error))}")
-    mistyped = isinstance(error, Invalid) or (isinstance(error, ServerRefused) and error.status in usage_statuses)
-    return EXIT_CODES[RunEnding.USAGE if mistyped else RunEnding.FAILED]
 
 
 def run_with_server(

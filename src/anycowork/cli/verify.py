@@ -8,8 +8,9 @@ from pathlib import Path
 from urllib.parse import quote
 
 from anycowork.agent.check_files import steers_checks
+from anycowork.cli.command_errors import print_error
 from anycowork.cli.options import Invocation
-from anycowork.cli.server_command import print_error, with_client
+from anycowork.cli.server_command import with_client
 from anycowork.client.console import stderr, stdout, strip_controls
 from anycowork.client.http import ServerClient, ServerRefused
 from anycowork.domain.bounded_json import read_json

@@ -241,15 +241,9 @@ class PathClass(Enum):
 
 # What git follows: programs to run, other places to read configuration or history from.
 _GIT_NEVER = re.compile(r"config.*|hooks|info|modules|worktrees|commondir|gitdir|branches|remotes", re.DOTALL)
-
-
 _OBJECTS_NEVER = frozenset({"alternates", "http-alternates"})
-
-
 # What adding, committing, branching, merging, rebasing, stashing, tagging and fetching write.
 _GIT_PLAIN_FOLDERS = frozenset({"objects", "refs", "logs"})
-
-
 _GIT_PLAIN_FILES = frozenset(
     {
         "HEAD",
@@ -273,15 +267,9 @@ _GIT_PLAIN_FILES = frozenset(
         *("HEAD.lock", "index.lock", "packed-refs.lock", "gc.pid.lock"),
     }
 )
-
-
 _OF_THE_REPOSITORY = frozenset({"objects", "packed-refs", "packed-refs.lock"})
-
-
 # State of operations in progress. It may be removed without asking: only existing files have an effect.
 _GIT_UNDER_WAY = frozenset({"rebase-merge", "rebase-apply", "sequencer"})
-
-
 # What git recomputes from the others.
 _GIT_INDEX_ENDINGS = (".rev", ".bitmap", ".mtimes", ".keep", ".promisor", ".idx")
 

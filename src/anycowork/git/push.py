@@ -285,8 +285,6 @@ def _reason(reply: str) -> str:
 
 
 _FETCH = ("fetch", "--quiet", "--no-tags", "--no-recurse-submodules", "--no-write-fetch-head", "--no-auto-maintenance")
-
-
 _FETCHED = "refs/heads/anycowork-fetched"  # in the git folder of our own, which is gone after the fetch
 
 

@@ -125,20 +125,10 @@ def read_report(text: str) -> TaskReport | None:
 
 
 Now = Callable[[], str]
-
-
 _REPORT_MISSING = 'The task needs your report: one JSON object with "status" (success or failure), "summary" and, if there is any, "evidence".'
-
-
 _PLAN_MISSING = 'The job needs a plan: one JSON object with "goal" and "steps".'
-
-
 _WHOLE_PLAN = "Correct that and reply with the whole plan as one JSON object."
-
-
 _NO_REPORT: Json = {"code": "no_report", "message": "The worker ended without a report.", "retryable": True}
-
-
 NO_PLAN: Json = {"code": "no_plan", "message": "The planner ended without a plan.", "retryable": True}
 
 

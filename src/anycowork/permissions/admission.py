@@ -52,8 +52,6 @@ def covers(autonomy: Autonomy, spec: ToolSpec, call: Call, prepared: Prepared, p
 
 
 _TREE = "tree:"  # a removed folder: what is in it is listed by itself
-
-
 _MOST_NAMED = 10
 
 

@@ -126,7 +126,7 @@ def test_a_clause_that_spares_the_rest_lets_only_the_named_file_change(request_t
         "Averigua qué puerto usa el servidor y auméntalo en uno.",
     ],
 )
-def test_a_wish_that_follows_a_question_expects_no_unchanged_workspace(request_text: str) -> None:
+def test_a_request_that_follows_a_question_expects_no_unchanged_workspace(request_text: str) -> None:
     kinds = {expectation.kind for expectation in of_request(request_text, lambda path: True).expectations}
     assert ExpectationKind.NO_CHANGE not in kinds
 

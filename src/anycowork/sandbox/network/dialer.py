@@ -176,32 +176,16 @@ def _is_address(host: str) -> bool:
 
 
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
-
-
 _NAT64 = (ipaddress.IPv6Network("64:ff9b::/96"), ipaddress.IPv6Network("64:ff9b:1::/48"))
-
-
 _COMPATIBLE = ipaddress.IPv6Network("::/96")
-
-
 _TRANSLATED = ipaddress.IPv6Network("::ffff:0:0:0/96")  # SIIT
-
-
 _ISATAP = (0x00005EFE, 0x02005EFE)
-
-
 _SHARED = ipaddress.IPv4Network("100.64.0.0/10")
-
-
 # In addition to what Python's tables of some versions call private.
 _NEVER_V4 = tuple(
     map(ipaddress.IPv4Network, ("0.0.0.0/8", "192.0.0.0/24", "192.88.99.0/24", "198.18.0.0/15", "240.0.0.0/4"))
 )
-
-
 _CLOUD_HOST = ipaddress.IPv4Address("168.63.129.16")  # formally public, but Azure's own service for each machine
-
-
 _NEVER_V6 = tuple(
     map(ipaddress.IPv6Network, ("100::/64", "2001::/23", "2001:db8::/32", "3fff::/20", "5f00::/16", "fec0::/10"))
 )
@@ -265,34 +249,18 @@ def _kind(address: Address) -> str | None:
 
 
 _GET_ROUTE, _NEW_ROUTE = 26, 24
-
-
 _REQUEST = 1
-
-
 # RTM_F_FIB_MATCH: the entry of the table, with its length, instead of a route made for this address.
 _MATCHED_ENTRY = 0x2000
-
-
 _UNICAST, _LOCAL, _BROADCAST, _ANYCAST = 1, 2, 3, 4
-
-
 _DESTINATION, _GATEWAY, _VIA = 1, 5, 18
-
-
 _HEADER, _ROUTE = struct.Struct("=IHHII"), struct.Struct("=BBBBBBBBI")
-
-
 _ATTRIBUTE = struct.Struct("=HH")
-
-
 _KINDS = {
     _LOCAL: "this machine's own address",
     _BROADCAST: "a broadcast address",
     _ANYCAST: "an anycast address of this machine",
 }
-
-
 _SHORTEST_SEGMENT = 32  # bits of an IPv6 prefix; a shorter one is a default route through a tunnel
 
 

@@ -255,8 +255,6 @@ _CHAT_FIELDS = {
     "pinned",
     "archived",
 }
-
-
 _DOCUMENTS: Mapping[MessageType, Callable[[Json], Plan | Question | Review | None]] = {
     MessageType.PLAN: read_plan,
     MessageType.QUESTION: read_question,

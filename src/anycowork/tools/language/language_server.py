@@ -125,8 +125,6 @@ _SUFFIXES = {
     **dict.fromkeys((".ts", ".mts", ".cts"), "typescript"),
     **dict.fromkeys((".js", ".mjs", ".cjs"), "javascript"),
 }
-
-
 # Nothing is compiled, and no code of the project runs while it is analysed, as far as servers let us choose.
 _RUST: JsonValue = {
     "checkOnSave": False,
@@ -134,11 +132,7 @@ _RUST: JsonValue = {
     "procMacro": {"enable": False},
     "cachePriming": {"enable": False},
 }
-
-
 _COMPILER = "tsc"
-
-
 _SERVERS: dict[str, tuple[tuple[str, tuple[str, ...], JsonValue, bool], ...]] = {
     "python": (
         ("basedpyright-langserver", ("--stdio",), None, False),
