@@ -82,6 +82,9 @@ class ModelCaller:
 
     async def ask(self, context: TurnContext, reply_stream: ReplyStream) -> Reply:
         """Call the model and stream its reply. Raises: ProviderFault, RunawayReply."""
+        model_id = context.chat.config.model_id
+        if context.own_model and model_id not in self._providers.fallbacks(context.own_model):
+            raise NoSuchModel(f"{model_id} may no longer go on for {context.own_model}.")
         provider, model = self._providers.find(context.chat.config.model_id)
         options = self._providers.options(context.chat.config.model_id)
         name = f"{provider.name}/{model}"
@@ -127,11 +130,12 @@ class ModelCaller:
         if isinstance(fault, PromptTooLong):
             return None
         before = context.chat.config.model_id or self._providers.lasting_id()
-        if context.fallbacks is None:
-            context.fallbacks = list(self._providers.fallbacks(before))
-        if not context.fallbacks:
+        own_model = context.own_model or before
+        left = [name for name in self._providers.fallbacks(own_model) if name not in context.models_gone_on]
+        if not left:
             return None
-        after = context.fallbacks.pop(0)
+        after, context.own_model = left[0], own_model
+        context.models_gone_on.append(after)
         context.chat = replace(context.chat, config=replace(context.chat.config, model_id=after))
         context.conversation.system_prompt, context.conversation.window = None, Window()
         price = Price(0, 0) if after.startswith(f"{LOCAL}/") else self._providers.facts(*after.split("/", 1)).price

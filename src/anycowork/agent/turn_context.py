@@ -222,8 +222,10 @@ class TurnContext:
         """How many steps the turn has until it pauses at its limit."""
         self.brief = False
         """Whether the model is a small one."""
-        self.fallbacks: list[str] | None = None
-        """The models that are left to go on, once the chat's own could not answer."""
+        self.own_model: str | None = None
+        """The model of the chat or the agent, once another one goes on for it."""
+        self.models_gone_on: list[str] = []
+        """Those that went on for it in this segment, in order."""
         self._injection_scanner = InjectionScanner(
             spec.name for spec in toolbox.specs() if spec.web or not spec.read_only
         )

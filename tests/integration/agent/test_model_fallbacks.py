@@ -1,5 +1,6 @@
 """A model whose server is down, limits or refuses: the next one that the person named goes on, in sight, and never into other hands."""
 
+import asyncio
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -10,7 +11,7 @@ import pytest
 from anycowork.config.settings import ProviderEntry
 from support.jobs import approved, plan, report, until
 from support.live_server import LiveServer, RequestRefused, live_server
-from support.scripted_model import BreakOff, HttpError, Script, ScriptedModel, call
+from support.scripted_model import BreakOff, HttpError, Reply, Script, ScriptedModel, call
 from support.spec import proves
 
 LIMITED = HttpError(429, {"error": {"message": "too many requests"}}, retry_after=0)
@@ -131,6 +132,29 @@ async def test_class_that_is_changed_while_the_server_runs_holds_for_the_next_re
         listed = {each["name"]: each for each in (await client.ask("GET", "/providers"))["providers"]}
         assert (listed["first"]["privacy"], listed["second"]["privacy"]) == ("local", "anyone")
         assert listed["first"]["model_settings"]["m"]["fallbacks"] == ["second/m"]
+
+
+@proves("MOD-4/3")
+@pytest.mark.parametrize("removed", [False, True])
+async def test_class_that_changes_in_the_middle_of_a_turn_ends_its_requests_there(
+    tmp_path: Path, removed: bool
+) -> None:
+    """Also where the server is taken off the list: a name that nobody has would be the default server's."""
+    held = asyncio.Event()
+    replies = [Reply(call("read_file", path="a.txt"), hold=held), "Told."]
+    async with two_servers(tmp_path, [HttpError(401, "")] * 2, replies) as (client, one, other):
+        chat = await client.chat()
+        await chat.send("What does a.txt say?", until="")
+        await other.asked(1)
+        if removed:
+            await client.ask("DELETE", "/providers/second")
+        else:
+            await client.ask("PATCH", "/providers/second", {"privacy": "anyone"}, expect=200)
+        held.set()
+        await chat.rest()
+        assert (len(one.requests), len(other.requests)) == (1, 1)
+        assert (await chat.events())[-1]["reason"] == "failed"
+        assert "second/m may no longer go on for first/m" in str(await chat.messages())
 
 
 @proves("MOD-4/1")
