@@ -53,8 +53,15 @@ def test_twelve_tasks_with_a_conflict_and_a_review_run_from_the_command_line(
                 assert version in asked.stderr
             address = re.search(r"/context/\S+/questions/\S+?/answer", asked.stderr)
             assert address is not None
-            server.post(address.group(), {"value": "workspace"})
             job = server.get("/jobs?limit=1")["jobs"][0]["id"]
+            if review:
+                for word, code in (("show", 0), ("follow", 3)):
+                    waits = cli.type("jobs", word, job)
+                    told = waits.stdout + waits.stderr
+                    assert waits.returncode == code and re.search("Asks: Task [ab] and task [ab] changed", told), told
+                    assert "(task, workspace, retry, merge)" in told and address.group() in told, told
+                    assert "Then follow the job" in told and "Follow it:" not in told
+            server.post(address.group(), {"value": "workspace"})
             done = cli.type("jobs", "follow", job)
             table = [line.split() for line in done.stderr.splitlines()]
             assert ["task", "agent", "status", "files", "commands", "seconds", "cost"] in table, done.stderr

@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import aclosing
 from functools import partial
 from pathlib import Path
@@ -21,6 +21,7 @@ from anycowork.cli.job_tables import (
     diff_lines,
     job_details,
     job_lines,
+    objects,
     template_lines,
     worker_lines,
 )
@@ -249,7 +250,11 @@ def ask_server(
             before = await _last_number(client, path) if follow else 0
             answer = await _ask(client, method, path, msgspec.to_builtins(body or {}))
             if not follow:
-                _print(answer, as_json=as_json)
+                waiting = await _waiting_for(client, answer) if not as_json else ()
+                parked = RunOutcome(RunEnding.PARKED, waiting=waiting)
+                chat_id = str(answer.get("context_id"))
+                advice = advice_for(parked, chat_id, address, settings, job=answer) if waiting else ()
+                _print(answer, as_json=as_json, advice=advice)
                 return EXIT_CODES[RunEnding.DONE]
             outcome = await _follow(client, answer, after=before)
             job = await read_job(client, str(answer["id"]))
@@ -303,10 +308,36 @@ async def _outcome_now(client: ServerClient, job: Json, tracker: JobTracker) -> 
     """The outcome of a job that is over, or that waits for a person already."""
     if outcome := tracker.outcome(job):
         return outcome
-    chat = await client.get(f"/context/{job['context_id']}")
-    if chat.get("state") in ("awaiting_answer", "awaiting_approval"):
-        return RunOutcome(RunEnding.PARKED, error=f"The job waits for a person: decide in chat {job['context_id']}.")
+    if waiting := await _waiting_for(client, job):
+        return RunOutcome(RunEnding.PARKED, error="The job waits for a person.", waiting=waiting)
     return None
+
+
+async def _waiting_for(client: ServerClient, job: Json) -> tuple[Json, ...]:
+    """Returns the approvals and the question of a job at work that wait for a person; nothing if this is no such job."""
+    if job.get("status") not in ("planning", "running", "paused") or "context_id" not in job:
+        return ()
+    chat = f"/context/{job['context_id']}"
+    waiting_for = (await client.get(chat)).get("waiting_for")
+    if not isinstance(waiting_for, dict):
+        return ()
+    asked = objects((await client.get(f"{chat}/approvals")).get("approvals")) if waiting_for.get("approvals") else []
+    if message_id := waiting_for.get("question"):
+        asked += await _question(client, chat, str(message_id))
+    return tuple(part for part in asked if part.get("job_id") == job["id"])
+
+
+async def _question(client: ServerClient, chat: str, message_id: str) -> list[Json]:
+    """Returns the question as its event shows it. It is among the newest messages, unless much was written since."""
+    path: str | None = f"{chat}/messages?limit=500"
+    while path is not None:
+        page = await client.get(path)
+        for message in objects(page.get("messages")):
+            if message.get("id") == message_id:
+                payload = message.get("payload")
+                return [{**message, "message_id": message_id, **(payload if isinstance(payload, dict) else {})}]
+        path = f"{chat}/messages?limit=500&before={page['next']}" if page.get("next") else None
+    return []
 
 
 async def read_job(client: ServerClient, job_id: str) -> Json:
@@ -329,18 +360,19 @@ async def print_audit(client: ServerClient, job_id: str, outcome: RunOutcome) ->
         stderr().line(strip_controls(line))
 
 
-def _print(answer: Json, *, as_json: bool) -> None:
+def _print(answer: Json, *, as_json: bool, advice: Sequence[str] = ()) -> None:
+    """`advice` says how to go on with a job that waits for a person."""
     if as_json:
         stdout().json(json.dumps(answer, ensure_ascii=False))
         return
-    for line in _lines(answer):
+    for line in _lines(answer, advice):
         stdout().line(strip_controls(line))
 
 
 _TABLES = {"templates": template_lines, "workers": worker_lines, "agents": agent_lines, "jobs": job_lines}
 
 
-def _lines(answer: Json) -> Iterator[str]:
+def _lines(answer: Json, advice: Sequence[str]) -> Iterator[str]:
     for name, lines in _TABLES.items():
         if name in answer:
             yield from lines(answer)
@@ -352,6 +384,6 @@ def _lines(answer: Json) -> Iterator[str]:
         yield from list(diff_lines(answer)) or ["No changes."]
         return
     yield from job_details(answer)
-    yield from next_job_commands(answer)
+    yield from advice or next_job_commands(answer)
     if answer.get("final_response"):
         yield str(answer["final_response"])

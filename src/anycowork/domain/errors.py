@@ -181,6 +181,7 @@ class OutOfTime(LimitReached):
 
 class TooManyFaults(LimitReached):
     code = "too_many_faults"
+    retryable = True  # another attempt begins without the model's mistakes
 
 
 class ContextFull(LimitReached):

@@ -30,10 +30,12 @@ class Overloaded(ProviderFault):
 
 class BrokenStream(ProviderFault):
     code = "provider_broke_off"
+    retryable = True
 
 
 class NoAnswerInTime(ProviderFault):
     code = "provider_timed_out"
+    retryable = True
 
 
 class BadKey(ProviderFault):

@@ -33,9 +33,9 @@ _MOST_TRIED = 50  # braces at which an object may begin
 
 
 def after_failure(job: Job, task: JobTask, error: Json, *, now: str) -> JobTask:
-    """The task as it stands after one more failed attempt: to be tried again, or failed for good."""
+    """The task as it stands after one more failed attempt: to be tried again, or failed for good, at once where that would not help."""
     failed = replace(task, failures=task.failures + 1, error=error)
-    if job.on_failure is OnFailure.RETRY and failed.failures <= RETRIES and error.get("code") != "limit_reached":
+    if job.on_failure is OnFailure.RETRY and failed.failures <= RETRIES and error.get("retryable") is not False:
         return replace(failed, status=TaskStatus.PENDING)
     return replace(failed, status=TaskStatus.FAILED, completed_at=now)
 

@@ -276,8 +276,8 @@ async def test_job_is_cancelled_paused_and_resumed(tmp_path: Path) -> None:
         assert [one["status"] for one in listed["jobs"]] == ["cancelled"]
 
 
-@proves("JOB-5/5", "JOB-2/1")
-async def test_task_that_used_up_its_tokens_fails_without_another_attempt(tmp_path: Path) -> None:
+@proves("JOB-5/1", "JOB-5/5", "JOB-2/1")
+async def test_task_whose_failure_no_other_attempt_can_mend_fails_at_once(tmp_path: Path) -> None:
     looks = Reply(call("list_directory", path="."), usage={"prompt_tokens": 3_500, "completion_tokens": 10})
     replies = [looks, *[report("x")] * 9]
     async with live_server(tmp_path, replies=replies) as client:
@@ -288,6 +288,12 @@ async def test_task_that_used_up_its_tokens_fails_without_another_attempt(tmp_pa
         [task] = job["tasks"]
         assert task["status"] == "failed" and task["error"]["code"] == "limit_reached" and task["attempt"] == 1
         assert len(client.model.requests) == 1
+        client.model.replies[:] = [HttpError(401, {"error": {"message": "no such key"}}), *[report("x")] * 9]
+        job = await approved(client, chat, plan=steps)
+        job = await until(client, chat, job["id"], "failed", "completed")
+        [task] = job["tasks"]
+        assert (task["status"], task["error"]["code"], task["attempt"]) == ("failed", "provider_bad_key", 1)
+        assert "refused the key" in task["error"]["message"] and len(client.model.requests) == 2
 
 
 async def test_bad_jobs_are_refused(tmp_path: Path) -> None:

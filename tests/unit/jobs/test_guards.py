@@ -13,7 +13,7 @@ from anycowork.delegates.acp_client import DelegateClient, relative_to_root
 from anycowork.delegates.tool import _result as delegate_result
 from anycowork.domain.agents import AgentSpec, AgentTask
 from anycowork.domain.approvals import ApprovalState
-from anycowork.domain.chats import EndReason, Limits, Turn
+from anycowork.domain.chats import Limits
 from anycowork.domain.errors import BadWorkspace, Forbidden, Invalid, NotAsShown, RejectedByUser, TakenOver
 from anycowork.domain.jobs import Job, JobTask, raced
 from anycowork.domain.messages import Json, Message, MessageType, Speaker
@@ -30,12 +30,10 @@ from anycowork.jobs.job_budgets import JobBudgets, _RunningTurns, _Share
 from anycowork.jobs.job_runner import JobRunner
 from anycowork.jobs.job_state import JobState
 from anycowork.jobs.policies import (
-    RETRIES,
     ClosingPolicy,
     PlanningPolicy,
     ReportStatus,
     _report,
-    after_turn,
     is_accepted,
     read_report,
 )
@@ -126,14 +124,6 @@ def test_only_who_may_run_commands_asks_an_agent_that_is_a_program(parent: str, 
     else:
         with pytest.raises(Forbidden):
             asked._require_allowed(cast(Any, context), task)
-
-
-@proves("JOB-5/1")
-def test_interruption_is_no_failed_attempt() -> None:
-    running = task("a", TaskStatus.RUNNING, failures=RETRIES)
-    turn = Turn("t", "c", "actor", "p", "m", reason=EndReason.INTERRUPTED)
-    again = after_turn(JOB, running, turn, now="")
-    assert (again.status, again.failures, again.interruptions) == (TaskStatus.PENDING, RETRIES, 1)
 
 
 @proves("PLN-3")

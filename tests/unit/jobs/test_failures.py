@@ -1,0 +1,46 @@
+"""What a failed attempt means for its task: another attempt, or the end."""
+
+from typing import Any
+
+import pytest
+
+from anycowork.domain.chats import EndReason, Turn
+from anycowork.domain.errors import AnyCoworkError, OutOfTime, TooManyFaults, TooManySteps
+from anycowork.domain.event_factory import error_json
+from anycowork.domain.jobs import Job, JobTask
+from anycowork.domain.provider_errors import BadKey, BrokenStream, NoAnswerInTime, NoSuchModel, RateLimited
+from anycowork.domain.task_progress import TaskStatus
+from anycowork.jobs.policies import RETRIES, after_turn
+from support.spec import proves
+
+JOB = Job(id="j", chat_id="c", request="r", message_id="m", principal="person:ann")
+
+
+def task(**parts: Any) -> JobTask:
+    return JobTask("j", "c", "a", 0, "do a", status=TaskStatus.RUNNING, **parts)
+
+
+def ended(reason: EndReason, error: AnyCoworkError | None = None) -> Turn:
+    return Turn("t", "c", "actor", "p", "m", reason=reason, error=error and error_json(error))
+
+
+@proves("JOB-5/1")
+def test_interruption_is_no_failed_attempt() -> None:
+    again = after_turn(JOB, task(failures=RETRIES), ended(EndReason.INTERRUPTED), now="")
+    assert (again.status, again.failures, again.interruptions) == (TaskStatus.PENDING, RETRIES, 1)
+
+
+@proves("JOB-5/1")
+@pytest.mark.parametrize(
+    ("kind", "attempts"),
+    [
+        *((kind, 1) for kind in (BadKey, NoSuchModel, TooManySteps, OutOfTime)),
+        *((kind, RETRIES + 1) for kind in (RateLimited, BrokenStream, NoAnswerInTime, TooManyFaults)),
+    ],
+)
+def test_failure_is_tried_again_only_where_that_may_help(kind: type[AnyCoworkError], attempts: int) -> None:
+    tried = task()
+    for number in range(1, attempts + 1):
+        tried = after_turn(JOB, tried, ended(EndReason.FAILED, kind("why")), now="now")
+        assert tried.status is (TaskStatus.FAILED if number == attempts else TaskStatus.PENDING)
+    assert (tried.error or {})["message"] == "why" and tried.completed_at == "now"
