@@ -40,7 +40,7 @@ async def plan(page: Page) -> None:
 async def plan_edit(page: Page) -> None:
     await plan(page)
     await page.get_by_role("button", name="Edit", exact=True).click()
-    await page.get_by_label("What to do in step 1").focus()
+    await page.get_by_label("Step 1: what should it do?").focus()
 
 
 async def approval(page: Page) -> None:

@@ -172,11 +172,14 @@ def _sources() -> Iterator[Path]:
 
 
 def npm() -> list[str]:
-    """npm itself, run by our Node: the wheel's own `npm` is a copy of a link and does not find its library."""
+    """npm itself, run by our Node: the wheel's own `npm` is a copy of a link and does not find its library.
+
+    It trusts what the machine trusts, too: many a company's network signs what comes through it.
+    """
     node = find_node()
     for place in (node.parent.parent / "lib" / "node_modules", node.parent / "node_modules"):
         if (cli := place / "npm" / "bin" / "npm-cli.js").is_file():
-            return [str(node), str(cli)]
+            return [str(node), "--use-system-ca", str(cli)]
     system = shutil.which("npm")
     if system:
         return [system]

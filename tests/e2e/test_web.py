@@ -65,7 +65,7 @@ async def test_a_newcomer_walks_from_the_first_page_to_a_changed_file_without_a_
         await expect(page.get_by_text("Say what should change")).to_be_visible()
         await expect(page.get_by_label("Message", exact=True)).to_be_focused()
         await plan.get_by_role("button", name="Edit").click()
-        await plan.get_by_label("What to do in step 1").fill("Create `hello.txt` with `Good day!`")
+        await plan.get_by_label("Step 1: what should it do?").fill("Create `hello.txt` with `Good day!`")
         await plan.get_by_role("button", name="Execute edited plan").click()
         await expect(plan).to_contain_text("Good day!")
 

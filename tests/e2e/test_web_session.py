@@ -87,15 +87,21 @@ async def test_reload_a_second_tab_and_a_new_link_need_no_token(tmp_path):
 
 
 @proves("SEC-1")
-async def test_a_code_in_the_address_of_an_open_page_signs_in(tmp_path):
-    async with live_server(tmp_path) as client, a_browser() as browser:
+async def test_a_code_in_the_address_of_an_open_page_signs_in_and_its_digits_lead_on_to_a_model(tmp_path):
+    async with live_server(tmp_path, model=None, providers=()) as client, a_browser() as browser:
         page = await (await browser.new_context()).new_page()
         await page.goto(client.url)
         await expect(page.get_by_label(re.compile("token"))).to_be_visible()
-        code = (await client.ask("POST", "/session/codes", {}, expect=201))["code"]
-        await page.evaluate("code => { location.hash = `code=${code}` }", code)
+        offered = await client.ask("POST", "/session/codes", {}, expect=201)
+        await page.evaluate("code => { location.hash = `code=${code}` }", offered["code"])
         await expect_signed_in(page)
         assert "code" not in page.url
+        # What the README begins with stands there before the digits are entered, asks for them, and then goes on.
+        await page.get_by_role("button", name="Connect a model").click()
+        await expect(page.get_by_label(re.compile("six digits"))).to_be_focused()
+        await page.keyboard.type(offered["confirmation"])
+        await page.keyboard.press("Enter")
+        await expect(page.get_by_role("dialog", name="Connect a model")).to_be_visible()
         await page.context.close()
 
 

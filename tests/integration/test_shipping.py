@@ -4,6 +4,7 @@ was tried and failed is never passed over."""
 import importlib.util
 import os
 import shutil
+import ssl
 import subprocess
 import sys
 import threading
@@ -20,6 +21,7 @@ from anycowork.cli import diagnostics
 from anycowork.server.machine import find_bubblewrap
 
 ROOT = Path(__file__).resolve().parents[2]
+TLS = ROOT / "tests" / "support" / "tls"
 NOBODY = "http://127.0.0.1:9/"  # the discard port: nothing listens there
 TIMEOUT = 120.0  # npm itself takes seconds to start on a busy machine
 
@@ -89,6 +91,9 @@ def test_a_release_is_not_built_without_its_web_ui(clone: Path, monkeypatch: pyt
 
 
 def test_an_npm_that_fails_with_a_network_fails_the_build(clone: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Only the machine trusts who signed the registry's certificate, as behind the proxy of a company."""
+    monkeypatch.delenv("NODE_EXTRA_CA_CERTS", raising=False)
+    monkeypatch.setenv("SSL_CERT_FILE", str(TLS / "server.pem"))
     with a_registry_without_packages() as address:
         monkeypatch.setenv("npm_config_registry", address)
         built = hatch(clone)
@@ -157,10 +162,13 @@ def a_registry_without_packages() -> Iterator[str]:
             pass
 
     with ThreadingHTTPServer(("127.0.0.1", 0), Registry) as server:
+        secured = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        secured.load_cert_chain(TLS / "server.pem", TLS / "server.key")
+        server.socket = secured.wrap_socket(server.socket, server_side=True)
         thread = threading.Thread(target=server.serve_forever, daemon=True)
         thread.start()
         try:
-            yield f"http://127.0.0.1:{server.server_port}/"
+            yield f"https://127.0.0.1:{server.server_port}/"
         finally:
             server.shutdown()
             thread.join()

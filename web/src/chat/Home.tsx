@@ -10,7 +10,7 @@ import { ModelButton } from "../models/ModelButton";
 import { lookOf } from "../roles/theme";
 import { Welcome } from "../setup/Welcome";
 import * as acts from "../state/acts";
-import { mayDo, useMe } from "../state/me";
+import { awaitsDigits, mayDo, useMe } from "../state/me";
 import { useProviders, useRoles, useSettings, useWorkspaces } from "../state/queries";
 import { CHATS } from "../state/sidebar";
 import { t } from "../texts/chat";
@@ -185,7 +185,7 @@ export function Home({ onSidebar }: { onSidebar: () => void }) {
             <NewJobDialog {...job} onClose={() => setJob(null)} onStarted={() => void enter(() => setJob(null))} />
           </Suspense>
         )}
-        {me.may("manage") && (
+        {(me.may("manage") || awaitsDigits(me)) && (
           <div className={clsx(untilKnown)}>
             <Welcome providers={providers} />
           </div>

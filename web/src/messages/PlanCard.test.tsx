@@ -1,4 +1,4 @@
-import { screen } from "@testing-library/react";
+import { screen, within } from "@testing-library/react";
 import userEvent from "@testing-library/user-event";
 import { expect, it, vi } from "vitest";
 import { expectAccessible, message, show } from "../testing/render";
@@ -39,6 +39,9 @@ function card(parts: Partial<Parameters<typeof PlanCard>[0]> = {}) {
   );
   return { ...shown, onExecute };
 }
+
+const fieldOf = (step: number, label: string) =>
+  within(screen.getByRole("group", { name: `step ${step}` })).getByLabelText(label);
 
 // proves UI-2/2
 it("shows steps, tools, risks and times", async () => {
@@ -95,9 +98,9 @@ it("keeps check and tools in view while it is edited", async () => {
     plan: readPlan({ goal: "x", steps: [{ id: "1", action: "Do", check: "make test", tools_needed: ["write"] }] })!,
   });
   await userEvent.click(screen.getByRole("button", { name: "Edit" }));
-  expect(screen.getByLabelText("Check of step 1")).toHaveProperty("value", "make test");
-  expect(screen.getByLabelText("Tools of step 1")).toHaveProperty("value", "write");
-  await userEvent.clear(screen.getByLabelText("Check of step 1"));
+  expect(fieldOf(1, "Command that proves it")).toHaveProperty("value", "make test");
+  expect(fieldOf(1, "Tools it may use, separated by commas")).toHaveProperty("value", "write");
+  await userEvent.clear(fieldOf(1, "Command that proves it"));
   await userEvent.click(screen.getByRole("button", { name: "Execute edited plan" }));
   expect(onExecute.mock.calls[0]![0]!.steps[0]!.check).toBeNull();
 });
@@ -120,7 +123,7 @@ it("says who does a step, where and after what, and an edit of its words keeps a
     expect(screen.getByText(words)).toBeTruthy();
   await expectAccessible(container);
   await userEvent.click(screen.getByRole("button", { name: "Edit" }));
-  await userEvent.type(screen.getByLabelText("What to do in step 1"), " closely");
+  await userEvent.type(screen.getByLabelText("Step 1: what should it do?"), " closely");
   await userEvent.click(screen.getByRole("button", { name: "Execute edited plan" }));
   const [first, second] = onExecute.mock.calls[0]![0]!.steps;
   expect(first).toMatchObject({ action: "Look closely", agent: "scout", needs: ["gpu"], builds_on: ["a"] });
@@ -133,7 +136,7 @@ it("shows what is expected of a step, and takes it as it was edited", async () =
   expect(screen.getByRole("list", { name: "expected" }).textContent).toContain("no_change⟨U+202E⟩");
   await expectAccessible(container);
   await userEvent.click(screen.getByRole("button", { name: "Edit" }));
-  const field = screen.getByLabelText("Expected of step 1");
+  const field = fieldOf(1, "Expected when it is done, one per line");
   await userEvent.clear(field);
   await userEvent.type(field, "output b.md{Enter}protected src/**");
   await userEvent.click(screen.getByRole("button", { name: "Execute edited plan" }));
@@ -141,10 +144,15 @@ it("shows what is expected of a step, and takes it as it was edited", async () =
 });
 
 // proves UI-2/2
-it("names each field of the editor with its step, and begins in the first one", async () => {
+it("names each field as it is labelled, in a group for its step, and begins in the first one", async () => {
   card();
   await userEvent.click(screen.getByRole("button", { name: "Edit" }));
-  expect(document.activeElement).toBe(screen.getByLabelText("What to do in step 1"));
+  for (const field of screen.getAllByRole<HTMLTextAreaElement>("textbox")) {
+    expect(field.closest("[role=group]")?.getAttribute("aria-label")).toMatch(/^step \d$/);
+    expect(field.labels).toHaveLength(1);
+    expect(field.hasAttribute("aria-label")).toBe(false); // who speaks to the page says what it shows
+  }
+  expect(document.activeElement).toBe(screen.getByLabelText("Step 1: what should it do?"));
   for (const words of ["Step 1: what should it do?", "Step 2: what should it do?"])
     expect(screen.getByText(words)).toBeTruthy();
 });
@@ -161,11 +169,11 @@ it("executes what the person made of it: reordered, changed, dropped, added", as
   await expectAccessible(container);
   await userEvent.click(screen.getByRole("button", { name: "Move step 2 up" }));
   await userEvent.click(screen.getByRole("button", { name: "Remove step 2" }));
-  await userEvent.type(screen.getByLabelText("What to do in step 1"), " twice");
+  await userEvent.type(screen.getByLabelText("Step 1: what should it do?"), " twice");
   await userEvent.click(screen.getByRole("button", { name: "Add a step" }));
   expect(screen.getByRole("button", { name: "Execute edited plan" })).toHaveProperty("disabled", true);
-  await userEvent.type(screen.getByLabelText("What to do in step 2"), "Rest");
-  await userEvent.type(screen.getByLabelText("Files of step 2"), "a.txt, b.txt");
+  await userEvent.type(screen.getByLabelText("Step 2: what should it do?"), "Rest");
+  await userEvent.type(fieldOf(2, "Files it may change, separated by commas"), "a.txt, b.txt");
   await userEvent.click(screen.getByRole("button", { name: "Execute edited plan" }));
   const { steps } = onExecute.mock.calls[0]![0]!;
   expect(steps.map(({ action }) => action)).toEqual(["Run it twice", "Rest"]);

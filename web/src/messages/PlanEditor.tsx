@@ -101,50 +101,40 @@ function StepFields({ step, at, last, first, edit, onSeen }: StepProps) {
           <ArrowDown size={15} aria-hidden />
         </IconButton>
       </div>
-      <div className="min-w-0 flex-1 space-y-1.5">
+      <div role="group" aria-label={name} className="min-w-0 flex-1 space-y-1.5">
         <label className="block">
           <FieldName>{t.whatStepShouldDo(at + 1)}</FieldName>
           <textarea
             rows={1}
             ref={first}
-            aria-label={t.whatToDoIn(name)}
             value={step.action}
             onChange={({ target }) => change({ action: target.value })}
             className={`${FIELD} block resize-none text-sm [field-sizing:content]`}
           />
         </label>
         <div className="flex flex-col gap-1.5 sm:flex-row">
+          <WordsField label={t.filesItMayTouchWith} words={step.paths} onChange={(paths) => change({ paths })} />
           <WordsField
-            label={t.filesOf(name)}
-            shown={t.filesItMayTouchWith}
-            words={step.paths}
-            onChange={(paths) => change({ paths })}
-          />
-          <WordsField
-            label={t.toolsOf(name)}
-            shown={t.toolsItMayUseWith}
+            label={t.toolsItMayUseWith}
             words={step.tools_needed}
             onChange={(tools_needed) => change({ tools_needed })}
           />
         </div>
         <WordsField
-          label={t.commandOf(name)}
-          shown={t.commandsItMayRunOne}
+          label={t.commandsItMayRunOne}
           words={step.commands}
           separator={"\n"}
           onChange={(commands) => change({ commands })}
         />
         <div className="flex flex-col gap-1.5 sm:flex-row">
           <WordsField
-            label={t.checkOf(name)}
-            shown={t.commandThatProvesIt}
+            label={t.commandThatProvesIt}
             words={step.check ? [step.check] : []}
             separator={null}
             onChange={([check]) => change({ check: check ?? null })}
           />
           <WordsField
-            label={t.expectedOf(name)}
-            shown={t.whatIsCheckedWhenDone}
+            label={t.whatIsCheckedWhenDone}
             words={step.expect}
             separator={"\n"}
             example="output report.md"
@@ -170,9 +160,7 @@ function FieldName({ children }: { children: ReactNode }) {
 }
 
 interface WordsProps {
-  /** With the number of its step, for who hears it alone. */
   label: string;
-  shown: string;
   words: string[];
   /** Null: it is one word, whatever is in it. */
   separator?: string | null;
@@ -180,30 +168,31 @@ interface WordsProps {
   onChange: (words: string[]) => void;
 }
 
-function WordsField({ label, shown, words, separator = ",", example, onChange }: WordsProps) {
+function WordsField({ label, words, separator = ",", example, onChange }: WordsProps) {
   const [text, setText] = useState(words.join(separator === "," ? ", " : (separator ?? "")));
   const read = (value: string) =>
     (separator === null ? [value] : value.split(separator)).map((word) => word.trim()).filter(Boolean);
   return (
-    <label className="block w-full min-w-0">
-      <FieldName>{shown}</FieldName>
-      <textarea
-        rows={1}
-        {...VERBATIM}
-        aria-label={label}
-        placeholder={example}
-        value={text}
-        onChange={({ target }) => {
-          setText(target.value);
-          onChange(read(target.value));
-        }}
-        className={`${FIELD} block resize-none font-mono text-xs wrap-anywhere [field-sizing:content]`}
-      />
+    <div className="w-full min-w-0">
+      <label className="block">
+        <FieldName>{label}</FieldName>
+        <textarea
+          rows={1}
+          {...VERBATIM}
+          placeholder={example}
+          value={text}
+          onChange={({ target }) => {
+            setText(target.value);
+            onChange(read(target.value));
+          }}
+          className={`${FIELD} block resize-none font-mono text-xs wrap-anywhere [field-sizing:content]`}
+        />
+      </label>
       {visible(text) !== text && (
         <p className="mt-0.5 text-xs text-warn">
           {t.itHoldsHiddenCharacters} <GrantedText text={visible(text)} />
         </p>
       )}
-    </label>
+    </div>
   );
 }

@@ -1,11 +1,17 @@
 import { useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
-import { readMe, useMe } from "../state/me";
+import { awaitsDigits, readMe, useMe } from "../state/me";
 import { t } from "../texts/start";
 import { Button } from "../ui/Button";
 import { confirmSession } from "../wire/session";
 
 const DIGITS = 6;
+const FIELD = "confirmation";
+
+/** For what needs the digits first. */
+export function focusDigits(): void {
+  document.getElementById(FIELD)?.focus();
+}
 
 /** Asks a browser that came in by a printed link for the digits beside it. Until then it may not manage anything. */
 export function ConfirmSession() {
@@ -13,7 +19,7 @@ export function ConfirmSession() {
   const queries = useQueryClient();
   const [digits, setDigits] = useState("");
   const [problem, setProblem] = useState<string | null>(null);
-  if (me.confirmed || me.access !== "admin") return null;
+  if (!awaitsDigits(me)) return null;
   const confirm = async () => {
     const confirmed = await confirmSession(digits);
     if (confirmed === "yes") return readMe(queries);
@@ -27,11 +33,11 @@ export function ConfirmSession() {
         void confirm();
       }}
     >
-      <label htmlFor="confirmation" className="text-ink-2">
+      <label htmlFor={FIELD} className="text-ink-2">
         {t.enterTheDigits}
       </label>
       <input
-        id="confirmation"
+        id={FIELD}
         inputMode="numeric"
         autoComplete="one-time-code"
         value={digits}

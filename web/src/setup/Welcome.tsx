@@ -5,19 +5,26 @@ import { KeyRound, Server, Signpost } from "lucide-react";
 import { lazy, type ReactNode, Suspense, useState } from "react";
 import { setPreference, usePreference } from "../browser/preferences";
 import { defaultModel, shownModel } from "../models/choices";
+import { awaitsDigits, useMe } from "../state/me";
 import { t } from "../texts/start";
 import { Button } from "../ui/Button";
 import type { Provider } from "../wire/nouns";
+import { focusDigits } from "./ConfirmSession";
 
 const ConnectDialog = lazy(() => import("./ConnectDialog"));
 
 export function Welcome({ providers }: { providers: readonly Provider[] }) {
   const [connecting, setConnecting] = useState(false);
+  const waits = awaitsDigits(useMe());
+  const connect = () => {
+    setConnecting(true);
+    if (waits) focusDigits(); // the dialog opens once they are entered
+  };
   return (
     <>
-      <Answerer providers={providers} onConnect={() => setConnecting(true)} />
+      <Answerer providers={providers} onConnect={connect} />
       {/* It stays while it is filled in, whoever answers meanwhile. */}
-      {connecting && (
+      {connecting && !waits && (
         <Suspense fallback={null}>
           <ConnectDialog onClose={() => setConnecting(false)} />
         </Suspense>

@@ -42,6 +42,11 @@ export function mayDo(me: Pick<Me, "may">, operation: Operation): boolean {
   return me.may(REQUIRED[operation]);
 }
 
+/** Whether the digits of its link let this browser manage. Pure. */
+export function awaitsDigits({ confirmed, access }: Pick<Me, "confirmed" | "access">): boolean {
+  return !confirmed && access === "admin";
+}
+
 /** Which of two texts a person reads about something that waits: it waits for them, or for others. */
 export type Wording = <Words>(own: Words, readers: Words) => Words;
 
