@@ -57,10 +57,12 @@ def test_twelve_tasks_with_a_conflict_and_a_review_run_from_the_command_line(
             if review:
                 for word, code in (("show", 0), ("follow", 3)):
                     waits = cli.type("jobs", word, job)
-                    told = waits.stdout + waits.stderr
-                    assert waits.returncode == code and re.search("Asks: Task [ab] and task [ab] changed", told), told
-                    assert "(task, workspace, retry, merge)" in told and address.group() in told, told
-                    assert "Then follow the job" in told and "Follow it:" not in told
+                    printed = waits.stdout + waits.stderr
+                    assert waits.returncode == code and re.search("Asks: Task [ab] and task [ab] changed", printed), (
+                        printed
+                    )
+                    assert "(task, workspace, retry, merge)" in printed and address.group() in printed, printed
+                    assert "Then follow the job" in printed and "Follow it:" not in printed
             server.post(address.group(), {"value": "workspace"})
             done = cli.type("jobs", "follow", job)
             table = [line.split() for line in done.stderr.splitlines()]
