@@ -2,12 +2,14 @@
 
 import pytest
 
-from anycowork.domain.journal import AddFileOrigins, Change
-from anycowork.domain.origins import WORKSPACE
+from anycowork.domain.journal import AddFileOrigins, Change, CopyFileOrigins, VouchForFile
+from anycowork.domain.messages import Speaker
+from anycowork.domain.origins import PERSON, WORKSPACE
+from anycowork.domain.values import replace
 from anycowork.store.sql import origins as origin_rows
 from support.spec import proves
 from support.store_factories import OpenStore
-from support.stored import add_chat
+from support.stored import add_chat, message
 
 
 @proves("ORG-1/2")
@@ -22,6 +24,45 @@ async def test_origins_are_joined_for_the_path_its_folder_and_the_workspace(open
         assert await origins.of_paths("/w", ["other.py"]) == {WORKSPACE}
         assert await origins.of_workspace("/w") == {WORKSPACE, "web:a.example", "mcp:notes"}
         assert await origins.of_workspace("/elsewhere") == {WORKSPACE}
+
+
+@proves("ORG-1/2")
+async def test_every_way_to_write_origins_is_seen_by_the_next_question(
+    open_store: OpenStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Answers are remembered from one step of a turn to the next, and past nothing that could have changed them."""
+    decoded, decode = [], origin_rows._decode
+    monkeypatch.setattr(origin_rows, "_decode", lambda text: decoded.append(text) or decode(text))
+    own, web = frozenset({WORKSPACE}), frozenset({"web:a.example"})
+    async with open_store() as store:
+        origins = store.store.origins
+
+        async def ask() -> tuple[bool, frozenset[str], frozenset[str], frozenset[str]]:
+            return (
+                await origins.trusts_contents("/w/below"),
+                await origins.of_workspace("/w"),
+                await origins.of_paths("/w", ["a.py"]),
+                await origins.of_workspace("/copy"),
+            )
+
+        await store.journal.write(add_chat())
+        await store.roots.register("/w", registered_by="owner")
+        assert await ask() == (False, own, own, own)
+        await store.journal.write(Change("c1", (AddFileOrigins("/w", ("a.py",), web),)))
+        assert await ask() == (False, own | web, web, own)
+        await store.journal.write(Change("c1", (CopyFileOrigins("/w", "/copy"),)))
+        assert await ask() == (False, own | web, web, own | web)
+        if store.peers is None:  # with other servers each question is asked again
+            decoded.clear()
+            await store.journal.write(Change("c1", (replace(message("m1"), role=Speaker.ASSISTANT),)))
+            assert await ask() == (False, own | web, web, own | web)
+            assert decoded == []
+        await store.journal.write(Change("c1", (VouchForFile("/w", "a.py"),)))
+        assert (await ask())[2] == {PERSON}
+        await store.roots.set_trusts_contents("/w", True)
+        assert (await ask())[0]
+        await store.roots.remove("/w")
+        assert not (await ask())[0]
 
 
 @proves("ORG-1/2")

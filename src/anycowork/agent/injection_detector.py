@@ -67,6 +67,8 @@ class InjectionDetector:
                 self._too_much = True  # then any call may be in it
 
     def _add_orders(self, text: str) -> None:
+        if "_" not in text:  # each of the names has one
+            return
         named_tools = self._tools.intersection(_WORD.findall(text))
         if not named_tools:  # the usual case
             return

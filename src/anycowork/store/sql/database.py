@@ -168,7 +168,7 @@ def assemble(
             chats_changed,
             job_turns,
         ),
-        store=Store(reader, sequencer, pieces, running, held_rows, heads),
+        store=Store(reader, sequencer, pieces, running, held_rows, heads, lambda: None if shared else writer.changes),
         principals=ClientKeys(reader, writer, clock, shared=shared),
         people=People(reader, writer, clock, heads.note, shared=shared),
         ledger=KeyLedger(reader, writer, shared=shared),

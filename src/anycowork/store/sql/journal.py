@@ -122,7 +122,7 @@ class Journal:
             self._restore_drops(drops)
             sequence.settle(slot, _show_nothing)
 
-        self._writer.submit_part(self._change_writer.write, numbered, settle)
+        self._writer.submit_part(self._change_writer.write, numbered, settle, step=numbered.step)
         return future
 
     def publish_delta(

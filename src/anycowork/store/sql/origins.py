@@ -6,17 +6,20 @@ who vouches for a file: a deleted file may be restored, and a moved one brings i
 Workspaces may lie inside each other: a file has the rows of each one that it is in.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from pathlib import PurePosixPath
+from typing import Any, TypeVar  # Any: each query brings its own type
 
 import msgspec
 
 from anycowork.domain.journal import AddFileOrigins
 from anycowork.domain.origins import NO_ORIGINS, PERSON, WORKSPACE, Origins, join, unvouched
-from anycowork.store.sql.connection import SqlConnection, Table, query
+from anycowork.store.sql.connection import SqlConnection, SqlReader, Table, query
 from anycowork.store.sql.row_mapper import to_json_text
 
+T = TypeVar("T")
 MOST_ROWS = 200  # of one change; a larger one is recorded by its folders
+_MOST_ANSWERS = 1_000  # that are remembered at a time
 _ALL = ""
 _CACHES = "//"  # what commands keep beside the workspace's files, for later ones; no path has this name
 _VOUCHED: Origins = frozenset({PERSON})
@@ -31,26 +34,43 @@ _decode = msgspec.json.Decoder(frozenset[str]).decode
 
 
 class StoredOrigins(Table):
-    """Reads the origins of files and turns, and which workspaces a person vouches for."""
+    """Reads the origins of files and turns, and which workspaces a person vouches for.
 
-    @query
-    def trusts_contents(connection: SqlConnection, workspace: str) -> bool:
+    Every call of a turn asks for the same few of them, so answers are remembered until something is written that is no step of a turn.
+    """
+
+    def __init__(self, reader: SqlReader, changes: Callable[[], int | None]) -> None:
+        """`changes` counts what was written beside steps; None where another server may have written."""
+        super().__init__(reader)
+        self._changes = changes
+        self._answered_at: int | None = None
+        self._answers: dict[Hashable, Any] = {}
+
+    async def trusts_contents(self, workspace: str) -> bool:
         """Returns whether a person trusted the contents of this folder, or of one around it."""
-        rows = connection.execute("SELECT root FROM workspaces WHERE trusts_contents = 1")
-        return any(f"{workspace}/".startswith(f"{root.rstrip('/')}/") for (root,) in rows)
+        return await self._remembered(_trusts_contents, workspace)
 
-    @query
-    def of_paths(connection: SqlConnection, workspace: str, paths: Sequence[str]) -> Origins:
+    async def of_paths(self, workspace: str, paths: Sequence[str]) -> Origins:
         """Returns the join of the origins of these files, and of everything below them if they are folders."""
-        near = _near(connection, workspace)
-        if len(paths) > MOST_ROWS or any(path.strip("/") in ("", ".") for path in paths):
-            return join((WORKSPACE,), _of_place(connection, near, workspace))
-        return join(*(_of_place(connection, near, f"{workspace}/{path.strip('/')}") for path in paths))
+        return await self._remembered(_of_paths, workspace, tuple(paths))
 
-    @query
-    def of_workspace(connection: SqlConnection, workspace: str) -> Origins:
+    async def of_workspace(self, workspace: str) -> Origins:
         """Returns the join of the origins of every file in the workspace, and of what commands keep beside them."""
-        return join((WORKSPACE,), _of_place(connection, _near(connection, workspace), workspace))
+        return await self._remembered(_of_workspace, workspace)
+
+    async def _remembered(self, work: Callable[..., T], *asked: Hashable) -> T:
+        changes = self._changes()
+        if changes is None:
+            return await self._reader.read(work, *asked)
+        if changes != self._answered_at or len(self._answers) >= _MOST_ANSWERS:
+            self._answered_at, self._answers = changes, {}
+        key = (work, *asked)
+        if key not in self._answers:
+            answer = await self._reader.read(work, *asked)
+            if changes != self._changes():  # written while it was read
+                return answer
+            self._answers[key] = answer
+        return self._answers[key]  # type: ignore[no-any-return]
 
     @query
     def foreign_among(connection: SqlConnection, workspace: str, paths: Sequence[str]) -> frozenset[str]:
@@ -78,6 +98,22 @@ class StoredOrigins(Table):
         """Returns the join of what the models of this job's turns were shown."""
         rows = connection.execute("SELECT DISTINCT origins FROM turns WHERE job_id = ?", (job_id,))
         return join(*(_decode(text) for (text,) in rows))
+
+
+def _trusts_contents(connection: SqlConnection, workspace: str) -> bool:
+    rows = connection.execute("SELECT root FROM workspaces WHERE trusts_contents = 1")
+    return any(f"{workspace}/".startswith(f"{root.rstrip('/')}/") for (root,) in rows)
+
+
+def _of_paths(connection: SqlConnection, workspace: str, paths: Sequence[str]) -> Origins:
+    near = _near(connection, workspace)
+    if len(paths) > MOST_ROWS or any(path.strip("/") in ("", ".") for path in paths):
+        return join((WORKSPACE,), _of_place(connection, near, workspace))
+    return join(*(_of_place(connection, near, f"{workspace}/{path.strip('/')}") for path in paths))
+
+
+def _of_workspace(connection: SqlConnection, workspace: str) -> Origins:
+    return join((WORKSPACE,), _of_place(connection, _near(connection, workspace), workspace))
 
 
 def add(connection: SqlConnection, write: AddFileOrigins) -> None:
@@ -128,7 +164,8 @@ def row_keys(paths: Iterable[str]) -> list[str]:
 
 def _near(connection: SqlConnection, workspace: str) -> list[str]:
     """Returns the workspaces with rows that this one is, lies in or holds."""
-    around = [str(folder) for folder in (PurePosixPath(workspace), *PurePosixPath(workspace).parents)]
+    parts = workspace.split("/")
+    around = ["/".join(parts[:depth]) or "/" for depth in range(1, len(parts) + 1)]
     marks = ", ".join("?" * len(around))
     rows = connection.execute(
         f"SELECT workspace FROM file_origins WHERE path = '' AND (workspace IN ({marks}) OR (workspace > ? AND workspace < ?))",

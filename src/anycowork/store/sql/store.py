@@ -1,5 +1,6 @@
 """Reads stored data, on connections that write nothing. What grows with a chat or a change is read off the event loop."""
 
+from collections.abc import Callable
 from dataclasses import field
 
 from anycowork.domain.times import seconds_between
@@ -88,7 +89,9 @@ class Store(Table):
         running: RunningTurnCache,
         held_rows: HeldRows,
         heads: AuditHeads,
+        changes: Callable[[], int | None],
     ) -> None:
+        """`changes` as in `StoredOrigins`."""
         super().__init__(reader)
         self.records = RecordTable(reader, seqs, pieces)
         self.chats, self.messages = (
@@ -101,5 +104,6 @@ class Store(Table):
         self.runs, self.receipts = WorkflowRunTable(reader), ReceiptTable(reader)
         self.jobs, self.tasks = JobTable(reader, held_rows), TaskTable(reader, held_rows)
         self.folders = FolderTable(reader)
-        self.usage, self.snapshots, self.origins = UsageTable(reader), SnapshotTable(reader), StoredOrigins(reader)
+        self.usage, self.snapshots = UsageTable(reader), SnapshotTable(reader)
+        self.origins = StoredOrigins(reader, changes)
         self.audit, self.audit_heads = AuditChains(reader), heads

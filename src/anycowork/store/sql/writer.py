@@ -51,6 +51,7 @@ class _WriteJob:
     work: object
     settle: Settle[object]
     exclusive: bool = False
+    step: bool = False
 
 
 @dataclass(slots=True)
@@ -98,6 +99,8 @@ class Writer:
         Calls `committed` there when a group is durable, before the works are settled, and `settled` afterwards. They must not raise.
         """
         self.tally = CommitCounts()
+        self.changes = 0
+        """How many works were settled that are no step of a turn: while it stays, only steps were written. For the event loop."""
         self._connection = connection
         self._dialect = connection.dialect
         self._undone = undone
@@ -120,9 +123,9 @@ class Writer:
         """
         self._enqueue(_WriteJob(None, work, settle, exclusive))  # type: ignore[arg-type]  # T is the same in both
 
-    def submit_part(self, run_batch: Whole[P, T], part: P, settle: Settle[T]) -> None:
+    def submit_part(self, run_batch: Whole[P, T], part: P, settle: Settle[T], *, step: bool = False) -> None:
         """Does the same for a work that is cheaper in a batch: `run_batch` gets all neighbouring parts at once."""
-        self._enqueue(_WriteJob(run_batch, part, settle))  # type: ignore[arg-type]  # P and T are the same in all three
+        self._enqueue(_WriteJob(run_batch, part, settle, step=step))  # type: ignore[arg-type]  # P and T are the same in all three
 
     async def run(self, work: Work[T], *, exclusive: bool = True) -> T:
         """Runs a work and returns its result. Raises: what `work` raised; StorageFault if it could not be made durable."""
@@ -255,7 +258,23 @@ class Writer:
     def _hand_back(self, group: list[_WriteJob], outcomes: Outcomes) -> None:
         assert self._loop is not None
         with suppress(RuntimeError):  # the event loop has ended, and all waiting tasks with it
-            self._loop.call_soon_threadsafe(_settle, self._loop, zip(group, outcomes, strict=True))
+            self._loop.call_soon_threadsafe(self._settle, self._loop, zip(group, outcomes, strict=True))
+
+    # --- on the event loop again
+
+    def _settle(
+        self, loop: asyncio.AbstractEventLoop, settled: Iterator[tuple[_WriteJob, WriteDone[object] | WriteFailed]]
+    ) -> None:
+        """Settles all in one round of the loop. If one raises, the loop reports it, and the others are still settled."""
+        finished = False
+        try:
+            for job, outcome in settled:
+                self.changes += not job.step
+                job.settle(outcome)
+            finished = True
+        finally:
+            if not finished:
+                loop.call_soon(self._settle, loop, settled)
 
 
 def _is_exclusive(group: Sequence[_WriteJob]) -> bool:
@@ -264,17 +283,3 @@ def _is_exclusive(group: Sequence[_WriteJob]) -> bool:
 
 def _batch_runner(job: _WriteJob) -> Whole[object, object] | None:
     return job.run_batch
-
-
-def _settle(
-    loop: asyncio.AbstractEventLoop, settled: Iterator[tuple[_WriteJob, WriteDone[object] | WriteFailed]]
-) -> None:
-    """Settles all in one round of the loop. If one raises, the loop reports it, and the others are still settled."""
-    finished = False
-    try:
-        for job, outcome in settled:
-            job.settle(outcome)
-        finished = True
-    finally:
-        if not finished:
-            loop.call_soon(_settle, loop, settled)

@@ -116,6 +116,9 @@ class SqliteDialect:
         return fault
 
 
+_FAULTS = (*UNREADABLE, sqlite3.Error)
+
+
 @contextmanager
 def _damage_named() -> Iterator[None]:
     """Raises: DatabaseDamaged in place of SQLite's own error, if the file's content is at fault, and of what a row breaks."""
@@ -164,8 +167,11 @@ class SqliteReader:
 
     async def read(self, work: Callable[Concatenate[SqlConnection, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
         """Raises: DatabaseDamaged."""
-        with _damage_named():
+        try:
             return work(self._connection, *args, **kwargs)
+        except _FAULTS:
+            with _damage_named():  # entered after a fault only: this is the way of every read of a turn
+                raise
 
     async def read_large(
         self, work: Callable[Concatenate[SqlConnection, P], T], *args: P.args, **kwargs: P.kwargs
