@@ -36,9 +36,10 @@ class ChatStatus:
             case "turn-started":
                 self.role = str(noun(event, "turn").get("role") or self.role)
                 self._nothing_is_asked()
-                self.stopped = self.carried_out = self.steps_left = None
+                self.stopped = self.carried_out = None
             case "turn-ended":
                 self._nothing_is_asked()
+                self.steps_left = None
                 error = noun(noun(event, "turn"), "error").get("message")
                 self.stopped = str(error or event["reason"]) if event.get("reason") in CONTINUABLE else None
             case "message":

@@ -19,6 +19,8 @@ async def restore_status(status: ChatStatus, client: ChatClient, chat: Json, mes
     status.state = str(chat.get("state"))
     status.autonomy = str(noun(chat, "config").get("autonomy") or status.autonomy)
     status.stopped = str(noun(chat, "continuable").get("message")) if chat.get("continuable") else None
+    steps_left = chat.get("steps_left")
+    status.steps_left = steps_left if isinstance(steps_left, int) else None
     status.own_command = next((str(command["id"]) for command in await client.own_commands()), None)
     for message in objects(chat, "queue"):
         status.queue(message)

@@ -1,6 +1,6 @@
 """What an ended turn leaves for a person to do: whether it can be continued where it stopped and why it stopped. Pure."""
 
-from anycowork.domain.chats import CONTINUABLE, Chat, ChatState, EndReason, Turn, TurnState
+from anycowork.domain.chats import CONTINUABLE, Chat, ChatState, EndReason, Limits, Turn, TurnState
 from anycowork.domain.errors import Conflict
 from anycowork.domain.messages import Json
 from anycowork.domain.values import replace, value
@@ -49,6 +49,14 @@ def continuation_of(chat: Chat, newest: Turn | None) -> Continuation | None:
     if newest.reason not in CONTINUABLE or newest.role != chat.role or newest.job_id is not None:
         return None
     return Continuation(newest, newest.reason)
+
+
+def steps_left_of(chat: Chat, newest: Turn | None, limits: Limits) -> int | None:
+    """How many steps the chat's turn has until it pauses, the one that is taken now not counted. None where no turn is at work, and for
+    one of a job, which has limits of its own."""
+    if chat.state is ChatState.IDLE or newest is None or newest.state is TurnState.ENDED or newest.job_id is not None:
+        return None
+    return max(0, limits.steps - (newest.steps - newest.steps_before))
 
 
 def waiting_of(chat: Chat, newest: Turn | None) -> str | None:

@@ -97,6 +97,8 @@ def test_the_header_says_when_a_turn_is_about_to_pause() -> None:
         said.append(header_text(status, {"title": "A"}, {}, worked=5).plain.partition("5 s")[2].partition("  A")[0])
     after = ", pauses after"
     assert said == ["", f"{after} 2 more steps", f"{after} 1 more step", f"{after} this step"]
+    status.see({"type": "turn-started", "state": "running", "turn": {}})
+    assert "pauses after this step" in header_text(status, {}, {}).plain, "the same turn goes on after an answer"
     status.see({"type": "turn-ended", "state": "idle", "reason": "limit", "turn": {"error": {"message": "10 steps"}}})
     head = header_text(status, {}, {}).plain
     assert "stopped: F3 continues" in head and "pauses" not in head

@@ -280,3 +280,16 @@ it("offers to continue a blocked turn, but not one of a job's task", () => {
   expect(continuable(ended({}))).toMatchObject({ reason: "blocked" });
   expect(continuable(ended({ task_id: "index" }))).toBeNull();
 });
+
+it("knows how many steps are left where a page joins, and after an answer, and forgets it when the turn ends", () => {
+  const joined = opened({ ...CHAT, state: "awaiting_approval", steps_left: 2 } as unknown as OpenChat, [], [], 0);
+  expect(joined.stepsLeft).toBe(2);
+  const allowed = reduceAll(joined, [event("turn-started", 1, { state: "running" })]);
+  expect(allowed.stepsLeft).toBe(2);
+  const told = reduceAll(allowed, [
+    event("usage", 2, { usage: { steps_left: 1 } }),
+    event("usage", 3, { usage: { steps_left: 9 }, task_id: "another agent's" }),
+  ]);
+  expect(told.stepsLeft).toBe(1);
+  expect(reduceAll(told, [event("turn-ended", 4, { reason: "limit", state: "idle" })]).stepsLeft).toBeNull();
+});

@@ -102,7 +102,7 @@ export function opened(
     question: chat.waiting_for.question,
     plans: withProgress({}, plans),
     spent: lastSeq,
-    stepsLeft: null,
+    stepsLeft: chat.steps_left ?? null,
     turn: chat.state === "idle" ? null : turnIn(messages),
     ending: null,
     stopped: chat.continuable
@@ -189,7 +189,6 @@ function changed(view: ChatView, event: WireEvent): ChatView {
         turn: { id: event.turn_id ?? "", startedAt: event.at },
         ending: null,
         stopped: null,
-        stepsLeft: null,
         retry: null,
         starting: [],
       };
@@ -198,6 +197,7 @@ function changed(view: ChatView, event: WireEvent): ChatView {
         ...view,
         state: "idle",
         turn: null,
+        stepsLeft: null, // and not at a start: a turn that goes on after an answer has what it had
         ending: event.reason,
         spent: event.seq, // a request that was stopped tells nothing of its own
         stopped: stoppedBy(event, view.role),
@@ -232,7 +232,7 @@ function changed(view: ChatView, event: WireEvent): ChatView {
     case "role-changed":
       return { ...view, role: text(loose(event.role)["new_role"]) || view.role };
     case "usage":
-      return { ...view, spent: event.seq, stepsLeft: stepsLeftIn(event.usage) };
+      return { ...view, spent: event.seq, stepsLeft: event.task_id ? view.stepsLeft : stepsLeftIn(event.usage) };
     case "tool-call":
       return event.step_id && event.call_id
         ? { ...view, steps: { ...view.steps, [event.call_id]: event.step_id } }

@@ -6651,6 +6651,11 @@ export interface components {
             queue: components["schemas"]["QueuedMessageResponse"][];
             /** @description There if the last turn can be continued. */
             continuable: components["schemas"]["ContinuationResponse"] | null;
+            /**
+             * Steps Left
+             * @description While a turn is at work: the steps that it has until it pauses.
+             */
+            steps_left?: number | null;
         } & {
             [key: string]: unknown;
         };

@@ -20,7 +20,7 @@ from anycowork.domain.chats import Autonomy, ChatState
 from anycowork.domain.errors import Invalid, RestoreConflict
 from anycowork.domain.system_prompts import DEFAULT_ID
 from anycowork.server.services import Services
-from anycowork.turns.continuation import continuation_of, waiting_of
+from anycowork.turns.continuation import continuation_of, steps_left_of, waiting_of
 from anycowork.turns.lookup import require_chat
 
 routes = Router(tags=["chats"])
@@ -109,6 +109,7 @@ async def show_chat(chat_id: str, principal: Reader, services: ServicesDep) -> R
         "waiting_for": waiting,
         "queue": [queued.to_json() for queued in await services.queue.waiting(chat_id)],
         "continuable": stopped.to_json() if stopped else None,
+        "steps_left": steps_left_of(chat, newest, services.server.settings.limits(chat.config.autonomy)),
     }
     return json_response(200, {**chat.to_json(), **also})
 
