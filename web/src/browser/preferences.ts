@@ -13,6 +13,7 @@ type Name =
   | "groups"
   | "diff" // split: differences are drawn side by side
   | "files_width" // of the pane beside the chat, in hundredths of the page
+  | "terminal_height" // of the pane below the chat, the same
   | "folder" // of the last chat that was begun
   | "model"; // that was chosen last
 const PREFIX = "anycowork.";

@@ -2,14 +2,14 @@
 
 import clsx from "clsx";
 import { ArrowLeft, X } from "lucide-react";
-import { type KeyboardEvent, type PointerEvent, useEffect, useRef } from "react";
-import { setPreference, usePreference } from "../browser/preferences";
+import { type KeyboardEvent, useEffect, useRef } from "react";
 import { Path } from "../content/DiffView";
 import { useLive } from "../state/live";
 import { closeFile, closeFiles, openFiles, type Part, useFilesPane } from "../state/openFiles";
 import { t } from "../texts/files";
 import { IconButton } from "../ui/Button";
 import { useNarrow } from "../ui/narrow";
+import { PaneEdge, usePaneSize } from "../ui/PaneEdge";
 import { Toaster } from "../ui/Toaster";
 import { useReadAgain } from "./acts";
 import { Changes } from "./Changes";
@@ -22,7 +22,7 @@ const PARTS: readonly Part[] = ["files", "changes", "git"];
 export default function FilesPane({ chatId, moment }: { chatId: string; moment: number }) {
   const { part, path, line } = useFilesPane();
   const narrow = useNarrow();
-  const width = readWidth(usePreference("files_width"));
+  const width = usePaneSize("files_width");
   const pane = useRef<HTMLElement>(null);
   useEffect(() => {
     const before = document.activeElement;
@@ -60,7 +60,7 @@ export default function FilesPane({ chatId, moment }: { chatId: string; moment: 
         !narrow && width === null && "w-[min(46%,44rem)]",
       )}
     >
-      {!narrow && <WidthHandle width={width} />}
+      {!narrow && <PaneEdge name="files_width" label={t.widthOfFiles} side="left" usual={46} />}
       <header className="flex h-14 shrink-0 items-center gap-1 border-b border-line px-2">
         <div role="tablist" aria-label={t.files} className="flex gap-1">
           {PARTS.map((one) => (
@@ -105,47 +105,6 @@ function Tab({ part, current }: { part: Part; current: boolean }) {
     >
       {t.parts[part]}
     </button>
-  );
-}
-
-const [LEAST, MOST, STEP, USUAL] = [25, 75, 5, 46]; // hundredths of the page
-
-function readWidth(stored: string | null): number | null {
-  const width = Number(stored);
-  return stored && width >= LEAST && width <= MOST ? width : null;
-}
-
-function setWidth(width: number): void {
-  setPreference("files_width", String(Math.round(Math.min(MOST, Math.max(LEAST, width)))));
-}
-
-/** Between the chat and the pane: dragged, or moved with the arrow keys. */
-function WidthHandle({ width }: { width: number | null }) {
-  const onKey = (event: KeyboardEvent) => {
-    const step = { ArrowLeft: STEP, ArrowRight: -STEP }[event.key];
-    if (!step) return;
-    event.preventDefault();
-    setWidth((width ?? USUAL) + step);
-  };
-  const drag = (event: PointerEvent<HTMLDivElement>) => {
-    const around = event.currentTarget.closest("aside")?.parentElement?.getBoundingClientRect();
-    if (!around?.width || !event.currentTarget.hasPointerCapture(event.pointerId)) return;
-    setWidth(((around.right - event.clientX) / around.width) * 100);
-  };
-  return (
-    <div
-      role="separator"
-      aria-orientation="vertical"
-      aria-label={t.widthOfFiles}
-      aria-valuenow={width ?? USUAL}
-      aria-valuemin={LEAST}
-      aria-valuemax={MOST}
-      tabIndex={0}
-      onKeyDown={onKey}
-      onPointerDown={(event) => event.currentTarget.setPointerCapture(event.pointerId)}
-      onPointerMove={drag}
-      className="absolute inset-y-0 -left-1 z-10 w-2 cursor-col-resize touch-none hover:bg-line-strong/60"
-    />
   );
 }
 

@@ -33,6 +33,7 @@ export default function Shell({ chatId, id, onLeave }: Props) {
       scrollback: 5000,
       screenReaderMode: true,
       allowProposedApi: false,
+      minimumContrastRatio: 4.5, // programs choose colours for grounds that they do not know
       theme: themeOf(box.current!),
     });
     shown.current = term;

@@ -10,6 +10,7 @@ import { t } from "../texts/terminal";
 import { Button, IconButton } from "../ui/Button";
 import { May } from "../ui/May";
 import { useNarrow } from "../ui/narrow";
+import { PaneEdge, usePaneSize } from "../ui/PaneEdge";
 import { attempt } from "../ui/toasts";
 import { openTerminalShell, stopCommand, useCommandsOffer } from "./acts";
 import { CommandEntry } from "./CommandEntry";
@@ -18,10 +19,12 @@ import { earlierCommands, entriesOf, toolsIn } from "./entries";
 import { closeTerminal } from "./opening";
 
 const MOST_ENTRIES = 100;
+const USUAL_HEIGHT = 42; // hundredths of the page
 const Shell = lazy(() => import("./Shell")); // xterm.js comes with it
 
 export default function TerminalPane({ view }: { view: ChatView }) {
   const narrow = useNarrow();
+  const height = usePaneSize("terminal_height") ?? USUAL_HEIGHT;
   const pane = useRef<HTMLElement>(null);
   const offer = useCommandsOffer(view.id, view.news);
   const displays = useToolDisplays(useMemo(() => toolsIn(view), [view]));
@@ -59,9 +62,11 @@ export default function TerminalPane({ view }: { view: ChatView }) {
       onKeyDown={onKey}
       className={clsx(
         "flex min-h-0 flex-col bg-surface outline-none",
-        narrow ? "fixed inset-0 z-20" : "h-[42%] shrink-0 border-t border-line",
+        narrow ? "fixed inset-0 z-20" : "relative shrink-0 border-t border-line",
       )}
+      style={narrow ? undefined : { height: `${height}%` }}
     >
+      {!narrow && <PaneEdge name="terminal_height" label={t.height} side="top" usual={USUAL_HEIGHT} />}
       <header className="flex h-11 shrink-0 items-center gap-2 border-b border-line px-3 thumb:h-14">
         <SquareTerminal size={15} aria-hidden className="shrink-0 text-ink-3" />
         <h2 className="text-sm font-medium">{t.terminal}</h2>

@@ -5,6 +5,7 @@ export const en = {
   terminal: "Terminal",
   showTerminal: "Terminal",
   closeTerminal: "Close the terminal",
+  height: "Height of the terminal",
   commandsAndOutput: "Commands and their output",
   about: "Your commands run with your own rights, past the agent's role, rules and sandbox.",
   yourCommand: "Your command",

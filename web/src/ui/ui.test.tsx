@@ -16,6 +16,7 @@ import { Fold, Folds } from "./Fold";
 import { TextField } from "./Form";
 import { matches } from "./hotkeys";
 import { matching, Palette } from "./Palette";
+import { PaneEdge, usePaneSize } from "./PaneEdge";
 import { Shortcuts } from "./Shortcuts";
 import { Toaster } from "./Toaster";
 import { ago, seconds, useAgo } from "./times";
@@ -284,3 +285,26 @@ it("leaves paths, addresses, commands and names as they are typed: every field t
   const { container } = show(<TextField label="Folder" value="" onChange={() => {}} />);
   expect(container.querySelector("input")!.outerHTML).toContain('autocapitalize="none"');
 });
+
+it.each([
+  ["left", "files_width", "{ArrowLeft}", "{ArrowRight}"],
+  ["top", "terminal_height", "{ArrowUp}", "{ArrowDown}"],
+] as const)(
+  "moves the %s edge of a pane by its arrow keys, within bounds, and remembers it",
+  async (side, name, more, less) => {
+    const Pane = () => <PaneEdge name={name} label="Size" side={side} usual={42} />;
+    const Size = () => <p>{usePaneSize(name) ?? "usual"}</p>;
+    show(<Pane />);
+    show(<Size />);
+    const edge = screen.getByRole("separator", { name: "Size" });
+    expect(edge.getAttribute("aria-valuenow")).toBe("42");
+    screen.getByText("usual");
+    edge.focus();
+    await userEvent.keyboard(more + more);
+    expect(edge.getAttribute("aria-valuenow")).toBe("52");
+    screen.getByText("52");
+    await userEvent.keyboard(less.repeat(9));
+    expect(edge.getAttribute("aria-valuenow")).toBe("25");
+    await expectAccessible(document.body);
+  },
+);

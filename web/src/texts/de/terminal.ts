@@ -5,6 +5,7 @@ export const terminal: Texts = {
   terminal: "Terminal",
   showTerminal: "Terminal",
   closeTerminal: "Terminal schließen",
+  height: "Höhe des Terminals",
   commandsAndOutput: "Befehle und ihre Ausgabe",
   about: "Ihre Befehle laufen mit Ihren eigenen Rechten, ohne Rolle, Regeln und Sandbox des Agenten.",
   yourCommand: "Ihr Befehl",
