@@ -332,7 +332,7 @@ async def test_one_press_restores_what_the_turn_changed_and_asks_where_others_ch
         await page.get_by_role("button", name="Allow once").click()
         restore = page.get_by_label("Changed in this turn").get_by_role("button", name="Restore")
         await restore.click()
-        await expect(page.get_by_text("The files were restored.")).to_be_visible()
+        await expect(page.get_by_text("Files were restored to an earlier state")).to_be_visible()
         assert not (client.workspace / "a.txt").exists()
         await page.get_by_label("Message", exact=True).fill("again")
         await page.keyboard.press("Enter")

@@ -54,7 +54,7 @@ async def test_a_newcomer_follows_the_readme_with_a_pasted_key(tmp_path):
         await expect(page.get_by_text("Made.", exact=True)).to_be_visible()
         assert (client.workspace / "hello.txt").read_text() == "Good day.\n"
         await page.get_by_role("button", name=back).click()
-        await expect(page.get_by_text("The files were restored.")).to_be_visible()
+        await expect(page.get_by_text("Files were restored to an earlier state")).to_be_visible()
         assert not (client.workspace / "hello.txt").exists()
 
 

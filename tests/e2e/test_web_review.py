@@ -49,5 +49,5 @@ async def test_a_change_of_forty_files_is_read_by_keyboard_and_taken_back_at_onc
         back = page.get_by_role("dialog").get_by_role("button", name="Restore", exact=True)
         await expect(back).to_be_in_viewport(ratio=1)
         await back.click()
-        await expect(page.get_by_text("The files were restored.")).to_be_visible()
+        await expect(page.get_by_text("Files were restored to an earlier state")).to_be_visible()
     assert {path: (client.workspace / path).read_text() for path in PATHS} == FILES

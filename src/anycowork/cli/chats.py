@@ -14,6 +14,7 @@ from anycowork.cli.server_command import run_with_server
 from anycowork.client.console import stderr, stdout, strip_controls
 from anycowork.client.http import ServerClient
 from anycowork.domain.messages import Json
+from anycowork.domain.times import local_time
 
 _WAITING = {
     "plan": "plan waits",
@@ -46,7 +47,7 @@ def list_chats(invocation: Invocation, *, limit: int, archived: bool, as_json: b
 
 
 def _line(chat: Mapping[str, object]) -> str:
-    changed = str(chat["updated_at"])[:16].replace("T", " ")
+    changed = local_time(str(chat["updated_at"]))
     state = _WAITING.get(str(chat.get("waiting")), str(chat["state"]))
     return f"{chat['id']}  {changed}  {state:<14}  {chat['title'] or 'New chat'}  ({chat['workspace']})"
 
@@ -75,7 +76,7 @@ def _listed(answer: Json) -> list[object]:
 
 def _print(result: Mapping[str, object]) -> None:
     out, parts = stdout(), result.get("parts")
-    timestamp = str(result["created_at"])[:16].replace("T", " ")
+    timestamp = local_time(str(result["created_at"]))
     out.line(strip_controls(f"{result['context_id']}  {timestamp}  {result['title']}"))
     snippet = "".join(
         out.paint(strip_controls(str(part["text"])), "bold") if part.get("match") else strip_controls(str(part["text"]))

@@ -11,7 +11,7 @@ from anycowork.cli.run_outcome import RunEnding, RunOutcome
 from anycowork.client.chat_client import chat_page
 from anycowork.client.connect import ServerAddress
 from anycowork.client.console import strip_controls
-from anycowork.client.disclosures import endorsement_text
+from anycowork.client.disclosures import endorsement_text, items_below_head
 from anycowork.config.settings import Settings
 from anycowork.domain.errors import ContextFull, LimitReached
 from anycowork.domain.messages import Json
@@ -137,8 +137,6 @@ def _asked(waiting: Json) -> list[str]:
     if "question" in waiting:
         choices = ", ".join(_options(waiting))
         return _lines(f"Asks: {waiting['question']}" + (f" ({choices})" if choices else ""))
-    disclosure = waiting.get("disclosure")
-    items = disclosure.get("items") if isinstance(disclosure, dict) else None
     risk = " (high risk)" if waiting.get("risk") == "high" else ""
     lines = _lines(f"Needs approval: {waiting.get('tool')} {waiting.get('resource')}{risk}")
     if endorsement := endorsement_text(waiting):
@@ -146,11 +144,10 @@ def _asked(waiting: Json) -> list[str]:
     reasons = waiting.get("reasons")
     for reason in reasons if isinstance(reasons, list) else []:
         lines += _lines(f"  {reason}")
-    for item in items if isinstance(items, list) else []:
-        if isinstance(item, dict) and item.get("kind") != "tool":
-            labels = [str(item[name]) for name in ("kind", "detail") if item.get(name)]
-            control = " (control file)" if item.get("control") else ""
-            lines += _lines(f"  {' '.join(labels)}{control}: {item.get('text')}")
+    for item in items_below_head(waiting):
+        labels = [str(item[name]) for name in ("kind", "detail") if item.get(name)]
+        control = " (control file)" if item.get("control") else ""
+        lines += _lines(f"  {' '.join(labels)}{control}: {item.get('text')}")
     diff = waiting.get("diff")
     return [*lines, *(_lines(f"  diff:\n{diff}") if isinstance(diff, str) else [])]
 

@@ -50,6 +50,21 @@ class EndorsementText:
         return [self.read, *(f"> {line}" for line in self.passage.splitlines()), self.target]
 
 
+def items_below_head(approval: Json) -> list[Json]:
+    """The items that the heading of a call (its tool and what it concerns) does not show already; a held call keeps its paths."""
+    disclosure = approval.get("disclosure")
+    listed = disclosure.get("items") if isinstance(disclosure, dict) else None
+    items = [item for item in listed if isinstance(item, dict)] if isinstance(listed, list) else []
+    others = [item for item in items if item.get("kind") != "tool"]
+    if approval.get("held"):
+        return others
+    subject = str(approval.get("resource")).removeprefix("/")
+    named = [item for item in others if not item.get("control") and str(item.get("text")).removeprefix("/") == subject]
+    parameters = [item for item in others if item.get("kind") == "parameter"]
+    in_head = ("path", "parameter") if len(parameters) == 1 else ("path",)  # a list of parameters names every one
+    return [item for item in others if item not in named or item.get("kind") not in in_head]
+
+
 def endorsement_text(approval: Json) -> EndorsementText | None:
     endorsement = approval.get("endorsement")
     if not isinstance(endorsement, dict):

@@ -23,6 +23,15 @@ def seconds_between(earlier: str, written: str) -> float:
     return max(0.0, (datetime.fromisoformat(written) - datetime.fromisoformat(earlier)).total_seconds())
 
 
+def local_time(written: str, *, seconds: bool = False) -> str:
+    """Return a written time as a person of this machine reads it; what is no time stays unchanged."""
+    try:
+        time = datetime.fromisoformat(written).astimezone()
+    except ValueError:
+        return written
+    return f"{time:%Y-%m-%d %H:%M:%S}" if seconds else f"{time:%Y-%m-%d %H:%M}"
+
+
 def stored_time(stored: JsonValue) -> str:
     """Return a stored time in our format, from a text (without a zone: UTC) or from seconds or milliseconds since 1970. A value that
     is not a time stays unchanged; None becomes empty."""

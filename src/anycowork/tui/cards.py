@@ -10,7 +10,7 @@ from rich.markdown import Markdown
 from rich.text import Text
 
 from anycowork.client.console import shortened, strip_controls
-from anycowork.client.disclosures import endorsement_text, planned_call_text
+from anycowork.client.disclosures import endorsement_text, items_below_head, planned_call_text
 from anycowork.domain.messages import Json
 from anycowork.domain.person_commands import PERSON_COMMAND, CommandEnd
 from anycowork.domain.tools import CallStatus
@@ -245,7 +245,7 @@ def approval_text(approval: Json) -> RenderableType:
     if reasons := " ".join(_words(approval, "reasons")):
         lines.append(Text(reasons, style="dim"))
     disclosure = noun(approval, "disclosure")
-    listed = [item for item in _objects(disclosure, "items") if item.get("kind") not in ("tool", "host")]
+    listed = [item for item in items_below_head(approval) if item.get("kind") != "host"]
     lines += disclosed_lines({**disclosure, "items": [*listed], "total": _missing(disclosure) + len(listed)})
     diff = approval.get("diff")
     lines += diff_lines(diff, complete=True) if isinstance(diff, str) else ()

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 from anycowork.client.console import shortened, strip_controls
 from anycowork.domain.errors import AnyCoworkError
 from anycowork.domain.messages import Json
+from anycowork.domain.times import local_time
 from anycowork.tui.dialogs import FilteredMenuScreen, MenuChoice, MenuScreen, TextInputScreen, autonomy_choices
 from anycowork.tui.slash_commands import SlashCommand, command_help
 
@@ -113,7 +114,11 @@ class ChatCommands:
             self._host.show_status("Nothing was changed in this chat, so there is nothing to restore.")
             return
         choices = [
-            MenuChoice(str(change["id"]), f"before {_clock(change)}", f"{change.get('files')} files")
+            MenuChoice(
+                str(change["id"]),
+                f"before {local_time(str(change.get('created_at')), seconds=True)}",
+                "1 file" if change.get("files") == 1 else f"{change.get('files')} files",
+            )
             for change in changes
         ]
         snapshot_id = await self._host.ask(MenuScreen("Restore the files as of", choices))
@@ -121,9 +126,9 @@ class ChatCommands:
             return
         preview = await client.restore(snapshot_id, dry_run=True)
         sure = [MenuChoice("yes", "Restore"), MenuChoice("no", "Leave everything as it is")]
-        if await self._host.ask(MenuScreen(_restore_summary(preview), sure)) == "yes":
-            done = await client.restore(snapshot_id, dry_run=False)
-            self._host.note(f"{_restore_summary(done)} You can undo this, too: Ctrl+G.")
+        if await self._host.ask(MenuScreen(_preview_text(preview), sure)) == "yes":
+            await client.restore(snapshot_id, dry_run=False)
+            self._host.note("You can undo this, too: Ctrl+G.")
 
     async def _dismiss(self, _text: str) -> None:
         await self._host.client.dismiss()
@@ -149,28 +154,25 @@ class ChatCommands:
 
 def _chat_details(chat: Json) -> str:
     waiting = "waits for you  " if chat.get("waiting") else ""
-    return f"{waiting}{str(chat.get('updated_at')).replace('T', ' ')[:16]}  {chat.get('workspace')}"
+    return f"{waiting}{local_time(str(chat.get('updated_at')))}  {chat.get('workspace')}"
 
 
 def _found(result: Json) -> str:
-    date = str(result.get("created_at")).replace("T", " ")[:16]
+    date = local_time(str(result.get("created_at")))
     return f"{date}\n  {result.get('role')}: {shortened(str(result.get('snippet')), SNIPPET_WIDTH)}"
 
 
-def _clock(snapshot: Json) -> str:
-    return str(snapshot.get("created_at")).replace("T", " ")[:19]
-
-
-def _restore_summary(restored: Json) -> str:
+def _preview_text(preview: Json) -> str:
+    """What a restore would do, file by file."""
     parts = []
-    counts = restored.get("counts")
+    counts = preview.get("counts")
     for name, verb in (
-        ("restored", "restored"),
-        ("deleted", "removed"),
+        ("restored", "to be restored"),
+        ("deleted", "to be removed"),
         ("unkept", "left as they are (git ignores them; older content was not kept)"),
         ("conflicts", "in conflict"),
     ):
-        paths = restored.get(name)
+        paths = preview.get(name)
         if isinstance(paths, list) and paths:
             count = counts.get(name, len(paths)) if isinstance(counts, dict) else len(paths)
             parts.append(f"{count} {'file' if count == 1 else 'files'} {verb}: {_first_paths(paths)}.")

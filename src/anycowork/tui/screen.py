@@ -362,7 +362,7 @@ class ChatScreen(App[None]):
 
     async def action_stop(self) -> None:
         if self.status.waits:
-            self.show_status("F2 goes to what waits for you. Ctrl+C stops the turn.")
+            self.notify("F2 goes to what waits for you. Ctrl+C stops the turn.", markup=False)
         elif self.status.state != "idle":
             await self._try(self.client.stop())
         elif self.status.own_command is not None:

@@ -212,7 +212,7 @@ async def test_changes_are_taken_back_to_a_chosen_moment(tmp_path: Path) -> None
         await person.pilot.press("ctrl+g")
         await person.sees("Restore the files as of")
         await person.pilot.press("enter")
-        await person.sees("1 file removed: hello.txt")
+        await person.sees("1 file to be removed: hello.txt")
         await person.pilot.press("enter")
         await person.until(lambda: not (person.workspace / "hello.txt").exists())
 

@@ -1,10 +1,12 @@
 """Times of other systems, as we write them."""
 
+import time
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from anycowork.domain.times import stored_time
+from anycowork.domain.times import local_time, stored_time
 
 
 @pytest.mark.parametrize(
@@ -29,3 +31,15 @@ def test_a_time_is_written_in_utc_and_what_is_none_stays(stored, written):
 @given(st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text() | st.datetimes().map(str))
 def test_what_was_written_is_read_as_it_is(stored):
     assert stored_time(stored_time(stored)) == stored_time(stored)
+
+
+def test_a_person_reads_the_time_of_their_own_machine(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TZ", "Asia/Tokyo")
+    time.tzset()
+    try:
+        assert local_time("2026-01-24T23:10:05.000000Z") == "2026-01-25 08:10"
+        assert local_time("2026-01-24T23:10:05.000000Z", seconds=True) == "2026-01-25 08:10:05"
+        assert local_time("None") == "None"
+    finally:
+        monkeypatch.undo()
+        time.tzset()

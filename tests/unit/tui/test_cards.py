@@ -11,6 +11,7 @@ from anycowork.cli.run_outcome import RunEnding, RunOutcome
 from anycowork.client.connect import ServerAddress
 from anycowork.client.disclosures import rule_text, saved_rules_text
 from anycowork.config.settings import Settings
+from anycowork.domain.disclosure import call_items
 from anycowork.domain.messages import Json
 from anycowork.tui.cards import LONGEST, SHORT_LINES, approval_text, card_of, plan_text, thought_card
 from anycowork.tui.chat_header import header_text
@@ -168,6 +169,27 @@ def test_the_terminal_an_editor_and_a_parked_run_name_a_risk_only_where_it_is_hi
         )
         for text in faces:
             assert text.lower().count("risk") == (1 if risk == "high" else 0), (risk, text)
+
+
+def test_the_terminal_and_a_parked_run_name_a_path_once_and_what_the_heading_does_not_show_always() -> None:
+    def faces(path: str, parameters: Json, **more: JsonValue) -> tuple[str, str]:
+        items = call_items("update_file", parameters, f"/{path}", paths=[path])
+        disclosure: Json = {"hash": "h", "total": len(items), "items": [item.to_json() for item in items]}
+        approval: Json = {"id": "a", "tool": "update_file", "resource": f"/{path}", "disclosure": disclosure, **more}
+        outcome = RunOutcome(RunEnding.PARKED, waiting=(approval,))
+        address = ServerAddress("http://127.0.0.1:8484", SecretStr("t"), lasting=True)
+        return drawn(approval_text(approval)), "\n".join(advice_for(outcome, "chat", address, Settings()))
+
+    for text in faces("notes/shopping.txt", {"path": "notes/shopping.txt"}):
+        assert text.count("notes/shopping.txt") == 1, text
+    for text in faces("a.txt", {"path": "a.txt", "mode": "0755"}):
+        assert text.count("a.txt") == 2 and "0755" in text, text  # a list of parameters names every one
+    for text in faces("a.txt", {"path": "a.txt"}, held=True):
+        assert "file a.txt" in text.replace("path: a.txt", "file a.txt"), text
+    for text in faces(".bashrc", {"path": ".bashrc"}):
+        assert "control file" in text, text
+    for text in faces("a\u202etxt", {"path": "a\u202etxt"}):
+        assert "a⟨U+202E⟩txt" in text, text
 
 
 @proves("APR-2")

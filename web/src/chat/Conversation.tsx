@@ -21,7 +21,15 @@ import { usePlanDisclosure, useRoles, useSees } from "../state/queries";
 import { type Autonomy, type ChatView, continuable } from "../state/reduce";
 import { concernsThePerson, type Row, rowsOf, withDrafts, withPrinted } from "../state/rows";
 import { isOrder, type Runs, runInHand, runOf, runsOf } from "../state/runs";
-import { callStanding, openPlan, planInHand, planStanding, questionStanding, waitingCalls } from "../state/standing";
+import {
+  callStanding,
+  isRestored,
+  openPlan,
+  planInHand,
+  planStanding,
+  questionStanding,
+  waitingCalls,
+} from "../state/standing";
 import { knownKind } from "../state/tools";
 import { t } from "../texts/chat";
 import { type Send, useSending } from "../ui/sending";
@@ -150,7 +158,15 @@ export function Conversation(props: Props) {
       <div className="mx-auto flex max-h-[calc(100%-3.5rem)] w-full max-w-3xl shrink-0 flex-col px-3 pb-3 sm:px-6 sm:pb-5">
         <InstructionsLine chatId={view.id} workspace={workspace} idle={view.state === "idle"} moment={view.news} />
         <JobDock view={view} />
-        {plan && <PlanDock chatId={view.id} messageId={plan} moment={view.news} onCompare={onCompare} />}
+        {plan && (
+          <PlanDock
+            chatId={view.id}
+            messageId={plan}
+            restored={isRestored(view.messages)}
+            moment={view.news}
+            onCompare={onCompare}
+          />
+        )}
         {decides && (
           <ApprovalDock
             approvals={view.approvals}

@@ -1,6 +1,8 @@
 import { fireEvent, screen, within } from "@testing-library/react";
 import userEvent from "@testing-library/user-event";
 import { expect, it, vi } from "vitest";
+import type { ChatView } from "../state/reduce";
+import { restoreToUndo } from "../state/standing";
 import { expectAccessible, message, show } from "../testing/render";
 import type { Message } from "../wire/nouns";
 import { changedSince, TurnChanges } from "./TurnChanges";
@@ -107,6 +109,15 @@ it("names no file that was put back, and names it again once that is undone", ()
   expect(pathsOf(did("a.txt"), wentBack("s1", "s2", { deleted: ["a.txt"] }))).toEqual([]);
   expect(pathsOf(did("a.txt"), back, wentBack("s2", "s3", { restored: ["a.txt"] }))).toEqual(["a.txt"]);
   expect(pathsOf(did("a.txt"), back, did("a.txt"))).toEqual(["a.txt"]);
+});
+
+it("takes back the newest restore where nothing was said since", () => {
+  const back = wentBack("s1", "s2", { restored: ["a.txt"] });
+  const after = (state: "idle" | "running", ...messages: Message[]) =>
+    restoreToUndo({ state, messages } as unknown as ChatView);
+  expect(after("idle", said, did("a.txt"), back)).toEqual({ noteId: "s2", snapshot: "s2" });
+  expect(after("idle", said, did("a.txt"), back, said)).toBeNull();
+  expect(after("running", said, did("a.txt"), back)).toBeNull();
 });
 
 it("says no more what a turn claimed once all its changes were restored", () => {

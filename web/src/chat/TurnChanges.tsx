@@ -6,10 +6,11 @@ import { DiffCount } from "../content/DiffView";
 import { type Diff, fileCount, isPartial, readDiff, together, withoutFolders, withoutPaths } from "../content/diffs";
 import { PathLink } from "../content/PathLink";
 import { type Evidence, TurnEvidence } from "../content/TurnEvidence";
+import { isAsked, isRestored, restoredIn } from "../state/standing";
 import { t } from "../texts/chat";
 import { number } from "../texts/language";
 import { Button } from "../ui/Button";
-import { loose, type Message, readToolResult, text } from "../wire/nouns";
+import { type Message, readToolResult, text } from "../wire/nouns";
 
 const TurnReview = lazy(() => import("./TurnReview"));
 const NAMED = 3;
@@ -101,36 +102,4 @@ function ignoredSince(messages: readonly Message[]): readonly string[] {
     const entries = message_type === "tool_result" ? readToolResult(payload)?.facts["ignored"] : null;
     return Array.isArray(entries) ? entries.map(text) : [];
   });
-}
-
-/** Whether files were restored since the person last spoke: what the turn claimed of them is no longer of use. Pure. */
-function isRestored(messages: readonly Message[]): boolean {
-  const asked = messages.findLastIndex(isAsked);
-  return restoredIn(messages.slice(asked + 1)).length > 0;
-}
-
-/** Whether a person spoke: what a job gives its workers is said in their place. */
-function isAsked({ role, task_id }: Message): boolean {
-  return role === "user" && !task_id;
-}
-
-interface GoneBack {
-  at: number;
-  paths: ReadonlySet<string>;
-  undo: string;
-}
-
-/** Where these messages went back to an earlier state. Undoing that takes it out again. Pure. */
-function restoredIn(messages: readonly Message[]): GoneBack[] {
-  const found: GoneBack[] = [];
-  messages.forEach(({ payload }, at) => {
-    const restore = loose(loose(payload)["restore"]);
-    const paths = [restore["restored"], restore["deleted"]].flatMap((list) =>
-      Array.isArray(list) ? list.map(text) : [],
-    );
-    if (paths.length === 0) return;
-    if (found.at(-1)?.undo === text(restore["snapshot"])) found.pop();
-    else found.push({ at, paths: new Set(paths), undo: text(restore["undo_snapshot"]) });
-  });
-  return found;
 }

@@ -1,8 +1,14 @@
 import { Info } from "lucide-react";
+import { useState } from "react";
+import { restore } from "../snapshots/acts";
+import { useLive } from "../state/live";
+import { restoreToUndo } from "../state/standing";
 import { t } from "../texts/chat";
 import { t as checkpoints } from "../texts/checkpoints";
 import { t as server } from "../texts/server";
+import { Button } from "../ui/Button";
 import { clock } from "../ui/times";
+import { attempt } from "../ui/toasts";
 import { loose, type Message, text } from "../wire/nouns";
 
 /** What the server itself says: short, and nobody's role. What it counted or named is said in the page's language. */
@@ -12,7 +18,34 @@ export function NoteCard({ message }: { message: Message }) {
       <Info size={13} aria-hidden className="shrink-0 translate-y-0.5" />
       <span className="min-w-0 break-words whitespace-pre-line">{wordsOf(message)}</span>
       <time className="shrink-0 text-xs tabular-nums">{clock(message.created_at)}</time>
+      <UndoOfRestore noteId={message.id} />
     </p>
+  );
+}
+
+/** Stands only where nothing was said or done since: later, the checkpoints show what would change. */
+function UndoOfRestore({ noteId }: { noteId: string }) {
+  const chatId = useLive(({ view }) => view?.id ?? "");
+  const undo = useLive(({ view }) => {
+    const newest = view && restoreToUndo(view);
+    return newest?.noteId === noteId ? newest.snapshot : null;
+  });
+  const [busy, setBusy] = useState(false);
+  if (!undo) return null;
+  const takeBack = async () => {
+    setBusy(true);
+    await attempt(restore(chatId, undo, {}));
+    setBusy(false);
+  };
+  return (
+    <Button
+      needs="POST /context/{chat_id}/snapshots/{snapshot_id}/restore"
+      className="!min-h-8 thumb:!min-h-11 !py-0.5"
+      disabled={busy}
+      onClick={() => void takeBack()}
+    >
+      {checkpoints.undo}
+    </Button>
   );
 }
 

@@ -12,17 +12,25 @@ interface Props {
   chatId: string;
   /** The plan whose turn is the newest. */
   messageId: string;
+  /** Whether files were restored since: its steps were done, and what they did may be gone. */
+  restored: boolean;
   moment: number;
   onCompare: () => void;
 }
 
-export function PlanDock({ chatId, messageId, moment, onCompare }: Props) {
+export function PlanDock({ chatId, messageId, restored, moment, onCompare }: Props) {
   const { data: plans } = useAudit(chatId, true, moment);
   const plan = plans?.find(({ message_id }) => message_id === messageId);
-  return plan ? <Checklist plan={plan} onCompare={onCompare} /> : null;
+  return plan ? <Checklist plan={plan} restored={restored} onCompare={onCompare} /> : null;
 }
 
-export function Checklist({ plan, onCompare }: { plan: ComparedPlan; onCompare: () => void }) {
+interface ChecklistProps {
+  plan: ComparedPlan;
+  restored: boolean;
+  onCompare: () => void;
+}
+
+export function Checklist({ plan, restored, onCompare }: ChecklistProps) {
   const current = currentStep(plan);
   const done = finishedSteps(plan);
   return (
@@ -39,11 +47,8 @@ export function Checklist({ plan, onCompare }: { plan: ComparedPlan; onCompare: 
             <span className="min-w-0 truncate text-ink-2">
               <Inline text={current ? (intendedOf(current)?.action ?? "") : plan.goal} />
             </span>
-            {plan.unplanned.length > 0 && (
-              <span className="shrink-0 rounded-full bg-warn-soft px-2 py-0.5 text-xs font-medium text-warn">
-                {t.outsideThePlan2(plan.unplanned.length)}
-              </span>
-            )}
+            {plan.unplanned.length > 0 && <Mark>{t.outsideThePlan2(plan.unplanned.length)}</Mark>}
+            {restored && <Mark>{t.filesRestored}</Mark>}
           </span>
         }
       >
@@ -68,5 +73,11 @@ export function Checklist({ plan, onCompare }: { plan: ComparedPlan; onCompare: 
         )}
       </Fold>
     </section>
+  );
+}
+
+function Mark({ children }: { children: string }) {
+  return (
+    <span className="shrink-0 rounded-full bg-warn-soft px-2 py-0.5 text-xs font-medium text-warn">{children}</span>
   );
 }

@@ -72,6 +72,13 @@ it("stands what was meant beside what was done, and marks what was outside", asy
   await expectAccessible(container);
 });
 
+it("says that files were restored after the plan's work", () => {
+  const { container, rerender } = show(<Checklist plan={PLAN} restored={false} onCompare={() => {}} />);
+  expect(container.textContent).not.toContain("files restored");
+  rerender(<Checklist plan={PLAN} restored onCompare={() => {}} />);
+  expect(container.textContent).toContain("files restored");
+});
+
 it("names who allowed a call, where several people work", () => {
   const by = (decided_by: string | null, access: "member" | null) => {
     const unplanned = [done({ allowed_by: "approval:a1", decided_by })];
@@ -127,7 +134,7 @@ it("shows a status and a tool that it does not know by their own names", () => {
 it("says how far a plan is, and opens the comparison", async () => {
   const running = { ...PLAN, state: "running", steps: [step("1", "done"), step("2", "running"), step("3", "open")] };
   const onCompare = vi.fn();
-  const { container } = show(<Checklist plan={running} onCompare={onCompare} />);
+  const { container } = show(<Checklist plan={running} restored={false} onCompare={onCompare} />);
   expect(screen.getByRole("button", { expanded: false }).textContent).toContain("1 of 3");
   expect(screen.getByRole("button", { expanded: false }).textContent).toContain("Step 2");
   await userEvent.click(screen.getByRole("button", { expanded: false }));

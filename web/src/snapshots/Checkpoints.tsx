@@ -10,7 +10,7 @@ import { Button } from "../ui/Button";
 import { Dialog } from "../ui/Dialog";
 import { Fold } from "../ui/Fold";
 import { clock } from "../ui/times";
-import { attempt, say } from "../ui/toasts";
+import { attempt } from "../ui/toasts";
 import { type Message, readToolCall, type ToolCall } from "../wire/nouns";
 import { differenceOf, type Restored, restore, useSnapshots } from "./acts";
 import { type Change, changesOf, type Snapshot, type Stretch, stretchesOf } from "./changes";
@@ -53,15 +53,7 @@ export default function Checkpoints({
   const put = async (id: string, within: Narrowed, overwrite: string[]) => {
     setTried(null);
     setBusy(true);
-    await attempt(
-      restore(chatId, id, { overwrite, ...within }).then(({ undo_snapshot: undo, left }) =>
-        say(
-          left > 0 ? t.restoreStopped(left) : t.theFilesAreAsThey,
-          "info",
-          undo ? { label: t.undo, run: () => void attempt(restore(chatId, undo, {})) } : undefined,
-        ),
-      ),
-    );
+    await attempt(restore(chatId, id, { overwrite, ...within })); // the note in the chat says what it did, and takes it back
     setBusy(false);
     onClose();
   };

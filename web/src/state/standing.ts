@@ -79,3 +79,42 @@ export function isDismissed(view: ChatView): boolean {
   const newest = view.messages.findLast(({ role, payload }) => role === "user" || loose(payload)["dismissed"]);
   return newest !== undefined && newest.role !== "user";
 }
+
+interface Restore {
+  at: number;
+  paths: ReadonlySet<string>;
+  undo: string;
+}
+
+/** Where the files were restored in these messages. Undoing that takes it out again. Pure. */
+export function restoredIn(messages: readonly Message[]): Restore[] {
+  const found: Restore[] = [];
+  messages.forEach(({ payload }, at) => {
+    const restore = loose(loose(payload)["restore"]);
+    const paths = [restore["restored"], restore["deleted"]].flatMap((list) =>
+      Array.isArray(list) ? list.map(text) : [],
+    );
+    if (paths.length === 0) return;
+    if (found.at(-1)?.undo === text(restore["snapshot"])) found.pop();
+    else found.push({ at, paths: new Set(paths), undo: text(restore["undo_snapshot"]) });
+  });
+  return found;
+}
+
+/** Whether files were restored since a person last spoke: what was done until then may stand no more. */
+export function isRestored(messages: readonly Message[]): boolean {
+  const asked = messages.findLastIndex(isAsked);
+  return restoredIn(messages.slice(asked + 1)).length > 0;
+}
+
+/** Whether a person spoke: what a job gives its workers is said in their place. */
+export function isAsked({ role, task_id }: Message): boolean {
+  return role === "user" && !task_id;
+}
+
+/** The restore that ended the chat so far, and the checkpoint that takes it back. */
+export function restoreToUndo(view: ChatView): { noteId: string; snapshot: string } | null {
+  const newest = view.messages.at(-1);
+  const snapshot = text(loose(loose(newest?.payload)["restore"])["undo_snapshot"]);
+  return newest && snapshot && view.state === "idle" ? { noteId: newest.id, snapshot } : null;
+}

@@ -37,8 +37,6 @@ export const en = {
   progress: "Progress",
   stop: "Stop",
   stoppingKeepsWhatIsRestored: "If you stop, what is restored so far stays. You can undo it, or go on later.",
-  restoreStopped: (left: number) =>
-    `Stopped. ${left === 1 ? "1 file was" : `${left.toLocaleString("en")} files were`} not restored. Restore again to go on.`,
   restoredTo: (parts: readonly string[]) =>
     `Files were restored to an earlier state: ${parts.join(", ") || "every file is as it was then"}.`,
   changedFiles: (restored: number, removed: number) => {

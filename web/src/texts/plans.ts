@@ -22,6 +22,7 @@ export const en = {
   thePlanSoFar: "The plan so far",
   of: (done: string | number, count: string | number) => `${done} of ${count}`,
   outsideThePlan2: (count: string | number) => `${count} outside the plan`,
+  filesRestored: "files restored",
   step: (number: string | number) => `Step ${number}:`,
   noRecordedCallProvesIt: "No recorded call proves it.",
   noCallWasMadeFor: "No call was made for it.",

@@ -3,9 +3,10 @@
 import { useEffect, useRef, useState } from "react";
 import { useWording, type Wording } from "../state/me";
 import type { ChatView } from "../state/reduce";
+import { t as checkpoints } from "../texts/checkpoints";
 import { t as people } from "../texts/people";
 import { t } from "../texts/ui";
-import type { EndReason } from "../wire/nouns";
+import { type EndReason, loose } from "../wire/nouns";
 import { retryWords } from "./modelRetry";
 
 export function Announcer({ view }: { view: ChatView | null }) {
@@ -49,6 +50,7 @@ export function boundary(before: ChatView, now: ChatView, wording: Wording): str
   const run = now.state.startsWith("awaiting") ? null : runBoundary(before, now);
   if (run) return run;
   if (now.retry && !before.retry) return retryWords(now.retry, now.retry.seconds); // the first wait of a request only
+  if (isRestored(before, now)) return checkpoints.theFilesAreAsThey;
   if (now.state === before.state) return null;
   switch (now.state) {
     case "running":
@@ -64,6 +66,11 @@ export function boundary(before: ChatView, now: ChatView, wording: Wording): str
       return unreachable;
     }
   }
+}
+
+function isRestored(before: ChatView, now: ChatView): boolean {
+  const newest = now.messages.at(-1);
+  return newest?.id !== before.messages.at(-1)?.id && Boolean(loose(newest?.payload)["restore"]);
 }
 
 /** What a chat waits for when it is opened: a quick model asks before its chat is on the page. */

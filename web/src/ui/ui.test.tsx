@@ -4,7 +4,7 @@ import { useState } from "react";
 import { expect, it, vi } from "vitest";
 import { wordingFor } from "../state/me";
 import { opened, reduceAll } from "../state/reduce";
-import { approval, event, expectAccessible, show } from "../testing/render";
+import { approval, event, expectAccessible, message, show } from "../testing/render";
 import { Refusal } from "../wire/client";
 import type { OpenChat } from "../wire/nouns";
 import { Announcer, boundary } from "./Announcer";
@@ -42,6 +42,8 @@ it("announces boundaries and no streamed word", () => {
   expect(boundary(VIEW, running, OWN)).toBe("The agent is working.");
   expect(boundary(running, speaking, OWN)).toBeNull();
   expect(boundary(speaking, asking, OWN)).toContain("Approval needed: create file hello.txt");
+  const note = message({ id: "note", role: "system", payload: { restore: { counts: {} } } as never });
+  expect(boundary(VIEW, { ...VIEW, messages: [note] }, OWN)).toBe("The files were restored.");
   const ended = (reason: string) => boundary(speaking, reduceAll(speaking, [event("turn-ended", 9, { reason })]), OWN);
   expect([ended("answered"), ended("planned"), ended("interrupted")]).toEqual([
     "The agent has finished.",

@@ -40,8 +40,6 @@ export const checkpoints: Texts = {
   stop: "Anhalten",
   stoppingKeepsWhatIsRestored:
     "Wenn Sie anhalten, bleibt, was schon wiederhergestellt ist. Sie können es rückgängig machen oder später fortsetzen.",
-  restoreStopped: (left: number) =>
-    `Angehalten. ${left === 1 ? "1 Datei wurde" : `${left.toLocaleString("de")} Dateien wurden`} nicht wiederhergestellt. Stellen Sie erneut wieder her, um fortzusetzen.`,
   restoredTo: (parts: readonly string[]) =>
     `Die Dateien sind wieder in einem früheren Zustand: ${parts.join(", ") || "jede Datei ist, wie sie damals war"}.`,
   changedFiles: (restored: number, removed: number) => {

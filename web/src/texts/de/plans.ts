@@ -22,6 +22,7 @@ export const plans: Texts = {
   thePlanSoFar: "Der Plan bisher",
   of: (done: string | number, count: string | number) => `${done} von ${count}`,
   outsideThePlan2: (count: string | number) => `${count} außerhalb des Plans`,
+  filesRestored: "Dateien wiederhergestellt",
   step: (number: string | number) => `Schritt ${number}:`,
   noRecordedCallProvesIt: "Kein aufgezeichneter Aufruf belegt ihn.",
   noCallWasMadeFor: "Dafür gab es keinen Aufruf.",
