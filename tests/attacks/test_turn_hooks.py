@@ -30,6 +30,12 @@ def hook(client: LiveServer, event: str, command: str, *, matcher: str = "", **m
     (client.workspace.parent / "data" / "hooks.json").write_text(json.dumps({"hooks": {event: [group]}}))
 
 
+def waiting_hook(client: LiveServer, event: str) -> None:
+    """Sets a hook that waits for `goes.txt`, which stays there: what asks it later, the next test's first message too, passes at once."""
+    (client.workspace / "goes.txt").unlink(missing_ok=True)
+    hook(client, event, WAITS)
+
+
 def answer(**specific: object) -> str:
     return f"echo '{json.dumps({'hookSpecificOutput': specific})}'"
 
@@ -210,7 +216,7 @@ async def test_what_waits_for_a_hook_is_not_done_when_its_persons_access_ends_me
     """A request is let in once, and a hook may take a minute."""
     chat = await asked(client, "hello", "Hi.", "Never said.")
     event = {"compact": "PreCompact"}.get(route, "UserPromptSubmit")
-    hook(client, event, WAITS)
+    waiting_hook(client, event)
     before = [message["id"] for message in await chat.messages()]
     body = {"messages": {"content": "Theirs."}, "jobs": {"request": "Theirs."}, "compact": {}}[route]
     async with (
@@ -233,9 +239,6 @@ async def end_while_waiting(client: LiveServer, who: PersonClient, end: str) -> 
     else:
         await client.ask("PATCH", f"/people/{who.id}", {"access": "viewer"})
     (client.workspace / "goes.txt").touch()
-    while await asyncio.to_thread(started_with, WAITS):
-        pass
-    (client.workspace / "goes.txt").unlink()
 
 
 @pytest.mark.parametrize("end", ["removed", "demoted"])
@@ -250,7 +253,7 @@ async def test_what_waits_to_steer_is_not_told_when_its_authors_access_ends_mean
         await chat.send("first", until="sent")
         await client.model.asked(1)
         assert await ada.status("POST", f"{chat.path}/messages", {"content": "Theirs.", "when": "now"}) == 202
-        hook(client, "UserPromptSubmit", WAITS)
+        waiting_hook(client, "UserPromptSubmit")
         hold.set()
         await end_while_waiting(client, ada, end)
     await chat.rest()
