@@ -29,7 +29,13 @@ CHANGES = {
 
 
 @pytest.mark.parametrize(
-    "stated", [f"/expect protected {PROTECTED}", "/expect protected conf/*.yml", f"/expect protected ./{PROTECTED}"]
+    "stated",
+    [
+        f"/expect protected {PROTECTED}",
+        "/expect protected conf/*.yml",
+        f"/expect protected ./{PROTECTED}",
+        "/expect no_change",
+    ],
 )
 async def test_no_way_changes_what_is_to_stay_as_it_is(tmp_path: Path, attempts: Attempts, stated: str) -> None:
     async with live_server(tmp_path, files=FILES) as client:

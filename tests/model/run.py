@@ -147,7 +147,7 @@ async def _bare(wanted: argparse.Namespace, home: Path, *, constrained: bool) ->
 
 @asynccontextmanager
 async def _workplace(wanted: argparse.Namespace, home: Path, *, without: str = "") -> AsyncIterator[Way]:
-    data, root = home / f"data{without}", home / f"workplace{without}"
+    data, root = home / f"data{without}", home / (f"without-{without}" if without else "workplace")
     for folder in (data, root):
         folder.mkdir(mode=0o700)
     (data / "models").symlink_to(wanted.models)

@@ -253,6 +253,8 @@ def _stated(stated: Mapping[str, JsonValue], source: ExpectationSource) -> Expec
 def reason_for_protection(expectations: Iterable[Expectation], path: str, existed: Callable[[str], bool]) -> str | None:
     """Return why this path must stay as it is in this turn; None if it may change."""
     for expectation in expectations:
+        if expectation.kind is ExpectationKind.NO_CHANGE:
+            return f"'{path}' is to stay as it is in this turn. {expectation.why}"
         if expectation.kind is not ExpectationKind.PROTECTED:
             continue
         if expectation.only and not any(names_path(allowed, path, existed) for allowed in expectation.only):

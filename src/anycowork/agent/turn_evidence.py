@@ -163,12 +163,16 @@ def protection_of(context: TurnContext, path: str) -> str | None:
         return reason
     if not (context.conversation.user_text or context.plan) and context.proof.expected is None:
         return None
-    protected = [
-        expectation
-        for expectation in expected_of(context).expectations
-        if expectation.kind is ExpectationKind.PROTECTED
-    ]
+    protected = [expectation for expectation in expected_of(context).expectations if _is_held(context, expectation)]
     return reason_for_protection(protected, plain(path), lambda other: existed(context, other)) if protected else None
+
+
+def _is_held(context: TurnContext, expectation: Expectation) -> bool:
+    """Whether a change against this expectation asks. That a request is a mere question is derived from its words: a large model that
+    changes something all the same is shown as failed, a small one, which does so more often, asks."""
+    if expectation.kind is ExpectationKind.NO_CHANGE:
+        return context.brief or expectation.source is not ExpectationSource.REQUEST
+    return expectation.kind is ExpectationKind.PROTECTED
 
 
 def evidence_without_checks(calls: Sequence[Call], request: str) -> Evidence | None:

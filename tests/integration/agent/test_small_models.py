@@ -136,6 +136,25 @@ async def test_a_small_model_that_is_asked_a_question_cannot_even_say_a_call_tha
     assert all("read_file" in tools_allowed(request) for request in model.requests)
 
 
+@proves("EVD-2/4")
+@pytest.mark.parametrize("question", ["¿Cuántas líneas hay en a.txt?", "Steht in a.txt eine Zahl?"])
+async def test_a_command_of_a_small_model_that_changes_something_on_a_mere_question_asks(
+    tmp_path: Path, question: str
+) -> None:
+    run = call("execute_command", command="wc -l a.txt > count.txt")
+    async with (
+        ScriptedModel([run, ANSWER, ANSWER]) as model,
+        live_server(tmp_path, files={"a.txt": "1\n"}, **small(model.base_url)) as client,
+    ):
+        chat = await client.chat()
+        await client.ask("PATCH", chat.path, {"autonomy": "sandboxed"})
+        await chat.send(question)
+        (approval,) = await chat.approvals()
+        assert "'count.txt' is to stay as it is in this turn. The request is a question." in approval["reasons"]
+        await chat.decide("deny")
+        assert not (client.workspace / "count.txt").exists()
+
+
 async def test_a_small_model_is_shown_the_files_that_a_request_names(tmp_path: Path) -> None:
     files = {"a.txt": "1\n", "b.txt": "2\n"}
     async with ScriptedModel([ANSWER]) as model, live_server(tmp_path, files=files, **small(model.base_url)) as client:

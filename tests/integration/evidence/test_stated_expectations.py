@@ -60,6 +60,23 @@ async def test_a_line_that_a_person_types_is_checked(tmp_path: Path) -> None:
             await client.ask("POST", f"{chat.path}/messages", {"content": content}, expect=422)
 
 
+@proves("EVD-2/4")
+@pytest.mark.parametrize(("decision", "state"), [("deny", "met"), ("allow_once", "unknown")])
+async def test_where_nothing_is_to_change_every_change_asks_and_what_a_person_decided_is_not_pushed_back(
+    tmp_path: Path, decision: str, state: str
+) -> None:
+    replies = [call("execute_command", command="echo x > x.txt"), "Tidy.", "Tidy."]
+    async with live_server(tmp_path, replies=replies) as client:
+        chat = await working_chat(client, "sandboxed")
+        await chat.send("/expect no_change\nTidy up.")
+        (approval,) = await chat.approvals()
+        assert "'x.txt' is to stay as it is in this turn. The person said so." in approval["reasons"]
+        await chat.decide(decision)
+        assert (client.workspace / "x.txt").exists() == (decision == "allow_once")
+        assert states(await evidence_of(client, chat)) == {("no_change", "the workspace"): state}
+        assert len(client.model.requests) == 2
+
+
 @proves("EVD-2/1")
 async def test_what_a_workflow_expects_is_checked(tmp_path: Path) -> None:
     async with live_server(tmp_path, replies=["Done."] * 4) as client:
