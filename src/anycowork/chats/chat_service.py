@@ -36,7 +36,7 @@ from anycowork.providers.registry import ProviderRegistry
 from anycowork.store.sql.blobs import Blobs
 from anycowork.store.sql.store import Store
 from anycowork.turns.chat_coordinator import ChatCoordinator
-from anycowork.turns.continuation import continuation_of
+from anycowork.turns.continuation import kept_plan_of
 from anycowork.turns.lookup import require_chat
 from anycowork.turns.record_factory import IDLE, RecordFactory, require_idle
 from anycowork.workflows.workflow_service import WorkflowService
@@ -297,9 +297,7 @@ class ChatService:
         return await self._skills.activated_by(words, chat.workspace)
 
     async def _kept_plan(self, chat: Chat) -> str | None:
-        """Return the approved plan that stopped before it was finished, if its turn was the last one."""
-        stopped = continuation_of(chat, await self._store.turns.newest(chat.id))
-        return stopped.turn.plan_id if stopped else None
+        return kept_plan_of(chat, await self._store.turns.newest(chat.id))
 
     async def _store_images(self, chat: Chat, images: Sequence[GivenImage], recognised: Sequence[Image]) -> Json:
         """Store the images before the message that names them; a running chat accepts none."""

@@ -44,11 +44,21 @@ class Continuation:
 def continuation_of(chat: Chat, newest: Turn | None) -> Continuation | None:
     """None while the chat is at work, after any other end, after a switch of the role (the turn stood in another one), and for a turn
     of a job, which is retried or resumed as a job."""
+    rests = _resting_turn(chat, newest)
+    return Continuation(rests, rests.reason) if rests is not None and rests.reason in CONTINUABLE else None
+
+
+def kept_plan_of(chat: Chat, newest: Turn | None) -> str | None:
+    """The approved plan that the next message goes on with: neither a person nor the agent meant its turn to end."""
+    rests = _resting_turn(chat, newest)
+    return rests.plan_id if rests is not None and rests.reason in CONTINUABLE | {EndReason.FAILED} else None
+
+
+def _resting_turn(chat: Chat, newest: Turn | None) -> Turn | None:
+    """The newest turn, where it has ended in the chat's own role."""
     if chat.state is not ChatState.IDLE or newest is None or newest.state is not TurnState.ENDED:
         return None
-    if newest.reason not in CONTINUABLE or newest.role != chat.role or newest.job_id is not None:
-        return None
-    return Continuation(newest, newest.reason)
+    return newest if newest.role == chat.role and newest.job_id is None else None
 
 
 def steps_left_of(chat: Chat, newest: Turn | None, limits: Limits) -> int | None:

@@ -177,6 +177,18 @@ async def test_message_to_a_blocked_plan_keeps_it_until_the_person_drops_it(tmp_
         assert asked["tool"] == "create_file", "without the plan its files are asked about"
 
 
+async def test_message_after_the_model_failed_in_a_plan_goes_on_with_the_plan(tmp_path: Path) -> None:
+    steps = (step("Make a", paths=["a.txt"]), step("Make b", paths=["b.txt"]))
+    unusable = '{"tool": "create_file", "parameters": {"path": "b.txt"}}'
+    replies = [create("a.txt"), unusable, unusable, unusable, create("b.txt"), "Both are there."]
+    async with live_server(tmp_path, replies=replies) as client:
+        chat = await run_plan(client, *steps)
+        assert await ended(client, chat) == ("failed", "blocked", ["done", "open"])
+        await chat.send("go on")
+        assert await chat.approvals() == [], "what the plan grants is not asked again"
+        assert (await ended(client, chat))[2] == ["done", "done"]
+
+
 async def test_budget_of_a_kept_plan_is_not_begun_anew_by_a_message(tmp_path: Path) -> None:
     steps = [step("Make them", paths=["*.txt"], check="test -e z.txt")]
     replies = [create("a.txt"), "Enough.", "Enough.", create("b.txt")]
