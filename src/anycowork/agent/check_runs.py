@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from anycowork.agent.check_counts import TestCounts, counts_of
 from anycowork.agent.check_files import NO_SCOPE, CheckScope, check_files
 from anycowork.agent.check_recipes import TextOf
+from anycowork.agent.step_states import kept_paths
 from anycowork.agent.turn_calls import made_changes, path_changes
 from anycowork.domain.errors import ToolTimedOut
 from anycowork.domain.evidence import MISSING_RUNNER, NOT_RUNNABLE, CheckOwner, CheckRun, ExpectationState
@@ -57,8 +58,8 @@ def runs_of(calls: Sequence[Call], command: str) -> list[tuple[int, Call]]:
 
 def server_runs_since_change(calls: Sequence[Call], command: str) -> list[Call]:
     """Return the runs of this check by the server since the last change of the turn."""
-    last_change = max(_changing(calls), default=-1)
-    return [call for position, call in runs_of(calls, command) if position > last_change and is_proof(call)]
+    runs, changing = runs_of(calls, command), _changing(calls)
+    return [call for _, call in _since_change(runs, changing) if is_proof(call)]
 
 
 def is_proof(call: Call) -> bool:
@@ -89,8 +90,7 @@ def check_run(
     changing, runs = _changing(calls), runs_of(calls, command)
     if not runs:
         return None
-    last_change = max(changing, default=-1)
-    since = [call for position, call in runs if position > last_change]
+    since = [call for _, call in _since_change(runs, changing)]
     deciding = _deciding(since) if since else runs[-1][1]
     outcome = outcome_of(deciding)
     state, remark = outcome.state, outcome.remark
@@ -125,6 +125,13 @@ def check_run(
 
 def _changing(calls: Sequence[Call]) -> list[int]:
     return [position for position, call in enumerate(calls) if made_changes(call)]
+
+
+def _since_change(runs: Sequence[tuple[int, Call]], changing: Sequence[int]) -> list[tuple[int, Call]]:
+    """Return the runs after the last change. What a run itself left among ignored and generated files outdates nothing."""
+    harmless = {position for position, call in runs if not kept_paths(call)}
+    last_change = max((position for position in changing if position not in harmless), default=-1)
+    return [(position, call) for position, call in runs if position > last_change]
 
 
 def _deciding(since: Sequence[Call]) -> Call:

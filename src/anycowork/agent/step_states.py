@@ -116,7 +116,12 @@ def outdates(change: Call, step: PlanStep, own_files: Iterable[str], checked_fil
 
 def changed_files(call: Call) -> list[str]:
     """Return the files that the call changed, without ignored and generated ones."""
-    if call.intent is None or not call.intent.paths or not succeeded(call) or call.result is None:
+    return kept_paths(call) if succeeded(call) else []
+
+
+def kept_paths(call: Call) -> list[str]:
+    """Return the paths of the call's intent, without ignored and generated ones."""
+    if call.intent is None or call.result is None:
         return []
     ignored = call.result.facts.get(IGNORED_FACT)
     entries = [str(entry) for entry in ignored] if isinstance(ignored, list) else []

@@ -49,6 +49,21 @@ def test_a_check_that_passes_in_the_second_run_is_flaky_and_not_failed() -> None
     assert state is ExpectationState.UNKNOWN and not is_proof and remark.startswith("Flaky")
 
 
+def test_what_a_check_leaves_among_ignored_files_does_not_outdate_it() -> None:
+    def run_leaving(path: str) -> Call:
+        left = Intent(paths=(PathIntent(path, None, "9"),))
+        result = replace(PASSED.result, facts={"exit_code": 0, "ignored": ["__pycache__"]})
+        return replace(PASSED, intent=left, result=result, provenance=Provenance())
+
+    assert worth(change(), run_leaving("__pycache__/shop.pyc"))[0] is ExpectationState.MET
+    assert worth(change(), run_leaving("shop.py")) == (
+        ExpectationState.UNKNOWN,
+        False,
+        "Files were changed after it ran.",
+    )
+    assert worth(run_leaving("__pycache__/shop.pyc"), change())[0] is ExpectationState.UNKNOWN
+
+
 def test_a_check_that_fails_twice_has_failed() -> None:
     assert worth(change(), FAILED, FAILED)[0] is ExpectationState.UNMET
 
