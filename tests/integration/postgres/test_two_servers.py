@@ -13,12 +13,14 @@ from anycowork.domain.principals import OWNER
 from anycowork.store.postgres import forwarded_requests
 from anycowork.store.postgres.address import read_address
 from anycowork.store.postgres.peers import PostgresPeers
+from anycowork.store.sql.database import ForeignWrites
 from support.live_server import LiveChat, LiveServer, RequestRefused, live_server
 from support.people import person
 from support.person_commands import end_of, start
 from support.person_terminals import open_terminal
 from support.scripted_model import Reply, call
 from support.store_factories import opened_postgres
+from support.stored import add_chat
 
 Json = dict[str, Any]
 SECONDS = 60.0
@@ -206,6 +208,31 @@ async def test_a_server_that_starts_is_not_alone_while_any_other_one_is_there(da
     finally:
         for peers in (second, third):
             await peers.aclose()
+
+
+async def test_server_tells_nobody_of_writes_until_another_joins_which_reads_again_what_it_was_not_told(
+    tmp_path: Path, database_url: str
+) -> None:
+    told: asyncio.Queue[ForeignWrites] = asyncio.Queue()
+    (tmp_path / "b").mkdir()
+    async with (
+        asyncio.timeout(SECONDS),
+        opened_postgres(database_url, tmp_path) as first,
+        asyncio.TaskGroup() as tasks,
+    ):
+        assert first.peers is not None and not first.peers.has_others
+        keeping = [tasks.create_task(first.peers.keep(lambda writes: None))]
+        async with opened_postgres(database_url, tmp_path / "b") as second:
+            assert second.peers is not None and second.peers.has_others
+            keeping.append(tasks.create_task(second.peers.keep(told.put_nowait)))
+            while (await told.get()).chat_ids is not None:
+                pass
+            await first.journal.write(add_chat("c1"))
+            while (writes := await told.get()).chat_ids is None:
+                pass
+            assert writes.chat_ids == ("c1",)
+            for task in keeping:
+                task.cancel()
 
 
 @pytest.mark.parametrize("kind", ["a terminal", "a command"])

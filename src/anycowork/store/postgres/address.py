@@ -1,11 +1,16 @@
-"""Reads a database URL, and names it without its password."""
+"""Reads a database URL, names it without its password, and opens a session there."""
 
 from urllib.parse import SplitResult, parse_qsl, unquote, urlsplit
+
+import asyncpg
 
 from anycowork.domain.errors import Invalid
 from anycowork.domain.values import value
 
 SCHEMES = ("postgresql", "postgres")
+CONNECT_SECONDS = 10.0
+COMMAND_SECONDS = 60.0
+MOST_STATEMENTS = 500  # prepared ones of a session
 
 
 @value
@@ -52,3 +57,28 @@ def _refused(reason: str) -> Invalid:
         f"'database_url' is not the address of a PostgreSQL database: {reason}. Write postgresql://user:password@host:5432/database.",
         param="database_url",
     )
+
+
+# The database asks a silent client after two seconds, and lets go of its locks after four. Otherwise it would wait for hours for one that
+# was cut off, and all others for the lock of its transaction.
+_PROBES = {
+    "tcp_keepalives_idle": "2",
+    "tcp_keepalives_interval": "1",
+    "tcp_keepalives_count": "2",
+    "tcp_user_timeout": "4000",
+}
+
+
+async def open_session(address: DatabaseAddress, *, keeps_statements: bool = False) -> asyncpg.Connection:
+    """Opens a session on the running event loop; `keeps_statements`: the driver prepares what `fetch` runs once. Raises: asyncpg's errors,
+    OSError."""
+    session = await asyncpg.connect(
+        address.url,
+        timeout=CONNECT_SECONDS,
+        command_timeout=COMMAND_SECONDS,
+        statement_cache_size=MOST_STATEMENTS if keeps_statements else 0,
+        server_settings={"application_name": address.session_name, "timezone": "UTC", **_PROBES},
+    )
+    # Sums of whole numbers come as numerics.
+    await session.set_type_codec("numeric", schema="pg_catalog", encoder=str, decoder=int, format="text")
+    return session

@@ -14,18 +14,23 @@ from typing import Any, ClassVar, TypeVar  # Any: rows have no types, and asyncp
 import asyncpg
 
 from anycowork.domain.errors import DatabaseUnreachable, StorageFault
-from anycowork.store.postgres.address import DatabaseAddress
+from anycowork.store.postgres.address import MOST_STATEMENTS, DatabaseAddress, open_session
 from anycowork.store.postgres.dialect import PostgresDialect, is_away, is_lost
-from anycowork.store.postgres.pending_writes import MOST_TOGETHER, PendingWrites, numbered
+from anycowork.store.postgres.pending_writes import (
+    CHANGES_NOTHING,
+    MOST_TOGETHER,
+    MergedWrites,
+    PendingWrites,
+    WriteGuard,
+    numbered,
+    with_positions,
+)
 from anycowork.store.sql.connection import Dialect
 
-CONNECT_SECONDS = 10.0
-COMMAND_SECONDS = 60.0
 OUTAGE_SECONDS = (
     120.0  # how long a write or a read of what runs waits for a database that is away; new requests are refused at once
 )
 RETRY_SECONDS = 0.25
-MOST_STATEMENTS = 500  # prepared ones of a session
 LONGEST_KEPT = 4_000  # characters; a longer statement merges many writes, seldom comes again, and its plan takes a quarter of a megabyte
 
 T = TypeVar("T")
@@ -68,8 +73,10 @@ class PostgresConnection:
         self._statements: dict[str, Any] = {}
         self._numbers = count(1)
         self._pending = PendingWrites()
+        self._positions: Sequence[int] = ()  # those that the transaction's guard was given
+        self._pid = 0
         self._closing = threading.Event()
-        self.in_transaction = False
+        self.in_transaction = self._is_begun = False
         self.transaction_id = ""
         """Of the transaction that writes; empty until a statement has asked for it."""
 
@@ -87,6 +94,7 @@ class PostgresConnection:
             self._pending.clear()
         elif self._pending.touches(sql):
             self.flush()
+        self._begin_now()
         return self._run(self._execute(sql, parameters))
 
     def executemany(self, sql: str, parameters: Iterable[Sequence[Any]], /) -> PostgresResult:
@@ -95,23 +103,60 @@ class PostgresConnection:
             return PostgresResult([], 0)
         if self._pending.touches(sql):
             self.flush()
+        self._begin_now()
         return self._run(self._execute_many(sql, rows))
 
-    def write_later(self, sql: str, parameters: Iterable[Sequence[Any]], /) -> None:
+    def write_later(
+        self, sql: str, parameters: Iterable[Sequence[Any]], /, *, missing: Exception | None = None
+    ) -> None:
         rows = [_storable(row) for row in parameters]
         if not rows:
             return
         if not self._pending.fits(sql, len(rows)):
             self.flush()
+        if self._pending.guard is None:
+            rows = [with_positions(row, self._positions) for row in rows]
         if len(rows) > MOST_TOGETHER:
-            self._run(self._pipeline(sql, rows))
+            self._write_many(sql, rows, missing)
         else:
-            self._pending.add(sql, rows)
+            self._pending.add(sql, rows, missing)
+
+    def _write_many(self, sql: str, rows: list[Sequence[Any]], missing: Exception | None) -> None:
+        self._begin_now()
+        if missing is None:
+            self._run(self._pipeline(sql, rows))
+        elif self._run(self._execute_many(sql, rows)).rowcount != len(rows):
+            raise missing
+
+    def guard(self, guard: WriteGuard) -> bool:
+        """Has the statement of the next writes fail unless the guard passes; its transaction may then be that one statement.
+
+        Returns False in a transaction that has begun: there the caller locks what it writes first.
+        """
+        if self._is_begun or not self.in_transaction or self._pending:
+            return False
+        self._pending.guard = guard
+        return True
 
     def flush(self) -> None:
         if self._pending:
-            sql, values = self._pending.take()
-            self._run(self._execute(sql, values))
+            self._begin_now()
+            self._send(self._pending.take())
+
+    def _send(self, merged: MergedWrites) -> None:
+        try:
+            row = self._run(self._execute(merged.sql, merged.values)).fetchone()
+        except asyncpg.InvalidTextRepresentationError as error:
+            if merged.missing is not None and CHANGES_NOTHING in str(error):
+                raise merged.missing from None
+            raise
+        if merged.guard is not None:
+            self.transaction_id = row[0]
+            self._settle(merged.guard, row[1])
+
+    def _settle(self, guard: WriteGuard, positions: Sequence[int]) -> None:
+        guard.positions += positions
+        self._positions = guard.positions
 
     def copy(self, table: str, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
         """Inserts many rows at once."""
@@ -155,13 +200,16 @@ class PostgresConnection:
 
     # --- transactions
 
-    def begin(self, *, exclusive: bool = True) -> None:
+    def begin(self, *, exclusive: bool = True, later: bool = False) -> None:
         """Begins a transaction that writes. One that is `exclusive` waits for every other one that is: it may read what it decides by.
-        Writes to chats lock the rows of their chats instead (`SharedChats`)."""
+        Writes to chats lock the rows of their chats instead (`SharedChats`). `later`: with its first statement, and if that is the only one
+        and guarded, it is a transaction by itself."""
         self._pending.clear()
-        self.execute("BEGIN")
-        self.in_transaction = True
+        self._positions = ()
+        self.in_transaction, self._is_begun = True, False
         self.transaction_id = ""
+        if not later:
+            self._begin_now()
         if exclusive:
             row = self.execute(
                 "SELECT CAST(pg_current_xact_id() AS TEXT),"
@@ -171,7 +219,16 @@ class PostgresConnection:
 
     def commit(self) -> None:
         """Returns when the transaction is durable. If the connection is lost meanwhile, the database is asked how it ended."""
+        if self._is_begun or self._pending.guard is None:
+            self._commit()
+        else:
+            self._commit_at_once(self._pending.guard)
+        self.in_transaction = self._is_begun = False
+
+    def _commit(self) -> None:
         self.flush()
+        if not self._is_begun:
+            return
         if not self.transaction_id:
             self.transaction_id = self.execute("SELECT CAST(pg_current_xact_id() AS TEXT)").fetchone()[0]
         try:
@@ -180,13 +237,26 @@ class PostgresConnection:
             if not self._is_lost(error) or not self._was_committed():
                 raise
             log.warning("the connection was lost during a commit that is durable")
-        self.in_transaction = False
+
+    def _commit_at_once(self, guard: WriteGuard) -> None:
+        try:
+            self._send(self._pending.take())
+        except self.dialect.errors as error:
+            if not self._is_lost(error) or not self._has_written(guard):
+                raise
+            log.warning("the connection was lost during a write that is durable")
 
     def rollback(self) -> None:
-        self.in_transaction = False
+        is_begun = self._is_begun
+        self.in_transaction = self._is_begun = False
         self._pending.clear()
-        if self._session is not None and not self._session.is_closed():
+        if is_begun and self._session is not None and not self._session.is_closed():
             self.execute("ROLLBACK")
+
+    def _begin_now(self) -> None:
+        if self.in_transaction and not self._is_begun:
+            self._is_begun = True
+            self._run(self._execute("BEGIN", ()))
 
     def restore(self, error: BaseException) -> bool:
         """Connects again after the database was away, and waits for it a while. Returns False if that was not the matter, or in vain."""
@@ -194,7 +264,7 @@ class PostgresConnection:
             return True  # two transactions waited for each other's rows, and this one was undone
         if not self._is_lost(error):
             return False
-        self.in_transaction = False
+        self.in_transaction = self._is_begun = False
         return self._connect_again()
 
     def close(self) -> None:
@@ -239,6 +309,20 @@ class PostgresConnection:
             self._closing.wait(RETRY_SECONDS)
         return False
 
+    def _has_written(self, guard: WriteGuard) -> bool:
+        """Asks in a new session whether the statement was carried out. First the old session is ended: it may be about to."""
+        self.in_transaction, pid = False, self._pid
+        until = time.monotonic() + self._outage_seconds
+        while self._connect_again() and time.monotonic() < until:
+            with suppress(*self.dialect.errors):
+                [ended] = self.execute(_END_SESSION, (pid, self._address.session_name)).fetchone()
+                if ended is not False:  # None: there is no such session
+                    is_written, positions = self.execute(guard.was_written, guard.evidence).fetchone()
+                    if is_written:
+                        self._settle(guard, positions)
+                    return bool(is_written)
+        return False
+
     # --- the session
 
     def _run(self, work: Coroutine[Any, Any, T]) -> T:
@@ -257,6 +341,7 @@ class PostgresConnection:
             self._session = None
         self._statements.clear()
         self._session = self._loop.run_until_complete(open_session(self._address))
+        self._pid = self._session.get_server_pid()
 
     def _connect_again(self) -> bool:
         if not self._connects_again:
@@ -279,29 +364,10 @@ class PostgresConnection:
         return closed or is_lost(error)
 
 
-# The database asks a silent client after two seconds, and lets go of its locks after four. Otherwise it would wait for hours for one that
-# was cut off, and all others for the lock of its transaction.
-_PROBES = {
-    "tcp_keepalives_idle": "2",
-    "tcp_keepalives_interval": "1",
-    "tcp_keepalives_count": "2",
-    "tcp_user_timeout": "4000",
-}
-
-
-async def open_session(address: DatabaseAddress, *, keeps_statements: bool = False) -> asyncpg.Connection:
-    """Opens a session on the running event loop; `keeps_statements`: the driver prepares what `fetch` runs once. Raises: asyncpg's errors,
-    OSError."""
-    session = await asyncpg.connect(
-        address.url,
-        timeout=CONNECT_SECONDS,
-        command_timeout=COMMAND_SECONDS,
-        statement_cache_size=MOST_STATEMENTS if keeps_statements else 0,
-        server_settings={"application_name": address.session_name, "timezone": "UTC", **_PROBES},
-    )
-    # Sums of whole numbers come as numerics.
-    await session.set_type_codec("numeric", schema="pg_catalog", encoder=str, decoder=int, format="text")
-    return session
+_END_SESSION = """
+SELECT bool_and(pg_terminate_backend(pid, 2000)) FROM pg_stat_activity
+WHERE pid = ? AND application_name = ? AND pid <> pg_backend_pid()
+"""
 
 
 def unreachable(address: DatabaseAddress, error: BaseException) -> StorageFault:

@@ -48,7 +48,7 @@ async def open_postgres(
         await peers.aclose()
         raise
     reader = PostgresReader(address, outage_seconds=outage_seconds)
-    announcements = Announcements(server_id)
+    announcements = Announcements(server_id, are_heard=lambda: peers.has_others)
 
     def abandon() -> None:
         connection.abandon()
@@ -64,7 +64,7 @@ async def open_postgres(
         heads,
         ended_cleanly=clean,
         peers=peers,
-        shared_chats=SharedChats(peers.fence.lock, announcements.add),
+        shared_chats=SharedChats(peers.fence.lock, peers.fence.wrote, peers.fence.forget, announcements.add),
         announce=announcements.send,
         abandon=abandon,
     )

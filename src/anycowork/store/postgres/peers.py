@@ -14,9 +14,9 @@ from typing import Any  # rows have no types
 import asyncpg
 
 from anycowork.domain.errors import StorageFault
-from anycowork.store.postgres.address import DatabaseAddress
+from anycowork.store.postgres.address import DatabaseAddress, open_session
 from anycowork.store.postgres.chat_fence import CLAIM, HELD_BY_OTHERS, KEPT, ChatFence
-from anycowork.store.postgres.connection import RETRY_SECONDS, open_session, unreachable
+from anycowork.store.postgres.connection import RETRY_SECONDS, unreachable
 from anycowork.store.postgres.dialect import is_lost
 from anycowork.store.postgres.forwarded_requests import ForwardedRequests
 from anycowork.store.postgres.layer_requests import LayerRequests
@@ -26,6 +26,8 @@ from anycowork.store.sql.database import ForeignWrites
 
 CHANNEL = "anycowork"
 REQUEST = "?"  # marks a note about a forwarded request, which names the process that it is for
+JOINED = "+"  # marks the note of a process that joins, or joins again
+MISSED = "*"  # marks a note that some writes may have gone untold
 LARGEST_NOTE = 7_000  # bytes; PostgreSQL takes 8,000
 PING_SECONDS = 5.0
 OTHERS_JOIN_SECONDS = 5.0  # after the database was away, each process gets so long to take its locks again
@@ -33,6 +35,7 @@ WORKER_PING_SECONDS = 0.5
 ANSWER_SECONDS = 5.0
 WORKER_ANSWER_SECONDS = 3.0  # a worker stops before the database lets go of its locks, after four seconds of silence
 _ERRORS = (asyncpg.PostgresError, asyncpg.InterfaceError, asyncpg.InternalClientError, OSError)
+_NOTIFY = "SELECT pg_notify($1 || current_schema(), $2)"
 _LOCK = "SELECT pg_try_advisory_lock(hashtextextended($1 || ' ' || current_schema(), 0))"
 _UNLOCK = "SELECT pg_advisory_unlock(hashtextextended($1 || ' ' || current_schema(), 0))"
 _PRESENCE = "hashtextextended('anycowork servers ' || current_schema(), 0)"
@@ -45,8 +48,10 @@ class Announcements:
     Not in the transaction of the write: PostgreSQL lets only one transaction that notifies commit at a time.
     """
 
-    def __init__(self, server_id: str) -> None:
+    def __init__(self, server_id: str, *, are_heard: Callable[[], bool]) -> None:
+        """While no other process is there, nobody `are_heard`, and nothing is sent."""
         self._server_id = server_id
+        self._are_heard = are_heard
         self._chat_ids: dict[str, None] = {}
         self._list_changed = False
 
@@ -59,6 +64,8 @@ class Announcements:
         notes = list(_notes([self._server_id, "!" if self._list_changed else "."], self._chat_ids))
         self._chat_ids.clear()
         self._list_changed = False
+        if not self._are_heard():
+            return
         try:
             for note in notes:
                 connection.execute("SELECT pg_notify(? || current_schema(), ?)", (CHANNEL, note))
@@ -101,6 +108,7 @@ class PostgresPeers:
         """Tells whether the session of this process that writes is lost."""
         self._lost: StorageFault | None = None
         self._failed = asyncio.Event()
+        self._woken = asyncio.Event()
         self.away = asyncio.Event()
         self._joined_again_at = -math.inf
         self._answer_seconds = WORKER_ANSWER_SECONDS if is_worker else ANSWER_SECONDS
@@ -110,7 +118,11 @@ class PostgresPeers:
         self._loop: asyncio.AbstractEventLoop | None = None
         self.fence = ChatFence(server_id, self._wake)
         self._held = self.fence.held
-        self._on_writes: Callable[[ForeignWrites], None] = lambda writes: None
+        self._early: list[ForeignWrites] = []
+        self._on_writes: Callable[[ForeignWrites], None] = self._early.append
+        self.has_others = True
+        """False until another process joins, if none was there when this one did."""
+        self._owes_note = False
 
     async def join(self) -> bool:
         """Connects. Returns True if no other server uses the database; no other one joins then before `settled`. Raises: StorageFault."""
@@ -118,6 +130,7 @@ class PostgresPeers:
         try:
             self._session = await self._open()
             if await self._session.fetchval(f"SELECT pg_try_advisory_lock({_PRESENCE})"):
+                self.has_others = False
                 return True
             await self._session.execute(f"SELECT pg_advisory_lock_shared({_PRESENCE})")
             return False
@@ -166,8 +179,10 @@ class PostgresPeers:
         return _of_chat(chat_id), chat_id, self.server_id, self.table.data_folder or ""
 
     async def _tell_of_request(self, peer_id: str) -> None:
-        note = f"{self.server_id} {REQUEST} {peer_id}"
-        await self.fetch("SELECT pg_notify($1 || current_schema(), $2)", CHANNEL, note)
+        await self._notify(f"{REQUEST} {peer_id}")
+
+    async def _notify(self, message: str) -> None:
+        await self.fetch(_NOTIFY, CHANNEL, f"{self.server_id} {message}")
 
     def holds(self, chat_id: str) -> bool:
         return chat_id in self._held
@@ -207,16 +222,19 @@ class PostgresPeers:
         Raises: StorageFault in a worker whose session is lost, TakenOver in a server whose chats others took meanwhile: it has to stop.
         """
         self._on_writes = on_writes
+        for writes in self._early:
+            on_writes(writes)
+        self._early.clear()
         if self._is_worker:
             await self._until_lost()
         while not self.fence.is_taken_over:
             try:
-                await self.table.see()
+                await self._see()
             except StorageFault:
                 await self._join_again()
                 continue
             self._has_answered()
-            await self._until_failure(PING_SECONDS)
+            await self._until_woken(PING_SECONDS)
         raise self.fence.give_up()
 
     async def _until_lost(self) -> None:
@@ -224,15 +242,23 @@ class PostgresPeers:
         while self._lost is None:
             if self.is_broken():
                 raise StorageFault("The session that writes was ended.")
-            await self.table.see()
-            await self._until_failure(WORKER_PING_SECONDS)
+            await self._see()
+            await self._until_woken(WORKER_PING_SECONDS)
         raise self._lost
 
-    async def _until_failure(self, seconds: float) -> None:
-        """Waits until the session fails or is fenced, at most so long."""
+    async def _see(self) -> None:
+        """Tells the others that this process is there, and one that has joined that it was not told of writes until now."""
+        await self.table.see()
+        if self._owes_note:
+            self._owes_note = False
+            await self._notify(MISSED)
+
+    async def _until_woken(self, seconds: float) -> None:
+        """Waits until the session fails or is fenced, or another process joins, at most so long."""
         with suppress(TimeoutError):
             async with asyncio.timeout(seconds):
-                await self._failed.wait()
+                await self._woken.wait()
+        self._woken.clear()
 
     def _has_answered(self) -> None:
         self._lost = None
@@ -243,7 +269,11 @@ class PostgresPeers:
     def _wake(self) -> None:
         """Ends the wait of `keep`, from any thread."""
         if self._loop is not None and not self._loop.is_closed():
-            self._loop.call_soon_threadsafe(self._failed.set)
+            self._loop.call_soon_threadsafe(self._fail)
+
+    def _fail(self) -> None:
+        self._failed.set()
+        self._woken.set()
 
     async def aclose(self) -> None:
         if self._session is not None:
@@ -255,6 +285,7 @@ class PostgresPeers:
         self.schema = str(await session.fetchval("SELECT current_schema()"))
         await session.add_listener(f"{CHANNEL}{self.schema}", self._on_note)
         await session.fetchval(_LOCK, _of_server(self.server_id))
+        await session.execute(_NOTIFY, CHANNEL, f"{self.server_id} {JOINED}")
         return session
 
     async def _join_again(self) -> None:
@@ -264,6 +295,7 @@ class PostgresPeers:
                     self._session.terminate()
                 self._session = session = await self._open()
                 await session.execute(f"SELECT pg_advisory_lock_shared({_PRESENCE})")
+                self.has_others = self._owes_note = True  # one may have joined unheard
                 if not await self._took_chats_again(session):
                     self.fence.give_up()
             except _ERRORS as error:
@@ -295,7 +327,7 @@ class PostgresPeers:
                 fault = unreachable(self._address, error)
                 if is_lost(error):
                     self._lost = fault
-                    self._failed.set()
+                    self._fail()
                 raise fault from None
 
     def _connected(self) -> asyncpg.Connection:
@@ -309,7 +341,15 @@ class PostgresPeers:
         if mark == REQUEST:
             if self.server_id in chat_ids:
                 self.requests.came.set()
-        elif server_id != self.server_id:
+        elif server_id == self.server_id:
+            return
+        elif mark == JOINED:
+            self._owes_note = self._owes_note or not self.has_others
+            self.has_others = True
+            self._woken.set()
+        elif mark == MISSED:
+            self._on_writes(ForeignWrites(None))
+        else:
             self._on_writes(ForeignWrites(tuple(chat_ids), list_changed=mark == "!"))
 
 

@@ -61,14 +61,21 @@ from anycowork.store.sql.envelopes import RecordRow
 REMEMBERED = 4096
 _SECOND = len("2026-01-01T00:00:00")
 _IN_THE_LIST = frozenset({AddChat, SetChat, RemoveChat})
+ChainState = tuple[str, int]
+"""The end of a chat's chain, and its next free number."""
 
 
 @value
 class SharedChats:
     """How chats are written where other servers write too."""
 
-    lock: Callable[[SqlConnection, Sequence[str], int], tuple[dict[str, str], Sequence[int]]]
-    """Locks the rows of these chats until the transaction ends. Returns where each chain ends, and so many positions. Raises: TakenOver."""
+    lock: Callable[[SqlConnection, Sequence[str], int], tuple[Mapping[str, ChainState], Sequence[int]]]
+    """Locks the rows of these chats until the transaction ends. Returns their states, and so many positions, which need not be known before
+    it is durable. Raises: TakenOver."""
+    wrote: Callable[[Mapping[str, ChainState]], None]
+    """Takes over how the transaction leaves the chats that were locked last."""
+    forget: Callable[[], None]
+    """Forgets that, because it was rolled back."""
     announce: Callable[[Iterable[str], bool], None]
     """Has the others told, once it is durable, which chats were written to, and whether the list of chats may have changed."""
 
@@ -132,12 +139,14 @@ class ChangeWriter:
             batch = _RowBatch(self._next_positions(connection, count))
         else:
             self._forget_rows()
-            chains, positions = self._shared.lock(connection, chat_ids, count)
-            self._chains.update(chains)
+            states, positions = self._shared.lock(connection, chat_ids, count)
+            self._chains.update({chat_id: chain for chat_id, (chain, _) in states.items()})
             batch = _RowBatch(positions, locked=True)
         written = [self._write(connection, numbered, batch) for numbered in changes]
+        ends = batch.ends
         batch.flush(connection)
         if self._shared is not None:
+            self._shared.wrote(ends)
             listed = any(type(write) in _IN_THE_LIST for numbered in changes for write in numbered.writes)
             self._shared.announce(chat_ids, listed)
         return written
@@ -150,11 +159,11 @@ class ChangeWriter:
             existing = {chat for chat, seq in next_seqs.items() if chats.advance_numbers(connection, chat, seq)}
             positions = self._next_positions(connection, len(entries))
         else:
-            chains, positions = self._shared.lock(connection, list(next_seqs), len(entries))
-            existing = set(chains)
-            chats.advance_locked_numbers(
-                connection, [(chat, seq) for chat, seq in next_seqs.items() if chat in existing]
-            )
+            states, positions = self._shared.lock(connection, list(next_seqs), len(entries))
+            existing = set(states)
+            advanced = {chat: (chain, max(next_seqs[chat], before)) for chat, (chain, before) in states.items()}
+            chats.advance_locked_numbers(connection, [(chat, seq) for chat, (_, seq) in advanced.items()])
+            self._shared.wrote(advanced)
         rows = records.pieces(entries, positions=positions)
         records.insert_pieces(connection, [row for row in rows if row[1] in existing])
         if self._shared is not None:
@@ -165,6 +174,8 @@ class ChangeWriter:
         """Clears the cache, because the last writes were rolled back."""
         self._forget_rows()
         self._seconds.clear()
+        if self._shared is not None:
+            self._shared.forget()
 
     def _forget_rows(self) -> None:
         self._position = None
@@ -259,6 +270,11 @@ class _RowBatch:
         self._taken = 0
         self._locked = locked
         self._clear()
+
+    @property
+    def ends(self) -> dict[str, ChainState]:
+        """How the chats are left by what was appended."""
+        return {chat_id: (end.chain, end.next_seq) for chat_id, end in self._ends.items()}
 
     def take_positions(self, count: int) -> Sequence[int]:
         self._taken += count

@@ -46,10 +46,13 @@ class SqlConnection(Protocol):
     def dialect(self) -> "Dialect": ...
     def execute(self, sql: str, parameters: Sequence[Any] = ..., /) -> SqlResult: ...
     def executemany(self, sql: str, parameters: Iterable[Sequence[Any]], /) -> SqlResult: ...
-    def write_later(self, sql: str, parameters: Iterable[Sequence[Any]], /) -> object:
+    def write_later(
+        self, sql: str, parameters: Iterable[Sequence[Any]], /, *, missing: Exception | None = ...
+    ) -> object:
         """Run the statement for each row before the next statement that reads, or before the commit, together with others.
 
-        No two of them may change the same row unless they name the same table. Errors appear when they run.
+        No two of them may change the same row unless they name the same table. Errors appear when they run; `missing` is raised if it
+        changes no row.
         """
 
 
@@ -58,7 +61,9 @@ class WriteConnection(SqlConnection, Protocol):
 
     @property
     def in_transaction(self) -> bool: ...
-    def begin(self, *, exclusive: bool = ...) -> object: ...
+    def begin(self, *, exclusive: bool = ..., later: bool = ...) -> object:
+        """`later`: with the first statement, and if it can be, the transaction is that one statement."""
+
     def flush(self) -> object:
         """Run what waits in `write_later`."""
 

@@ -306,7 +306,8 @@ class Journal:
 
     def _flush_now(self) -> None:
         self._timer = None
-        self._make_durable(self._pieces.start_writing(open_too=True))
+        if pieces := self._pieces.start_writing(open_too=True):  # none: their message was written meanwhile
+            self._make_durable(pieces)
 
     def _make_durable(self, pieces: list[DeltaPiece], then: Callable[[Kept], None] | None = None) -> None:
         next_seqs = {

@@ -46,9 +46,9 @@ def put(connection: SqlConnection, puts: Sequence[Put]) -> None:
         summed.add(write)
     if begun:
         connection.write_later(_BEGIN, [(*summed.row(), *key, summed.first) for key, summed in begun.items()])
-    rows = [(*summed.row(), *key) for key, summed in going_on.items()]
-    if rows and connection.executemany(_GO_ON, rows).rowcount != len(rows):
-        raise NotFound("reservation", " or ".join(summed.first for summed in going_on.values()))
+    if going_on:
+        missing = NotFound("reservation", " or ".join(summed.first for summed in going_on.values()))
+        connection.write_later(_GO_ON, [(*summed.row(), *key) for key, summed in going_on.items()], missing=missing)
 
 
 _Key = tuple[str, str, str, str]

@@ -201,17 +201,16 @@ class Writer:
 
     def _all_at_once(self, group: list[_WriteJob]) -> Outcomes | None:
         """Runs all works without savepoints, which would be a quarter of the cost: works rarely raise. Returns None if one raised."""
-        self._connection.begin(exclusive=_is_exclusive(group))
+        self._connection.begin(exclusive=_is_exclusive(group), later=_is_of_one_kind(group))
         try:
             outcomes: Outcomes = [WriteDone(value) for value in self._results(group)]
-            self._connection.flush()
+            self._connection.commit()
         except BaseException as error:  # the one-by-one run finds out whose error it is
             if isinstance(error, self._dialect.errors) and not isinstance(error, self._dialect.errors_of_work):
                 raise
             self._connection.rollback()
             self._undone()
             return None
-        self._connection.commit()
         return outcomes
 
     def _results(self, jobs: Sequence[_WriteJob]) -> Iterator[object]:
@@ -279,6 +278,10 @@ class Writer:
 
 def _is_exclusive(group: Sequence[_WriteJob]) -> bool:
     return any(job.exclusive for job in group)
+
+
+def _is_of_one_kind(group: Sequence[_WriteJob]) -> bool:
+    return group[0].run_batch is not None and all(job.run_batch == group[0].run_batch for job in group)
 
 
 def _batch_runner(job: _WriteJob) -> Whole[object, object] | None:

@@ -142,11 +142,16 @@ def _damage_named() -> Iterator[None]:
 class SqliteConnection(sqlite3.Connection):
     dialect: ClassVar[Dialect] = SqliteDialect()
 
-    def begin(self, *, exclusive: bool = True) -> None:
+    def begin(self, *, exclusive: bool = True, later: bool = False) -> None:
         self.execute("BEGIN IMMEDIATE")
 
-    def write_later(self, sql: str, parameters: Iterable[Sequence[Any]], /) -> None:
-        self.executemany(sql, parameters)
+    def write_later(
+        self, sql: str, parameters: Iterable[Sequence[Any]], /, *, missing: Exception | None = None
+    ) -> None:
+        if missing is None:
+            self.executemany(sql, parameters)
+        elif self.executemany(sql, rows := list(parameters)).rowcount != len(rows):
+            raise missing
 
     def flush(self) -> None:
         """Nothing waits: a statement costs no round trip."""
