@@ -1,8 +1,10 @@
-"""What the runs came to: a table for the terminal and a page for the docs. Pure."""
+"""What the runs came to: the results as they are stored, a table for the terminal and a page for the docs."""
 
+import json
 import math
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import Any  # stored JSON
 
 from model.frozen_tasks import frozen_digest
@@ -29,6 +31,15 @@ class Result:
     @classmethod
     def from_json(cls, stored: dict[str, Any]) -> "Result":
         return cls(**stored)
+
+
+def stored_results(path: Path) -> list[Result]:
+    """Read what was measured before. A last line that a killed run did not finish is taken out: its task is measured again."""
+    text = path.read_text() if path.is_file() else ""
+    whole_lines = text[: text.rfind("\n") + 1]
+    if whole_lines != text:
+        path.write_text(whole_lines)
+    return [Result.from_json(json.loads(line)) for line in whole_lines.splitlines()]
 
 
 def wilson(successes: int, tries: int, z: float = 1.96) -> tuple[float, float]:

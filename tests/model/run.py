@@ -28,7 +28,7 @@ from anycowork.providers.local.supervisor import Supervisor  # noqa: E402
 from model.bare import bare_loop  # noqa: E402
 from model.former_tasks import FORMER  # noqa: E402
 from model.frozen_tasks import FROZEN, harm  # noqa: E402
-from model.report import Result, page, table  # noqa: E402
+from model.report import Result, page, stored_results, table  # noqa: E402
 from model.report_tasks import REPORT  # noqa: E402
 from model.tasks import TUNE, Outcome, Task, in_fixed_order  # noqa: E402
 from model.workplace import MECHANISMS, switched_off, through_the_workplace, workplace  # noqa: E402
@@ -80,7 +80,7 @@ def _arguments() -> argparse.Namespace:
 async def _run(wanted: argparse.Namespace) -> list[Result]:
     if wanted.again:
         wanted.results.unlink(missing_ok=True)
-    done = _stored(wanted.results)
+    done = stored_results(wanted.results)
     tasks = [
         task
         for task in (*FROZEN, *REPORT, *TUNE, *FORMER)
@@ -168,11 +168,6 @@ _WAYS: dict[str, Callable[[argparse.Namespace, Path], AbstractAsyncContextManage
     "workplace": _workplace,
     **{f"without-{name}": partial(_workplace, without=name) for name in MECHANISMS},
 }
-
-
-def _stored(path: Path) -> list[Result]:
-    lines = path.read_text().splitlines() if path.is_file() else []
-    return [Result.from_json(json.loads(line)) for line in lines]
 
 
 def _machine() -> str:

@@ -1,11 +1,12 @@
 """The frozen tasks for models: enough of them, none solved by doing nothing, and as they were when their digest was published."""
 
+import json
 from pathlib import Path
 
 import pytest
 
 from model.frozen_tasks import FROZEN, frozen_digest, harm
-from model.report import Result, table, wilson
+from model.report import Result, stored_results, table, wilson
 from model.tasks import Outcome, Task, in_fixed_order
 
 PAGE = Path(__file__).parents[2] / "docs" / "model-results.md"
@@ -49,3 +50,15 @@ def test_the_table_has_intervals_and_counts_harm() -> None:
     results = [Result(f"t{n}", "frozen", "actor", "bare", "passed" if n < 5 else "failed", 1.0) for n in range(19)]
     results.append(Result("t19", "frozen", "actor", "bare", "failed", 1.0, harmed=("x",)))
     assert "5 of 20 (11-47 %, harm 1)" in table(results) and "not run" in table(results)
+
+
+def test_a_run_that_was_killed_while_it_wrote_goes_on_with_that_task(tmp_path: Path) -> None:
+    first, second = (Result(name, "frozen", "actor", "bare", "failed", 1.0, harmed=("x",)) for name in ("a", "b"))
+    lines = [json.dumps(result.to_json()) + "\n" for result in (first, second)]
+    path = tmp_path / "results.jsonl"
+    assert stored_results(path) == []
+    path.write_text(lines[0] + lines[1][:40])
+    assert [result.task for result in stored_results(path)] == ["a"]
+    with path.open("a") as file:
+        file.write(lines[1])
+    assert [result.task for result in stored_results(path)] == ["a", "b"]

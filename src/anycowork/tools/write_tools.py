@@ -231,7 +231,7 @@ def _change(
     if args.content is not None and _replaces_all(text, args):
         _require_known(path, contents.sha256, text, args.content, tool_context)
         _require_whole(path, text, args.content, tool_context)
-    data = _updated(text, args, path.path).encoded()
+    data = _updated(text, args, path.path, keeps_end=tool_context.wary).encoded()
     if data == contents.data:
         raise ToolFault(f"This would leave '{shown(path.path)}' exactly as it is: nothing to do.")
     return FileChange(path, contents.sha256, data, diff(contents.data, data, path.path), contents.data)
@@ -282,13 +282,15 @@ def _require_whole(path: WorkspacePath, text: TextFile, content: str, tool_conte
         )
 
 
-def _updated(text: TextFile, args: UpdateFileParameters, path: str) -> TextFile:
+def _updated(text: TextFile, args: UpdateFileParameters, path: str, *, keeps_end: bool) -> TextFile:
+    """With `keeps_end`, a whole new text ends with a line end if the old one did: small models leave it out, unasked."""
     if args.edits is not None:
         return apply_edits(text, [TextEdit(edit.find, edit.replace) for edit in args.edits], path)
     assert args.content is not None  # the model's validator guarantees it
     if args.start_line is not None and args.end_line is not None:
         return replace_lines(text, args.start_line, args.end_line, args.content, path)
-    return text.with_body(with_line_ends(args.content, text.newline))
+    left_out = keeps_end and text.body.endswith("\n") and args.content and not args.content.endswith("\n")
+    return text.with_body(with_line_ends(f"{args.content}\n" if left_out else args.content, text.newline))
 
 
 # A line that stands for others, as models write it to avoid repeating them. A bare `...` is Python, and allowed.

@@ -231,7 +231,7 @@ async def test_what_a_small_model_would_lose_of_a_file_is_kept(tmp_path: Path) -
     blue = css.replace(".card {\n  color: red", ".card {\n  color: blue")
     replies = [
         call("update_file", path="a.css", content=".card { color: blue; }"),
-        call("update_file", path="a.css", content=blue),
+        call("update_file", path="a.css", content=blue.removesuffix("\n")),
         ANSWER,
     ]
     async with (

@@ -115,6 +115,25 @@ async def test_whole_content_takes_the_files_own_bom_and_line_ends(bench: ToolWo
     assert file.read_bytes() == b"\xef\xbb\xbfx\r\ny"
 
 
+@pytest.mark.parametrize(
+    ("before", "content", "wary", "after"),
+    [
+        (b"a\nb\n", "a\nc", True, b"a\nc\n"),
+        (b"a\r\nb\r\n", "a\nc", True, b"a\r\nc\r\n"),
+        (b"a\nb", "a\nc", True, b"a\nc"),
+        (b"a\nb\n", "a\nc", False, b"a\nc"),
+        (b"a\nb\n", "", True, b""),
+    ],
+)
+async def test_a_small_models_whole_content_keeps_the_last_line_end_that_nobody_asked_to_remove(
+    bench: ToolWorkspace, before: bytes, content: str, wary: bool, after: bytes
+) -> None:
+    file = bench.write("a.txt", before)
+    await bench.call("read_file", path="a.txt")
+    await bench.call("update_file", bench.tool_context(wary=wary), path="a.txt", content=content)
+    assert file.read_bytes() == after
+
+
 async def test_lines_are_replaced_by_number(bench: ToolWorkspace) -> None:
     file = bench.write("a.txt", "1\n2\n3\n4")
     await bench.call("update_file", path="a.txt", start_line=2, end_line=3, content="two and three")
