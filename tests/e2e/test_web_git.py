@@ -5,7 +5,8 @@ from pathlib import Path
 
 from playwright.async_api import expect
 
-from e2e.browsing import PHONE, at_the_page, start_chat, violations
+from e2e.browsing import PHONE, at_the_page, hold_toasts, start_chat, violations
+from e2e.test_web_everyday import COVERED
 from e2e.test_web_files import open_files
 from support.git_commands import git
 from support.spec import proves
@@ -55,9 +56,12 @@ async def test_a_day_with_git_beside_the_chat(tmp_path: Path) -> None:
         await page.get_by_role("button", name="Pull…").click()
         dialog = page.get_by_role("dialog", name="Pull main")
         await expect(dialog).to_contain_text(str(theirs))
+        await hold_toasts(page)
         await dialog.get_by_role("button", name="Pull", exact=True).click()
         merge = page.get_by_role("note", name="A merge is in progress")
         await expect(merge).to_be_visible()
+        await expect(page.get_by_role("status").filter(has_text="In conflict: a.txt.")).to_be_visible()
+        assert await page.evaluate(COVERED) == []
         assert await violations(page) == []
         await merge.get_by_role("button", name="Cancel the merge").click()
         await expect(merge).to_have_count(0)

@@ -18,6 +18,7 @@ import { turnTerminal, useTerminalPane } from "../terminal/opening";
 import { t } from "../texts/chat";
 import { Announcer } from "../ui/Announcer";
 import { useHotkeys } from "../ui/hotkeys";
+import { Toaster } from "../ui/Toaster";
 import { attempt, say } from "../ui/toasts";
 import { Refusal } from "../wire/client";
 import { closeWorkflows, useOpening } from "../workflows/opening";
@@ -87,7 +88,7 @@ export default function ChatPage({ chatId, messageId, onSidebar }: Props) {
   };
   return (
     <>
-      <main className="flex h-full min-w-0 flex-1 flex-col">
+      <main className="relative flex h-full min-w-0 flex-1 flex-col">
         <Header
           chatId={chatId}
           title={live.title || "…"}
@@ -127,6 +128,7 @@ export default function ChatPage({ chatId, messageId, onSidebar }: Props) {
           <Opening />
         )}
         {view && <Terminal view={view} />}
+        <Toaster at="beside" />
         <Announcer view={view} />
         <SwitchDialog
           role={switching.asked?.role ?? null}

@@ -20,6 +20,7 @@ test("a turn that stopped is continued by a click or a key", async () => {
   const { container } = show(
     <ContinueCard reason="limit" busy={false} onContinue={goOn} onCompact={() => {}} onDismiss={() => {}} />,
   );
+  expect(screen.getByRole("button", { name: "Continue" }).textContent).toContain("Alt+C");
   fireEvent.click(screen.getByRole("button", { name: "Continue" }));
   fireEvent.keyDown(window, { key: "c", code: "KeyC", altKey: true });
   expect(goOn).toHaveBeenCalledTimes(2);

@@ -57,6 +57,7 @@ export function ContinueCard({
         icon={<Play size={15} aria-hidden />}
         disabled={busy}
         onClick={onContinue}
+        hotkey={shown(keysOf("continue"))}
         title={t.continue(shown(keysOf("continue")))}
       >
         {t.continue2}

@@ -4,7 +4,7 @@ import { useDeferredValue, useState } from "react";
 import { DiffView } from "../content/DiffView";
 import { t } from "../texts/composer";
 import { Button } from "../ui/Button";
-import { Dialog } from "../ui/Dialog";
+import { Dialog, wantsFocus } from "../ui/Dialog";
 import { Field, INPUT } from "../ui/Field";
 import { Form } from "../ui/Form";
 import { useRefusal } from "../ui/refusal";
@@ -46,11 +46,12 @@ export default function RememberDialog({ chatId, note, onClose }: Props) {
         <p className="text-sm text-ink-2">{t.rememberAbout}</p>
         <Field label={t.rememberNote}>
           <textarea
+            ref={wantsFocus}
             rows={2}
             maxLength={2000}
             value={typed}
             onChange={({ target }) => setTyped(target.value)}
-            className={INPUT}
+            className={`${INPUT} py-2`}
           />
         </Field>
         {change && text && <DiffView text={change.diff} label={t.rememberChange} whole />}

@@ -223,7 +223,8 @@ function Skeleton() {
 }
 
 // The menu of a row lies over its end, and what stands there makes way for it; fingers have no hover, so there it has its own place.
-const BEHIND_MENU = "shrink-0 group-focus-within:opacity-0 group-hover:opacity-0 thumb:opacity-100!";
+const BEHIND_MENU =
+  "shrink-0 group-focus-within:opacity-0 group-hover:opacity-0 group-has-aria-expanded:opacity-0 thumb:opacity-100!";
 
 function Age({ iso }: { iso: string }) {
   return <span className="text-[11px] text-ink-3 tabular-nums">{useAgo(iso)}</span>;

@@ -84,12 +84,12 @@ function Line({ line, words, wrapped }: { line: DiffLine; words: ReactNode; wrap
     <div
       className={clsx(
         "flex min-w-0",
-        wrapped ? "break-all whitespace-pre-wrap" : "whitespace-pre",
+        wrapped ? "wrap-anywhere whitespace-pre-wrap" : "whitespace-pre",
         line.kind === "added" && "bg-added",
         line.kind === "removed" && "bg-removed",
       )}
     >
-      <span aria-hidden className="w-10 shrink-0 pr-2 text-right text-ink-3 select-none">
+      <span aria-hidden className="w-12 shrink-0 pr-2 text-right text-ink-3 select-none">
         {line.after ?? line.before}
       </span>
       <span className="w-4 shrink-0 text-ink-3 select-none">{SIGNS[line.kind]}</span>

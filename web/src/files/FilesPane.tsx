@@ -76,7 +76,7 @@ export default function FilesPane({ chatId, moment }: { chatId: string; moment: 
         {part === "git" ? <GitPane chatId={chatId} /> : null}
         {part === "changes" ? <Changes chatId={chatId} /> : null}
       </div>
-      {narrow && <Toaster below />}
+      {narrow && <Toaster at="below" />}
     </aside>
   );
 }

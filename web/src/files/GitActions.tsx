@@ -124,7 +124,7 @@ export function OperationNote({ chatId, state }: { chatId: string; state: GitSta
           </Button>
         </div>
       )}
-      {refusal}
+      {refusal && <div className="mt-2">{refusal}</div>}
     </section>
   );
 }

@@ -104,11 +104,26 @@ export function Plot({ bars }: { bars: readonly Bar[] }) {
           </g>
         ))}
       </svg>
-      <figcaption className="mt-2 flex justify-between text-xs text-ink-3 tabular-nums">
-        <span>{first}</span>
-        <span>{last}</span>
+      <figcaption className="mt-2 text-xs text-ink-3 tabular-nums">
+        <p className="flex justify-between">
+          <span>{first}</span>
+          <span>{last}</span>
+        </p>
+        <p className="mt-1 flex flex-wrap gap-x-4">
+          <Sort colour="bg-ink-3">{t.prompts}</Sort>
+          <Sort colour="bg-good">{t.answers}</Sort>
+          <span className="ml-auto">{t.mostInADay(number(most))}</span>
+        </p>
       </figcaption>
     </figure>
+  );
+}
+
+function Sort({ colour, children }: { colour: string; children: string }) {
+  return (
+    <span className="inline-flex items-center gap-1.5">
+      <span aria-hidden className={`size-2.5 rounded-sm ${colour}`} /> {children}
+    </span>
   );
 }
 

@@ -30,6 +30,7 @@ it("draws a bar for each day, those without use too", async () => {
   const { container } = show(<Plot bars={bars} />);
   expect(screen.getByRole("img").getAttribute("aria-label")).toContain("400");
   expect(container.querySelectorAll("rect").length).toBe(8);
+  expect(container.textContent).toContain("Read by models Written by modelsMost in a day: 400");
   await expectAccessible(container);
 });
 

@@ -241,7 +241,7 @@ function ChangeLine({
       <div className="flex flex-wrap items-center gap-x-2.5 gap-y-1 text-sm">
         <Icon size={15} aria-hidden className="shrink-0 text-ink-3" />
         <span className="min-w-0 flex-1 truncate">
-          {before.restores ? t.restoredEarlier : look.did || t.aChange}{" "}
+          {before.restores ? t.restoredEarlier : look.did || (before.by_person ? t.aPersonsChange : t.aChange)}{" "}
           {call && <code className="font-mono text-[13px]">{look.subjectOf(call.parameters)}</code>}
         </span>
         {after && (

@@ -16,6 +16,7 @@ export const en = {
   notWhileTheAgentWorks: "Not while the agent works.",
   restoredEarlier: "Restored an earlier state",
   aChange: "A change",
+  aPersonsChange: "A change by a person, not by the agent",
   restoreToBeforeThis: "Restore to before this",
   whatChanged: "What changed",
   linesNotCounted: (files: number) => `${files.toLocaleString("en")} files, lines not counted`,

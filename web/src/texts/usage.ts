@@ -18,6 +18,9 @@ export const en = {
   total: "Total",
   plot: (from: string, to: string, most: string) => `Tokens by day from ${from} to ${to}; the most on one day: ${most}`,
   onDay: (day: string, tokens: string) => `${day}: ${tokens} tokens`,
+  prompts: "Read by models",
+  answers: "Written by models",
+  mostInADay: (tokens: string) => `Most in a day: ${tokens}`,
   more: (shown: number, all: number) => `The first ${shown} of ${all}.`,
   gone: "deleted",
 };

@@ -8,8 +8,9 @@ import { dismiss, offerPlace, type Toast, useToasts } from "./toasts";
 const NONE: readonly Toast[] = [];
 
 /** Above, where nobody writes or decides: the composer and Stop stay free, and below where the page says that the server is away. An open dialog has its own, and that one shows them.
- * `below`: in a row of its own at the end of a page that is all buttons, so that none of them is covered or moves. */
-export function Toaster({ below = false }: { below?: boolean }) {
+ * `beside`: over the chat alone, so that a pane beside it is not covered. `below`: in a row of its own at the end of a page that is all
+ * buttons, so that none of them is covered or moves. */
+export function Toaster({ at = "page" }: { at?: "page" | "beside" | "below" }) {
   const place = useId();
   useEffect(() => offerPlace(place), [place]);
   const toasts = useToasts(({ toasts: all, places }) => (places.at(-1) === place ? all : NONE));
@@ -18,9 +19,11 @@ export function Toaster({ below = false }: { below?: boolean }) {
       role="status"
       className={clsx(
         "flex flex-col items-center gap-2",
-        below
+        at === "below"
           ? "shrink-0 border-line px-2 not-empty:border-t not-empty:py-2"
-          : "pointer-events-none fixed inset-x-0 top-32 z-50 px-4 sm:top-24",
+          : "pointer-events-none inset-x-0 top-32 z-50 px-4 sm:top-24",
+        at === "page" && "fixed",
+        at === "beside" && "absolute",
       )}
     >
       {toasts.map(({ id, words, kind, action }) => (

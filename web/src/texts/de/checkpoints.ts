@@ -17,6 +17,7 @@ export const checkpoints: Texts = {
   notWhileTheAgentWorks: "Nicht, während der Agent arbeitet.",
   restoredEarlier: "Früheren Stand wiederhergestellt",
   aChange: "Eine Änderung",
+  aPersonsChange: "Eine Änderung von einem Menschen, nicht vom Agenten",
   restoreToBeforeThis: "Stand davor wiederherstellen",
   whatChanged: "Was geändert wurde",
   linesNotCounted: (files: number) => `${files.toLocaleString("de")} Dateien, Zeilen nicht gezählt`,

@@ -20,6 +20,9 @@ export const usage: Texts = {
   plot: (from: string, to: string, most: string) =>
     `Tokens nach Tagen vom ${from} bis ${to}; am meisten an einem Tag: ${most}`,
   onDay: (day: string, tokens: string) => `${day}: ${tokens} Tokens`,
+  prompts: "Von Modellen gelesen",
+  answers: "Von Modellen geschrieben",
+  mostInADay: (tokens: string) => `Höchstens an einem Tag: ${tokens}`,
   more: (shown: number, all: number) => `Die ersten ${shown} von ${all}.`,
   gone: "gelöscht",
 };
