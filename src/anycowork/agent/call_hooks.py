@@ -113,12 +113,13 @@ class TurnHooks:
         self,
         *,
         read: ReadHooks,
+        read_in_turn: ReadHooks,
         runner: HookRunner,
         hidden: ReadHidden,
         open_folder: Callable[[str], Folder],
         has_begun: Callable[[str], Awaitable[bool]],
     ) -> None:
-        self._read = read
+        self._read, self._read_in_turn = read, read_in_turn
         self._runner = runner
         self._hidden = hidden
         self._open_folder = open_folder
@@ -145,7 +146,7 @@ class TurnHooks:
     async def at_stop(self, context: TurnContext, answer: str) -> HeldByHook | None:
         """Run the hooks before the turn ends; return what one of them wants done first, at most twice in a turn."""
         if context.hooks is None:
-            context.hooks = tuple(await self._read(context.workspace.origin))
+            context.hooks = tuple(await self._read_in_turn(context.workspace.origin))
         is_task = context.turn.task_id is not None
         event = HookEvent.SUBAGENT_STOP if is_task else HookEvent.STOP
         if not _any(context.hooks, event):

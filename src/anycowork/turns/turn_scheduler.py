@@ -284,8 +284,7 @@ class TurnScheduler:
         if turn.task_id is None:
             limit = self._agent.history_limit(turn, model_id)
             return await self._store.messages.recent(turn.chat_id, since=turn.message_id, until=limit.reached)
-        since = await self._store.messages.since(turn.chat_id, turn.message_id)
-        return RecentMessages([message for message in since if message.turn_id == turn.id], complete=True)
+        return RecentMessages(await self._store.messages.of_turn(turn), complete=True)
 
     async def _beginning(self, chat_id: str) -> list[Message]:
         """Return the first messages of a long chat, until one is a request, which nearly always comes at once."""

@@ -15,6 +15,7 @@ from anycowork.domain.values import replace
 from anycowork.store.sql import message_history, messages
 from anycowork.store.sql.connection import SqlConnection
 from anycowork.store.sql.database import Database
+from anycowork.store.sql.held_rows import HeldRows
 from anycowork.store.sql.message_history import ChatTail, ChatTails, MessageTable
 from support.stored import add_chat, message, opened
 
@@ -69,7 +70,7 @@ async def _compare(database: Database, chat_id: str, known: list[Message], *, si
     first = known[-since].id if 0 < since <= len(known) else "none"
     last = known[-until].id if 0 < until <= len(known) else None
     ends: Callable[[Message], bool] | None = None if last is None else lambda one: one.id == last
-    fresh = MessageTable(database.store._reader, database.store.records)
+    fresh = MessageTable(database.store._reader, database.store.records, HeldRows())
     again = await database.store.messages.recent(chat_id, since=first, until=ends)
     assert again == await fresh.recent(chat_id, since=first, until=ends)
     assert database.store.messages._tails.size <= MOST

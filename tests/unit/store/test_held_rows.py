@@ -21,9 +21,10 @@ from anycowork.store.sql.chats import ChatTable
 from anycowork.store.sql.database import Database
 from anycowork.store.sql.held_rows import MOST_CHATS, HeldRows
 from anycowork.store.sql.jobs import JobTable, TaskTable
+from anycowork.store.sql.message_history import MessageTable
 from anycowork.store.sql.store import Store
 from anycowork.store.sql.turns import RunningTurnCache, TurnTable
-from support.stored import CLOCK, add_chat, note, opened
+from support.stored import CLOCK, add_chat, message, note, opened
 
 STEPS = 150
 TURNS, TASKS = ("t1", "t2", "t3"), ("a", "b", "c")
@@ -43,6 +44,7 @@ def without_memory(database: Database, running: RunningTurnCache) -> Store:
     store, reader, none = database.store, database._reader, HeldRows()
     tables = Store.__new__(Store)
     tables.chats = ChatTable(reader, store.records, running, none)
+    tables.messages = MessageTable(reader, store.records, none)
     tables.turns, tables.calls = TurnTable(reader, running, none), CallTable(reader, none)
     tables.jobs, tables.tasks = JobTable(reader, none), TaskTable(reader, none)
     return tables
@@ -61,6 +63,11 @@ async def read_all(store: Store) -> dict[str, object]:
         turn = Turn(turn_id, "c1", "actor", "person:ann", "m1", job_id="j1", task_id=TASKS[0])
         found[f"turns like {turn_id}"] = await store.turns.of_task(turn)
         found[f"calls of {turn_id}"] = await store.calls.of(turn)
+    begun = [turn for task_id in TASKS for turn in await store.turns.of_job("j1", task_id) if turn.message_id != "m1"]
+    for turn in begun[-3:]:
+        found[f"turns like {turn.id}"] = await store.turns.of_task(turn)
+        found[f"calls of {turn.id}"] = await store.calls.of(turn)
+        found[f"messages of {turn.id}"] = await store.messages.of_turn(turn)
     for task_id in (*TASKS, "missing"):
         found[task_id] = await store.tasks.find_in("c1", "j1", task_id)
     return found
@@ -89,6 +96,21 @@ def any_write(choose: random.Random, number: int) -> Write:
             return replace(call, state=choose.choice([*CallState]))
 
 
+def begun_turn(choose: random.Random, number: int) -> tuple[Write, ...]:
+    """A turn with its first message, sometimes with more of what an attempt begins with, or what an earlier one goes on with."""
+    job_turn = {"job_id": "j1", "task_id": choose.choice(TASKS)}
+    turn = Turn(f"t{number}", "c1", "actor", "person:ann", f"m{number}", created_at="2026-01-01T00:01:00Z", **job_turn)
+    writes: list[Write] = [replace(message(f"m{number}", turn_id=turn.id), **job_turn), turn]
+    if choose.random() < 0.3:
+        writes.append(Call(f"k{number}", "c1", turn.id, "b", 1, "read_file", {"path": "a"}))
+    if choose.random() < 0.3:
+        writes.append(replace(turn, state=TurnState.PARKED))
+    if choose.random() < 0.3:
+        writes.append(replace(message(f"more{number}", turn_id=choose.choice([turn.id, "t1"])), **job_turn))
+    choose.shuffle(writes)
+    return tuple(writes)
+
+
 async def test_what_is_kept_is_what_the_database_has_after_every_write(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -102,6 +124,8 @@ async def test_what_is_kept_is_what_the_database_has_after_every_write(
         await database.journal.write(Change("c1", (Job("j1", "c1", "do it", "m1", "person:ann"), first), ()))
         for number in range(STEPS):
             writes = tuple(any_write(choose, number) for _ in range(choose.randint(1, 3)))
+            if choose.random() < 0.3:
+                writes += begun_turn(choose, number + 10)
             events = (note("told", EventType.ERROR),) if choose.random() < 0.5 else ()
             await database.journal.write(Change("c1", writes, events))
             assert await read_all(database.store) == await read_all(plain), writes

@@ -201,4 +201,11 @@ def build_turn_hooks(
         is_registered = await asyncio.to_thread(under_a_root, workspace, await store.folders.roots())
         return await hooks.hooks(workspace) if is_registered else ()
 
-    return TurnHooks(read=read, runner=runner, hidden=gate.hidden, open_folder=workspaces.open, has_begun=has_begun)
+    return TurnHooks(
+        read=read,
+        read_in_turn=hooks.hooks,  # a turn begins in a registered folder alone
+        runner=runner,
+        hidden=gate.hidden,
+        open_folder=workspaces.open,
+        has_begun=has_begun,
+    )

@@ -91,6 +91,9 @@ def put(connection: SqlConnection, puts: Sequence[Put]) -> None:
             new[call.id] = call, seq
         else:
             later[call.id] = call, seq
+    if connection.dialect.merges_writes:
+        connection.write_later(_ADD, (_ROWS.row(*entry) for entry in {**later, **new}.values()))
+        return
     if new:
         connection.write_later(_ADD, (_ROWS.row(*entry) for entry in new.values()))
     if later and connection.executemany(_CHANGE, map(_changed, later.values())).rowcount != len(later):

@@ -63,6 +63,9 @@ class ChatTable(Table):
 
     async def config_of(self, chat_id: str) -> ChatConfig | None:
         """Returns the chat's current config, with its role and autonomy."""
+        if self._held_rows.holds(chat_id):
+            chat = await self.find_row(chat_id)
+            return None if chat is None else chat.config
         config = self._running.config_of(chat_id)
         if config is None and (config := await self._reader.read(_config_of, chat_id)) is not None:
             self._running.remember_config(chat_id, config)

@@ -98,6 +98,10 @@ class Dialect(Protocol):
         """Return what `search` takes: all terms must occur."""
 
     @property
+    def merges_writes(self) -> bool:
+        """Whether `write_later` merges: then a statement that need not be waited for is cheaper than one that does less."""
+
+    @property
     def share(self) -> str:
         """Ends a SELECT: nobody changes the rows before the transaction ends."""
 

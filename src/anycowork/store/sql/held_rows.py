@@ -6,6 +6,7 @@ from typing import Any, TypeVar  # Any: each key has values of its own type
 from anycowork.domain.chats import Chat, Turn, TurnState
 from anycowork.domain.jobs import Job, JobTask
 from anycowork.domain.journal import RemoveChat, SetChat, Write
+from anycowork.domain.messages import Message
 from anycowork.domain.tools import Call
 from anycowork.domain.values import replace
 
@@ -17,6 +18,8 @@ _OPEN = frozenset({TurnState.RUNNING, TurnState.PARKED, TurnState.DUE})
 T = TypeVar("T")
 Tasks = dict[str, tuple[JobTask, int]]
 """The tasks of a job, each with the number of the change that it belongs to, in the order of these."""
+TurnsByTask = dict[str, dict[str, Turn]]
+"""The turns on each task of a job by their ids, oldest first."""
 
 
 class _ChatRows:
@@ -61,6 +64,9 @@ class HeldRows:
         if rows is None:
             return
         rows.changes += 1
+        messages = [write for write in writes if type(write) is Message]
+        if messages:
+            _put_messages(rows.values_by_key, messages, [write for write in writes if type(write) is Turn])
         for write in writes:
             if type(write) is Turn:
                 _put_turn(rows.values_by_key, write)
@@ -110,8 +116,12 @@ def tasks_of(job_id: str) -> Hashable:
     return ("tasks", job_id)
 
 
-def turns_of(job_id: str, task_id: str) -> Hashable:
-    return ("turns", job_id, task_id)
+def turns_of(job_id: str) -> Hashable:
+    return ("turns", job_id)
+
+
+def messages_of(turn_id: str | None) -> Hashable:
+    return ("messages", turn_id)
 
 
 def calls_of(turn_id: str) -> Hashable:
@@ -126,11 +136,25 @@ def _set_chat(values: dict[Hashable, Any], write: SetChat) -> None:
         values.pop(CHAT, None)
 
 
+def _put_messages(values: dict[Hashable, Any], messages: Sequence[Message], turns: Sequence[Turn]) -> None:
+    """Keeps what there is of a turn on a task that begins: its first message was written with it, and there was no call before."""
+    for message in messages:
+        values.pop(messages_of(message.turn_id), None)
+    ids = [message.id for message in messages]
+    for turn in turns:
+        if turn.task_id is not None and turn.message_id in ids:
+            since = messages[ids.index(turn.message_id) :]
+            values[calls_of(turn.id)] = []
+            values[messages_of(turn.id)] = [message for message in since if message.turn_id == turn.id]
+
+
 def _put_turn(values: dict[Hashable, Any], turn: Turn) -> None:
-    if turn.job_id is not None and turn.task_id is not None:
-        values.pop(turns_of(turn.job_id, turn.task_id), None)
+    turns_by_task: TurnsByTask | None = values.get(turns_of(turn.job_id or ""))
+    if turns_by_task is not None and turn.task_id is not None:
+        turns_by_task.setdefault(turn.task_id, {})[turn.id] = turn
     if turn.state not in _OPEN:
         values.pop(calls_of(turn.id), None)
+        values.pop(messages_of(turn.id), None)
     turns: dict[str, Turn] | None = values.get(OPEN_TURNS)
     if turns is None:
         return

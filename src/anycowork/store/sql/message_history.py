@@ -3,12 +3,15 @@
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Sequence
 from contextlib import aclosing
+from functools import partial
 
+from anycowork.domain.chats import Turn
 from anycowork.domain.messages import Message, MessageType
 from anycowork.domain.ports import MessagePage, RecentMessages
 from anycowork.domain.values import value
 from anycowork.store.sql import message_search, messages
 from anycowork.store.sql.connection import SqlReader, Table, large_query, query
+from anycowork.store.sql.held_rows import HeldRows, messages_of
 from anycowork.store.sql.messages import Cursor, message_in
 from anycowork.store.sql.records import RecordTable
 
@@ -84,9 +87,9 @@ class MessageTable(Table):
     first = query(messages.first)
     search = large_query(message_search.search)
 
-    def __init__(self, reader: SqlReader, records: RecordTable) -> None:
+    def __init__(self, reader: SqlReader, records: RecordTable, held_rows: HeldRows) -> None:
         super().__init__(reader)
-        self._records, self._tails = records, ChatTails()
+        self._records, self._tails, self._held_rows = records, ChatTails(), held_rows
 
     async def page(self, chat_id: str, *, after: Cursor = None, before: Cursor = None, limit: int) -> MessagePage:
         """Returns a page. A reader who then follows the events after its `last_seq` misses nothing. Raises: Invalid."""
@@ -111,6 +114,14 @@ class MessageTable(Table):
     async def since(self, chat_id: str, message_id: str) -> list[Message]:
         """Returns this message and all newer ones."""
         return await self._messages(chat_id, await self._reader.read(messages.lengths_since, chat_id, message_id))
+
+    async def of_turn(self, turn: Turn) -> list[Message]:
+        """Returns the turn's own messages from its first on; from memory if it has just begun in a chat that is held here."""
+        return list(await self._held_rows.read(turn.chat_id, messages_of(turn.id), partial(self._of_turn, turn)))
+
+    async def _of_turn(self, turn: Turn) -> list[Message]:
+        since = await self.since(turn.chat_id, turn.message_id)
+        return [message for message in since if message.turn_id == turn.id]
 
     async def recent(
         self, chat_id: str, *, since: str, until: Callable[[Message], bool] | None = None

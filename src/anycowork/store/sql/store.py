@@ -96,7 +96,7 @@ class Store(Table):
         self.records = RecordTable(reader, seqs, pieces)
         self.chats, self.messages = (
             ChatTable(reader, self.records, running, held_rows),
-            MessageTable(reader, self.records),
+            MessageTable(reader, self.records, held_rows),
         )
         self.turns, self.queue = TurnTable(reader, running, held_rows), QueuedMessageTable(reader, running)
         self.calls, self.approvals = CallTable(reader, held_rows), ApprovalTable(reader)

@@ -10,7 +10,7 @@ from anycowork.domain.journal import Change, RequireAccess, RequireState, SetCha
 from anycowork.domain.messages import Json, Message, QueuedMessage
 from anycowork.domain.values import replace
 from anycowork.store.sql.connection import SqlConnection, SqlReader, Table, query
-from anycowork.store.sql.held_rows import OPEN_TURNS, HeldRows, turns_of
+from anycowork.store.sql.held_rows import OPEN_TURNS, HeldRows, TurnsByTask, turns_of
 from anycowork.store.sql.row_mapper import (
     JSON_OBJECT,
     ColumnType,
@@ -165,8 +165,17 @@ class TurnTable(Table):
     async def of_task(self, turn: Turn) -> list[Turn]:
         """Returns the turns that worked on the task of this one, which is among them; oldest first."""
         job_id, task_id = turn.job_id or "", turn.task_id or ""
-        read = partial(self.of_job, job_id, task_id)
-        return list(await self._held_rows.read(turn.chat_id, turns_of(job_id, task_id), read))
+        if not self._held_rows.holds(turn.chat_id):
+            return await self.of_job(job_id, task_id)
+        read = partial(self._by_task, job_id)
+        turns_by_task = await self._held_rows.read(turn.chat_id, turns_of(job_id), read)
+        return list(turns_by_task.get(task_id, {}).values())
+
+    async def _by_task(self, job_id: str) -> TurnsByTask:
+        turns_by_task: TurnsByTask = {}
+        for turn in await self._all("job_id = ? AND task_id IS NOT NULL ORDER BY seq", job_id):
+            turns_by_task.setdefault(turn.task_id or "", {})[turn.id] = turn
+        return turns_by_task
 
     async def of_plan(self, chat_id: str, plan_id: str) -> list[Turn]:
         """Returns the chat's own turns that carried out this plan, oldest first."""
