@@ -13,14 +13,19 @@ from support.jobs import (
     LINES,
     SHARED,
     by_task,
+    bytes_of,
+    plan,
     question_about,
+    report,
     state_of,
     twelve_answers,
     twelve_tasks,
     until,
     until_task,
+    writing,
 )
 from support.live_server import LiveChat, LiveServer
+from support.scripted_model import Reply, call
 from support.spec import proves
 
 
@@ -48,25 +53,11 @@ async def to_the_conflict(page: Page, client: LiveServer, chat: LiveChat) -> Non
     others_done = asyncio.Event()
     lead = [json.dumps({"type": "plan", **twelve_tasks()}), "The guide is written."]
     client.model.mind = by_task(twelve_answers(others_done), lambda told: lead.pop(0))
-    message = page.get_by_label("Message", exact=True)
-    await expect(message).to_be_visible()
-    await message.fill("Write the guide")
-    await page.get_by_role("button", name="Run as a job").click()
-    asked = page.get_by_role("dialog", name="Run as a job")
-    await asked.get_by_label("Tasks that may write at the same time, each in its own copy").fill("4")
-    await asked.get_by_label("Show me all changes before any of them reaches my workspace").check()
-    await asked.get_by_role("button", name="Start").click()
+    await start_reviewed(page, writers="4")
     dock = page.get_by_label("Jobs", exact=True)
     await expect(dock).to_contain_text("waits for your approval")
     await expect(dock).to_contain_text("Up to 4 tasks at the same time; 4 of them may write.")
-    plan = page.get_by_role("group", name="Plan", exact=True).last
-    run = plan.get_by_role("button", name="Run as a job")
-    await expect(run).to_be_visible()
-    async with asyncio.timeout(60):
-        while not await run.is_enabled():
-            await read_all(page, "main [role=group][aria-label=Plan]")
-    await look(page, "walk-approval")
-    await run.click()
+    await approve(page, "walk-approval")
     await until_task(chat, "right")  # everything that does not wait for b is done
     await expect(dock).to_contain_text("7 of 12 tasks done")
     await dock.get_by_role("button", expanded=False).click()
@@ -83,6 +74,30 @@ async def to_the_conflict(page: Page, client: LiveServer, chat: LiveChat) -> Non
     await expect(question.get_by_label("The version that is there now")).to_have_text("title: by a\n")
     assert await violations(page) == []
     await look(page, "walk-conflict")
+
+
+async def start_reviewed(page: Page, *, writers: str) -> None:
+    """A job from the words in the composer, whose changes wait for a review."""
+    message = page.get_by_label("Message", exact=True)
+    await expect(message).to_be_visible()
+    await message.fill("Write the guide")
+    await page.get_by_role("button", name="Run as a job").click()
+    asked = page.get_by_role("dialog", name="Run as a job")
+    await asked.get_by_label("Tasks that may write at the same time, each in its own copy").fill(writers)
+    await asked.get_by_label("Show me all changes before any of them reaches my workspace").check()
+    await asked.get_by_role("button", name="Start").click()
+    await expect(page.get_by_label("Jobs", exact=True)).to_contain_text("waits for your approval")
+
+
+async def approve(page: Page, picture: str) -> None:
+    """The newest plan, once all of it was in view."""
+    run = page.get_by_role("group", name="Plan", exact=True).last.get_by_role("button", name="Run as a job")
+    await expect(run).to_be_visible()
+    async with asyncio.timeout(60):
+        while not await run.is_enabled():
+            await read_all(page, "main [role=group][aria-label=Plan]")
+    await look(page, picture)
+    await run.click()
 
 
 async def review(page: Page) -> None:
@@ -157,3 +172,88 @@ async def merge_by_hand(page: Page) -> None:
     await look(page, "walk-merge-phone")
     await page.set_viewport_size(DESKTOP)
     await keep.click()
+
+
+def _edits(*edits: tuple[str, str]) -> str:
+    return call("update_file", path="f.txt", edits=[{"find": find, "replace": new} for find, new in edits])
+
+
+@proves("JOB-3/7", "JOB-5/3", "JOB-5/5", "JOB-10", "UI-4/1", "UI-4/2")
+async def test_job_is_merged_by_hand_planned_anew_given_more_budget_kept_and_undone_in_part(tmp_path):
+    """The whole way of a job in which everything happens that needs a person."""
+    first = [{"id": name, "action": f"set line two in {name}'s words", "paths": ["f.txt"]} for name in "ab"]
+    first.append({"id": "c", "action": "write the outline", "paths": ["outline.txt"]})
+    again = [
+        {"id": "d", "action": "write the outline anew", "dependencies": ["a"], "paths": ["d.txt"]},
+        writing("e", "d"),
+    ]
+    lead = [json.dumps(plan(*first)), json.dumps(plan(*again)), "The guide is written."]
+    used = {"prompt_tokens": 30_000, "completion_tokens": 100}
+    gate = asyncio.Event()
+    answers = {
+        "a": [_edits(("two", "two by a")), report("line two is a's")],
+        "b": [_edits(("two", "two by b"), ("seven", "seven by b")), Reply(report("line two is b's"), hold=gate)],
+        "c": [report("the disk is on fire", "failure")] * 3,
+        "d": [call("create_file", path="d.txt", content="d\n"), Reply(report("d is there"), usage=used)],
+        "e": [call("create_file", path="e.txt", content="e\n"), report("e is there")],
+    }
+    async with at_the_page(tmp_path, files={"f.txt": LINES}) as (page, client):
+        client.model.mind = by_task(answers, lambda told: lead.pop(0))
+        chat = await client.chat()
+        await page.goto(page.url.split("#")[0] + f"#/chat/{chat.id}")
+        await start_reviewed(page, writers="2")
+        await approve(page, "full-plan")
+        await until_task(chat, "a")
+        gate.set()
+        await expect(page.get_by_role("button", name="Merge by hand")).to_be_visible()
+        await look(page, "full-conflict")
+        await until_task(chat, "c", status="failed")  # while the question waits
+        await merge_by_hand(page)
+        dock = page.get_by_label("Jobs", exact=True)
+        await expect(dock).to_contain_text("waits for your review")
+        await expect(page.get_by_label("Message", exact=True)).to_be_visible()
+        await expect(page.get_by_text("Actor is working")).not_to_be_visible()
+        await look(page, "full-waits")
+        await dock.get_by_role("button", expanded=False).click()
+        await dock.get_by_role("link", name="See the job").click()
+        await expect(page.get_by_text("A task did not complete.")).to_be_visible()
+        await look(page, "full-failed")
+        await page.get_by_role("button", name="Limits").click()
+        limits = page.get_by_role("dialog", name="Limits")
+        await limits.get_by_label("Tokens").first.fill("40000")
+        await look(page, "full-limits")
+        await limits.get_by_role("button", name="Save the limits").click()
+        await expect(limits).not_to_be_visible()
+        await page.get_by_role("button", name="Plan the rest anew").click()
+        await page.get_by_role("link", name="Read and approve the plan in the chat").click()
+        await look(page, "full-replanned")
+        await approve(page, "full-new-plan")
+        await expect(dock).to_contain_text("waits for your review")
+        await dock.get_by_role("button", expanded=False).click()
+        await dock.get_by_role("link", name="See the job").click()
+        await expect(page.get_by_role("note").filter(has_text="Raise the limit to go on.")).to_be_visible()
+        await look(page, "full-spent")
+        await page.get_by_role("button", name="Limits").click()
+        await limits.get_by_label("Tokens").first.fill("400000")
+        await limits.get_by_role("button", name="Save the limits").click()
+        changes = page.get_by_role("region", name="Changes of the job")
+        await expect(page.get_by_role("region", name="Answer")).to_contain_text("The guide is written.")
+        await expect(changes.get_by_label("e.txt", exact=True)).to_be_checked()
+        await look(page, "full-review")
+        assert bytes_of(client.workspace) == {"f.txt": LINES.encode()}
+        await changes.get_by_role("button", name="Keep all changes").click()
+        await expect(changes).not_to_be_visible()
+        merged = LINES.replace("two", "two by a and b").replace("seven", "seven by b").encode()
+        assert bytes_of(client.workspace) == {"f.txt": merged, "d.txt": b"d\n", "e.txt": b"e\n"}
+        await page.get_by_role("list", name="Tasks").get_by_role("link", name="write the outline anew").click()
+        await page.get_by_role("button", name="Undo this task").click()
+        undo = page.get_by_role("dialog", name="Undo this task")
+        await look(page, "full-undo")
+        await undo.get_by_role("button", name="Undo this task").click()
+        await expect(page.get_by_role("list", name="Tasks")).to_contain_text("undone")
+        await look(page, "full-undone")
+        assert bytes_of(client.workspace) == {"f.txt": merged, "e.txt": b"e\n"}
+        row = page.get_by_role("table").get_by_role("row", name="write the outline anew")
+        await expect(row).to_contain_text("undone")
+        await row.scroll_into_view_if_needed()
+        await look(page, "full-audit")

@@ -180,5 +180,5 @@ def names(folder):
 
 
 async def look(page, name):
-    if folder := os.environ.get("SCREENS"):
+    if folder := os.environ.get("ANYCOWORK_TEST_SCREENS"):
         await page.screenshot(path=f"{folder}/{name}.png")

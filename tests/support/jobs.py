@@ -109,11 +109,12 @@ def twelve_answers(completed_a: asyncio.Event) -> Answers:
     return answers
 
 
-async def until_task(chat: LiveChat, task_id: str) -> None:
-    """Returns once the chat's events say that this task is completed."""
+async def until_task(chat: LiveChat, task_id: str, *, status: str | None = None) -> None:
+    """Returns once the chat's events say that this task is completed, or has the status."""
     async with asyncio.timeout(3 * TIMEOUT):
         async for event in chat.follow():
-            if event["type"] == "task-completed" and event["task"]["id"] == task_id:
+            task = event["task"] if event["type"] == "task-completed" else {}
+            if task.get("id") == task_id and status in (None, task["status"]):
                 return
     raise AssertionError("the stream ended")
 

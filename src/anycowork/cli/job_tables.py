@@ -109,7 +109,7 @@ def audit_lines(audit: Json) -> Iterator[str]:
         yield _row(
             step.get("id"),
             step.get("agent") or "-",
-            step.get("status"),
+            "undone" if step.get("undone_by") else step.get("status"),
             len(_list(step.get("files"))),
             len(_list(step.get("commands"))),
             used.get("seconds", "-"),

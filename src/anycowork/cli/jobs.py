@@ -314,7 +314,7 @@ async def _outcome_now(client: ServerClient, job: Json, tracker: JobTracker) -> 
 
 
 async def _waiting_for(client: ServerClient, job: Json) -> tuple[Json, ...]:
-    """Returns the approvals and the question of a job at work that wait for a person; nothing if this is no such job."""
+    """Returns the approvals and questions of a job at work that wait for a person; nothing if this is no such job."""
     if job.get("status") not in ("planning", "running", "paused") or "context_id" not in job:
         return ()
     chat = f"/context/{job['context_id']}"
@@ -322,22 +322,24 @@ async def _waiting_for(client: ServerClient, job: Json) -> tuple[Json, ...]:
     if not isinstance(waiting_for, dict):
         return ()
     asked = objects((await client.get(f"{chat}/approvals")).get("approvals")) if waiting_for.get("approvals") else []
-    if message_id := waiting_for.get("question"):
-        asked += await _question(client, chat, str(message_id))
+    if message_ids := waiting_for.get("questions"):
+        asked += await _questions(client, chat, message_ids)
     return tuple(part for part in asked if part.get("job_id") == job["id"])
 
 
-async def _question(client: ServerClient, chat: str, message_id: str) -> list[Json]:
-    """Returns the question as its event shows it. It is among the newest messages, unless much was written since."""
+async def _questions(client: ServerClient, chat: str, message_ids: JsonValue) -> list[Json]:
+    """Returns these questions as their events show them. They are among the newest messages, unless much was written since."""
+    open_ids = set(message_ids) if isinstance(message_ids, list) else set()
+    asked: list[Json] = []
     path: str | None = f"{chat}/messages?limit=500"
-    while path is not None:
+    while path is not None and len(asked) < len(open_ids):
         page = await client.get(path)
         for message in objects(page.get("messages")):
-            if message.get("id") == message_id:
-                payload = message.get("payload")
-                return [{**message, "message_id": message_id, **(payload if isinstance(payload, dict) else {})}]
+            payload = message.get("payload")
+            if message.get("id") in open_ids and isinstance(payload, dict):
+                asked.append({**message, "message_id": message["id"], **payload})
         path = f"{chat}/messages?limit=500&before={page['next']}" if page.get("next") else None
-    return []
+    return asked
 
 
 async def read_job(client: ServerClient, job_id: str) -> Json:

@@ -12,12 +12,12 @@ from anycowork.domain.plan import read_plan
 
 @dataclass(slots=True)
 class ChatStatus:
-    """`approvals` are the open ones in the order they were asked; `question` and `plan` the open one, each with its `message_id`."""
+    """`approvals` and `questions` are the open ones by id, in the order they were asked; `plan` is the open one, with its `message_id`."""
 
     role: str
     state: str = "idle"
     approvals: dict[str, Json] = field(default_factory=dict)
-    question: Json | None = None
+    questions: dict[str, Json] = field(default_factory=dict)
     plan: Json | None = None
     carried_out: Json | None = None  # the plan whose run is over, with the status of each step
     model: str = ""
@@ -33,15 +33,8 @@ class ChatStatus:
         if isinstance(state, str):
             self.state = state
         match event.get("type"):
-            case "turn-started":
-                self.role = str(noun(event, "turn").get("role") or self.role)
-                self._nothing_is_asked()
-                self.stopped = self.carried_out = None
-            case "turn-ended":
-                self._nothing_is_asked()
-                self.steps_left = None
-                error = noun(noun(event, "turn"), "error").get("message")
-                self.stopped = str(error or event["reason"]) if event.get("reason") in CONTINUABLE else None
+            case "turn-started" | "turn-ended":
+                self._turn(event)
             case "message":
                 self._read_payload(noun(noun(event, "message"), "payload"))
             case "role-changed":
@@ -52,10 +45,10 @@ class ChatStatus:
             case "permission-decided":
                 self._decided(str(noun(event, "approval").get("id")))
             case "question":
-                self.question = noun(event, "question")
+                self.add_question({**noun(event, "question"), "task_id": event.get("task_id")})
             case "question-answered":
-                self.question = None
-                self.state = "running"
+                self.questions.pop(str(noun(event, "question").get("message_id")), None)
+                self.state = "awaiting_answer" if self.questions else "running"
             case "plan-update":
                 plan = noun(event, "plan")
                 self.plan = plan if plan.get("state") == "open" else None
@@ -63,6 +56,23 @@ class ChatStatus:
             case "usage" | "queue-updated":
                 self._count(noun(event, "usage"))
                 self.queue(noun(event, "queued"))
+
+    def _turn(self, event: Json) -> None:
+        """A turn begins or is over. What tasks of a job asked is forgotten with their own turns: others still wait."""
+        if task_id := event.get("task_id"):
+            for requests in (self.approvals, self.questions):
+                for name in [name for name, body in requests.items() if body.get("task_id") == task_id]:
+                    del requests[name]
+            return
+        self.approvals.clear()
+        self.questions.clear()
+        if event["type"] == "turn-started":
+            self.role = str(noun(event, "turn").get("role") or self.role)
+            self.stopped = self.carried_out = None
+            return
+        self.steps_left = None
+        error = noun(noun(event, "turn"), "error").get("message")
+        self.stopped = str(error or event["reason"]) if event.get("reason") in CONTINUABLE else None
 
     def queue(self, message: Json) -> None:
         """Takes note of a message that waits, or no longer does."""
@@ -73,6 +83,14 @@ class ChatStatus:
 
     def ask(self, approval: Json) -> None:
         self.approvals[str(approval.get("id"))] = approval
+
+    def add_question(self, question: Json) -> None:
+        self.questions[str(question["message_id"])] = question
+
+    @property
+    def question(self) -> Json | None:
+        """The question that is shown: the oldest one."""
+        return next(iter(self.questions.values()), None)
 
     @property
     def busy(self) -> bool:
@@ -89,7 +107,7 @@ class ChatStatus:
     @property
     def waits(self) -> bool:
         """True while the turn waits for a decision or an answer."""
-        return bool(self.approvals) or self.question is not None
+        return bool(self.approvals or self.questions)
 
     def _read_payload(self, payload: Json) -> None:
         self.autonomy = str(payload.get("new_autonomy") or self.autonomy)
@@ -102,11 +120,8 @@ class ChatStatus:
     def _decided(self, approval_id: str) -> None:
         self.approvals.pop(approval_id, None)
         if not self.approvals and self.state == "awaiting_approval":
-            self.state = "running"  # the turn continues when all are decided, and reports it only at its end
-
-    def _nothing_is_asked(self) -> None:
-        self.approvals.clear()
-        self.question = None
+            # The turn continues when all are decided, and reports it only at its end. Another task may have a question.
+            self.state = "awaiting_answer" if self.questions else "running"
 
     def _count(self, usage: Json) -> None:
         self.model = str(usage.get("model") or self.model)

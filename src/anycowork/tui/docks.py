@@ -237,14 +237,16 @@ class QuestionDock(Dock):
     """A question of the agent, with its options."""
 
     class Answered(Message):
-        """`value` is an option's; None if the person wants to type an answer."""
+        """`value` is an option's of the question; None if the person wants to type an answer."""
 
-        def __init__(self, value: str | None) -> None:
+        def __init__(self, question: Json, value: str | None) -> None:
             super().__init__()
+            self.question = question
             self.value = value
 
     def __init__(self, typing: TypingClock) -> None:
         super().__init__(typing, id="question")
+        self.question: Json = {}
         self.can_focus = False  # its list has the focus
 
     def compose(self) -> ComposeResult:
@@ -257,6 +259,10 @@ class QuestionDock(Dock):
         self.query_one("#question-keys", Label).update(keys)
 
     def show(self, question: Json) -> None:
+        """Shows the question, unless it is shown already: then the chosen option stays."""
+        if question.get("message_id") == self.question.get("message_id"):
+            return
+        self.question = question
         self.hold_back()
         self.query_one("#question-words", Label).update(strip_controls(str(question.get("question"))))
         options = self.query_one(OptionList)
@@ -279,7 +285,8 @@ class QuestionDock(Dock):
     def on_option_list_option_selected(self, event: OptionList.OptionSelected) -> None:
         event.stop()
         if self.accepts_keys:
-            self.post_message(self.Answered(None if event.option_id == SOMETHING_ELSE else event.option_id))
+            value = None if event.option_id == SOMETHING_ELSE else event.option_id
+            self.post_message(self.Answered(self.question, value))
 
 
 class PlanDock(Dock):

@@ -27,8 +27,10 @@ async def restore_status(status: ChatStatus, client: ChatClient, chat: Json, mes
     if status.state == "awaiting_approval":
         for approval in await client.approvals():
             status.ask({**approval, "disclosure": await client.whole_disclosure(approval)})
-    if status.state == "awaiting_answer":
-        status.question = _newest(messages, "question")
+    open_questions = noun(chat, "waiting_for").get("questions")
+    for message in messages if isinstance(open_questions, list) else ():
+        if isinstance(open_questions, list) and message.get("id") in open_questions:
+            status.add_question({**_payload(message), "task_id": message.get("task_id")})
     plan = _newest(_after_dismissal(messages), "plan")
     if plan is not None and str(plan["message_id"]) not in await client.approved_plans():
         status.plan = plan
@@ -81,4 +83,9 @@ def _after_dismissal(messages: Sequence[Json]) -> Sequence[Json]:
 def _newest(messages: Sequence[Json], kind: str) -> Json | None:
     """Returns the payload of the last message of this type, with its id."""
     matching = [message for message in messages if message.get("message_type") == kind]
-    return {**noun(matching[-1], "payload"), "message_id": matching[-1]["id"]} if matching else None
+    return _payload(matching[-1]) if matching else None
+
+
+def _payload(message: Json) -> Json:
+    """Returns what the message carries, with its id."""
+    return {**noun(message, "payload"), "message_id": message["id"]}

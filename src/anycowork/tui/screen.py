@@ -197,8 +197,7 @@ class ChatScreen(App[None]):
             approvals.show(list(status.approvals.values()))
         elif status.question is not None:
             open_dock = question
-            if self._asked is not question:
-                question.show(status.question)
+            question.show(status.question)
         elif status.plan is not None and status.state == "idle":
             open_dock = dock = self.query_one(PlanDock)
             status.plan = disclosed_plan(status.plan)
@@ -309,14 +308,16 @@ class ChatScreen(App[None]):
             self._show_open_requests()
 
     async def on_question_dock_answered(self, event: QuestionDock.Answered) -> None:
-        question = self.status.question
-        if event.value is None and question is not None:
+        question = event.question
+        if question.get("message_id") not in self.status.questions:
+            return
+        if event.value is None:
             self._answering = question["message_id"]
             self._focus_input()
             self.show_status("Type your answer. Enter sends it to the question.")
-        elif question is not None and event.value == "merge" and noun(question, "conflict").get("draft") is not None:
+        elif event.value == "merge" and noun(question, "conflict").get("draft") is not None:
             self._start(self._merge(question))
-        elif question is not None:
+        else:
             await self._try(self.client.answer(str(question["message_id"]), value=event.value))
 
     async def _merge(self, question: Json) -> None:

@@ -73,6 +73,8 @@ async def test_one_task_is_undone_after_its_job_and_later_work_in_the_same_file_
         undone = await undo(client, job["id"], "first")
         assert (undone["restored"], undone["deleted"]) == (["shared.txt"], ["new.txt"])
         assert await undone_tasks(client, job["id"]) == {"first": ("completed", undone["undo_snapshot"])}
+        audit = await client.ask("GET", f"/jobs/{job['id']}/audit")
+        assert [step["id"] for step in audit["steps"] if step["undone_by"]] == ["first"]
         assert shared.read_text() == LINES.replace("line 9\n", "line IX\n"), "the later tasks' line stays"
         back = {"only": True}
         await client.ask("POST", f"{chat.path}/snapshots/{undone['undo_snapshot']}/restore", back, expect=200)

@@ -15,11 +15,13 @@ def test_audit_has_a_row_for_each_task_and_names_what_was_not_planned() -> None:
         "unplanned": [{"tool": "execute_command", "resource": "rm x", "status": "denied"}],
         "untouched": ["b.txt"],
     }
-    head, row, *more = audit_lines({"steps": [step, {"id": "b", "status": "skipped"}]})
+    undone: Json = {"id": "c", "status": "claimed", "undone_by": "snapshot"}
+    head, row, *more = audit_lines({"steps": [step, {"id": "b", "status": "skipped"}, undone]})
     assert head.split() == ["task", "agent", "status", "files", "commands", "seconds", "cost"]
     assert row.split() == ["a", "scout", "done", "1", "1", "1.5", "$0.2500"]
     assert more[0] == "  unplanned: execute_command rm x (denied)" and more[1].endswith("b.txt")
     assert more[2].split() == ["b", "-", "skipped", "0", "0", "-", "-"]
+    assert more[3].split() == ["c", "-", "undone", "0", "0", "-", "-"]
 
 
 def test_diff_of_a_race_stands_agent_by_agent_and_garbage_is_no_fault() -> None:

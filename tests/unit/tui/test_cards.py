@@ -1,6 +1,7 @@
 """What a card says of a message, and what it leaves out until it is opened."""
 
 import io
+from typing import Any
 
 from pydantic import JsonValue, SecretStr
 from rich.console import Console, RenderableType
@@ -105,6 +106,27 @@ def test_the_header_says_when_a_turn_is_about_to_pause() -> None:
     assert "stopped: F3 continues" in head and "pauses" not in head
     status.see({"type": "turn-started", "state": "running", "turn": {}})
     assert "pauses" not in header_text(status, {}, {}).plain, "the counter begins anew"
+
+
+@proves("JOB-3/7")
+def test_what_tasks_ask_waits_while_others_begin_and_end() -> None:
+    status = ChatStatus(role="actor")
+
+    def see(kind: str, task: str | None, state: str, **body: Any) -> None:
+        status.see({"type": kind, "task_id": task, "state": state, **body})
+
+    see("permission-request", "a", "awaiting_approval", approval={"id": "p", "task_id": "a"})
+    for name in "bc":
+        see("question", name, "awaiting_approval", question={"message_id": name})
+    see("turn-started", "d", "awaiting_approval", turn={"role": "planner"})
+    see("turn-ended", "d", "awaiting_approval", turn={}, reason="limit")
+    assert (status.role, status.stopped, [*status.approvals], [*status.questions]) == ("actor", None, ["p"], ["b", "c"])
+    status.see({"type": "permission-decided", "approval": {"id": "p"}})
+    assert status.state == "awaiting_answer" and status.waits
+    status.see({"type": "question-answered", "question": {"message_id": "b"}})
+    assert status.state == "awaiting_answer" and status.question == {"message_id": "c", "task_id": "c"}
+    see("turn-ended", "c", "running", turn={}, reason="stopped")
+    assert not status.waits and status.busy
 
 
 def test_of_a_giant_output_a_bounded_piece_is_drawn() -> None:

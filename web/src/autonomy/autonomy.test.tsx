@@ -13,7 +13,7 @@ const chat = {
   id: "chat",
   state: "idle",
   config: { agent_role: "actor", autonomy: "ask" },
-  waiting_for: { approvals: [], question: null },
+  waiting_for: { approvals: [], question: null, questions: [] },
   continuable: null,
 } as unknown as OpenChat;
 const allowed = (tool: string, at: number): Message =>

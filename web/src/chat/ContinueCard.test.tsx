@@ -11,7 +11,7 @@ const chat = {
   id: "chat",
   state: "running",
   config: { agent_role: "actor", autonomy: "ask" },
-  waiting_for: { approvals: [], question: null },
+  waiting_for: { approvals: [], question: null, questions: [] },
   continuable: null,
 } as unknown as OpenChat;
 

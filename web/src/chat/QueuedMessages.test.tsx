@@ -41,7 +41,7 @@ it("follows the queue through the events, what steers first", () => {
     id: "chat",
     state: "running",
     config: { agent_role: "actor", autonomy: "ask" },
-    waiting_for: { approvals: [], question: null },
+    waiting_for: { approvals: [], question: null, questions: [] },
     continuable: null,
     queue: [queued("q1", "one")],
   } as unknown as OpenChat;

@@ -164,7 +164,7 @@ const VIEW = opened(
     id: "chat",
     state: "running",
     config: { agent_role: "actor" },
-    waiting_for: { approvals: [], question: null },
+    waiting_for: { approvals: [], question: null, questions: [] },
   } as unknown as OpenChat,
   [],
   [],

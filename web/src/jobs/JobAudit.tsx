@@ -78,8 +78,9 @@ function TaskRows({ step, href }: { step: AuditedTask; href: string }) {
   );
 }
 
-/** A task of which the review kept nothing is neither done nor proved. */
-function statusWords({ status, files, left_out }: AuditedTask): string {
+/** A task that was undone, or of which the review kept nothing, is neither done nor proved. */
+function statusWords({ status, files, left_out, undone_by }: AuditedTask): string {
+  if (undone_by) return t.stepStatuses["undone"]!;
   if (files.length > 0 && left_out.length === files.length) return t.leftOut;
   return t.stepStatuses[status] ?? status;
 }

@@ -112,11 +112,11 @@ it("says of a task whose changes were undone that they were, everywhere, and cou
 });
 
 const asked = (parts: Partial<ChatView>) =>
-  ({ messages: [], approvals: [], question: null, ...parts }) as unknown as ChatView;
+  ({ messages: [], approvals: [], questions: [], ...parts }) as unknown as ChatView;
 
 it("says that a job waits for you while a task asks, and leads to the question", async () => {
   const question = message({ id: "q1", message_type: "question", job_id: "j1", task_id: "2" });
-  const waits = waitsOf("j1", asked({ messages: [question], question: "q1" }));
+  const waits = waitsOf("j1", asked({ messages: [question], questions: ["q1"] }));
   const { container } = show(
     <>
       <JobProgress job={JOB} waits={waits} />
@@ -134,7 +134,7 @@ it("says that a job waits for you while a task asks, and leads to the question",
 it("says that a job waits while a call of one of its tasks does, and not for what others ask", () => {
   const call = approval({ job_id: "j1", task_id: "2" });
   expect(waitsOf("j1", asked({ approvals: [call] }))).toEqual({ tasks: new Set(["2"]), question: null });
-  expect(waitsOf("j1", asked({ approvals: [{ ...call, job_id: null }], question: "q" }))).toBeNull();
+  expect(waitsOf("j1", asked({ approvals: [{ ...call, job_id: null }], questions: ["q"] }))).toBeNull();
   expect(waitsOf("j1", null)).toBeNull();
   show(<Controls job={JOB} waits={waitsOf("j1", asked({ approvals: [call] }))} act={async () => true} />);
   expect(screen.getByRole("link", { name: "Decide in the chat" }).getAttribute("href")).toBe("#/chat/chat");
@@ -375,20 +375,24 @@ it("says which files of a task the review left out, and of a task without others
     intended: { action: `Write ${id}` },
     files: [`${id}.txt`, `${id}.md`],
     left_out,
+    undone_by: null as string | null,
     commands: [],
     unplanned: [],
     untouched: [],
     usage: null,
   });
-  const steps = [audited("a", []), audited("b", ["b.txt"]), audited("c", ["c.txt", "c.md"])];
+  const undone = { ...audited("d", []), undone_by: "s1" };
+  const steps = [audited("a", []), audited("b", ["b.txt"]), audited("c", ["c.txt", "c.md"]), undone];
   vi.spyOn(api, "GET").mockResolvedValue({ data: { steps, usage: null }, response: new Response() } as never);
   const { container } = show(<JobAudit jobId="j" moment={0} href={(id) => `#${id}`} />);
   const rows = (await screen.findAllByRole("row")).slice(1).map((row) => within(row).getAllByRole("cell"));
-  expect(rows.map(([, status]) => status!.textContent)).toEqual(["done, not proved", "done, not proved", "left out"]);
+  const done = "done, not proved";
+  expect(rows.map(([, status]) => status!.textContent)).toEqual([done, done, "left out", "undone"]);
   expect(rows.map(([, , files]) => files!.textContent)).toEqual([
     "a.txta.md",
     "b.txt(left out)b.md",
     "c.txt(left out)c.md(left out)",
+    "d.txtd.md",
   ]);
   await expectAccessible(container);
   vi.restoreAllMocks();

@@ -48,10 +48,10 @@ export interface JobWaits {
 
 /** null if nothing of the job waits, or if its chat is not open. Pure. */
 export function waitsOf(jobId: string, view: ChatView | null): JobWaits | null {
-  const asked = view?.messages.find(({ id, job_id }) => id === view.question && job_id === jobId);
+  const asked = view?.messages.filter(({ id, job_id }) => view.questions.includes(id) && job_id === jobId) ?? [];
   const approvals = view?.approvals.filter(({ job_id }) => job_id === jobId) ?? [];
-  const tasks = new Set([...approvals, ...(asked ? [asked] : [])].map(({ task_id }) => task_id));
-  return tasks.size > 0 ? { tasks, question: asked?.id ?? null } : null;
+  const tasks = new Set([...approvals, ...asked].map(({ task_id }) => task_id));
+  return tasks.size > 0 ? { tasks, question: asked[0]?.id ?? null } : null;
 }
 
 /** The word for a job or a task that runs, or that waits for a person in the middle of it. */

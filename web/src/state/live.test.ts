@@ -10,7 +10,7 @@ const CHAT = {
   state: "idle",
   last_seq: 7,
   config: { agent_role: "actor", model_id: null },
-  waiting_for: { approvals: [], question: null },
+  waiting_for: { approvals: [], question: null, questions: [] },
 };
 let follow: ReturnType<typeof vi.spyOn>;
 
@@ -48,7 +48,7 @@ it("opens a chat with two requests at once, and follows from the older of the tw
 });
 
 it("asks what waits where something waits", async () => {
-  const waiting = { ...CHAT, state: "awaiting_approval", waiting_for: { approvals: ["a1"], question: null } };
+  const waiting = { ...CHAT, state: "awaiting_approval", waiting_for: { approvals: ["a1"], question: null, questions: [] } };
   const asked = server({
     "/context/{chat_id}/messages": { messages: [], last_seq: 7, next: null },
     "/context/{chat_id}": waiting,

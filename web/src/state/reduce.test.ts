@@ -3,13 +3,13 @@ import { describe, expect, it } from "vitest";
 import { approval, event, message } from "../testing/render";
 import type { OpenChat, WireEvent } from "../wire/nouns";
 import { type ChatView, continuable, opened, prepend, reduceAll, thinkingTimes } from "./reduce";
-import { callStanding } from "./standing";
+import { callStanding, questionStanding } from "./standing";
 
 const CHAT = {
   id: "chat",
   state: "idle",
   config: { agent_role: "planner" },
-  waiting_for: { approvals: [], question: null },
+  waiting_for: { approvals: [], question: null, questions: [] },
 } as unknown as OpenChat;
 const start = (): ChatView => opened(CHAT, [], [], 0);
 const after = (...events: WireEvent[]): ChatView => reduceAll(start(), events);
@@ -38,6 +38,31 @@ describe("a chat's view", () => {
       state: "running",
       approvals: [],
     });
+  });
+
+  it("keeps what tasks of a job ask while others begin and end", () => {
+    const of = (task_id: string) => ({ job_id: "j", task_id, turn_id: `turn-${task_id}` });
+    const question = (id: string, seq: number) => [
+      event("message", seq, { message: message({ id, message_type: "question", ...of(id) }) }),
+      event("question", seq + 1, { question: { message_id: id }, state: "awaiting_answer", ...of(id) }),
+    ];
+    const asked = after(
+      event("permission-request", 1, { approval: approval({ id: "p", ...of("a") }), ...of("a") }),
+      ...question("b", 2),
+      ...question("c", 4),
+      event("turn-started", 6, { state: "awaiting_approval", ...of("d") }),
+      event("turn-ended", 7, { state: "awaiting_approval", reason: "answered", ...of("d") }),
+    );
+    expect(asked).toMatchObject({ state: "awaiting_approval", approvals: [{ id: "p" }], questions: ["b", "c"] });
+    const decided = reduceAll(asked, [event("permission-decided", 8, { approval: { id: "p" } })]);
+    expect(decided).toMatchObject({ state: "awaiting_answer", approvals: [] });
+    const one = reduceAll(decided, [event("question-answered", 9, { question: { message_id: "b" }, ...of("b") })]);
+    expect(one).toMatchObject({ state: "awaiting_answer", questions: ["c"] });
+    expect(questionStanding(one, "c").state).toBe("open");
+    const over = reduceAll(one, [event("turn-ended", 10, { state: "running", reason: "stopped", ...of("c") })]);
+    expect(over).toMatchObject({ state: "running", questions: [] });
+    expect(reduceAll(over, [event("job-updated", 11, { job: {} })]).state).toBe("running");
+    expect(reduceAll(over, [event("job-updated", 11, { job: {}, state: "idle" })]).state).toBe("idle");
   });
 
   it("knows which call of a batch was denied while the others wait", () => {

@@ -43,7 +43,8 @@ export interface ChatView {
   approvals: readonly Approval[];
   /** What was decided of calls whose batch is not decided yet. */
   decided: Readonly<Record<string, { state: "allowed" | "denied"; by: string }>>;
-  question: string | null;
+  /** The questions that wait, in the order they were asked: several tasks of a job may ask. */
+  questions: readonly string[];
   plans: PlanStandings;
   /** The number of the last event that told of usage: the meter reads the sums again with it. */
   spent: number;
@@ -99,7 +100,7 @@ export function opened(
     decided: Object.fromEntries(
       decided.map(({ tool_call_id, state, decided_by }) => [tool_call_id, { state, by: decided_by ?? "" }]),
     ),
-    question: chat.waiting_for.question,
+    questions: chat.waiting_for.questions,
     plans: withProgress({}, plans),
     spent: lastSeq,
     stepsLeft: chat.steps_left ?? null,
@@ -185,7 +186,7 @@ function changed(view: ChatView, event: WireEvent): ChatView {
     case "turn-started":
       return {
         ...view,
-        state: "running",
+        state: event.task_id ? event.state : "running", // other tasks may wait for a person
         turn: { id: event.turn_id ?? "", startedAt: event.at },
         ending: null,
         stopped: null,
@@ -193,6 +194,7 @@ function changed(view: ChatView, event: WireEvent): ChatView {
         starting: [],
       };
     case "turn-ended":
+      if (event.task_id) return withTaskEnded(view, event);
       return {
         ...view,
         state: "idle",
@@ -205,7 +207,7 @@ function changed(view: ChatView, event: WireEvent): ChatView {
         printed: {},
         approvals: [],
         decided: {},
-        question: null,
+        questions: [],
         retry: null,
         starting: [],
       };
@@ -224,9 +226,16 @@ function changed(view: ChatView, event: WireEvent): ChatView {
         text(loose(event.approval)["decided_by"]),
       );
     case "question":
-      return { ...view, state: "awaiting_answer", question: text(loose(event.question)["message_id"]) };
+      return {
+        ...view,
+        state: view.approvals.length > 0 ? "awaiting_approval" : "awaiting_answer",
+        questions: [...view.questions, text(loose(event.question)["message_id"])],
+      };
     case "question-answered":
-      return { ...view, question: null, state: view.state === "awaiting_answer" ? "running" : view.state };
+      return goingOn({
+        ...view,
+        questions: view.questions.filter((id) => id !== text(loose(event.question)["message_id"])),
+      });
     case "plan-update":
       return { ...view, plans: withPlan(view.plans, loose(event.plan)) };
     case "role-changed":
@@ -251,10 +260,11 @@ function changed(view: ChatView, event: WireEvent): ChatView {
       return event.task_id ? view : { ...view, starting: event.wait.servers };
     case "snapshot":
       return event.snapshot.moment === "after" ? { ...view, restoring: null } : view;
-    case "task-started":
-    case "task-completed":
     case "job-updated":
     case "job-completed":
+      return text(loose(event)["state"]) === "idle" ? { ...view, state: "idle", turn: null } : view;
+    case "task-started":
+    case "task-completed":
     case "error":
       return view; // what a person sees of these comes as messages, or on screens of their own
     default:
@@ -331,11 +341,30 @@ function without(approvals: readonly Approval[], id: string): readonly Approval[
 }
 
 function decided(view: ChatView, id: string, callId: string, state: string, by: string): ChatView {
-  const approvals = without(view.approvals, id);
-  const goesOn = view.state === "awaiting_approval" && approvals.length === 0;
   const known =
     state === "allowed" || state === "denied" ? ({ ...view.decided, [callId]: { state, by } } as const) : view.decided;
-  return { ...view, approvals, decided: known, state: goesOn ? "running" : view.state };
+  return goingOn({ ...view, approvals: without(view.approvals, id), decided: known });
+}
+
+/** The view after something was decided or answered: what still waits says its state. */
+function goingOn(view: ChatView): ChatView {
+  if (view.state !== "awaiting_approval" && view.state !== "awaiting_answer") return view;
+  if (view.approvals.length > 0) return { ...view, state: "awaiting_approval" };
+  return { ...view, state: view.questions.length > 0 ? "awaiting_answer" : "running" };
+}
+
+/** A task's turn is over: what other tasks ask still waits, and the chat's own turn, if it asked for the task, goes on. */
+function withTaskEnded(view: ChatView, event: Extract<WireEvent, { type: "turn-ended" }>): ChatView {
+  const asked = new Set(view.messages.filter(({ turn_id }) => turn_id === event.turn_id).map(({ id }) => id));
+  return {
+    ...view,
+    state: event.state,
+    turn: view.turn?.id === event.turn_id ? null : view.turn,
+    ending: event.reason,
+    spent: event.seq,
+    approvals: view.approvals.filter(({ job_id, task_id }) => job_id !== event.job_id || task_id !== event.task_id),
+    questions: view.questions.filter((id) => !asked.has(id)),
+  };
 }
 
 /** With its first words a request counts: what it may cost is reserved. */

@@ -10,7 +10,7 @@ const CHAT = {
   id: "chat",
   state: "idle",
   config: { agent_role: "planner" },
-  waiting_for: { approvals: [], question: null },
+  waiting_for: { approvals: [], question: null, questions: [] },
 } as unknown as OpenChat;
 const OWN = wordingFor({ may: () => true });
 const VIEW = opened(CHAT, [], [], 0);

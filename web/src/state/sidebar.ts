@@ -143,12 +143,12 @@ function heard(queries: QueryClient, event: WireEvent): void {
 export function updated(chat: Chat, event: WireEvent): Chat {
   switch (event.type) {
     case "turn-started":
-      return { ...chat, state: event.state, waiting: null, updated_at: event.at };
+      return { ...chat, state: event.state, waiting: waitingIn(event.state), updated_at: event.at };
     case "turn-ended":
       return {
         ...chat,
         state: event.state,
-        waiting: event.task_id ? null : leftBy(event.reason),
+        waiting: event.task_id ? waitingIn(event.state) : leftBy(event.reason),
         updated_at: event.at,
       };
     case "permission-request":
@@ -184,6 +184,12 @@ export function waitingFirst(
 
 function waits({ waiting, state }: Chat): boolean {
   return Boolean(waiting) || state.startsWith("awaiting");
+}
+
+/** What a chat in this state waits for: while a task begins or ends, others may wait for a person. */
+function waitingIn(state: Chat["state"]): Chat["waiting"] {
+  if (state === "awaiting_approval") return "approval";
+  return state === "awaiting_answer" ? "question" : null;
 }
 
 /** What an ended turn leaves for the person to do. */

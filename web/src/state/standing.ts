@@ -40,7 +40,7 @@ export type QuestionStanding = { state: "open" | "withdrawn" } | { state: "answe
 export function questionStanding(view: ChatView, messageId: string): QuestionStanding {
   const answer = view.messages.find(({ payload }) => text(loose(payload)["question_id"]) === messageId);
   if (answer) return { state: "answered", answer: answer.content, by: answer };
-  return { state: view.question === messageId ? "open" : "withdrawn" };
+  return { state: view.questions.includes(messageId) ? "open" : "withdrawn" };
 }
 
 /** The plan that waits to be approved. */

@@ -14,7 +14,7 @@ const CHAT = {
   id: "chat",
   state: "idle",
   config: { agent_role: "actor" },
-  waiting_for: { approvals: [], question: null },
+  waiting_for: { approvals: [], question: null, questions: [] },
 } as unknown as OpenChat;
 const RUN = { kind: "run", subject: ["command"], target: [], example: {} };
 

@@ -28,7 +28,7 @@ const VIEW = opened(
     id: "chat",
     state: "idle",
     config: { agent_role: "planner" },
-    waiting_for: { approvals: [], question: null },
+    waiting_for: { approvals: [], question: null, questions: [] },
   } as unknown as OpenChat,
   [],
   [],

@@ -3780,6 +3780,11 @@ export interface components {
             status: components["schemas"]["StepStatus"];
             /** Attempts */
             attempts: number;
+            /**
+             * Undone By
+             * @description The checkpoint before its changes were undone.
+             */
+            undone_by: string | null;
             /** @description As in the task itself. */
             evidence: components["schemas"]["EvidenceResponse"] | null;
             /**
@@ -8660,8 +8665,16 @@ export interface components {
         WaitingFor: {
             /** Approvals */
             approvals: string[];
-            /** Question */
+            /**
+             * Question
+             * @description The first of `questions`.
+             */
             question: string | null;
+            /**
+             * Questions
+             * @description Several tasks of a job may ask at the same time.
+             */
+            questions: string[];
         };
         /**
          * WorkerInviteResponse

@@ -97,10 +97,12 @@ async def list_chats(
 @routes.get("/context/{chat_id}", response_model=OpenChat, responses=error_responses(404, 422))
 async def show_chat(chat_id: str, principal: Reader, services: ServicesDep) -> Response:
     chat = await require_chat(services.store, chat_id)
-    approvals, question = await services.store.approvals.of_chat(chat_id), await services.store.questions.open(chat_id)
+    approvals = await services.store.approvals.of_chat(chat_id)
+    questions = [question.message_id for question in await services.store.questions.open_in(chat_id)]
     waiting = {
         "approvals": [approval.id for approval in approvals],
-        "question": question.message_id if question else None,
+        "question": next(iter(questions), None),
+        "questions": questions,
     }
     newest = await services.store.turns.newest(chat_id)
     stopped = continuation_of(chat, newest)

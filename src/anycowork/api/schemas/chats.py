@@ -36,7 +36,8 @@ class ChatResponse(Schema):
 
 class WaitingFor(DescribedSchema):
     approvals: list[str]
-    question: str | None
+    question: str | None = Field(description="The first of `questions`.")
+    questions: list[str] = Field(description="Several tasks of a job may ask at the same time.")
 
 
 class ContinuationResponse(DescribedSchema):

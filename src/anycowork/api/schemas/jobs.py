@@ -216,6 +216,7 @@ class AuditedTaskResponse(DescribedSchema):
     agent: str | None
     status: StepStatus
     attempts: int
+    undone_by: str | None = Field(description="The checkpoint before its changes were undone.")
     evidence: EvidenceResponse | None = Field(description="As in the task itself.")
     intended: Json = Field(description="The step as it was approved.")
     files: list[str] = Field(description="The files that its calls changed.")

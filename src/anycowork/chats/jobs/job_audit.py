@@ -50,6 +50,7 @@ class JobAudit:
             "id": task.id,
             "agent": task.agent,
             "attempts": task.attempt,
+            "undone_by": task.undone_by,
             "evidence": task.evidence,
             "intended": step.model_dump(mode="json", exclude_none=True) if step else {"action": task.description},
         }

@@ -1,5 +1,7 @@
 """The questions and plans tables: what waits for a person's decision, and the decision."""
 
+from collections.abc import Sequence
+
 from anycowork.domain.approvals import PlanRow, PlanState, QuestionRow, QuestionState
 from anycowork.domain.errors import AlreadyAnswered, NotFound, PlanAlreadyApproved, PlanSuperseded
 from anycowork.domain.journal import ApprovePlan, SettleQuestion
@@ -46,11 +48,16 @@ class QuestionTable(Table):
         return _question(connection, "message_id = ?", message_id)
 
     @query
-    def open(connection: SqlConnection, chat_id: str, *, turn_id: str | None = None) -> QuestionRow | None:
-        """Returns an open question of the chat; with `turn_id` the one of this turn, because several tasks of a job may ask."""
-        if turn_id is None:
-            return _question(connection, "chat_id = ? AND state = 'open'", chat_id)
+    def open(connection: SqlConnection, chat_id: str, *, turn_id: str) -> QuestionRow | None:
+        """Returns the open question of a turn."""
         return _question(connection, "chat_id = ? AND state = 'open' AND turn_id = ?", chat_id, turn_id)
+
+    @query
+    def open_in(connection: SqlConnection, chat_id: str) -> Sequence[QuestionRow]:
+        """Returns the open questions of the chat, oldest first: several tasks of a job may ask."""
+        where = "chat_id = ? AND state = 'open' ORDER BY message_id"
+        rows = connection.execute(f"SELECT {_QUESTIONS.columns} FROM questions WHERE {where}", (chat_id,)).fetchall()
+        return [_QUESTIONS.value(row) for row in rows]
 
 
 def _question(connection: SqlConnection, where: str, *values: str) -> QuestionRow | None:
