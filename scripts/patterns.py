@@ -58,7 +58,8 @@ def _unproved(file: Path) -> Iterator[tuple[str, str]]:
         if not _is_use(node):
             continue
         owner = where.get(node, "")
-        if reason := _fault(node, _methods(tree, owner) if node.func.attr == "compile" else {node.func.attr}):
+        used = getattr(node.func, "attr", "compile")  # `late_pattern` has none: it compiles
+        if reason := _fault(node, _methods(tree, owner) if used == "compile" else {used}):
             yield f"{_short(file)}:{owner}", reason
 
 
@@ -68,6 +69,8 @@ def _short(file: Path) -> str:
 
 def _is_use(node: ast.AST) -> bool:
     function = node.func if isinstance(node, ast.Call) else None
+    if isinstance(function, ast.Name):
+        return function.id == "late_pattern"
     named = isinstance(function, ast.Attribute) and isinstance(function.value, ast.Name) and function.value.id == "re"
     return named and isinstance(function, ast.Attribute) and function.attr in METHODS
 

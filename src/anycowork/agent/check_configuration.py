@@ -6,15 +6,16 @@ import tomllib
 from collections.abc import Mapping
 
 from anycowork.domain.bounded_json import read_json
+from anycowork.domain.patterns import late_pattern
 
 _NOT_RUN = frozenset({
     "version", "description", "keywords", "author", "contributors", "license", "homepage", "bugs", "repository", "funding", "private",
     "dependencies", "devDependencies", "peerDependencies", "optionalDependencies",
 })  # fmt: skip
-_RECIPE_LINE = re.compile(r"\t|\s{0,20}#|\s{0,200}$")
-_NEW_TARGET = re.compile(r"([\w-]{1,100}):(?![:=])[\w\s./-]{0,500}$")
-_PHONY = re.compile(r"\.PHONY:([\w\s.-]{0,500})$")
-_EXAMPLE = re.compile(r"^[ \t]{0,60}>>>")
+_RECIPE_LINE = late_pattern(r"\t|\s{0,20}#|\s{0,200}$")
+_NEW_TARGET = late_pattern(r"([\w-]{1,100}):(?![:=])[\w\s./-]{0,500}$")
+_PHONY = late_pattern(r"\.PHONY:([\w\s.-]{0,500})$")
+_EXAMPLE = late_pattern(r"^[ \t]{0,60}>>>")
 
 
 def configures_alike(name: str, before: str, after: str) -> bool:

@@ -4,21 +4,22 @@ node. Pure."""
 import re
 from collections.abc import Callable
 
+from anycowork.domain.patterns import late_pattern
 from anycowork.domain.values import value
 from anycowork.domain.visible_text import bare_lines
 
-_COLOURS = re.compile(r"\x1b\[[\d;]*m")
-_PYTEST = re.compile(
+_COLOURS = late_pattern(r"\x1b\[[\d;]*m")
+_PYTEST = late_pattern(
     r"^((?:\d{1,9} [a-z]{1,20}, ){0,12}\d{1,9} (?:[a-z]{1,20}|tests? collected)|no tests ran) in [\d.:]{1,20} ?s?\b"
 )
-_UNITTEST_RUN = re.compile(r"^Ran (\d+) tests? in [\d.]+s$")
-_UNITTEST_END = re.compile(r"^(?:OK|FAILED|NO TESTS RAN)(?: \(([^\n]{0,300})\))?$")
-_CARGO = re.compile(r"^test result: \w+\. (\d+ passed; \d+ failed; \d+ ignored;.*)")
-_GO = re.compile(r"^(ok|FAIL|---|\?) {1,9}\t?\S.{0,600}?(\[no test files\]|\[no tests to run\])?$")
-_JEST = re.compile(r"^ {0,20}Tests:? {1,20}((?:\d{1,9} [a-z]{1,20}(?: \| |, | )?){1,12})")
-_TAP = re.compile(r"^(?:#|ℹ) (pass|fail|skipped|todo|cancelled) (\d+)$")
-_MOCHA = re.compile(r"^ +(\d+) (passing|failing|pending)\b")
-_COUNT = re.compile(r"(\d{1,9}) ([a-z]{1,20})|([a-z ]{1,30})=(\d{1,9})")
+_UNITTEST_RUN = late_pattern(r"^Ran (\d+) tests? in [\d.]+s$")
+_UNITTEST_END = late_pattern(r"^(?:OK|FAILED|NO TESTS RAN)(?: \(([^\n]{0,300})\))?$")
+_CARGO = late_pattern(r"^test result: \w+\. (\d+ passed; \d+ failed; \d+ ignored;.*)")
+_GO = late_pattern(r"^(ok|FAIL|---|\?) {1,9}\t?\S.{0,600}?(\[no test files\]|\[no tests to run\])?$")
+_JEST = late_pattern(r"^ {0,20}Tests:? {1,20}((?:\d{1,9} [a-z]{1,20}(?: \| |, | )?){1,12})")
+_TAP = late_pattern(r"^(?:#|ℹ) (pass|fail|skipped|todo|cancelled) (\d+)$")
+_MOCHA = late_pattern(r"^ +(\d+) (passing|failing|pending)\b")
+_COUNT = late_pattern(r"(\d{1,9}) ([a-z]{1,20})|([a-z ]{1,30})=(\d{1,9})")
 _PASSED = frozenset({"passed", "pass", "passing", "xpassed"})
 _FAILED = frozenset({"failed", "fail", "failing", "failures", "unexpected successes", "cancelled"})
 _ERRORS = frozenset({"error", "errors"})

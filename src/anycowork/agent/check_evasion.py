@@ -9,37 +9,38 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 
+from anycowork.domain.patterns import late_pattern
 from anycowork.domain.values import value
 
 _EXITS, _ENDS = "can exit with success in the middle of the check", "can end the check's process at once"
 _KNOWS, _CHANGES = "looks at which test runs it", "can change the program that runs the check"
 _EQUALS = "has an object that equals everything"
-_SUSPECT = re.compile(
+_SUSPECT = late_pattern(
     r"exit|exec|eval|quit|SystemExit|pytest|unittest|doctest|__eq__|PYTEST|builtins|setattr|getattr|__import__|ctypes|posix|settrace"
     r"|setprofile|_getframe|inspect|import \*|sys\.\w{1,60} {0,20}=|\b(?:os|sys) as\b|__ne__|__main__|__builtins__|_stack|import_module"
     r"|sys\.(?:modules|orig_argv|argv)|test_|_test\.|conftest"
 )
-_TEST_FILE = re.compile(r"(?:^|/)(?:conftest|test_\w{1,200}|\w{1,200}_test)\.py$")
+_TEST_FILE = late_pattern(r"(?:^|/)(?:conftest|test_\w{1,200}|\w{1,200}_test)\.py$")
 _BY_SUFFIXES = {
-    "js mjs cjs jsx ts tsx": re.compile(
+    "js mjs cjs jsx ts tsx": late_pattern(
         r"process\.(?:exit\(\s{0,20}0?\s{0,20}\)|exitCode\s{0,20}=(?!=)(?!\s{0,20}[1-9])|reallyExit)"
     ),
-    "rs": re.compile(r"process::exit\(\s{0,20}0\s{0,20}\)"),
-    "go": re.compile(r"\bos\.Exit\(\s{0,20}0\s{0,20}\)"),
-    "java kt scala": re.compile(
+    "rs": late_pattern(r"process::exit\(\s{0,20}0\s{0,20}\)"),
+    "go": late_pattern(r"\bos\.Exit\(\s{0,20}0\s{0,20}\)"),
+    "java kt scala": late_pattern(
         r"System\.exit\(\s{0,20}0\s{0,20}\)|exitProcess\(\s{0,20}0\s{0,20}\)|\.halt\(\s{0,20}0\s{0,20}\)"
     ),
-    "c cc cpp h hpp": re.compile(r"\b_?exit\(\s{0,20}(?:0|EXIT_SUCCESS)\s{0,20}\)"),
-    "rb": re.compile(r"\bexit!|\bexit\(?\s{0,20}(?:0|true)\b|\bat_exit\b"),
-    "php": re.compile(r"\b(?:exit|die)\s{0,20}(?:\(\s{0,20}0?\s{0,20}\))?\s{0,20};"),
+    "c cc cpp h hpp": late_pattern(r"\b_?exit\(\s{0,20}(?:0|EXIT_SUCCESS)\s{0,20}\)"),
+    "rb": late_pattern(r"\bexit!|\bexit\(?\s{0,20}(?:0|true)\b|\bat_exit\b"),
+    "php": late_pattern(r"\b(?:exit|die)\s{0,20}(?:\(\s{0,20}0?\s{0,20}\))?\s{0,20};"),
 }
 _ENDS_IN = {suffix: pattern for suffixes, pattern in _BY_SUFFIXES.items() for suffix in suffixes.split()}
 # To exit with success in the main function is to return from it.
-_MAIN = re.compile(
+_MAIN = late_pattern(
     r"\s{0,40}(?:if \(require\.main === module\)|if \(import\.meta\.main\)|func main\(\)|(?:pub )?fn main\(\)|int main\("
     r"|(?:public static void|fun|def) main\()[^{]{0,200}\{\s{0,20}$"
 )
-_CHANGES_JAVASCRIPT = re.compile(
+_CHANGES_JAVASCRIPT = late_pattern(
     r"[\"'](?:node:test|vitest|mocha|chai|ava|@jest/globals|@playwright/test)[\"']"
     r"|\b(?:assert|expect)(?:[\"']\))?(?:\.\w{1,60}){1,3}\s{0,20}=[^=>]|\bglobalThis\.(?:test|it|describe|expect|assert)\s{0,20}=[^=]"
 )
@@ -53,7 +54,7 @@ _FRAMES = frozenset({
 })  # fmt: skip
 _COMPARES = ("__eq__", "__ne__")
 _USUALLY_SET = frozenset({"stdout", "stderr", "stdin", "argv", "path", "dont_write_bytecode", "environ", "excepthook"})
-_NAMED_LIKE_CHECK = re.compile(r"test|check|spec|__main__")
+_NAMED_LIKE_CHECK = late_pattern(r"test|check|spec|__main__")
 _ANY_FUNCTION = frozenset({"globals", "locals", "vars", "dir", "__dict__", "getmembers"})
 _MOST_ROUNDS = 50
 

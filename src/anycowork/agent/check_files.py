@@ -10,6 +10,7 @@ from anycowork.agent.check_configuration import configures_alike, tests_inside
 from anycowork.agent.check_evasion import Reach, evasion_in
 from anycowork.agent.check_recipes import CheckRecipe, TextOf
 from anycowork.agent.turn_calls import TurnChange, path_changes
+from anycowork.domain.patterns import late_pattern
 from anycowork.domain.tools import Call
 from anycowork.domain.values import value
 
@@ -26,7 +27,7 @@ _CONFIGURES = frozenset({
     ".nvmrc", ".tool-versions", "mise.toml", ".mise.toml", "rust-toolchain", "rust-toolchain.toml", "pyvenv.cfg", "pom.xml", "build.gradle",
     "build.gradle.kts", "CMakeLists.txt", "Rakefile", "Gemfile", "Gemfile.lock", ".rspec", "phpunit.xml", "mix.exs", "Taskfile.yml",
 })  # fmt: skip
-_CONFIGURES_JAVASCRIPT = re.compile(
+_CONFIGURES_JAVASCRIPT = late_pattern(
     r"(?:^|/)(?:jest|vitest|vite|babel|ava|playwright|cypress|webpack|rollup)\.(?:config|setup|workspace)\.\w{1,20}$"
     r"|(?:^|/)\.(?:mocharc|nycrc|c8rc)(?:\.\w{1,20})?$"
 )
@@ -34,35 +35,35 @@ _SHADOWED = sys.stdlib_module_names | {
     "pytest", "_pytest", "pluggy", "iniconfig", "packaging", "py", "hypothesis", "_hypothesis_pytestplugin", "anyio", "xdist", "coverage",
     "pytest_asyncio", "pytest_cov", "pytest_mock", "pytest_timeout", "faker", "typeguard", "exceptiongroup", "tomli", "pygments", "colorama",
 }  # fmt: skip
-_TEST_NAME = re.compile(
+_TEST_NAME = late_pattern(
     r"(?:^|/)(?:tests?|__tests__|specs?|testing|fixtures?|testdata|goldens?|expected|__snapshots__)/"
     r"|(?:^|/)(?:test_[^/]*|[^/]*_test\.[a-z]+|[^/]*\.(?:test|spec)\.[a-z]+|tests?\.[a-z]+)$"
 )
-_REFERENCE_NAME = re.compile(
+_REFERENCE_NAME = late_pattern(
     r"(?:^|[/_.-])(?:expected|goldens?|approved)[._-][^/]*$|\.(?:snap|golden|approved|expected)$"
 )
-_SCRIPT_OF_CHECK = re.compile(
+_SCRIPT_OF_CHECK = late_pattern(
     r"\.(?:sh|bash|zsh|mk)$|(?:^|[/_.-])(?:ci|check|verify|lint|spec|tests?)(?:[/_.-]|s\b|$)", re.I
 )
-_PROGRAM = re.compile(
+_PROGRAM = late_pattern(
     r"(?:^|/)(?:python[\d.]{0,10}|py\.?test|pip\d?|uv|poetry|tox|nox|node|npm|npx|yarn|pnpm|bun|deno|make|gmake|cargo|rustc|go|ruby|java|mvn"
     r"|gradle|sh|bash|zsh|dash|env|test|diff|cmp|grep|cat|git)$"
 )
-_INLINE_TESTS = re.compile(r"#\[(?:\w{1,60}::)?test\b|#\[cfg\(test\)\]|import\.meta\.vitest")
-_SOURCE = re.compile(r"\.(?:pyi?|[cm]?jsx?|[cm]?tsx?|rs|go|java|kt|scala|c|cc|cpp|h|hpp|rb|php|cs|swift)$")
-_NAMED_SOURCE = re.compile(r"[\w./-]{1,200}\.(?:py|[cm]?jsx?|tsx?|rs|go|java|kt|rb|php|c|cc|cpp|cs)\b")
-_IMPORT_LINE = re.compile(r"^.{0,200}\b(?:import|from|require|use|include)\b.{0,400}", re.M)
+_INLINE_TESTS = late_pattern(r"#\[(?:\w{1,60}::)?test\b|#\[cfg\(test\)\]|import\.meta\.vitest")
+_SOURCE = late_pattern(r"\.(?:pyi?|[cm]?jsx?|[cm]?tsx?|rs|go|java|kt|scala|c|cc|cpp|h|hpp|rb|php|cs|swift)$")
+_NAMED_SOURCE = late_pattern(r"[\w./-]{1,200}\.(?:py|[cm]?jsx?|tsx?|rs|go|java|kt|rb|php|c|cc|cpp|cs)\b")
+_IMPORT_LINE = late_pattern(r"^.{0,200}\b(?:import|from|require|use|include)\b.{0,400}", re.M)
 _MOST_TESTS = 200
-_STARTS_PROCESSES = re.compile(
+_STARTS_PROCESSES = late_pattern(
     r"\b(?:subprocess|[Pp]open|os\.(?:system|fork|spawn\w{0,5})|runpy|multiprocessing|ProcessPoolExecutor|child_process|spawn)\b"
 )
-_PLUGINS = re.compile(r"\bpytest_plugins\b|-p[ =]{0,4}(?!no:)[a-z_]")
-_ANY_NAME = re.compile(
+_PLUGINS = late_pattern(r"\bpytest_plugins\b|-p[ =]{0,4}(?!no:)[a-z_]")
+_ANY_NAME = late_pattern(
     r"\bgetattr\([^,()]{1,200},\s{0,20}[^\"'\s]|\b(?:globals|locals|vars|dir)\(|\b__dict__\b|\bgetmembers\b|\bimport_module\(\s{0,20}[^\"']"
 )
-_LITERAL = re.compile(r"[\"'`]([^\"'`\n]{1,200})[\"'`]")
-_LOADS_ANY = re.compile(r"\b(?:require|import)\(\s{0,20}[^\"'`\s)]")
-_ENVIRONMENT = re.compile(
+_LITERAL = late_pattern(r"[\"'`]([^\"'`\n]{1,200})[\"'`]")
+_LOADS_ANY = late_pattern(r"\b(?:require|import)\(\s{0,20}[^\"'`\s)]")
+_ENVIRONMENT = late_pattern(
     r"(?:^|/)(?:\.venv|venv|node_modules|\.cargo|vendor)(?:/|$)|\.(?:egg|dist)-info/entry_points\.txt$|\.pth$"
 )
 

@@ -4,6 +4,8 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from posixpath import normpath
 
+from anycowork.domain.patterns import late_pattern
+
 TextOf = Callable[[str], str]
 """Returns the text of a file of the workspace; empty if there is none."""
 
@@ -11,22 +13,22 @@ _MOST_FILES = 40
 _MAKEFILES = ("GNUmakefile", "makefile", "Makefile")
 _RUNNERS = (*_MAKEFILES, "package.json", "justfile", "Justfile", "tox.ini", "noxfile.py")
 _SHELL = ("sh", "bash", "zsh", "mk")
-_OTHER_FOLDER = re.compile(r"(?:\bcd|-C|--prefix|--directory)[\s=]{1,20}([\w./-]{1,300})")
-_RUN_BY_PROGRAM = re.compile(
+_OTHER_FOLDER = late_pattern(r"(?:\bcd|-C|--prefix|--directory)[\s=]{1,20}([\w./-]{1,300})")
+_RUN_BY_PROGRAM = late_pattern(
     r"(?:^|[\s;&|('\"`@+-])"
     r"(?:python[\d.]{0,10}|\$[({]\w{1,60}[)}]|sh|bash|zsh|dash|node|ruby|perl|php|source|\.|exec)[ \t]{1,20}"
     r"(?:-(?!m\b)\w{1,30}[ \t]{1,20}){0,8}([\w.][\w./-]{0,300})",
     re.M,
 )
-_RUN_ITSELF = re.compile(
+_RUN_ITSELF = late_pattern(
     r"(?:^[ \t]{0,40}[@+-]{0,4}|[;&|][ \t]{0,40})((?:\./)?[\w-][\w./-]{0,300}/[\w.-]{1,300}|\./[\w.-]{1,300})", re.M
 )
-_RUN_AS_MODULE = re.compile(r"\s-m[ \t]{1,20}([\w.]{1,300})")
-_MODULE_FOLDERS = re.compile(r"(?:PYTHONPATH|pythonpath)[\"']?\s{0,20}[:?+]?=\s{0,20}([^\n;]{1,300})")
+_RUN_AS_MODULE = late_pattern(r"\s-m[ \t]{1,20}([\w.]{1,300})")
+_MODULE_FOLDERS = late_pattern(r"(?:PYTHONPATH|pythonpath)[\"']?\s{0,20}[:?+]?=\s{0,20}([^\n;]{1,300})")
 _PYTEST_SETTINGS = ("pytest.ini", "pyproject.toml", "setup.cfg", "tox.ini")
-_RULE = re.compile(r"^([^\s:=#][^:=#]*)::?(?!=)([^=#;]*)(;.*)?$")
-_INCLUDE = re.compile(r"^[-s]?include[ \t]{1,20}([^\n]{1,2000})", re.M)
-_SCRIPT = re.compile(r'"([\w:.-]{1,100})"\s{0,20}:\s{0,20}"((?:[^"\\]|\\.){0,990})"')
+_RULE = late_pattern(r"^([^\s:=#][^:=#]*)::?(?!=)([^=#;]*)(;.*)?$")
+_INCLUDE = late_pattern(r"^[-s]?include[ \t]{1,20}([^\n]{1,2000})", re.M)
+_SCRIPT = late_pattern(r'"([\w:.-]{1,100})"\s{0,20}:\s{0,20}"((?:[^"\\]|\\.){0,990})"')
 
 
 class CheckRecipe:

@@ -14,12 +14,13 @@ from anycowork.agent.step_states import kept_paths
 from anycowork.agent.turn_calls import made_changes, path_changes
 from anycowork.domain.errors import ToolTimedOut
 from anycowork.domain.evidence import MISSING_RUNNER, NOT_RUNNABLE, CheckOwner, CheckRun, ExpectationState
+from anycowork.domain.patterns import late_pattern
 from anycowork.domain.tool_ports import CheckPrograms, CheckSetup
 from anycowork.domain.tools import Call, CallStatus
 from anycowork.domain.values import value
 
 COMMAND_TOOL = "execute_command"
-_RUNS_PYTEST = re.compile(r"\bpy\.?test\b")
+_RUNS_PYTEST = late_pattern(r"\bpy\.?test\b")
 _STOPPED = (
     -signal.SIGTERM,
     -signal.SIGKILL,
@@ -27,7 +28,7 @@ _STOPPED = (
 _NO_TESTS = 5  # pytest's exit code
 _LAST_OUTPUT = 4_000
 _MOST_FOLDERS = 200
-_NOTHING_MADE = re.compile(r"^make: (?:'[^']{1,300}' is up to date|Nothing to be done for '[^']{1,300}')\.$", re.M)
+_NOTHING_MADE = late_pattern(r"^make: (?:'[^']{1,300}' is up to date|Nothing to be done for '[^']{1,300}')\.$", re.M)
 
 
 @value

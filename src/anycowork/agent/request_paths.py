@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from dataclasses import field
 
 from anycowork.agent.request_classifier import OTHER_PATH, TARGET
+from anycowork.domain.patterns import late_pattern
 from anycowork.domain.values import value
 
 LONGEST_READ = 12_000  # characters of a request: its beginning, and a quarter from its end
@@ -12,7 +13,7 @@ MOST_SENTENCES = 200
 MOST_PATHS = 5_000
 _LONGEST_PATH = 1_000
 _AROUND = 400  # characters on each side of a path that tell what is to happen to it
-_PASTED = re.compile(
+_PASTED = late_pattern(
     r"```.*?(?:```|\Z)|~~~.*?(?:~~~|\Z)|^[ \t]*>.*$|^[ \t]*File \".*$|\b[a-z][a-z0-9+.-]{1,20}://\S{1,2000}",
     re.DOTALL | re.M,
 )
@@ -39,22 +40,22 @@ _QUOTED = (
     r"|«\s?(?P<q5>[^»\n]{1,300}?)\s?»|(?<!\w)'(?P<q6>[^'\n]{1,300})'(?!\w)"
 )
 _BARE = r"(?P<bare>(?<![\w/@.~-])(?:\.{1,2}/|~?/)?(?:[\w.+@-]|\\ )++(?:/(?:[\w.+@*-]|\\ )++)*+/?+)"
-_CANDIDATE = re.compile(f"{_QUOTED}|{_BARE}")
+_CANDIDATE = late_pattern(f"{_QUOTED}|{_BARE}")
 _RUNNERS = (
     "pytest|py.test|tox|nox|python3?|uv|poetry|npm|npx|pnpm|yarn|node|deno|bun|make|just|cargo|go|mvn|gradle|ruby|rake|bundle|php|"
     "composer|dotnet|swift|mix|bash|sh|ctest|meson|ruff|mypy|tsc|eslint"
 )
-_COMMAND = re.compile(rf"`((?:(?:{_RUNNERS})(?: [^`\n|;&<>$]{{1,200}})?)|(?:\./[^`\n|;&<>$]{{1,200}}))`")
-_BARE_COMMAND = re.compile(
+_COMMAND = late_pattern(rf"`((?:(?:{_RUNNERS})(?: [^`\n|;&<>$]{{1,200}})?)|(?:\./[^`\n|;&<>$]{{1,200}}))`")
+_BARE_COMMAND = late_pattern(
     r"(?<![\w`/.-])(npm test|npm run test|cargo test|go test(?: \./\.\.\.)?|make test|make check|pytest)(?![\w`/.-])"
 )
-_LIST = re.compile(
+_LIST = late_pattern(
     r"[\s,;&•*–|\d.)\"'`-]*(?:(and|or|nor|und|oder|noch|sowie|et|ou|ni|y|e|o|u)\b)?[\s,;•*–\"'`-]*", re.I
 )
 _LONGEST_SEPARATOR = 24
-_GOES_ON = re.compile(r"\s*[\w(]")
+_GOES_ON = late_pattern(r"\s*[\w(]")
 _SHELL_SIGNS = frozenset(";|&<>$")
-_END = re.compile(r"(?<![.!?…])[.!?…]++(?=\s|$)|\n++")
+_END = late_pattern(r"(?<![.!?…])[.!?…]++(?=\s|$)|\n++")
 
 
 @value

@@ -8,12 +8,13 @@ from collections.abc import Iterable, Sequence
 
 from anycowork.agent.turn_context import TurnContext
 from anycowork.domain.messages import MessageType, Speaker
+from anycowork.domain.patterns import late_pattern
 from anycowork.domain.plan import PlanStep
 
-_WORD = re.compile(r"[\w'’\-]++")
+_WORD = late_pattern(r"[\w'’\-]++")
 _COUNTED = frozenset({"step", "steps", "task", "tasks", "number", "no"})  # words before the ids of steps
 _BETWEEN = frozenset({"and", "to"})
-_NOT_DONE = re.compile(
+_NOT_DONE = late_pattern(
     r"\b(?:fail(?:ed|s|ure)?|could(?: no|n['’])t|can(?: ?no|['’])t|unable|impossible|unsuccessful|"
     r"(?:was|were|is|are|has|have|did|does)(?: no|n['’])t (?:yet )?(?:been )?(?:done|finish(?:ed)?|complete(?:d)?|possible|made|work)|"
     r"not (?:yet )?(?:done|finished|completed|possible)|still open|gave up|give up|skipped)\b",

@@ -7,7 +7,7 @@ start, what they answer with a third.
 
 from collections.abc import Callable, Collection, Iterable
 from enum import Enum
-from typing import Annotated, Any
+from typing import Annotated, Any, get_type_hints
 
 from fastapi import APIRouter, Depends, Request
 from fastapi.routing import APIRoute
@@ -17,6 +17,7 @@ from starlette.types import Receive, Scope, Send
 
 from anycowork.api.asgi import name_route
 from anycowork.api.responses import Responses
+from anycowork.domain.boundary import Boundary
 from anycowork.server.services import Services
 
 
@@ -46,12 +47,21 @@ class Route(PathRoute):
 
     def described(self) -> APIRoute:
         """The same route with all that it may answer."""
+        _work_out_bodies(self.endpoint)
         return APIRoute(self.path, self.endpoint, **self._definition, **self._documentation)
 
     async def _answer_first(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answers the first request. The later ones reach what FastAPI made."""
+        _work_out_bodies(self.endpoint)
         self.app = APIRoute(self.path, self.endpoint, response_model=None, **self._definition).app
         await self.app(scope, receive, send)
+
+
+def _work_out_bodies(endpoint: Callable[..., Any]) -> None:
+    """Works out the bodies that this endpoint takes. FastAPI would put it off once more, to where pydantic warns of what FastAPI does."""
+    for body in get_type_hints(endpoint).values():
+        if isinstance(body, type) and issubclass(body, Boundary):
+            body.work_out()
 
 
 class Router(APIRouter):

@@ -1,5 +1,5 @@
 """Base classes for every type that crosses a boundary, frozen and strict: requests and calls reject unknown fields,
-documents keep them."""
+documents keep them. Each is worked out when something first passes through it: there are 120, and a start needs few."""
 
 import re
 from typing import Annotated, TypeVar
@@ -13,13 +13,19 @@ _SUBJECT = re.compile(r"^(Value error, |(Input|String|List|Tuple|Dictionary|Valu
 class Boundary(BaseModel):
     """Untrusted input from a model or a client; unknown fields are rejected."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, defer_build=True)
+
+    @classmethod
+    def work_out(cls) -> None:
+        """Works out now what else the first use would, also for those who ask the class whether they should."""
+        cls.model_rebuild()
+        cls.model_config = {**cls.model_config, "defer_build": False}
 
 
 class ModelDocument(BaseModel):
     """A document that a model wrote and a person reads (plan, question, review): known fields are strict, unknown ones are kept."""
 
-    model_config = ConfigDict(frozen=True, extra="allow", strict=True)
+    model_config = ConfigDict(frozen=True, extra="allow", strict=True, defer_build=True)
 
 
 W = TypeVar("W", bound=ModelDocument)

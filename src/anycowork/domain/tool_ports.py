@@ -136,8 +136,8 @@ class Prepared:
 
 
 class Tool(Protocol):
-    spec: ToolSpec
-
+    @property
+    def spec(self) -> ToolSpec: ...
     def problems(self, parameters: Parameters) -> list[str]:
         """Return precisely what is wrong with these parameters; empty if they match the schema."""
 

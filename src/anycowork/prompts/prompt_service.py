@@ -99,7 +99,7 @@ class PromptService:
         self._written = written
         self._supplied = supplied
         self._specs = toolbox.specs
-        self._known = toolbox.specs()
+        self._known: Sequence[ToolSpec] = ()
 
         def specs_for(aim: PromptTarget) -> list[ToolSpec]:
             return [spec for spec in toolbox.specs() if spec.is_for(aim.chat_id) and aim.has_room_for(spec)]

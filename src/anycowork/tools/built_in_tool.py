@@ -1,6 +1,7 @@
 """The base of every built-in tool: builds its spec from its parameter model, and inspects on a restricted thread."""
 
 from abc import ABC, abstractmethod
+from functools import cached_property
 from typing import ClassVar, Generic, TypeVar
 
 from pydantic import JsonValue
@@ -33,9 +34,11 @@ class BuiltInTool(ABC, Generic[P]):
     display: ClassVar[ToolDisplay] = ToolDisplay()
     model: type[P]
 
-    def __init__(self) -> None:
+    @cached_property
+    def spec(self) -> ToolSpec:
+        """Made when it is first asked for: the schemas of all tools took a tenth of a start."""
         schema = schema_of(self.model)
-        self.spec = ToolSpec(
+        return ToolSpec(
             name=self.name,
             category=self.category,
             description=self.description,

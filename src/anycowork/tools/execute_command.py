@@ -13,6 +13,7 @@ import shutil
 import tempfile
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from functools import cached_property
 from pathlib import Path
 from typing import Annotated
 
@@ -24,7 +25,7 @@ from anycowork.domain.network import wanted_destinations
 from anycowork.domain.path_class import is_key_file
 from anycowork.domain.roles import Permission
 from anycowork.domain.tool_ports import CheckPrograms, CheckSetup, Prepared, ToolContext
-from anycowork.domain.tools import Intent, Parameters, ToolDisplay, ToolKind, ToolResult
+from anycowork.domain.tools import Intent, Parameters, ToolDisplay, ToolKind, ToolResult, ToolSpec
 from anycowork.domain.values import replace
 from anycowork.sandbox.commit.delta_check import CHANGING, may_change_nothing
 from anycowork.sandbox.layers.stage import Layer
@@ -112,12 +113,14 @@ class ExecuteCommand(BuiltInTool[ExecuteCommandParameters]):
         egress: Egress | None = None,
         remote: RemoteRuns | None = None,
     ) -> None:
-        super().__init__()
         self._remote = remote
-        self.spec = replace(self.spec, contained=sandbox is not None)
         self._timeout = timeout
         self._sandbox = sandbox
         self._egress = egress or Egress()
+
+    @cached_property
+    def spec(self) -> ToolSpec:
+        return replace(super().spec, contained=self._sandbox is not None)
 
     async def prepare(self, parameters: Parameters, tool_context: ToolContext) -> Prepared:
         """Returns at once: reads nothing from the disk."""

@@ -194,7 +194,7 @@ def _literal_but_wildcards(pattern: str) -> str:
     return re.sub(r"([\[\]{}!\\])", r"\\\1", pattern)
 
 
-class _Bytes(BaseModel):
+class _Bytes(BaseModel, defer_build=True):
     """ripgrep's encoding of bytes in JSON: text if they are UTF-8, else base64."""
 
     text: str | None = None
@@ -204,14 +204,14 @@ class _Bytes(BaseModel):
         return b64decode(self.base64) if self.base64 is not None else (self.text or "").encode()
 
 
-class _Data(BaseModel):
+class _Data(BaseModel, defer_build=True):
     path: _Bytes
     lines: _Bytes
     line_number: int
     absolute_offset: int
 
 
-class _Message(BaseModel):
+class _Message(BaseModel, defer_build=True):
     type: str
     data: _Data
 

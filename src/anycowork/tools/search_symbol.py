@@ -98,14 +98,14 @@ class SearchSymbolParameters(Boundary):
     path: PathText = Field(".", description="file or folder to search, relative to the workspace")
 
 
-class Definition(BaseModel):
+class Definition(BaseModel, defer_build=True):
     path: str
     line: int
     end_line: int
     kind: str
 
 
-class _Answer(BaseModel):
+class _Answer(BaseModel, defer_build=True):
     definitions: list[Definition]
     unparsed: list[str]
 
@@ -129,7 +129,6 @@ class SearchSymbol(BuiltInTool[SearchSymbolParameters]):
     model = SearchSymbolParameters
 
     def __init__(self, ripgrep: Ripgrep) -> None:
-        super().__init__()
         self._ripgrep = ripgrep
 
     def inspect(self, args: SearchSymbolParameters, parameters: Parameters, tool_context: ToolContext) -> Prepared:

@@ -49,7 +49,6 @@ class Grep(BuiltInTool[GrepParameters]):
     model = GrepParameters
 
     def __init__(self, ripgrep: Ripgrep) -> None:
-        super().__init__()
         self._ripgrep = ripgrep
 
     def inspect(self, args: GrepParameters, parameters: Parameters, tool_context: ToolContext) -> Prepared:
@@ -83,7 +82,6 @@ class SearchCode(BuiltInTool[SearchCodeParameters]):
     model = SearchCodeParameters
 
     def __init__(self, ripgrep: Ripgrep) -> None:
-        super().__init__()
         self._ripgrep = ripgrep
 
     def inspect(self, args: SearchCodeParameters, parameters: Parameters, tool_context: ToolContext) -> Prepared:

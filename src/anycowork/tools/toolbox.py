@@ -10,6 +10,7 @@ from anycowork.sandbox.network.egress import Egress
 from anycowork.sandbox.remote.remote_runs import RemoteRuns
 from anycowork.sandbox.sandbox import Sandbox
 from anycowork.tools.ask_agent import AskAgent
+from anycowork.tools.built_in_tool import BuiltInTool
 from anycowork.tools.execute_command import ExecuteCommand
 from anycowork.tools.language.language_servers import LanguageServers
 from anycowork.tools.move_and_delete import DeleteFile, MoveFile
@@ -41,7 +42,7 @@ class ToolRegistry:
         self._built_in = _by_name(tools)
         self._sources: dict[str, dict[str, Tool]] = {}
         self._all = self._built_in
-        self._specs = _sorted(self._all)
+        self._specs: tuple[ToolSpec, ...] | None = None
 
     def taken_names(self, source_name: str) -> frozenset[str]:
         """The names that this source cannot have: those of the built-in tools and of the other sources."""
@@ -54,22 +55,27 @@ class ToolRegistry:
         everything = _by_name(
             [*self._built_in.values(), *(tool for tools in sources.values() for tool in tools.values())]
         )
-        self._sources, self._all, self._specs = sources, everything, _sorted(everything)
+        self._sources, self._all, self._specs = sources, everything, None
 
     def find(self, name: str) -> Tool | None:
         return self._all.get(name) or self._unlisted.get(name)
 
     def specs(self) -> Sequence[ToolSpec]:
         """Returns specs by priority, then name; the same object as long as they are the same."""
+        if self._specs is None:
+            self._specs = _sorted(self._all)
         return self._specs
 
 
 def _by_name(tools: Iterable[Tool]) -> dict[str, Tool]:
     tools_by_name: dict[str, Tool] = {}
     for tool in tools:
-        if tool.spec.name in tools_by_name:
-            raise ValueError(f"two tools are called '{tool.spec.name}'")
-        tools_by_name[tool.spec.name] = tool
+        name = (
+            tool.name if isinstance(tool, BuiltInTool) else tool.spec.name
+        )  # a start needs no spec of the built-in ones
+        if name in tools_by_name:
+            raise ValueError(f"two tools are called '{name}'")
+        tools_by_name[name] = tool
     return tools_by_name
 
 

@@ -10,6 +10,7 @@ from pydantic import Field, JsonValue, model_validator
 
 from anycowork.domain.boundary import Boundary
 from anycowork.domain.errors import FileExists, NotRead, NotText, StateChanged, ToolFault
+from anycowork.domain.patterns import late_pattern
 from anycowork.domain.roles import Permission
 from anycowork.domain.tool_ports import Prepared, ToolContext
 from anycowork.domain.tools import CallStatus, Intent, Parameters, PathIntent, ToolDisplay, ToolKind, ToolResult
@@ -106,7 +107,6 @@ class CreateFile(BuiltInTool[CreateFileParameters]):
     model = CreateFileParameters
 
     def __init__(self, language_servers: LanguageServers | None) -> None:
-        super().__init__()
         self._language_servers = language_servers
 
     def inspect(self, args: CreateFileParameters, parameters: Parameters, tool_context: ToolContext) -> Prepared:
@@ -183,7 +183,6 @@ class UpdateFile(BuiltInTool[UpdateFileParameters]):
     model = UpdateFileParameters
 
     def __init__(self, language_servers: LanguageServers | None) -> None:
-        super().__init__()
         self._language_servers = language_servers
 
     def inspect(self, args: UpdateFileParameters, parameters: Parameters, tool_context: ToolContext) -> Prepared:
@@ -295,18 +294,18 @@ def _updated(text: TextFile, args: UpdateFileParameters, path: str, *, keeps_end
 
 # A line that stands for others, as models write it to avoid repeating them. A bare `...` is Python, and allowed.
 _LONGEST_LINE = 300  # characters: longer lines are not such remarks
-_ELISION = re.compile(
+_ELISION = late_pattern(
     r"\[\s*(?:\.\.\.|…)\s*\]"
     r"|(?:#|//|/\*|<!--|--|;|%)?\s*(?:\.\.\.|…)\s*\(?(?:the )?(?:rest|existing|remaining|other|previous|unchanged|same)\b.*"
     r"|(?:#|//|/\*|<!--|--|;|%)\s*(?:the )?(?:rest|existing|remaining|other|previous) .*(?:unchanged|as (?:is|before)|(?:the )?same|here)\b.*",
     re.I,
 )
 _ELISION_BEGINS = tuple("[#/<-;%.…")
-_REMOVES = re.compile(
+_REMOVES = late_pattern(
     r"\b(remove|delete|drop|clear|empty|cut|shorten|strip|replace|rewrite|rework|clean|simplify|convert|overwrite|trim|take [^\n]{1,80} out)\b",
     re.I,
 )
-_WORD = re.compile(r"\w+")
+_WORD = late_pattern(r"\w+")
 _FEW = 6  # words: a text this short may be replaced completely
 _MOST_LOST = 0.4
 

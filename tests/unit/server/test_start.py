@@ -1,6 +1,7 @@
 """What a start does not do: bounds on what is loaded and made, which hold on every machine, instead of bounds on time."""
 
 import gc
+import importlib
 import json
 import os
 import subprocess
@@ -9,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import anycowork
+from anycowork.domain.patterns import _LatePattern
 from anycowork.server.uvicorn_server import tune_gc
 from anycowork.store.sqlite.database import migrate
 
@@ -16,6 +18,7 @@ SOURCE = Path(anycowork.__file__).parents[1]
 FOR_SOME_WORK_ONLY = (
     "aiohttp",
     "anthropic",
+    "asyncpg",
     "httpx",
     "jsonschema",
     "markdown_it",
@@ -40,13 +43,17 @@ from pydantic import BaseModel
 from anycowork.api.schemas.base import DescribedModel
 from anycowork.app import start_services
 from anycowork.config.settings import Settings
+from anycowork.domain.boundary import Boundary
 
 async def start() -> None:
     async with start_services(Settings(data_dir=Path(sys.argv[1]), probe_local_servers=False), token="t" * 40):
         routes = sum(isinstance(one, Dependant) for one in gc.get_objects())
         shapes = [one for one in gc.get_objects() if isinstance(one, type) and str(one.__module__).startswith("anycowork.api.schemas.")]
         models = [one.__name__ for one in shapes if issubclass(one, BaseModel) and one is not DescribedModel]
+        accepted = [one for one in gc.get_objects() if isinstance(one, type) and issubclass(one, Boundary)]
+        built = [one.__name__ for one in accepted if one.__pydantic_complete__]
         found = {"modules": sorted(sys.modules), "routes": routes, "shapes": len(shapes), "models_of_answers": models}
+        found |= {"accepted": len(accepted), "built": built}
         print(json.dumps(found))
 
 asyncio.run(start())
@@ -82,6 +89,21 @@ def test_a_start_works_out_the_parameters_of_no_route(tmp_path: Path) -> None:
 def test_a_start_makes_no_model_of_an_answer(tmp_path: Path) -> None:
     found = started(tmp_path)
     assert found["shapes"] > 100 and found["models_of_answers"] == []
+
+
+def test_a_start_works_out_no_parameters_of_a_tool_and_few_bodies_of_requests(tmp_path: Path) -> None:
+    found = started(tmp_path)
+    assert found["accepted"] > 100 and len(found["built"]) < 10
+    assert not [name for name in found["built"] if name.endswith("Parameters")]
+
+
+def test_each_pattern_that_a_start_leaves_for_later_compiles() -> None:
+    importlib.import_module("anycowork.agent.check_runs")
+    importlib.import_module("anycowork.providers.guide.script")
+    left = [it for it in gc.get_objects() if isinstance(it, _LatePattern)]
+    assert len(left) > 50
+    for pattern in left:
+        assert pattern.search("") is None or pattern.search("")
 
 
 def test_a_start_that_put_the_collector_off_ends_with_it_at_work() -> None:

@@ -1,10 +1,10 @@
 """Carries out one intent: the calls it takes, in order, and a summary afterwards. Pure; see `moves`."""
 
-import re
 from collections.abc import Generator
 from typing import assert_never
 
 from anycowork.domain.messages import Json
+from anycowork.domain.patterns import late_pattern
 from anycowork.providers.guide.conversation import AnsweredQuestion, CallOutcome, Observation
 from anycowork.providers.guide.intents import (
     AppendLineIntent,
@@ -24,7 +24,7 @@ from anycowork.providers.guide.phrases import ResultSummary, done, ran
 from anycowork.workspace.text import lines_of
 
 Act = Generator[Move, Observation, ResultSummary]
-_CUT = re.compile(r"\n\[cut \d+ of \d+ bytes; ")
+_CUT = late_pattern(r"\n\[cut \d+ of \d+ bytes; ")
 
 
 def act(intent: Intent, *, approved: bool) -> Act:

@@ -14,6 +14,7 @@ from anycowork.domain.attached_files import ATTACHED
 from anycowork.domain.bounded_json import read_json
 from anycowork.domain.messages import Json
 from anycowork.domain.model import PromptMessage
+from anycowork.domain.patterns import late_pattern
 from anycowork.domain.values import value
 from anycowork.providers.guide.request_parser import understand
 
@@ -62,10 +63,10 @@ def read_conversation(messages: Sequence[PromptMessage]) -> GuideConversation:
     )
 
 
-_ROLE = re.compile(r"operating in ([A-Z][A-Z0-9_ -]*?) role")
-_RESULT = re.compile(r"Result of (\S+) \((\w+)\)(?::[ \t]*|\. [^\n]*)\n?")  # after a dot: a remark from the server
-_NOTE = re.compile(r"\s*\[[^\[\]\n]*\]\s*(?:\n\n|\Z)")
-_FILES = re.compile(r"\[Files in the workspace:\n.*?\]\n\n", re.DOTALL)
+_ROLE = late_pattern(r"operating in ([A-Z][A-Z0-9_ -]*?) role")
+_RESULT = late_pattern(r"Result of (\S+) \((\w+)\)(?::[ \t]*|\. [^\n]*)\n?")  # after a dot: a remark from the server
+_NOTE = late_pattern(r"\s*\[[^\[\]\n]*\]\s*(?:\n\n|\Z)")
+_FILES = late_pattern(r"\[Files in the workspace:\n.*?\]\n\n", re.DOTALL)
 
 
 def _role(messages: Sequence[PromptMessage]) -> str:

@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable
 from functools import cache
 
+from anycowork.domain.patterns import late_pattern
 from anycowork.providers.guide.intents import (
     AppendLineIntent,
     CreateFileIntent,
@@ -24,7 +25,7 @@ from anycowork.providers.guide.intents import (
 # One private-use character replaces one quotation; a request cannot contain it.
 _FIRST, _LAST = 0xE000, 0xF8FF
 MARK = "[\ue000-\uf8ff]"
-_QUOTED = re.compile(
+_QUOTED = late_pattern(
     r"(?<!`)(?P<fence>`{3,}+)[^\n`]*\n(?P<block>.*?)\n?(?P=fence)(?!`)"
     r"|`(?P<tick>[^`\n]+)`"
     r'|"(?P<double>[^"\n]*)"'
@@ -33,7 +34,7 @@ _QUOTED = re.compile(
     re.DOTALL,
 )
 # "create notes.txt with:" and then lines: everything below is the content, not further requests.
-_REST_IS_CONTENT = re.compile(
+_REST_IS_CONTENT = late_pattern(
     r"\b(?:with|containing|contains|content|contents|says|saying|text)\s*:[ \t]*\n(?P<rest>.+)", re.S | re.I
 )
 

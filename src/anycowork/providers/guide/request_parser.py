@@ -2,6 +2,7 @@
 
 import re
 
+from anycowork.domain.patterns import late_pattern
 from anycowork.domain.values import value
 from anycowork.providers.guide.grammar import MARK, Quotes, intents_in
 from anycowork.providers.guide.intents import Intent
@@ -49,21 +50,21 @@ def understand(text: str) -> GuideRequest:
 # --- from a text to its clauses
 
 _I = re.IGNORECASE
-_PLAN = re.compile(
+_PLAN = late_pattern(
     r"(?:(?:make|write|draft|give me|prepare|create|propose)\s+)?(?:(?:a|the)\s+)?plan\b(?!\.\w)\s*(?:how\s+to|to|for|that|:)?\s*",
     _I,
 )
-_JOINTS = re.compile(
+_JOINTS = late_pattern(
     rf"\s*(?:;|\n|[,.]?\s+(?:and\s+then|then|after\s+that|afterwards|finally)\b,?|,?\s+and\s+(?=(?:run|execute)\s+{MARK}))\s*",
     _I,
 )
-_MANNERS = re.compile(
+_MANNERS = late_pattern(
     r"^(?:\s*(?:\d+[.)]|[-*•])\s+"
     r"|(?:please|kindly|now|first|next|then|finally|and|ok(?:ay)?|hey|hi|hello)\b[,:]?\s+"
     r"|(?:can|could|would|will)\s+you\s+|(?:i\s+(?:want|would\s+like|need)|i'd\s+like)\s+(?:you\s+)?to\s+|let(?:'s|\s+us)\s+)",
     _I,
 )
-_HELP = re.compile(
+_HELP = late_pattern(
     r"(?:help(?:\s+me)?|hi|hello|hey|good\s+\w+|what\s+can\s+you\s+do(?:\s+for\s+me)?|who\s+are\s+you|what\s+are\s+you|how\s+does\s+this\s+work)\W*",
     _I,
 )

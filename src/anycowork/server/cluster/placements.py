@@ -12,6 +12,7 @@ import secrets
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -22,8 +23,10 @@ from anycowork.domain.messages import Json
 from anycowork.server.cluster.job_runs import JobRuns
 from anycowork.server.live_settings import LiveSettings
 from anycowork.server.setup.shared_components import SharedComponents
-from anycowork.store.postgres.peer_table import PeerDescription, PeerTable
 from anycowork.store.sql.store import Store
+
+if TYPE_CHECKING:
+    from anycowork.store.postgres.peer_table import PeerDescription, PeerTable
 
 FOR_WORKERS = (JobStatus.RUNNING, JobStatus.PAUSED)
 log = logging.getLogger(__name__)
@@ -32,7 +35,7 @@ log = logging.getLogger(__name__)
 class ServerPlacement:
     """Leaves a running job to the workers if one of them can run it. They get it through the engine."""
 
-    def __init__(self, peers: PeerTable, store: Store, runs: JobRuns) -> None:
+    def __init__(self, peers: "PeerTable", store: Store, runs: JobRuns) -> None:
         self._peers = peers
         self._store = store
         self._runs = runs
@@ -75,7 +78,7 @@ class ServerPlacement:
 class WorkerPlacement:
     """Takes running jobs whose workspace is the servers' own, if this worker has the same roles, agents and rules of asking."""
 
-    def __init__(self, peers: PeerTable, store: Store, shared: SharedComponents) -> None:
+    def __init__(self, peers: "PeerTable", store: Store, shared: SharedComponents) -> None:
         self._peers = peers
         self._store = store
         self._shared = shared
@@ -119,7 +122,7 @@ class WorkerPlacement:
         return None
 
 
-async def find_away(peers: PeerTable, job: Job) -> ContentElsewhere | None:
+async def find_away(peers: "PeerTable", job: Job) -> ContentElsewhere | None:
     """Returns why the job cannot go on: the server whose data folder has its changes does not run."""
     if job.data_folder in (None, peers.data_folder) or not job.collects:
         return None
@@ -139,8 +142,10 @@ _OTHER_PERMISSIONS = (
 )
 
 
-def describe(shared: SharedComponents, *, is_worker: bool) -> PeerDescription:
+def describe(shared: SharedComponents, *, is_worker: bool) -> "PeerDescription":
     """Returns what this process tells the others about itself."""
+    from anycowork.store.postgres.peer_table import PeerDescription  # only who has others pays for the driver
+
     kind = "worker" if is_worker else "server"
     return PeerDescription(kind, platform.node(), os.getpid(), __version__, permissions_digest(shared))
 

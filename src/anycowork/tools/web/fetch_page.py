@@ -47,7 +47,6 @@ class FetchPage(BuiltInTool[FetchPageParameters]):
     model = FetchPageParameters
 
     def __init__(self, egress: Egress | None) -> None:
-        super().__init__()
         self._egress = egress or Egress()
         self._turn = asyncio.Semaphore(_AT_ONCE)
 

@@ -43,7 +43,6 @@ class SearchWeb(BuiltInTool[SearchWebParameters]):
     model = SearchWebParameters
 
     def __init__(self, engine: Callable[[], SearchEngine | None], egress: Egress | None = None) -> None:
-        super().__init__()
         self._engine = engine
         self._egress = egress or Egress()
 
