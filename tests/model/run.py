@@ -38,8 +38,8 @@ Way = Callable[[Task, Path], Awaitable[Outcome]]
 
 
 def main() -> int:
-    wanted = _arguments()
-    results = asyncio.run(_run(wanted))
+    wanted = arguments()
+    results = asyncio.run(measured(wanted))
     sys.stdout.write(f"{table(results)}\n")
     if wanted.write:
         day = datetime.now(UTC).date().isoformat()
@@ -48,7 +48,7 @@ def main() -> int:
     return 0
 
 
-def _arguments() -> argparse.Namespace:
+def arguments(given: list[str] | None = None) -> argparse.Namespace:
     words = argparse.ArgumentParser(description=__doc__)
     words.add_argument("--half", choices=["frozen", "tune", "report", "all"], default="all")
     words.add_argument("--ways", default="bare,constrained,workplace", help="with commas between them")
@@ -74,10 +74,11 @@ def _arguments() -> argparse.Namespace:
     words.add_argument("--again", action="store_true", help="forget what was measured before")
     words.add_argument("--note", default="", help="a remark for the page: the engine, the load")
     words.add_argument("--write", action="store_true", help="write docs/model-results.md")
-    return words.parse_args()
+    return words.parse_args(given)
 
 
-async def _run(wanted: argparse.Namespace) -> list[Result]:
+async def measured(wanted: argparse.Namespace) -> list[Result]:
+    """Measure what the results do not hold yet; return them all."""
     if wanted.again:
         wanted.results.unlink(missing_ok=True)
     done = stored_results(wanted.results)
@@ -87,13 +88,13 @@ async def _run(wanted: argparse.Namespace) -> list[Result]:
         if wanted.half in ("all", task.half) and any(part in task.name for part in wanted.only.split(","))
     ]
     tasks = in_fixed_order(tasks)[max(wanted.first, 1) - 1 :]
-    names = wanted.ways.split(",")
+    known = {(result.task, result.way) for result in done}
+    left = [(task, name) for task in tasks for name in wanted.ways.split(",") if (task.name, name) not in known]
     with tempfile.TemporaryDirectory(prefix="anycowork-model-") as home:
         async with AsyncExitStack() as stack:
+            names = dict.fromkeys(name for _, name in left)
             ways = {name: await stack.enter_async_context(_WAYS[name](wanted, Path(home))) for name in names}
-            for task, name in [(task, name) for task in tasks for name in names]:
-                if any((result.task, result.way) == (task.name, name) for result in done):
-                    continue
+            for task, name in left:
                 result = await _measured(task, name, ways[name], Path(home) / name, wanted.seconds)
                 done.append(result)
                 with wanted.results.open("a") as file:

@@ -7,6 +7,7 @@ from typing import Any  # requests are JSON that tests look into freely
 import pytest
 
 from anycowork.config.settings import ProviderEntry
+from model.run import arguments, measured
 from support.live_server import live_server
 from support.scripted_model import ScriptedModel, call
 from support.spec import proves
@@ -256,3 +257,15 @@ async def test_a_file_is_not_replaced_by_a_text_that_leaves_lines_out(tmp_path: 
             in (await chat.of_type("tool_result"))[1]["content"]
         )
         assert (client.workspace / "a.py").read_text() == "y = 1\n"
+
+
+async def test_a_measurement_with_a_mechanism_switched_off_goes_on_where_it_was_stopped(tmp_path: Path) -> None:
+    answer = json.dumps({"answer": "In lib/dates.py."})
+    chosen = ["--half", "tune", "--only", "where-is-it-defined", "--models", str(tmp_path)]
+    async with ScriptedModel([answer, call("search_symbol", name="parse_date"), answer]) as model:
+        chosen += ["--url", model.base_url, "--model", "m", "--results", str(tmp_path / "results.jsonl")]
+        first = await measured(arguments([*chosen, "--ways", "bare"]))
+        both = await measured(arguments([*chosen, "--ways", "bare,without-objections"]))
+        assert len(model.requests) == 3
+    assert [(result.way, result.verdict) for result in both] == [("bare", "passed"), ("without-objections", "passed")]
+    assert both[0].seconds == first[0].seconds
