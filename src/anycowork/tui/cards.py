@@ -24,6 +24,7 @@ OUTPUT_LINES = 24  # of a command that a person ran
 LINE_WIDTH = 160
 _SUBJECTS = ("command", "path", "to", "pattern", "query", "name")
 _TEXTS = ("content", "edits")
+_PAUSES = {"too_many_steps", "out_of_time", "limit_reached", "steps_open", "context_full"}  # F3 continues: no fault
 LONGEST = 20_000  # characters of one message that are drawn; the web page shows the rest
 
 
@@ -57,17 +58,18 @@ def card_of(message: Json) -> Card | None:
         case "text" if message.get("role") == "user" and payload.get("plan_id"):
             return Card("note", Text("You approved the plan."))  # its text is the plan above, for the model to read
         case _:
-            return _words_card(message, content)
+            return _words_card(message, content, payload)
 
 
-def _words_card(message: Json, content: str) -> Card | None:
+def _words_card(message: Json, content: str, payload: Json) -> Card | None:
     if not content.strip():
         return None
     if message.get("role") == "user":
         return Card("user", Text(_bounded(content)))
     if message.get("role") == "assistant":
         return Card("agent", Markdown(_bounded(content), hyperlinks=False))
-    return Card("note", Text(_bounded(content)))
+    fault = noun(payload, "error").get("code")
+    return Card("error" if fault and fault not in _PAUSES else "note", Text(_bounded(content)))
 
 
 def thought_card(message: Json) -> Card | None:

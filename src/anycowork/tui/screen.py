@@ -173,8 +173,6 @@ class ChatScreen(App[None]):
                 conversation.show(noun(event, "message"))
             case "text-delta" | "reasoning-delta" as kind:
                 conversation.grow_by(event, thinking=kind == "reasoning-delta")
-            case "error":
-                conversation.note(str(noun(event, "error").get("message")), "error")
             case "workflow-progress" | "model-retry" | "mcp-wait":
                 if line := progress_line(event):
                     conversation.note(line)

@@ -271,6 +271,8 @@ async def test_a_turn_at_its_limit_is_continued_by_a_key(tmp_path: Path) -> None
     async with at_a_terminal(tmp_path, replies=replies, max_steps=1) as person:
         await person.say("Look around")
         await person.sees("after 1 steps", "stopped: F3 continues")
+        assert person.seen().count("after 1 steps") == 1, "told once"
+        assert not person.screen.query(".card.error"), "nothing went wrong"
         await person.press("f3")
         await person.sees("That is all.", "ready")
 

@@ -129,6 +129,12 @@ def test_what_tasks_ask_waits_while_others_begin_and_end() -> None:
     assert not status.waits and status.busy
 
 
+def test_a_fault_is_told_in_red_and_a_pause_is_not() -> None:
+    told = {"role": "system", "message_type": "text", "content": "The turn ended."}
+    looks = [card_of({**told, "payload": {"error": {"code": code}}}) for code in ("provider_failed", "too_many_steps")]
+    assert [card and card.look for card in (*looks, card_of(told))] == ["error", "note", "note"]
+
+
 def test_of_a_giant_output_a_bounded_piece_is_drawn() -> None:
     card = card_of(result("head\n" + "x" * (3 * LONGEST)))
     assert card and "more characters" in drawn(card.whole or card.short)
