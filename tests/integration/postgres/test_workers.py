@@ -32,6 +32,12 @@ async def test_an_approved_job_runs_on_the_worker_and_not_on_the_server(tmp_path
         assert (done["status"], done["final_response"]) == ("completed", "The file is written."), done
         assert (server.workspace / "t0.txt").read_text() == "0\n"
         assert len(worker.model.requests) == 3 and not server.model.requests
+        peers = worker.services.database.peers
+        async with asyncio.timeout(SECONDS):
+            while (
+                peers is not None and peers.held
+            ):  # until the worker has given the chat back, it answers for it, messages too
+                await asyncio.sleep(0.01)
         server.model.replies[:] = ["Hello."]
         assert (await chat.send("Hello?"))["state"] == "idle", "the chat is free again, and its turns run on the server"
         assert len(worker.model.requests) == 3
