@@ -68,9 +68,12 @@ class WorkerConnection:
 
     async def ask(self, method: str, path: str, body: object = None, *, data: bytes | None = None) -> bytes:
         headers = {"Authorization": f"Bearer {self.secret}"} if self.secret else {}
+        # What comes may be a file of 64 MB on a slow line: as long as something comes, it is waited for.
+        timeout = aiohttp.ClientTimeout(
+            total=None if data is None else REQUEST_SECONDS, sock_connect=REQUEST_SECONDS, sock_read=REQUEST_SECONDS
+        )
         if data is None and body is not None:
             data, headers["Content-Type"] = msgspec.json.encode(body), "application/json"
-        timeout = aiohttp.ClientTimeout(total=REQUEST_SECONDS)
         async with self._session.request(
             method, self._url + path, data=data, headers=headers, timeout=timeout, allow_redirects=False
         ) as response:
@@ -135,17 +138,29 @@ class RemoteWorker:
 
     async def _run(self, run: dict[str, Any]) -> None:
         path = f"/worker-runs/{run['id']}"
+        printed = bytearray()
         try:
-            async with self._tree(run, path) as tree:
-                child, changes = await self._contained(run, path, tree)
-                await self._link.ask("POST", f"{path}/result", _result(child, changes))
-        except AnyCoworkError as fault:
-            if isinstance(fault, NotJoined):
-                raise
+            async with asyncio.TaskGroup() as tasks:
+                alive = tasks.create_task(self._say_alive(path, printed))
+                try:
+                    async with self._tree(run, path) as tree:
+                        child, changes = await self._contained(run, path, tree, printed)
+                        alive.cancel()
+                        await self._link.ask("POST", f"{path}/result", _result(child, changes))
+                finally:
+                    alive.cancel()
+        except BaseExceptionGroup as group:
+            await self._end_faulty(path, group.exceptions[0])
+
+    async def _end_faulty(self, path: str, fault: BaseException) -> None:
+        """Tells the server why the command has no result, if it waits for one."""
+        if isinstance(fault, AnyCoworkError) and not isinstance(fault, NotJoined):
             await self._link.ask("POST", f"{path}/result", {"error": fault.message[:2000]})
-        except OSError as error:
-            reason = str(error.strerror or error)[:2000]
+        elif isinstance(fault, OSError):
+            reason = str(fault.strerror or fault)[:2000]
             await self._link.ask("POST", f"{path}/result", {"error": reason, "machine_fault": True})
+        else:
+            raise fault from None
 
     @asynccontextmanager
     async def _tree(self, run: dict[str, Any], path: str) -> AsyncIterator[LaidTree]:
@@ -196,10 +211,12 @@ class RemoteWorker:
             for hash_, content in zip(missing, contents, strict=False):
                 await asyncio.to_thread(self._cache.add, hash_, content)
 
-    async def _contained(self, run: dict[str, Any], path: str, tree: LaidTree) -> tuple[ChildResult, list[TreeEntry]]:
+    async def _contained(
+        self, run: dict[str, Any], path: str, tree: LaidTree, printed: bytearray
+    ) -> tuple[ChildResult, list[TreeEntry]]:
         if self._sandbox is None:
             raise ToolFault("This worker has no sandbox.")
-        sandbox, printed = self._sandbox, bytearray()
+        sandbox = self._sandbox
         limits = ChildLimits(seconds=float(run["seconds"]), output=min(int(run["output"]), MOST_OUTPUT))
         program = SandboxedProgram(sandbox, str(run["command"]), limits, printed.extend)
         jail = Jail(str(tree.path), origin=str(run["root"]))
@@ -213,16 +230,8 @@ class RemoteWorker:
                 await self._send(path, changes, upper)
                 return child, changes
 
-        try:
-            async with asyncio.TaskGroup() as tasks:
-                alive = tasks.create_task(self._say_alive(path, printed))
-                try:
-                    await self._set_up(run["setup"], sandbox, jail, tree)
-                    return await run_on_best_layer(sandbox, str(tree.path), attempt)
-                finally:
-                    alive.cancel()
-        except BaseExceptionGroup as group:
-            raise group.exceptions[0] from None
+        await self._set_up(run["setup"], sandbox, jail, tree)
+        return await run_on_best_layer(sandbox, str(tree.path), attempt)
 
     async def _set_up(self, setup: dict[str, str] | None, sandbox: Sandbox, jail: Jail, tree: LaidTree) -> None:
         """Adds what the workspace's setup command makes to the tree. It runs once for each key.
@@ -253,7 +262,10 @@ class RemoteWorker:
             tree.setup_key = key
 
     async def _say_alive(self, path: str, printed: bytearray) -> None:
-        """Sends what the command prints. Raises: RunGone, which stops the command."""
+        """Sends what the command prints; while its tree is laid, too, which takes long on a slow line: a silent worker is taken for gone.
+
+        Raises: RunGone, which stops the command.
+        """
         while True:
             await asyncio.sleep(ALIVE_SECONDS)
             piece = bytes(printed)

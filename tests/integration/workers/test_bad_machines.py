@@ -1,5 +1,6 @@
 """What a joined worker's machine or a workspace may lack: room, names that are told apart, files that stand still, a tree that is small."""
 
+import asyncio
 import os
 import subprocess
 from hashlib import sha256
@@ -11,12 +12,16 @@ import pytest
 from anycowork.domain.errors import ToolFault
 from anycowork.sandbox.remote import tree_manifest
 from anycowork.sandbox.remote.tree_manifest import FILE, CannotTravel, TreeEntry, TreeReader
+from anycowork.server import remote_worker
+from anycowork.server.remote_worker import WorkerConnection
 from anycowork.server.worker_cache import ContentCache
 from anycowork.workspace.jail import Jail
 from support.jobs import approved, by_task, plan, report, until
 from support.live_server import live_server
 from support.scripted_model import call
-from support.workers import joined_process, until_workers
+from support.workers import joined_process, joined_worker, until_workers
+
+SECONDS = 20.0
 
 
 def small_disks_missing() -> str | None:
@@ -47,6 +52,34 @@ async def test_a_worker_with_a_full_disk_is_listed_as_refused_and_its_task_goes_
             assert (server.workspace / "size.txt").read_text().strip() == str(4 << 20)
             [worker] = await until_workers(server, bool)
             assert "No space left" in worker["refused"][0]["reason"]
+
+
+async def test_worker_on_a_slow_line_says_that_it_is_there_while_contents_travel(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(remote_worker, "ALIVE_SECONDS", 0.05)
+    said, ask = asyncio.Semaphore(0), WorkerConnection.ask
+
+    async def slow(self: WorkerConnection, method: str, path: str, body: object = None, **data: Any) -> bytes:
+        if path.endswith("/contents"):
+            async with asyncio.timeout(SECONDS):
+                for _ in range(3):
+                    await said.acquire()
+        answer = await ask(self, method, path, body, **data)
+        if path.endswith("/output"):
+            said.release()
+        return answer
+
+    monkeypatch.setattr(WorkerConnection, "ask", slow)
+    async with live_server(tmp_path, files={"a.txt": "a\n"}) as server, joined_worker(tmp_path / "far", server, runs=1):
+        command = "cp a.txt b.txt"
+        server.model.mind = by_task({"t": [call("execute_command", command=command), report("t")]})
+        chat = await server.chat()
+        step = {"id": "t", "action": "copy", "commands": [command], "paths": ["b.txt"]}
+        job = await approved(server, chat, plan=plan(step))
+        assert (await until(server, chat, job["id"], "completed", "failed"))["status"] == "completed"
+        results = [result for result in await chat.results() if result["tool"] == "execute_command"]
+        assert "worker" in results[0]["facts"] and (server.workspace / "b.txt").read_text() == "a\n"
 
 
 def test_a_tree_above_the_limit_is_refused_with_the_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
