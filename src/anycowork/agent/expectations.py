@@ -61,12 +61,15 @@ def of_request(request: str, existed: Callable[[str], bool]) -> RequestExpectati
 
 
 def clause_kinds(request: str) -> tuple[SentenceKind, ...]:
-    """Return what the sentences of a request plainly ask for, in their order. Of their clauses, only the wish to run something counts."""
+    """Return what the sentences of a request plainly ask for, in their order. Of their clauses, only the wish to run something counts. What
+    stands before a question that ends the request may merely describe what is there: no change is plainly asked for."""
     kinds: list[SentenceKind] = []
-    for sentence in sentences_of(request)[:_MOST_CLAUSES] if not _is_data(request) else ():
+    sentences = sentences_of(request)[:_MOST_CLAUSES] if not _is_data(request) else []
+    ends_with_question = bool(sentences) and _asks_plainly(sentences[-1])
+    for sentence in sentences:
         kind = sentence_kind(sentence.text)
         if _asks_change(sentence, kind):
-            kinds.append(SentenceKind.CHANGE)
+            kinds += [] if ends_with_question else [SentenceKind.CHANGE]
         else:
             kinds += [likely for likely, share in kind.items() if likely is not SentenceKind.CHANGE and share >= _SURE]
         clauses = re.split("[,;:]", sentence.text)[:_MOST_CLAUSES]
@@ -78,6 +81,11 @@ def clause_kinds(request: str) -> tuple[SentenceKind, ...]:
 def _asks_change(sentence: Sentence, kind: Mapping[SentenceKind, float]) -> bool:
     """A sentence that ends with a question mark must be clearer: an honest answer to a question changes nothing."""
     return kind[SentenceKind.CHANGE] >= (_CLEARLY if _is_question(sentence) else _PERHAPS)
+
+
+def _asks_plainly(sentence: Sentence) -> bool:
+    kind = sentence_kind(sentence.text)
+    return _is_question(sentence) and _about_files(kind) + kind[SentenceKind.ADVICE] >= _PLAIN_QUESTION
 
 
 def _is_question(sentence: Sentence) -> bool:

@@ -37,6 +37,12 @@ def owed(request: str, *, ran: bool = False, changed: bool = False, role: str = 
         ("What does total.py do?", False, False, None),
         ("Explain how to add a setting.", False, False, None),
         ("How do I run it?", False, False, None),
+        # What describes what is there is easily taken for a wish: a change is owed only where no question ends the request.
+        ("access.log has a path and a status on each line. How many lines have the status 404?", True, False, None),
+        ("Run dice.py with the argument 7. What is the last number it prints?", True, False, None),
+        ("Le menu est dans carte.md. Quel est le prix du thé ?", False, False, None),
+        ("Warum scheitert der Test? Behebe das.", True, False, ExpectedAction.CHANGE),
+        ("Where is the port set? Set it to 9000.", True, False, ExpectedAction.CHANGE),
     ],
 )
 def test_what_a_request_asks_for_is_owed_until_it_was_done(
