@@ -54,7 +54,7 @@ class ChatStatus:
                 self.plan = plan if plan.get("state") == "open" else None
                 self.carried_out = plan if plan.get("status") in ("done", "blocked") else None
             case "usage" | "queue-updated":
-                self._count(noun(event, "usage"))
+                self._count(noun(event, "usage"), of_task=event.get("task_id") is not None)
                 self.queue(noun(event, "queued"))
 
     def _turn(self, event: Json) -> None:
@@ -123,10 +123,10 @@ class ChatStatus:
             # The turn continues when all are decided, and reports it only at its end. Another task may have a question.
             self.state = "awaiting_answer" if self.questions else "running"
 
-    def _count(self, usage: Json) -> None:
+    def _count(self, usage: Json, *, of_task: bool) -> None:
         self.model = str(usage.get("model") or self.model)
         steps_left = usage.get("steps_left")
-        self.steps_left = steps_left if isinstance(steps_left, int) else self.steps_left
+        self.steps_left = steps_left if isinstance(steps_left, int) and not of_task else self.steps_left
         self.tokens += sum(n for name in ("prompt", "completion") if isinstance(n := usage.get(name), int))
 
 

@@ -3,11 +3,14 @@
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from anycowork.domain.journal import AddFileOrigins, Change
 from anycowork.domain.roles import Permission
 from anycowork.tools.language import language_server, language_servers
 from anycowork.tools.language.diagnostics import NewErrors, counted_keys, new_errors, read_errors
+from anycowork.tools.language.protocol import changed_lines
 from support.language_bench import PLAIN, diagnosing, install, messages, own_ruff, running
 from support.live_server import live_server
 from support.scripted_model import call
@@ -147,3 +150,17 @@ def test_errors_are_read_leniently_and_compared_by_their_line() -> None:
     assert read_errors({"not": "a list"}, []) == ()
     many = NewErrors("x", {"a.py": errors * 10, "b.py": errors})
     assert many.as_text("a.py").endswith("- and 23 more") and len(many.as_text("a.py").splitlines()) == 12
+
+
+@proves("TOOL-7/1")
+@given(*[st.text("ab\n\r", max_size=12)] * 2)
+def test_a_server_that_is_sent_the_changed_lines_alone_has_the_text_after(before: str, after: str) -> None:
+    if (changed := changed_lines(before, after)) is None:
+        whole_lines = before.endswith("\n") and after.endswith("\n")
+        assert "\r" in before + after or not whole_lines
+        return
+    lines = before.split("\n")
+    starts = [sum(len(line) + 1 for line in lines[:row]) for row in (changed.first, changed.last)]
+    assert before[: starts[0]] + changed.text + before[starts[1] :] == after
+    changed.apply(lines)
+    assert lines == after.split("\n")

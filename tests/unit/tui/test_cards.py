@@ -101,6 +101,8 @@ def test_the_header_says_when_a_turn_is_about_to_pause() -> None:
     assert said == ["", f"{after} 2 more steps", f"{after} 1 more step", f"{after} this step"]
     status.see({"type": "turn-started", "state": "running", "turn": {}})
     assert "pauses after this step" in header_text(status, {}, {}).plain, "the same turn goes on after an answer"
+    status.see({"type": "usage", "task_id": "another agent's", "usage": {"prompt": 1, "steps_left": 3}})
+    assert "pauses after this step" in header_text(status, {}, {}).plain
     status.see({"type": "turn-ended", "state": "idle", "reason": "limit", "turn": {"error": {"message": "10 steps"}}})
     head = header_text(status, {}, {}).plain
     assert "stopped: F3 continues" in head and "pauses" not in head

@@ -38,7 +38,7 @@ from anycowork.tools.language.diagnostics import (
     new_errors,
     read_errors,
 )
-from anycowork.tools.language.protocol import LanguageServerFailed, RpcConnection
+from anycowork.tools.language.protocol import LanguageServerFailed, RpcConnection, changed_lines
 from anycowork.workspace.jail import Jail
 
 _PROJECT_FOLDERS = (".venv/bin", "venv/bin", "node_modules/.bin")
@@ -49,6 +49,7 @@ LIMITS = CommandLimits(
 )
 IDLE_SECONDS = 600.0
 HUNG_SECONDS = 30.0
+_INCREMENTAL = 2  # a server that takes the changed part of a text alone
 PUBLISH_SECONDS = 10.0  # after which nothing new is taken to be wrong: some publish changes alone
 SETTLE_SECONDS = 0.05  # for a second part; what comes later is told with the next edit
 _LONGEST_HEADER = 16_384
@@ -187,6 +188,7 @@ class LanguageServer:
         self._documents: OrderedDict[str, _Document] = OrderedDict()
         self._is_ready = asyncio.Event()
         self._pulls = False
+        self._takes_ranges = False
         self._stop = asyncio.Event()
         self.log = LineLog()
 
@@ -297,6 +299,8 @@ class LanguageServer:
         if not isinstance(capabilities, dict):
             raise LanguageServerFailed("it did not say what it can do")
         self._pulls = isinstance(capabilities.get("diagnosticProvider"), dict)
+        sync = capabilities.get("textDocumentSync")
+        self._takes_ranges = (sync.get("change") if isinstance(sync, dict) else sync) == _INCREMENTAL
         await connection.notify("initialized", {})
         if self.program.announces_ready:
             await self._is_ready.wait()
@@ -326,10 +330,16 @@ class LanguageServer:
             await connection.notify("textDocument/didOpen", {"textDocument": item})
             return document
         self._documents.move_to_end(path)
-        document.text, document.lines, document.version = text, text.split("\n"), document.version + 1
+        changed = changed_lines(document.text, text) if self._takes_ranges else None
+        if changed is None:
+            document.lines = text.split("\n")
+        else:
+            changed.apply(document.lines)
+        change: JsonValue = {"text": text} if changed is None else changed.to_json()
+        document.text, document.version = text, document.version + 1
         document.published.clear()
         target: JsonValue = {"uri": self._uri(path), "version": document.version}
-        await connection.notify("textDocument/didChange", {"textDocument": target, "contentChanges": [{"text": text}]})
+        await connection.notify("textDocument/didChange", {"textDocument": target, "contentChanges": [change]})
         return document
 
     async def _diagnose(self, connection: RpcConnection, path: str, document: _Document) -> None:

@@ -12,6 +12,7 @@ from pydantic import JsonValue
 
 from anycowork.domain.bounded_json import read_json
 from anycowork.domain.errors import ToolFault
+from anycowork.domain.values import value
 from anycowork.sandbox.stdio_program import ProcessPipes
 
 LARGEST_MESSAGE = 2 << 20
@@ -110,3 +111,50 @@ class RpcConnection:
         if writer.is_closing() or writer.transport.get_write_buffer_size() > MOST_UNREAD:
             raise LanguageServerFailed("it does not read what it is sent")
         writer.write(b"Content-Length: %d\r\n\r\n%s" % (len(body), body))
+
+
+@value
+class ChangedLines:
+    """The lines from `first` up to `last`, counted from 0, that others take the place of. Each line of `text` has its line end."""
+
+    first: int
+    last: int
+    text: str
+
+    def to_json(self) -> dict[str, JsonValue]:
+        start: JsonValue = {"line": self.first, "character": 0}
+        return {"range": {"start": start, "end": {"line": self.last, "character": 0}}, "text": self.text}
+
+    def apply(self, lines: list[str]) -> None:
+        """Changes the lines of the text before into those of the text after."""
+        lines[self.first : self.last] = self.text.split("\n")[:-1]
+
+
+def changed_lines(before: str, after: str) -> ChangedLines | None:
+    """Returns what makes the first text the second; None where that is no change of whole lines. Whole ones, because Python and the
+    protocol count characters differently, and where a carriage return may end a line, lines too. Pure."""
+    if "\r" in before or "\r" in after:
+        return None
+    start = before.rfind("\n", 0, _common_start(before, after)) + 1
+    most = min(len(before), len(after)) - start
+    same = _common_start(before[len(before) - most :][::-1], after[len(after) - most :][::-1])
+    end = len(before) - same
+    if before[start:end][-1:] not in ("", "\n") or after[start : len(after) - same][-1:] not in ("", "\n"):
+        end = before.find("\n", end) + 1
+        if not end:
+            return None
+    first = before.count("\n", 0, start)
+    text = after[start : len(after) - (len(before) - end)]
+    return ChangedLines(first, first + before.count("\n", start, end), text)
+
+
+def _common_start(one: str, other: str) -> int:
+    """Returns how many characters both begin with."""
+    low, high = 0, min(len(one), len(other))
+    while low < high:
+        middle = (low + high + 1) // 2
+        if one[low:middle] == other[low:middle]:
+            low = middle
+        else:
+            high = middle - 1
+    return low
