@@ -1,5 +1,6 @@
 """Encodes JSON responses and declares the error statuses of routes."""
 
+from functools import cache
 from typing import Any
 
 import msgspec
@@ -41,6 +42,7 @@ def error_responses(*statuses: int, body: bool = False) -> Responses:
     return {status: _documented(status) for status in sorted(documented)}
 
 
+@cache
 def _documented(status: int) -> dict[str, Any]:  # Any: as above
     code, message = _WHY[status]
     example = {"error": {"code": code, "message": message, "param": None, "type": "invalid_request_error"}}

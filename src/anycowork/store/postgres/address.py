@@ -1,11 +1,13 @@
 """Reads a database URL, names it without its password, and opens a session there."""
 
+from typing import TYPE_CHECKING
 from urllib.parse import SplitResult, parse_qsl, unquote, urlsplit
-
-import asyncpg
 
 from anycowork.domain.errors import Invalid
 from anycowork.domain.values import value
+
+if TYPE_CHECKING:
+    import asyncpg
 
 SCHEMES = ("postgresql", "postgres")
 CONNECT_SECONDS = 10.0
@@ -69,9 +71,11 @@ _PROBES = {
 }
 
 
-async def open_session(address: DatabaseAddress, *, keeps_statements: bool = False) -> asyncpg.Connection:
+async def open_session(address: DatabaseAddress, *, keeps_statements: bool = False) -> "asyncpg.Connection":
     """Opens a session on the running event loop; `keeps_statements`: the driver prepares what `fetch` runs once. Raises: asyncpg's errors,
     OSError."""
+    import asyncpg  # every server reads addresses, and few open a session
+
     session = await asyncpg.connect(
         address.url,
         timeout=CONNECT_SECONDS,
