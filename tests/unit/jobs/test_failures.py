@@ -1,15 +1,18 @@
-"""What a failed attempt means for its task: another attempt, or the end."""
+"""What a failed attempt means for its task, another attempt or the end, and what is free again after it."""
 
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 
+from anycowork.agent.turn_context import Assignment
 from anycowork.domain.chats import EndReason, Turn
 from anycowork.domain.errors import AnyCoworkError, OutOfTime, TooManyFaults, TooManySteps
 from anycowork.domain.event_factory import error_json
 from anycowork.domain.jobs import Job, JobTask
 from anycowork.domain.provider_errors import BadKey, BrokenStream, NoAnswerInTime, NoSuchModel, RateLimited
 from anycowork.domain.task_progress import TaskStatus
+from anycowork.jobs.job_runner import JobRunner
 from anycowork.jobs.policies import RETRIES, after_turn
 from support.spec import proves
 
@@ -44,3 +47,19 @@ def test_failure_is_tried_again_only_where_that_may_help(kind: type[AnyCoworkErr
         tried = after_turn(JOB, tried, ended(EndReason.FAILED, kind("why")), now="now")
         assert tried.status is (TaskStatus.FAILED if number == attempts else TaskStatus.PENDING)
     assert (tried.error or {})["message"] == "why" and tried.completed_at == "now"
+
+
+@proves("JOB-12/1")
+async def test_place_on_a_worker_is_free_again_however_the_turn_ends() -> None:
+    released: list[str] = []
+
+    async def broken(*_: object) -> None:
+        raise OutOfTime("too long")
+
+    remote, clock = SimpleNamespace(release=released.append), SimpleNamespace(now=lambda: "now")
+    runner = SimpleNamespace(_remote=remote, _clock=clock, _run=broken)
+    conversation, turn = SimpleNamespace(history=()), SimpleNamespace(id="t1")
+    context = SimpleNamespace(plan=None, turn=turn, conversation=conversation, assignment=Assignment())
+    with pytest.raises(OutOfTime):
+        await JobRunner._work(cast(Any, runner), JOB, task(), cast(Any, context))
+    assert released == ["t1"]

@@ -90,7 +90,7 @@ def test_only_who_can_change_no_file_works_beside_any_other() -> None:
     assert readers == {Role.PLANNER, Role.COMMANDER, Role.REVIEWER, Role.TESTER}
 
 
-@proves("APR-5/2")
+@proves("APR-5/2", "PER-4")
 def test_role_of_a_worker_is_cut_to_what_its_parent_holds_or_may_delegate() -> None:
     agents = AgentRegistry(lambda: (), RoleRegistry())
     worker = AgentSpec("worker", Role.ACTOR)

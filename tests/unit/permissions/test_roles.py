@@ -36,6 +36,14 @@ def test_each_role_has_exactly_its_permissions() -> None:
     assert RoleRegistry().require("commander").delegates == ("planner", "actor")
 
 
+@proves("PER-4", "ROL-5/3")
+def test_role_lends_what_those_hold_that_it_delegates_to_and_nothing_more() -> None:
+    text = 'name = "lead"\npermissions = ["read_files"]\nprompt = "You lead."\ndelegates = ["tester"]\n'
+    registry = RoleRegistry((read_role_file("lead.toml", text),))
+    held = {name: registry.with_delegates(registry.stored(name)).permissions for name in ("lead", "planner", "gone")}
+    assert held == {"lead": {READ, EXECUTE}, "planner": {READ}, "gone": set()}
+
+
 @proves("ROL-4")
 def test_every_member_has_one_definition_and_the_other_way_round() -> None:
     assert [definition.name for definition in BUILT_IN] == list(Role)

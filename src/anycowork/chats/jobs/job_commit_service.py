@@ -184,22 +184,16 @@ class JobCommitService:
             )
             if merge.conflicts:
                 raise RestoreConflict.over({shown_path(conflict.path): conflict.reason for conflict in merge.conflicts})
-            failed = job.error is not None and job.error.get("code") != GAP and not job.race
-            status = JobStatus.FAILED if failed else JobStatus.COMPLETED
             final_response = await self._kept_words(candidate) if candidate else None
-            return await self._end(principal, chat, replace(job, left_out=left_out), tasks, status, final_response)
+            return await self._end(
+                principal, chat, replace(job, left_out=left_out), tasks, _status_when_kept(job), final_response
+            )
 
     async def _left_out(self, chat: Chat, copy: str, paths: Sequence[str]) -> tuple[str, ...]:
         """Returns the changed files that are at none of these paths, nor below them. Raises: Invalid for a path where nothing changed."""
         merge = await self._look(chat, copy)
         paths_now = [*(file.path for file in merge.files), *(conflict.path for conflict in merge.conflicts)]
-        changed = sorted({shown_path(path) for path in paths_now})
-        places = {path: {path, *map(str, PurePosixPath(path).parents)} for path in changed}
-        kept_paths = {path.strip("/") for path in paths}
-        if unchanged := sorted(kept_paths.difference(*places.values())):
-            listed = ", ".join(changed[:_MOST_LISTED]) or "nothing"
-            raise Invalid(f"The job changed nothing at '{unchanged[0][:200]}'. It changed: {listed}.", param="paths")
-        return tuple(path for path in changed if kept_paths.isdisjoint(places[path]))
+        return paths_left_out(sorted({shown_path(path) for path in paths_now}), paths)
 
     async def _kept_words(self, candidate: RaceCandidate) -> str:
         sentence = f"Kept the work of {candidate.agent}."
@@ -272,6 +266,22 @@ class JobCommitService:
             status = job.status.value.replace("_", " ")
             raise Conflict(f"This job is {status}; it has no changes that wait to be kept or dropped.")
         return job, chat
+
+
+def paths_left_out(changed: Sequence[str], kept: Sequence[str]) -> tuple[str, ...]:
+    """Returns the changed files that are at none of the kept paths, nor below them. Raises: Invalid for a path where nothing changed."""
+    places = {path: {path, *map(str, PurePosixPath(path).parents)} for path in changed}
+    kept_paths = {path.strip("/") for path in kept}
+    if unchanged := sorted(kept_paths.difference(*places.values())):
+        listed = ", ".join(changed[:_MOST_LISTED]) or "nothing"
+        raise Invalid(f"The job changed nothing at '{unchanged[0][:200]}'. It changed: {listed}.", param="paths")
+    return tuple(path for path in changed if kept_paths.isdisjoint(places[path]))
+
+
+def _status_when_kept(job: Job) -> JobStatus:
+    """Of a job in which something failed it stays failed, unless a person let it go on without that, or keeps one of a race."""
+    failed = job.error is not None and job.error.get("code") != GAP and not job.race
+    return JobStatus.FAILED if failed else JobStatus.COMPLETED
 
 
 def _shown(merge: TaskMerge) -> Json:
