@@ -373,14 +373,14 @@ class LockedRows(PostgresConnection):
         return self
 
     def fetchone(self) -> Any:
-        return "1", ["mine"], ["end"], [7], self.lost
+        return "1", ["mine"], ["end"], [8], [7], self.lost
 
 
 def test_writes_of_a_process_whose_chat_was_taken_over_are_refused_from_then_on() -> None:
     told: list[bool] = []
     fence = ChatFence("me", lambda: told.append(True))
     fence.held["mine"] = object()
-    assert fence.lock(LockedRows(lost=0), ["mine", "elsewhere"], 1) == ({"mine": "end"}, [7])
+    assert fence.lock(LockedRows(lost=0), ["mine", "elsewhere"], 1) == ({"mine": ("end", 8)}, [7])
     with pytest.raises(TakenOver):
         fence.lock(LockedRows(lost=1), ["mine"], 1)
     with pytest.raises(TakenOver):
