@@ -107,19 +107,19 @@ class PostgresConnection:
         return self._run(self._execute_many(sql, rows))
 
     def write_later(
-        self, sql: str, parameters: Iterable[Sequence[Any]], /, *, missing: Exception | None = None
+        self, sql: str, parameters: Iterable[Sequence[Any]], /, *, missing: Exception | None = None, apart: bool = False
     ) -> None:
         rows = [_storable(row) for row in parameters]
         if not rows:
             return
-        if not self._pending.fits(sql, len(rows)):
+        if not self._pending.fits(sql, len(rows), apart=apart):
             self.flush()
         if self._pending.guard is None:
             rows = [with_positions(row, self._positions) for row in rows]
         if len(rows) > MOST_TOGETHER:
             self._write_many(sql, rows, missing)
         else:
-            self._pending.add(sql, rows, missing)
+            self._pending.add(sql, rows, missing, apart=apart)
 
     def _write_many(self, sql: str, rows: list[Sequence[Any]], missing: Exception | None) -> None:
         self._begin_now()

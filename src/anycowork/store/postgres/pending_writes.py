@@ -8,7 +8,7 @@ from typing import Any, overload  # Any: rows have no types
 
 from anycowork.domain.values import value
 
-MOST_TOGETHER = 24  # statements in one: each combination is prepared once and kept
+MOST_TOGETHER = 64  # statements in one: each combination is prepared once and kept
 CHANGES_NOTHING = "changes no row"
 """In the error of a merged statement with a part that had to change a row."""
 _TABLE = re.compile(r"(INSERT INTO|UPDATE|DELETE FROM) (\w+)")
@@ -68,7 +68,8 @@ class MergedWrites:
 
 class PendingWrites:
     """Collects writes of one transaction. All parts of a merged statement see the rows as they were before it, so it never changes a row
-    twice: of each table it holds rows that are added, and before these rows that are deleted, or rows of one other statement."""
+    twice: of each table it holds rows that are added, and before these rows that are deleted, or rows of one other statement, or of several
+    that are known to be others (`apart`)."""
 
     def __init__(self) -> None:
         self.clear()
@@ -82,21 +83,22 @@ class PendingWrites:
     def __bool__(self) -> bool:
         return bool(self._writes) or self.guard is not None
 
-    def fits(self, sql: str, count: int) -> bool:
+    def fits(self, sql: str, count: int, *, apart: bool) -> bool:
         """Tells whether so many rows of this statement can be added to what waits."""
         kind, table = _kind_of(sql)
         pending = self._kinds.get(table, set())
-        alone = not pending or (kind == "add" and "change" not in pending)
-        return alone and self._count + count <= MOST_TOGETHER
+        changes_twice = not pending.isdisjoint({"change"} if kind == "add" else {"add", "change", "delete"})
+        is_alone = pending <= {"apart"} if apart else not changes_twice and "apart" not in pending
+        return is_alone and self._count + count <= MOST_TOGETHER
 
     def touches(self, sql: str) -> bool:
         """Tells whether what waits has to come before this statement: it guards it, changes its table, or could be read by it."""
         changing = _TABLE.match(sql)
         return bool(self) and (self.guard is not None or changing is None or changing.group(2) in self._kinds)
 
-    def add(self, sql: str, rows: list[Sequence[Any]], missing: Exception | None) -> None:
+    def add(self, sql: str, rows: list[Sequence[Any]], missing: Exception | None, *, apart: bool) -> None:
         kind, table = _kind_of(sql)
-        self._kinds.setdefault(table, set()).add(kind)
+        self._kinds.setdefault(table, set()).add("apart" if apart else kind)
         self._writes.append(PendingWrite(sql, rows, missing))
         self._count += len(rows)
 

@@ -92,7 +92,7 @@ def put(connection: SqlConnection, puts: Sequence[Put]) -> None:
         else:
             later[call.id] = call, seq
     if connection.dialect.merges_writes:
-        connection.write_later(_ADD, (_ROWS.row(*entry) for entry in {**later, **new}.values()))
+        connection.write_later(_ADD, (_ROWS.row(*entry) for entry in {**later, **new}.values()), apart=True)
         return
     if new:
         connection.write_later(_ADD, (_ROWS.row(*entry) for entry in new.values()))

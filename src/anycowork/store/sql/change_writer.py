@@ -196,7 +196,7 @@ class ChangeWriter:
             elif type(write) is JobTask:
                 batch.tasks.append((write, first))
             elif type(write) is Turn:
-                self._put(connection, write, first)
+                self._put(batch, write, first)
             elif type(write) is SetChat and batch.takes(chat_id, write):
                 pass
             elif type(write) is RequireState:
@@ -225,11 +225,12 @@ class ChangeWriter:
     def _end_of(self, numbered: NumberedChanges) -> ChainEnd | None:
         return ChainEnd(self._chains[numbered.chat_id], numbered.entries[-1].seq) if numbered.entries else None
 
-    def _put(self, connection: SqlConnection, turn: Turn, seq: int) -> None:
+    def _put(self, batch: "_RowBatch", turn: Turn, seq: int) -> None:
         before = self._turns.get(turn.id)
         if before is not None and turns.goes_on(before, turn):
             return
-        turns.put(connection, turn, seq=seq)
+        _, first = batch.turns.get(turn.id, (turn, seq))
+        batch.turns[turn.id] = turn, first
         if turn.state is TurnState.RUNNING:
             self._turns[turn.id] = turn
         else:
@@ -262,7 +263,19 @@ class ChangeWriter:
 class _RowBatch:
     """Collects the rows of a group of changes and writes them together at its end."""
 
-    __slots__ = ("_ends", "_locked", "_positions", "_taken", "calls", "messages", "records", "states", "tasks", "usage")
+    __slots__ = (
+        "_ends",
+        "_locked",
+        "_positions",
+        "_taken",
+        "calls",
+        "messages",
+        "records",
+        "states",
+        "tasks",
+        "turns",
+        "usage",
+    )
 
     def __init__(self, positions: Sequence[int], *, locked: bool = False) -> None:
         """`locked`: the transaction holds the rows of its chats, so that nobody else has changed them."""
@@ -281,6 +294,7 @@ class _RowBatch:
         return self._positions[self._taken - count : self._taken]
 
     def _clear(self) -> None:
+        self.turns: dict[str, turns.Put] = {}
         self.records: list[records.Row] = []
         self.messages: list[messages.Row] = []
         self.calls: list[calls.Put] = []
@@ -311,6 +325,8 @@ class _RowBatch:
         return end
 
     def flush(self, connection: SqlConnection) -> None:
+        if self.turns:
+            turns.put(connection, self.turns.values())
         if self.messages:
             messages.insert(connection, self.messages)
         if self.calls:

@@ -47,12 +47,12 @@ class SqlConnection(Protocol):
     def execute(self, sql: str, parameters: Sequence[Any] = ..., /) -> SqlResult: ...
     def executemany(self, sql: str, parameters: Iterable[Sequence[Any]], /) -> SqlResult: ...
     def write_later(
-        self, sql: str, parameters: Iterable[Sequence[Any]], /, *, missing: Exception | None = ...
+        self, sql: str, parameters: Iterable[Sequence[Any]], /, *, missing: Exception | None = ..., apart: bool = ...
     ) -> object:
         """Run the statement for each row before the next statement that reads, or before the commit, together with others.
 
         No two of them may change the same row unless they name the same table. Errors appear when they run; `missing` is raised if it
-        changes no row.
+        changes no row. `apart`: no other statement of the transaction changes these rows, though they are in the same table.
         """
 
 

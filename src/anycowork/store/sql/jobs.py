@@ -96,7 +96,7 @@ TaskPut = tuple[JobTask, int]
 
 def put_job(connection: SqlConnection, job: Job) -> None:
     """A job that was read without its plan keeps the stored one."""
-    connection.execute(_PUT_JOB if job.plan is None else _PUT_PLAN, _JOBS.row(job))
+    connection.write_later(_PUT_JOB if job.plan is None else _PUT_PLAN, [_JOBS.row(job)])
 
 
 def put_tasks(connection: SqlConnection, puts: Iterable[TaskPut]) -> None:
@@ -106,7 +106,7 @@ def put_tasks(connection: SqlConnection, puts: Iterable[TaskPut]) -> None:
         filled, row = _task_row(task, seq)
         alike.setdefault(filled, []).append(row)
     for filled, rows in alike.items():
-        connection.write_later(_put_task(filled), rows)
+        connection.write_later(_put_task(filled), rows, apart=True)
 
 
 @cache

@@ -113,8 +113,13 @@ def goes_on(before: Turn, turn: Turn) -> bool:
     )
 
 
-def put(connection: SqlConnection, turn: Turn, *, seq: int) -> None:
-    connection.write_later(_PUT, [_ROWS.row(turn, seq)])
+Put = tuple[Turn, int]
+"""A turn, and the number of the change that began it."""
+
+
+def put(connection: SqlConnection, puts: Iterable[Put]) -> None:
+    """Writes turns, each once."""
+    connection.write_later(_PUT, [_ROWS.row(turn, seq) for turn, seq in puts], apart=True)
 
 
 class TurnTable(Table):

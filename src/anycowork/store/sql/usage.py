@@ -45,10 +45,13 @@ def put(connection: SqlConnection, puts: Sequence[Put]) -> None:
             (going_on if reservation is not write else begun)[key] = summed
         summed.add(write)
     if begun:
-        connection.write_later(_BEGIN, [(*summed.row(), *key, summed.first) for key, summed in begun.items()])
+        connection.write_later(
+            _BEGIN, [(*summed.row(), *key, summed.first) for key, summed in begun.items()], apart=True
+        )
     if going_on:
         missing = NotFound("reservation", " or ".join(summed.first for summed in going_on.values()))
-        connection.write_later(_GO_ON, [(*summed.row(), *key) for key, summed in going_on.items()], missing=missing)
+        rows = [(*summed.row(), *key) for key, summed in going_on.items()]
+        connection.write_later(_GO_ON, rows, missing=missing, apart=True)
 
 
 _Key = tuple[str, str, str, str]

@@ -147,7 +147,7 @@ class SqliteConnection(sqlite3.Connection):
         self.execute("BEGIN IMMEDIATE")
 
     def write_later(
-        self, sql: str, parameters: Iterable[Sequence[Any]], /, *, missing: Exception | None = None
+        self, sql: str, parameters: Iterable[Sequence[Any]], /, *, missing: Exception | None = None, apart: bool = False
     ) -> None:
         if missing is None:
             self.executemany(sql, parameters)
