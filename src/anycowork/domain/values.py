@@ -3,7 +3,10 @@
 The classes are created by msgspec too: a dataclass compiles six methods from text for each class, which slows down every start.
 """
 
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import MISSING, Field, dataclass, field, fields
+from operator import attrgetter
+from reprlib import recursive_repr
 from typing import TYPE_CHECKING, Any, TypeVar, dataclass_transform
 
 import msgspec
@@ -38,24 +41,44 @@ def _made(cls: type[T], *, collected: bool) -> type[T]:
     cls.__doc__ = (
         cls.__doc__ or cls.__name__
     )  # otherwise dataclass would build one from a signature that does not exist yet
-    leaves_out = any(isinstance(it, Field) and _stays_out(it) for it in attributes.values())
-    class_fields = _fields_of(
-        dataclass(frozen=True)(cls) if leaves_out else dataclass(init=False, repr=False, eq=False)(cls)
-    )
+    class_fields = _fields_of(dataclass(init=False, repr=False, eq=False)(cls))
     replaced = _OF_A_PLAIN_CLASS | {class_field.name for class_field in class_fields}
     namespace = {name: it for name, it in attributes.items() if name not in replaced}
     namespace |= {
         "__doc__": cls.__doc__,
         "__dataclass_fields__": {class_field.name: class_field for class_field in class_fields},
     }
-    if leaves_out:  # a struct would compare, hash and show all of its fields
-        namespace |= {"__eq__": cls.__eq__, "__hash__": cls.__hash__, "__repr__": cls.__repr__}
+    if any(map(_stays_out, class_fields)):  # a struct would compare, hash and show all of its fields
+        namespace = {**_methods_without(class_fields), **namespace}
     kinds = [_described(class_field) for class_field in class_fields]
     return msgspec.defstruct(cls.__name__, kinds, frozen=True, namespace=namespace, gc=collected)  # type: ignore[return-value]  # the same fields, methods and name
 
 
 def _stays_out(class_field: "Field[Any]") -> bool:  # Any, as dataclasses has it
     return class_field.hash is False or not (class_field.compare and class_field.repr)
+
+
+def _methods_without(class_fields: "Iterable[Field[Any]]") -> dict[str, object]:
+    """Returns how a value is compared, hashed and shown of which fields stay out: as a dataclass, which would compile six methods for it."""
+    compared = _getter([it.name for it in class_fields if it.compare])
+    hashed = _getter([it.name for it in class_fields if (it.compare if it.hash is None else it.hash)])
+    shown_names = [it.name for it in class_fields if it.repr]
+
+    def is_equal(self: object, other: object) -> bool:
+        return compared(self) == compared(other) if type(other) is type(self) else NotImplemented
+
+    def hash_of(self: object) -> int:
+        return hash(hashed(self))
+
+    @recursive_repr()
+    def text_of(self: object) -> str:
+        return f"{type(self).__qualname__}({', '.join(f'{name}={getattr(self, name)!r}' for name in shown_names)})"
+
+    return {"__eq__": is_equal, "__hash__": hash_of, "__repr__": text_of}
+
+
+def _getter(names: Sequence[str]) -> Callable[[object], object]:
+    return attrgetter(*names) if names else lambda value: None
 
 
 def _fields_of(cls: type[T]) -> "tuple[Field[Any], ...]":

@@ -16,6 +16,7 @@ from anycowork.domain.model import ModelOptions, ToolCallStyle
 from anycowork.domain.network import is_loopback
 
 Kind = Literal["openai", "anthropic", "local", "guide", "agent"]
+GUIDE = "guide"
 CONTEXT_TOKENS = 32_768
 OPENAI_URL = "https://api.openai.com/v1"
 ANTHROPIC_URL = "https://api.anthropic.com"

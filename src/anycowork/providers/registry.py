@@ -21,9 +21,9 @@ from anycowork.domain.model import (
 )
 from anycowork.domain.provider_errors import BadKey, NoSuchModel, ProviderFault, Unreachable, Untrusted
 from anycowork.providers.anthropic.provider import AnthropicProvider
-from anycowork.providers.config import OPENAI_URL, ModelSettings, ProviderConfig, allowed_fallbacks, is_small
+from anycowork.providers.config import GUIDE, OPENAI_URL, ModelSettings, ProviderConfig, allowed_fallbacks, is_small
 from anycowork.providers.delegate import DelegateProvider
-from anycowork.providers.guide.script import GUIDE, Guide
+from anycowork.providers.guide import guide_provider
 from anycowork.providers.http.pool import HttpPool
 from anycowork.providers.http.proxy_env import proxy_for
 from anycowork.providers.model_list import AUTO
@@ -67,7 +67,6 @@ class ProviderRegistry:
         self._timeouts, self._sleep = timeouts, sleep
         self._configs: dict[str, ProviderConfig] = {}
         self._upstreams: list[tuple[Upstream, tuple[str, ...]]] | None = None  # until something changes
-        self._guide = Guide()
         self._delegates = DelegateProvider()
         self._clients: dict[str, OpenAIProvider] = {}
         self._anthropic: dict[str, AnthropicProvider] = {}
@@ -86,7 +85,7 @@ class ProviderRegistry:
             return self._local, model
         if config.kind == "agent":
             return self._delegates, model
-        return self._answering(config) or self._guide, model
+        return self._answering(config) or guide_provider(), model
 
     def context_tokens(self, model_id: str | None) -> int:
         """Returns the model's context size in tokens, known or assumed. Raises: NoSuchModel."""

@@ -18,6 +18,7 @@ SOURCE = Path(anycowork.__file__).parents[1]
 FOR_SOME_WORK_ONLY = (
     "aiohttp",
     "anthropic",
+    "anycowork.providers.guide.script",
     "asyncpg",
     "httpx",
     "jsonschema",

@@ -9,6 +9,7 @@ from anycowork.domain.model import Chunk, ModelRequest, ReplyFinished, TextChunk
 from anycowork.domain.plan import Plan, read_plan
 from anycowork.domain.roles import Role
 from anycowork.domain.visible_text import bare_lines
+from anycowork.providers.config import GUIDE
 from anycowork.providers.guide.actions import act, do
 from anycowork.providers.guide.conversation import CallOutcome, GuideConversation, fenced_json, read_conversation
 from anycowork.providers.guide.intents import (
@@ -226,7 +227,6 @@ def _report(*, ok: bool, text: str) -> GuideDocument:
     return GuideDocument({"status": "success" if ok else "failure", "summary": inert(text)})
 
 
-GUIDE = "guide"
 _BYTES_PER_TOKEN = 4
 _PIECE = 24  # characters
 
