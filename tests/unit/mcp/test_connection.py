@@ -4,17 +4,21 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 
 from anycowork.domain.errors import StateChanged
 from anycowork.domain.mcp_servers import McpServerConfig
+from anycowork.domain.ports import HiddenPathRules
 from anycowork.domain.tool_ports import ToolContext
 from anycowork.mcp.connection import McpConnection
 from anycowork.mcp.definitions import OfferedTool, definitions_of
 from anycowork.mcp.modules import ModuleLoader
 from anycowork.mcp.server_launcher import DataFolders, ServerLauncher
+from anycowork.mcp.stdio_transport import McpFailed
+from anycowork.mcp.tool import McpTool
 from anycowork.sandbox.network.egress import Egress
 from anycowork.server.secrets.mcp_stores import McpTokenStore
 from anycowork.workspace.folder import Folder
@@ -101,13 +105,46 @@ async def test_tool_that_the_server_changed_since_it_was_allowed_is_not_called(t
             await add.run(prepared, context)
 
 
-@proves("MCP-1/2")
+@proves("MCP-1/2", "MCP-2/1")
 def test_tools_that_come_to_one_name_are_not_offered_and_the_others_are() -> None:
     config = McpServerConfig(name="far", command="far")
     names = ("notes.read", "notes/read", "notes_write")
     definitions, problems = definitions_of(config, [OfferedTool(name, "", {}) for name in names], confined=True)
     assert [definition.spec.name for definition in definitions] == ["far__notes_write"]
     assert problems == ["'far__notes_read': several tools of the server come to this name, so none of them is used"]
+
+
+@proves("MCP-2/1")
+def test_version_of_a_tool_changes_with_its_words_and_no_tool_takes_the_name_of_another() -> None:
+    config, tools = McpServerConfig(name="far", command="far"), [OfferedTool("add", "", {}), OfferedTool("see", "", {})]
+    versions = set()
+    for description, schema in (("", {}), ("Add.", {}), ("", {"type": "object", "properties": {"a": {}}})):
+        [add], _ = definitions_of(config, [OfferedTool("add", description, schema)], confined=True)
+        versions.add(add.version)
+    assert len(versions) == 3
+    definitions, problems = definitions_of(config, tools, taken_names=frozenset({"far__add"}), confined=True)
+    assert [definition.name for definition in definitions] == ["see"]
+    assert problems == ["'far__add': another tool has this name; it cannot be replaced"]
+
+
+@proves("MCP-2/1")
+@pytest.mark.parametrize("hidden", [HiddenPathRules(patterns=("/a",)), HiddenPathRules(asking=("/a",)), None])
+async def test_program_of_many_calls_sees_no_workspace_where_files_are_hidden(
+    tmp_path: Path, hidden: HiddenPathRules | None
+) -> None:
+    roots: list[Any] = []
+
+    def session_for(root: Any) -> Any:
+        roots.append(root)
+        raise McpFailed("it is gone")
+
+    [add], _ = definitions_of(McpServerConfig(name="far", command="far"), [OfferedTool("add", "", {})], confined=True)
+    tool = McpTool(add, cast(Any, SimpleNamespace(version_of=lambda name: add.version, session_for=session_for)))
+    folder = Folder(str(tmp_path))
+    context = ToolContext(folder, frozenset(), **({"hidden": hidden} if hidden else {}))
+    with pytest.raises(McpFailed):
+        await tool.run(await tool.prepare({}, context), context)
+    assert roots == [None if hidden else folder.origin]
 
 
 @proves("MCP-2/2")
