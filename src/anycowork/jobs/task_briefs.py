@@ -12,6 +12,7 @@ MOST_OF_A_RESULT = 2_000  # characters of one task's result that another worker 
 MOST_OF_ALL = 20_000
 _MOST_CALLS = 50
 _MOST_OF_A_CALL = 160  # characters of its result
+_UNPROVED = ", as only the agent says"
 
 
 def task_assignment(step: PlanStep, task: JobTask, done: Sequence[JobTask], earlier: Sequence[Call]) -> str:
@@ -57,7 +58,7 @@ def summaries(tasks: Sequence[JobTask]) -> str:
     for task in tasks:
         outcome = task.result if task.status is TaskStatus.COMPLETED else _reason(task)
         text = "\n  ".join((outcome or "")[:MOST_OF_A_RESULT].splitlines())
-        line = f"- {task.id} ({task.status.value}{', claimed' if task.claimed else ''}): {text}"
+        line = f"- {task.id} ({task.status.value}{_UNPROVED if task.claimed else ''}): {text}"
         line = line[:MOST_OF_A_RESULT]
         remaining -= len(line)
         if remaining <= 0:
@@ -70,7 +71,7 @@ def job_results(job: Job, tasks: Sequence[JobTask]) -> str:
     """What the primary agent writes the final response from."""
     return (
         f"All tasks of the job are finished. Asked was: {job.request[:MOST_OF_ALL]}\n\nResults:\n{summaries(tasks)}\n\n"
-        "Tell the person in plain words what was done and what they should know. Name what is only claimed."
+        "Tell the person in plain words what was done and what they should know. Name what only the agent says."
     )
 
 
