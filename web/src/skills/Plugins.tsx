@@ -1,25 +1,12 @@
 // Plugins that were added: what each brought, what of it was not imported, and the button that trusts its hooks.
 
 import { useQueryClient } from "@tanstack/react-query";
-import { useState } from "react";
 import { visible } from "../content/visible";
-import { DeleteDialog } from "../definitions/DeleteDialog";
 import { t } from "../texts/skills";
 import { t as workflows } from "../texts/workflows";
-import { Button } from "../ui/Button";
 import { Fold } from "../ui/Fold";
-import { attempt, say } from "../ui/toasts";
-import {
-  type LeftOut,
-  PLUGINS,
-  type Plugin,
-  removeSkill,
-  SKILLS,
-  trustPlugin,
-  usePluginPage,
-  usePlugins,
-} from "./queries";
-import { FilesToTrust, Standing } from "./SkillLine";
+import { type LeftOut, PLUGINS, type Plugin, SKILLS, trustPlugin, usePluginPage, usePlugins } from "./queries";
+import { Entry, FilesToTrust, Standing } from "./SkillLine";
 
 export function Plugins() {
   const { data: plugins } = usePlugins();
@@ -38,33 +25,20 @@ export function Plugins() {
 
 function PluginLine({ plugin }: { plugin: Plugin }) {
   const queries = useQueryClient();
-  const [removes, setRemoves] = useState(false);
-  const { name, version, description, source, skills, hooks, agents, mcp_servers: servers } = plugin;
+  const { name, version, source, skills, hooks, agents, mcp_servers: servers } = plugin;
   const readAgain = async () => {
     await Promise.all([SKILLS, PLUGINS, ["hooks"]].map((queryKey) => queries.invalidateQueries({ queryKey })));
   };
-  const remove = async () => {
-    setRemoves(false);
-    if (await attempt(removeSkill(name))) say(t.removed(name));
-    await readAgain();
-  };
   return (
-    <li className="px-4 py-3.5 text-sm">
-      <div className="flex flex-wrap items-center gap-2">
-        <code className="font-mono text-[13px] font-medium break-all">{visible(name)}</code>
-        <span className="text-ink-3">{t.pluginVersion(visible(version))}</span>
-        <Button look="quiet" className="ml-auto" aria-label={t.remove(name)} onClick={() => setRemoves(true)}>
-          {t.removeButton}
-        </Button>
-      </div>
-      {description && (
-        <p dir="auto" className="mt-1 break-words">
-          {visible(description)}
-        </p>
-      )}
-      <p className="mt-1 text-ink-3">
-        {t.pluginFrom} <code className="font-mono text-xs break-all">{visible(source)}</code>
-      </p>
+    <Entry
+      entry={plugin}
+      title={visible(name)}
+      mark={<span className="text-ink-3">{t.pluginVersion(visible(version))}</span>}
+      origin={t.pluginFrom}
+      place={source}
+      removeAbout={t.removePluginAbout}
+      onRemoved={readAgain}
+    >
       {skills.length > 0 && (
         <p className="mt-1 break-words text-ink-2">{t.pluginSkills(skills.map(visible).join(", "))}</p>
       )}
@@ -83,15 +57,7 @@ function PluginLine({ plugin }: { plugin: Plugin }) {
           </Fold>
         </>
       )}
-      {removes && (
-        <DeleteDialog
-          name={name}
-          about={t.removePluginAbout}
-          onDelete={() => void remove()}
-          onClose={() => setRemoves(false)}
-        />
-      )}
-    </li>
+    </Entry>
   );
 }
 

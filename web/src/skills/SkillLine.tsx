@@ -23,33 +23,18 @@ interface Props {
 
 export function SkillLine({ skill, workspace }: Props) {
   const queries = useQueryClient();
-  const [removes, setRemoves] = useState(false);
-  const { name, description, source, path, declared, problems } = skill;
+  const { name, source, path, declared, problems } = skill;
   const readAgain = () => queries.invalidateQueries({ queryKey: SKILLS });
-  const remove = async () => {
-    setRemoves(false);
-    if (await attempt(removeSkill(name))) say(t.removed(name));
-    await readAgain();
-  };
   return (
-    <li className="px-4 py-3.5 text-sm">
-      <div className="flex flex-wrap items-center gap-2">
-        <code className="font-mono text-[13px] font-medium break-all">/{visible(name)}</code>
-        <Standing skill={skill} />
-        {source === "data" && (
-          <Button look="quiet" className="ml-auto" aria-label={t.remove(name)} onClick={() => setRemoves(true)}>
-            {t.removeButton}
-          </Button>
-        )}
-      </div>
-      {description && (
-        <p dir="auto" className="mt-1 break-words">
-          {visible(description)}
-        </p>
-      )}
-      <p className="mt-1 text-ink-3">
-        {t.sources[source]} <code className="font-mono text-xs break-all">{visible(path)}</code>
-      </p>
+    <Entry
+      entry={skill}
+      title={`/${visible(name)}`}
+      mark={<Standing skill={skill} />}
+      origin={t.sources[source] ?? ""}
+      place={path}
+      removeAbout={source === "data" ? t.removeAbout : null}
+      onRemoved={readAgain}
+    >
       {problems.length === 0 && (
         <dl
           aria-label={t.declares(name)}
@@ -77,10 +62,56 @@ export function SkillLine({ skill, workspace }: Props) {
       <Fold className="mt-1 -ml-1.5" summary={skill.trusted || problems.length > 0 ? t.files : t.readAndTrust}>
         {() => <Files skill={skill} workspace={workspace} onTold={readAgain} />}
       </Fold>
-      {removes && (
+    </Entry>
+  );
+}
+
+interface EntryProps {
+  entry: { name: string; description: string };
+  title: string;
+  mark: ReactNode;
+  /** How it came here, and from where. */
+  origin: string;
+  place: string;
+  /** What removing it means; null where it cannot be removed here. */
+  removeAbout: string | null;
+  onRemoved: () => Promise<void>;
+  children: ReactNode;
+}
+
+/** A skill or a plugin in the list: its name, where it is from, what it is, and its removal. */
+export function Entry({ entry, title, mark, origin, place, removeAbout, onRemoved, children }: EntryProps) {
+  const [removes, setRemoves] = useState(false);
+  const { name, description } = entry;
+  const remove = async () => {
+    setRemoves(false);
+    if (await attempt(removeSkill(name))) say(t.removed(name));
+    await onRemoved();
+  };
+  return (
+    <li className="px-4 py-3.5 text-sm">
+      <div className="flex flex-wrap items-center gap-2">
+        <code className="font-mono text-[13px] font-medium break-all">{title}</code>
+        {mark}
+        {removeAbout && (
+          <Button look="quiet" className="ml-auto" aria-label={t.remove(name)} onClick={() => setRemoves(true)}>
+            {t.removeButton}
+          </Button>
+        )}
+      </div>
+      {description && (
+        <p dir="auto" className="mt-1 break-words">
+          {visible(description)}
+        </p>
+      )}
+      <p className="mt-1 text-ink-3">
+        {origin} <code className="font-mono text-xs break-all">{visible(place)}</code>
+      </p>
+      {children}
+      {removes && removeAbout && (
         <DeleteDialog
           name={name}
-          about={t.removeAbout}
+          about={removeAbout}
           onDelete={() => void remove()}
           onClose={() => setRemoves(false)}
         />
