@@ -182,14 +182,18 @@ def plan_text(plan: Json) -> RenderableType:
 
 
 def plan_standing(plan: Json) -> str | None:
-    """Describes how each step of a plan stands when its run is over, in the server's words; None while it goes on."""
+    """A line for each step of a plan whose run is over: how it stands, in the server's words, and what it was; None while it goes on."""
     if plan.get("status") not in ("done", "blocked"):
         return None
     steps = [
-        f"{strip_controls(str(step.get('id')))} {_STEP_WORDS.get(str(step.get('status')), 'open')}"
+        f"  {strip_controls(str(step.get('id')))} {_STEP_WORDS.get(str(step.get('status')), 'open')}{_action_of(step)}"
         for step in _objects(plan, "steps")
     ]
-    return f"Plan {plan['status']}: {' · '.join(steps)}"
+    return "\n".join([f"Plan {plan['status']}", *steps])
+
+
+def _action_of(step: Json) -> str:
+    return f": {strip_controls(str(step['action'])).splitlines()[0]}" if step.get("action") else ""
 
 
 _STEP_WORDS = {

@@ -3,6 +3,9 @@
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
+from pydantic import JsonValue
+
+from anycowork.client.chat_client import objects
 from anycowork.domain.chats import CONTINUABLE
 from anycowork.domain.disclosure import disclose_plan
 from anycowork.domain.messages import Json
@@ -25,6 +28,7 @@ class ChatStatus:
     stopped: str | None = None  # why the last turn can be continued
     autonomy: str = "ask"
     steps_left: int | None = None  # until the running turn pauses
+    actions: dict[str, JsonValue] = field(default_factory=dict)  # what each step of the newest plan does, by id
     own_command: str | None = None  # the id of the person's own command that runs
     queued: dict[str, str] = field(default_factory=dict)  # messages that wait until the turn has ended, by id
 
@@ -52,7 +56,10 @@ class ChatStatus:
             case "plan-update":
                 plan = noun(event, "plan")
                 self.plan = plan if plan.get("state") == "open" else None
-                self.carried_out = plan if plan.get("status") in ("done", "blocked") else None
+                self.actions.update(
+                    {str(step["id"]): step["action"] for step in objects(plan, "steps") if "action" in step}
+                )
+                self.carried_out = self._with_actions(plan) if plan.get("status") in ("done", "blocked") else None
             case "usage" | "queue-updated":
                 self._count(noun(event, "usage"), of_task=event.get("task_id") is not None)
                 self.queue(noun(event, "queued"))
@@ -73,6 +80,12 @@ class ChatStatus:
         self.steps_left = None
         error = noun(noun(event, "turn"), "error").get("message")
         self.stopped = str(error or event["reason"]) if event.get("reason") in CONTINUABLE else None
+
+    def _with_actions(self, plan: Json) -> Json:
+        steps: list[JsonValue] = [
+            {**step, "action": self.actions.get(str(step.get("id")))} for step in objects(plan, "steps")
+        ]
+        return {**plan, "steps": steps}
 
     def queue(self, message: Json) -> None:
         """Takes note of a message that waits, or no longer does."""

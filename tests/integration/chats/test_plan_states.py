@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from anycowork.tui.cards import plan_standing
+from anycowork.tui.chat_state import ChatStatus
 from support.live_server import LiveChat, LiveServer, live_server
 from support.scripted_model import call
 from support.spec import proves
@@ -41,14 +42,20 @@ async def ended(client: LiveServer, chat: LiveChat) -> tuple[str, str, list[str]
     audit = await audit_of(client, chat)
     steps = {one["id"]: one["status"] for one in audit["steps"]}
     events = await chat.events()
+    terminal = ChatStatus("actor")
+    for event in events:
+        terminal.see(event)
     told = [event["plan"] for event in events if event["type"] == "plan-update"][-1]
     assert (told["status"], {one["id"]: one["status"] for one in told["steps"]}) == (audit["status"], steps)
     exported = await client.ask("GET", f"{chat.path}/export?format=json")
     (plan,) = exported["exported"]["plans"]
     assert {one["id"]: one["status"] for one in plan["steps"]} == steps
-    standing = plan_standing(told) or ""
-    words = {"open": "not done"}
-    assert all(f"{step_id} {words.get(status, status)}" in standing for step_id, status in steps.items())
+    standing = plan_standing(terminal.carried_out or {}) or ""
+    words = {"open": "not done", "claimed": "claimed (only the agent says so)"}
+    assert standing.splitlines()[1:] == [
+        f"  {step['id']} {words.get(step['status'], step['status'])}: {step['intended']['action']}"
+        for step in audit["steps"]
+    ], "the state stands beside each step"
     return events[-1]["reason"], audit["status"], list(steps.values())
 
 
