@@ -29,6 +29,7 @@ const NEAR_START = 600;
 const TYPICAL = 100; // a row's height before it is known: too small a guess draws rows that nobody sees
 const AHEAD = 600; // px beyond the window in which rows are drawn: who scrolls fast meets rows whose height is known
 const UNFOLDING = 300; // ms after a click in which what grows is what was clicked
+const UNFOLDING_ALONE = 5_000; // where no row came or grew since: a slow machine takes its time to draw it
 const TAIL = "tail";
 // As wide as the composer below: beside a scroll bar the room that is kept for it at both sides belongs to the margin.
 const COLUMN = "mx-auto w-full max-w-3xl px-4 sm:max-w-[46.75rem] sm:px-3.5";
@@ -146,6 +147,8 @@ function useSticking(initially: boolean, rows: readonly Row[], tail: ReactNode) 
   const byHand = useRef(false); // a page that shrinks moves what is shown as well, and that is no wish
   const pressed = useRef(false); // what moves away under a pointer that is down is not clicked
   const clickedAt = useRef(Number.NEGATIVE_INFINITY);
+  const shownRows = useRef(rows);
+  const clickedRows = useRef<readonly Row[] | null>(null);
   const lastOffset = useRef(0);
   const stick = useCallback(() => {
     const scroller = box.current?.firstElementChild;
@@ -154,7 +157,9 @@ function useSticking(initially: boolean, rows: readonly Row[], tail: ReactNode) 
   }, []);
   const grown = useCallback(() => {
     const scroller = box.current?.firstElementChild;
-    const unfolded = performance.now() - clickedAt.current < UNFOLDING; // what was opened must not be pushed out of sight
+    const since = performance.now() - clickedAt.current;
+    const alone = clickedRows.current !== null && endAlike(clickedRows.current, shownRows.current);
+    const unfolded = since < (alone ? UNFOLDING_ALONE : UNFOLDING); // what was opened must not be pushed out of sight
     if (unfolded && scroller && scroller.scrollHeight - scroller.clientHeight - scroller.scrollTop >= NEAR_END)
       sticks.current = false;
     stick();
@@ -168,8 +173,9 @@ function useSticking(initially: boolean, rows: readonly Row[], tail: ReactNode) 
     const own = rows.findLast(isOwn)?.key;
     if (sent.current && own !== sent.current && isOwn(rows.at(-1))) sticks.current = true;
     sent.current = own;
+    shownRows.current = rows;
   }, [rows]);
-  useLayoutEffect(stick, [rows, tail, stick]);
+  useLayoutEffect(grown, [rows, tail, grown]);
   useEffect(() => {
     const scroller = box.current?.firstElementChild;
     const content = scroller?.firstElementChild;
@@ -209,9 +215,14 @@ function useSticking(initially: boolean, rows: readonly Row[], tail: ReactNode) 
   );
   const clicked = useCallback(() => {
     clickedAt.current = performance.now();
+    clickedRows.current = shownRows.current;
   }, []);
   return { box, scrolled, holds, release, toEnd, hand, press, clicked };
 }
+
+/** Whether no row came since, and the last one does not grow by itself. */
+const endAlike = (before: readonly Row[], now: readonly Row[]): boolean =>
+  before.length === now.length && before.at(-1)?.key === now.at(-1)?.key && now.at(-1)?.kind !== "draft";
 
 const isOwn = (row: Row | undefined): boolean => row?.kind === "message" && row.message.role === "user";
 
