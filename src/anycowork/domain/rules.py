@@ -13,6 +13,7 @@ from anycowork.domain.boundary import Boundary
 from anycowork.domain.errors import Invalid
 from anycowork.domain.fixed_arguments import ArgumentsBody, FixedArguments, read_arguments
 from anycowork.domain.messages import Json
+from anycowork.domain.network import NETWORK
 from anycowork.domain.origins import Sink
 from anycowork.domain.times import written_time
 from anycowork.domain.tools import Parameters
@@ -45,6 +46,23 @@ class ChangesDecision:
     effect: Effect = Effect.ALLOW
     why: str = ""
     named: frozenset[str] = frozenset()
+
+
+_EFFECTS = {
+    Effect.ALLOW: "the agent may",
+    Effect.ASK: "ask before the agent may",
+    Effect.DENY: "the agent may never",
+}
+_ACTS = {
+    "read_file": "read",
+    "list_directory": "list",
+    "create_file": "create",
+    "update_file": "change",
+    "move_file": "move",
+    "delete_file": "delete",
+    "execute_command": "run",
+    NETWORK: "connect to",
+}
 
 
 @value
@@ -86,10 +104,12 @@ class Rule:
         return tool.startswith(self.tool[:-1]) if self.tool.endswith("*") else tool == self.tool
 
     def title(self) -> str:
-        """The name of the rule in messages."""
-        endorsed = f" after reading {self.origin}" if self.origin is not None else ""
+        """The rule as a sentence, as messages name it."""
+        endorsed = f", also after it read {self.origin}" if self.origin is not None else ""
         arguments = f" {self.arguments.describe()}" if self.arguments is not None else ""
-        return f"{self.effect.value} {self.tool} on {self.resource[:200]}{arguments}{endorsed}"
+        act = "use any tool on" if self.tool == "*" else _ACTS.get(self.tool, f"use {self.tool} on")
+        subject = "anything" if self.resource == "*" else self.resource[:200]
+        return f"{_EFFECTS[self.effect]} {act} {subject}{arguments}{endorsed}"
 
     def admits(self, arguments: Parameters) -> bool:
         """Whether a call with these arguments is one that this rule is about. A rule that asks or denies holds whatever else is named."""

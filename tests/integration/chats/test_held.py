@@ -130,7 +130,7 @@ async def test_a_rule_that_asks_for_a_path_holds_a_command_that_changed_it(tmp_p
         assert (await chat.approvals())[0]["held"] is False
         await chat.decide()
         (approval,) = await chat.approvals()
-        assert approval["held"] and "'ask update_file on /docs/**'" in " ".join(approval["reasons"])
+        assert approval["held"] and "'ask before the agent may change /docs/**'" in " ".join(approval["reasons"])
         await chat.decide()
         assert (client.workspace / "docs/a.md").read_text() == "new\n"
 

@@ -133,7 +133,7 @@ async def test_rules_are_listed_edited_and_revoked(tmp_path: Path) -> None:
         assert (await chat.send("create"))["state"] == "awaiting_approval"
         denied = (await chat.results())[0]
         assert (denied["status"], denied["error"]["code"]) == ("refused", "denied_by_rule")
-        assert "deny create_file on /a" in denied["error"]["message"]
+        assert "the agent may never create /a" in denied["error"]["message"]
         await chat.decide("deny")
         changed = await client.ask("PATCH", f"/rules/{rule['id']}", {"effect": "allow", "resource": "*"})
         assert changed["warnings"] and (changed["effect"], changed["resource"]) == ("allow", "*")

@@ -3,6 +3,7 @@
 import { useQueryClient } from "@tanstack/react-query";
 import { Scale } from "lucide-react";
 import { useDeferredValue, useState } from "react";
+import { visible } from "../content/visible";
 import { useChats } from "../state/sidebar";
 import { toolDisplay, useToolDisplay } from "../state/tools";
 import { t } from "../texts/rules";
@@ -88,6 +89,9 @@ export function Explanation({ told }: { told: Explained }) {
               <p lang="en" className="break-words">
                 {told.why}
               </p>
+              <code className="font-mono break-all">
+                {visible(`${told.rule.effect} ${told.rule.tool} on ${told.rule.resource}`)}
+              </code>
             </details>
           </>
         ) : (

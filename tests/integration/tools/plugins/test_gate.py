@@ -253,7 +253,7 @@ async def test_called_for_what_may_not_be_read_it_is_refused_and_never_started(
         assert (await chat.send("count"))["state"] == "idle"
         result = await first_result(chat)
         assert result["status"] == "refused" and result["error"]["code"] == "denied_by_rule"
-        assert f"deny read_file on {rule}" in result["content"] and "seconds" not in str(result.get("facts"))
+        assert f"the agent may never read {rule}" in result["content"] and "seconds" not in str(result.get("facts"))
 
 
 async def test_a_folder_with_something_hidden_in_it_is_no_reason_to_refuse(tmp_path: Path) -> None:
