@@ -20,6 +20,7 @@ from anycowork.agent.reply_stream import ThinkSplitter
 from anycowork.domain.errors import AnyCoworkError, NoMatch
 from anycowork.domain.messages import Message, MessageType, Speaker
 from anycowork.domain.network import read_destination
+from anycowork.domain.secret_values import SecretHider
 from anycowork.permissions.patterns import path_matches
 from anycowork.permissions.shell.parser import parse
 from anycowork.prompts.window import optimize_history_by_tokens
@@ -220,6 +221,15 @@ ENTRANCES: dict[str, tuple[Work, tuple[int, ...]]] = {
     # requests that the guide reads
     "guide, quotations that begin": (lambda n: lambda: understand("“" * n), (490, 4_900, 49_000)),
     "guide, fences": (lambda n: lambda: understand("```\na" * n), (98, 980, 9_800)),
+    # values that look like secrets
+    "secrets, assignments": (lambda n: lambda: SecretHider().hide("secret_token=" * n), (1_000, 10_000, 100_000)),
+    "secrets, addresses": (lambda n: lambda: SecretHider().hide("http://a:" * n), (1_000, 10_000, 100_000)),
+    "secrets, web tokens": (lambda n: lambda: SecretHider().hide("eyJaaaaaaaa." * n), (1_000, 10_000, 100_000)),
+    "secrets, keys that begin": (
+        lambda n: lambda: SecretHider().hide(("-----BEGIN PRIVATE" + " KEY-----") * n),
+        (1_000, 10_000, 100_000),
+    ),
+    "secrets, tokens": (lambda n: lambda: SecretHider().hide("sk-a1" * n + " bearer  " * n), (1_000, 10_000, 100_000)),
     # commands
     "command": (lambda n: lambda: parse("echo " + "a" * n), (100, 1_000, 9_000)),
 }

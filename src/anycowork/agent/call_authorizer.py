@@ -15,6 +15,7 @@ from anycowork.domain.errors import CopiedExample, ModelFault, Refusal, Repeated
 from anycowork.domain.origins import WORKSPACE, unvouched
 from anycowork.domain.plan import Budget
 from anycowork.domain.ports import Clock
+from anycowork.domain.secret_values import HiddenValueUsed, stand_in_among
 from anycowork.domain.tools import Call
 from anycowork.domain.values import replace
 from anycowork.permissions.admission import Admitted, CallContext, MustAsk
@@ -62,6 +63,8 @@ class CallAuthorizer:
             return not_ready(call, before)
         if copied := self._copied_example(context, call):
             return copied
+        if stand_in := stand_in_among({**call.parameters}):
+            return HiddenValueUsed(stand_in)
         if earlier := context.calls.earlier_failure(call):
             return RepeatedCall(
                 f"This exact call was made before and failed: {earlier.result.content[:300] if earlier.result else ''}"

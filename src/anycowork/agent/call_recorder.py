@@ -20,6 +20,7 @@ from anycowork.domain.origins import MODEL, NO_ORIGINS, Origins, join, written_b
 from anycowork.domain.people import DECIDED_BY
 from anycowork.domain.ports import Clock
 from anycowork.domain.principals import person_name_in
+from anycowork.domain.secret_values import hidden_kinds
 from anycowork.domain.snapshots import Snapshot
 from anycowork.domain.tool_ports import Prepared
 from anycowork.domain.tools import Call, CallState, CallStatus, Intent, ToolResult, ToolSpec
@@ -185,7 +186,7 @@ def result_message(call: Call, result: ToolResult, *, message_id: str, created_a
         role=Speaker.TOOL,
         content=result.content,
         message_type=MessageType.TOOL_RESULT,
-        payload=event_factory.result_json(call, result),
+        payload={**event_factory.result_json(call, result), **hidden_kinds((result.content, result.diff or ""))},
         agent_role=role,
         turn_id=call.turn_id,
         created_at=created_at,

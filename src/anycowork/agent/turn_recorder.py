@@ -21,6 +21,7 @@ from anycowork.domain.plan import Plan, PlanStatus
 from anycowork.domain.ports import Clock
 from anycowork.domain.question import Question, Review
 from anycowork.domain.roles import Permission
+from anycowork.domain.secret_values import hidden_kinds
 from anycowork.domain.tools import Call, Parameters, Provenance
 from anycowork.domain.values import replace
 from anycowork.store.sql.journal import Journal
@@ -260,7 +261,7 @@ class TurnRecorder:
             chat_id=context.chat.id,
             role=Speaker.SYSTEM,
             content=text,
-            payload=payload,
+            payload={**(payload or {}), **hidden_kinds((text,))} or None,
             agent_role=context.role.name,
             turn_id=context.turn.id,
             created_at=self._clock.now(),

@@ -27,6 +27,7 @@ from anycowork.domain.ports import Clock
 from anycowork.domain.principals import Principal, Scope, origins_of_sender
 from anycowork.domain.provider_errors import NoSuchModel
 from anycowork.domain.roles import Role
+from anycowork.domain.secret_values import hidden_kinds
 from anycowork.domain.skills import Skill, activation
 from anycowork.domain.values import value
 from anycowork.domain.workflows import RunOrder
@@ -215,6 +216,7 @@ class ChatService:
                 **await self._store_images(chat, images, recognised),
                 **({"kept_plan": plan_id} if plan_id else {}),
                 **files_payload(files),
+                **hidden_kinds(file.content for file in files),
                 **stated_payload(expect, may_check=Scope.DECIDE in principal.scopes),
                 **authorship(principal.person),
                 **({"skill": activation(skill)} if skill else {}),

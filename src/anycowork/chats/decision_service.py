@@ -22,6 +22,7 @@ from anycowork.domain.principals import Principal, Scope, origins_of_sender
 from anycowork.domain.question import read_question
 from anycowork.domain.roles import Role
 from anycowork.domain.rules import Rule
+from anycowork.domain.secret_values import REVEALED, hidden_values_of
 from anycowork.domain.tool_ports import Toolbox
 from anycowork.domain.workflows import RunStatus
 from anycowork.jobs.task_commits import KEEP_MERGED
@@ -223,6 +224,20 @@ class DecisionService:
             await self._chat_coordinator.write(
                 principal, chat_id, require_idle(chat), message, turn, events=(event_factory.turn_ended(turn),)
             )
+
+    async def reveal(self, principal: Principal, chat_id: str, message_id: str, number: int) -> Message:
+        """Tells the model a value that is hidden in a message, in a note that names who did. Raises: NotFound."""
+        principal.require(Scope.DECIDE)
+        async with self._chat_coordinator.exclusive(chat_id) as chat:
+            source = await self._store.messages.find(chat_id, message_id)
+            hidden = hidden_values_of(source)[number - 1 : number] if source else ()
+            if not hidden:
+                raise NotFound("hidden value", f"{message_id}/{number}")
+            text = f"[The person shows you «hidden {number}: {hidden[0].kind}»: {hidden[0].text}]"
+            payload: Json = {REVEALED: {"message_id": message_id, "number": number}, **authorship(principal.person)}
+            note = self._draft.message(chat, Speaker.SYSTEM, text, payload=payload)
+            await self._chat_coordinator.write(principal, chat_id, require_idle(chat), note)
+            return note
 
     async def _not_pending(self, chat_id: str, approval_id: str) -> NoReturn:
         """Always raises: AlreadyDecided if the approval belongs to this chat, else NotFound."""

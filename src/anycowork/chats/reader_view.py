@@ -1,5 +1,5 @@
 """Leaves out of answers, events and exports what a reader who decides nothing may not be told: the content of key files, and of
-files that rules keep from being read or ask about. Whoever may decide in chats reads them."""
+files that rules keep from being read or ask about, and values that look like secrets. Whoever may decide in chats reads them."""
 
 import re
 from collections.abc import Callable, Iterator, Mapping
@@ -10,6 +10,7 @@ from anycowork.domain.messages import Json, Message
 from anycowork.domain.person_commands import PERSON_COMMAND
 from anycowork.domain.ports import ContentReader, Telling
 from anycowork.domain.principals import Principal, Scope
+from anycowork.domain.secret_values import REVEALED, SecretHider, as_exported
 from anycowork.domain.values import replace
 from anycowork.permissions.rules import RuleIndex
 from anycowork.store.sql.rules import Rules
@@ -56,7 +57,9 @@ class ReaderView:
         """Return the message without contents that its reader may not be told."""
         payload = message.payload or {}
         content = WITHHELD if self._is_about_protected(payload) else message.content
-        return replace(message, content=content, payload=self.json(payload) if payload else message.payload)
+        return as_exported(
+            replace(message, content=content, payload=self.json(payload) if payload else message.payload)
+        )
 
     def json(self, value: Json) -> Json:
         """Return the object as `body` does."""
@@ -69,7 +72,7 @@ class ReaderView:
         if isinstance(json_value, list):
             return [self.shown(item) for item in json_value]
         if not isinstance(json_value, dict):
-            return json_value
+            return SecretHider().json(json_value)
         body = self._without_contents(json_value) if self._is_about_protected(json_value) else json_value
         if isinstance(command := body.get(PERSON_COMMAND), dict) and "output" in command:
             body = {**body, PERSON_COMMAND: {**command, "output": WITHHELD_OUTPUT}}
@@ -92,6 +95,8 @@ class ReaderView:
         conflict = body.get("conflict")
         if isinstance(conflict, dict):
             return any(map(self._protects, _paths_in(conflict)))
+        if REVEALED in body:
+            return True
         if body.get("tool") == "reply":  # what is wrong with a reply may quote the call that failed before it
             return True
         return "tool" in body and any(map(self._protects, _paths_in(body)))

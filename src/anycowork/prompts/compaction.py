@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 
 from anycowork.domain.attached_files import with_quoted_files
 from anycowork.domain.messages import Json, Message, MessageType, Speaker
+from anycowork.domain.secret_values import as_told
 from anycowork.domain.values import value
 from anycowork.prompts.tokens import cut_middle
 
@@ -68,7 +69,7 @@ def compaction_digest(messages: Sequence[Message], *, budget_bytes: int) -> Comp
     left_out = [message for message in record if message.role is not Speaker.SYSTEM]
     if not any(message.role is not Speaker.USER for message in left_out):
         return None
-    requests = [with_quoted_files(message).content for message in left_out if _is_request(message)]
+    requests = [with_quoted_files(as_told(message)).content for message in left_out if _is_request(message)]
     parts = [
         _HEAD.format(count=len(left_out)),
         _requests(requests[:-1]),

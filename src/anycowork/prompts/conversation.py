@@ -14,6 +14,7 @@ from anycowork.domain.messages import (
 )
 from anycowork.domain.model import ContentPart, PromptMessage
 from anycowork.domain.person_commands import command_note
+from anycowork.domain.secret_values import is_revealed
 from anycowork.domain.visible_text import bare_lines
 from anycowork.prompts.compaction import is_compaction
 
@@ -156,7 +157,7 @@ def _prompt_message(message: Message) -> PromptMessage | None:
         return _one(USER, CONTINUED)
     if (note := command_note(message)) is not None:
         return _one(USER, note)
-    if is_compaction(message) or is_checkpoint_note(message):
+    if is_compaction(message) or is_checkpoint_note(message) or is_revealed(message):
         return _one(USER, message.content)
     if message.role is Speaker.SYSTEM or not message.content.strip() or is_asked_by_call(message):
         return None

@@ -16,6 +16,7 @@ from anycowork.domain.attached_files import with_quoted_files
 from anycowork.domain.hooks import with_hook_words
 from anycowork.domain.messages import Message, MessageType, Speaker, is_continuation
 from anycowork.domain.model import PromptMessage
+from anycowork.domain.secret_values import as_told
 from anycowork.domain.values import leaf_value, replace
 from anycowork.prompts.compaction import is_compaction
 from anycowork.prompts.conversation import TURN_OVER, prompt_message, result_of
@@ -101,7 +102,7 @@ class _MessageForm:
 
 def _made_form(message: Message, result_cap: int) -> _MessageForm:
     shortened = _cut_result(
-        message if message.payload is None else with_hook_words(with_quoted_files(message)), result_cap
+        message if message.payload is None else with_hook_words(with_quoted_files(as_told(message))), result_cap
     )
     prompt_form, by_person = prompt_message(shortened), is_from_the_person(shortened)
     is_result = shortened.message_type is MessageType.TOOL_RESULT

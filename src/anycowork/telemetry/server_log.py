@@ -11,6 +11,7 @@ from datetime import UTC, datetime
 from itertools import chain
 from typing import TextIO
 
+from anycowork.domain.secret_values import TOKEN
 from anycowork.domain.times import written_time
 
 HIDDEN = "***"
@@ -18,13 +19,6 @@ SHORTEST = (
     8  # characters; a shorter secret may be an ordinary word, such as the key that a local server wants to be given
 )
 
-_KEY_SHAPES = re.compile(
-    r"(?<![A-Za-z0-9])(?:"
-    r"(?:pt-ac|sk|glpat|xox[abeprs])-[A-Za-z0-9_\-]{12,}+"
-    r"|(?:gh[opsur]|github_pat|gsk|hf)_[A-Za-z0-9_]{12,}+"
-    r"|AKIA[A-Z0-9]{16}|AIza[A-Za-z0-9_\-]{30,}+"
-    r")"
-)
 _AUTHORIZATION = re.compile(r"(?i)\b(bearer)\s{1,9}+[A-Za-z0-9._~+/=\-]{8,}+|\b(basic)\s{1,9}+[A-Za-z0-9+/]{16,}+=*+")
 _PASSWORD_IN_URL = re.compile(r"(?<=://)[^\s/@:]*+:[^\s/@]++(?=@)")
 
@@ -51,7 +45,7 @@ class LogSecrets:
                 text = text.replace(secret, HIDDEN)
         text = _PASSWORD_IN_URL.sub(HIDDEN, text)
         text = _AUTHORIZATION.sub(lambda match: f"{match[1] or match[2]} {HIDDEN}", text)
-        return _KEY_SHAPES.sub(HIDDEN, text)
+        return TOKEN.sub(HIDDEN, text)
 
 
 _OURS = logging.getLogger("anycowork")

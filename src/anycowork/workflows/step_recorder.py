@@ -17,6 +17,7 @@ from anycowork.domain.ports import Clock
 from anycowork.domain.principals import origins_of_sender
 from anycowork.domain.question import read_question
 from anycowork.domain.roles import Permission
+from anycowork.domain.secret_values import hidden_kinds
 from anycowork.domain.tools import Call, Provenance
 from anycowork.domain.values import value
 from anycowork.domain.workflows import AskStep, PromptStep, Run, RunStatus, ShowChanges, ToolUse
@@ -131,7 +132,11 @@ class StepOpener:
             role=speaker,
             content=content,
             message_type=kind,
-            payload={**(payload or {}), "workflow": run.to_json()},
+            payload={
+                **(payload or {}),
+                "workflow": run.to_json(),
+                **({} if speaker is Speaker.USER else hidden_kinds((content,))),
+            },
             agent_role=None if speaker is Speaker.USER else turn.role,
             turn_id=turn.id,
             created_at=self._clock.now(),

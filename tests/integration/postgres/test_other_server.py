@@ -55,6 +55,7 @@ CHAT_REQUESTS: tuple[Asked, ...] = (
     ("POST", "/context/{chat_id}/messages", {"content": "Say more."}),
     ("POST", "/context/{chat_id}/messages", {"content": "Say more.", "when": "now"}),
     ("POST", "/context/{chat_id}/messages", {"content": "Say more.", "when": "idle"}),
+    ("POST", "/context/{chat_id}/messages/{message_id}/reveal", {"number": 1}),
     ("POST", "/context/{chat_id}/approvals", "allow_once"),
     ("POST", "/context/{chat_id}/approvals", "deny"),
     ("POST", "/context/{chat_id}/questions/{message_id}/answer", {"value": "a"}),

@@ -18,7 +18,7 @@ export function LooseResultCard({ message, result }: { message: Message; result:
         </span>
       }
     >
-      {() => <ToolResultCard result={result} output={message.content} />}
+      {() => <ToolResultCard result={result} output={message.content} messageId={message.id} />}
     </Fold>
   );
 }

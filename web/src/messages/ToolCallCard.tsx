@@ -105,7 +105,7 @@ export function ToolCallCard({ done, standing, decidedBy = "" }: Props) {
         {() => (
           <>
             {result ? (
-              <ToolResultCard result={result} output={output} />
+              <ToolResultCard result={result} output={output} messageId={done.resultId} />
             ) : (
               !output && <p className="py-1 text-sm text-ink-3">{sentence(standing, wording, shared)}</p>
             )}

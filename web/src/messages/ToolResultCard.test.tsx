@@ -1,7 +1,9 @@
 import { screen } from "@testing-library/react";
 import userEvent from "@testing-library/user-event";
-import { expect, it } from "vitest";
+import { expect, it, vi } from "vitest";
 import { cut, cutStart } from "../content/Output";
+import * as acts from "../state/acts";
+import { useLive } from "../state/live";
 import { show } from "../testing/render";
 import { readToolResult } from "../wire/nouns";
 import { ToolResultCard } from "./ToolResultCard";
@@ -123,4 +125,16 @@ it("shows the errors that an edit brought as text", () => {
   screen.getByText("ruff finds 2 new errors:");
   expect(screen.getByRole("listitem").textContent).toBe("a.py:3 Undefined name <b>x</b>");
   expect(container.querySelector("b")).toBeNull();
+});
+
+it("names the values that no model is told, and shows the agent the one that is chosen", async () => {
+  const asked = vi.spyOn(acts, "reveal").mockResolvedValue();
+  useLive.setState({ chatId: "chat" });
+  const payload = { tool_call_id: "c", status: "ok", hidden_values: ["GitHub token", "password"] };
+  show(<ToolResultCard result={readToolResult(payload)!} output="a" messageId="m" />);
+  screen.getByText("The agent is not shown the GitHub token in this result.");
+  await userEvent.click(screen.getAllByRole("button", { name: "Show it to the agent" })[1]!);
+  expect(asked).toHaveBeenCalledWith("chat", "m", 2);
+  await screen.findByText("You showed the agent the password.");
+  expect(screen.getAllByRole("button", { name: "Show it to the agent" })).toHaveLength(1);
 });

@@ -1,12 +1,24 @@
+import { useState } from "react";
 import { DiffView } from "../content/DiffView";
 import { Output } from "../content/Output";
+import { reveal } from "../state/acts";
+import { useLive } from "../state/live";
 import { useMe } from "../state/me";
 import { t } from "../texts/messages";
+import { Button } from "../ui/Button";
+import { attempt } from "../ui/toasts";
 import type { ToolResult } from "../wire/nouns";
 import { AgentWork } from "./AgentWork";
 
+interface Props {
+  result: ToolResult;
+  output: string;
+  /** The result's own message, where its chat is open. */
+  messageId?: string | null;
+}
+
 /** What came back of a call: its diff if it changed something, its words otherwise. */
-export function ToolResultCard({ result, output }: { result: ToolResult; output: string }) {
+export function ToolResultCard({ result, output, messageId = null }: Props) {
   const shared = useMe().shared;
   const code = result.error?.code ?? "";
   const fault = shared && code === "denied_by_user" ? null : t.faults[code]; // where several work, the call's line names who denied it
@@ -15,6 +27,7 @@ export function ToolResultCard({ result, output }: { result: ToolResult; output:
       <AgentWork facts={result.facts} />
       <UnkeptNote fact={result.facts["unkept"]} />
       <NewErrors fact={result.facts["diagnostics"]} />
+      {messageId && <HiddenValues kinds={result.hidden} messageId={messageId} />}
       {result.error && (
         <p className="py-1 text-sm text-ink-2">
           <span className="font-medium text-bad">{fault ?? t.statuses[result.status]}</span>
@@ -58,6 +71,28 @@ function DenialReason({ message }: { message: string }) {
 /** Output ends with the reason why it ends, for the model; here the reason stands above it. Pure. */
 function withoutRepeat(output: string, reason: string | undefined): string {
   return reason && output.endsWith(`\n${reason}`) ? output.slice(0, -reason.length - 1) : output;
+}
+
+/** Says which values no model is told, and shows the agent one if the person wants it to know. */
+function HiddenValues({ kinds, messageId }: { kinds: readonly string[]; messageId: string }) {
+  const chatId = useLive(({ chatId }) => chatId);
+  const [shown, setShown] = useState<readonly number[]>([]);
+  return kinds.map((kind, index) => (
+    <p key={index} className="flex flex-wrap items-center gap-x-3 py-1 text-sm text-ink-2">
+      {shown.includes(index) ? t.shownToTheAgent(kind) : t.hiddenFromTheAgent(kind)}
+      {chatId && !shown.includes(index) && (
+        <Button
+          look="quiet"
+          needs="POST /context/{chat_id}/messages/{message_id}/reveal"
+          onClick={() =>
+            void attempt(reveal(chatId, messageId, index + 1)).then((done) => done && setShown([...shown, index]))
+          }
+        >
+          {t.showToTheAgent}
+        </Button>
+      )}
+    </p>
+  ));
 }
 
 /** The errors that a language server found in an edit, in its own words: text of a program, shown as such. */

@@ -97,6 +97,12 @@ export async function dismiss(chatId: string): Promise<void> {
   await given(api.POST("/context/{chat_id}/dismiss", { params: at(chatId) }));
 }
 
+/** Shows the agent a value of this message that is hidden from models. */
+export async function reveal(chatId: string, messageId: string, number: number): Promise<void> {
+  const params = { path: { chat_id: chatId, message_id: messageId } };
+  await given(api.POST("/context/{chat_id}/messages/{message_id}/reveal", { params, body: { number } }));
+}
+
 /** The model goes on from a digest of the record; nothing is deleted. */
 export async function compact(chatId: string): Promise<void> {
   await given(api.POST("/context/{chat_id}/compact", { params: at(chatId) }));

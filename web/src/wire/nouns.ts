@@ -161,6 +161,7 @@ export interface ToolResult {
   error: Fault | null;
   diff: string | null;
   facts: Record<string, unknown>;
+  hidden: readonly string[]; // the kinds of values that look like secrets: no model is told them
 }
 
 export interface Fault {
@@ -289,6 +290,7 @@ export function readToolResult(value: unknown): ToolResult | null {
     error: readFault(result["error"]),
     diff: text(result["diff"]) || null,
     facts: loose(result["facts"]),
+    hidden: list(result["hidden_values"]).map(text),
   };
 }
 
@@ -332,20 +334,17 @@ export function readFault(value: unknown): Fault | null {
 
 /** Those that came with a person's message, in their order: the place of each is its address. */
 export function readPictures(payload: unknown): Picture[] {
-  const found = loose(payload)["images"];
   const side = (value: unknown) => (typeof value === "number" && value > 0 ? value : 1);
-  return (Array.isArray(found) ? found.map(loose) : []).map(({ name, width, height }) => ({
-    name: text(name),
-    width: side(width),
-    height: side(height),
-  }));
+  return list(loose(payload)["images"]).map((image) => {
+    const { name, width, height } = loose(image);
+    return { name: text(name), width: side(width), height: side(height) };
+  });
 }
 
 /** The text files that came with a person's message. */
 export function readAttachedFiles(payload: unknown): { name: string; content: string }[] {
-  const found = loose(payload)["attachments"];
-  return (Array.isArray(found) ? found.map(loose) : [])
-    .map(({ name, content }) => ({ name: text(name), content: text(content) }))
+  return list(loose(payload)["attachments"])
+    .map((file) => ({ name: text(loose(file)["name"]), content: text(loose(file)["content"]) }))
     .filter(({ name }) => name);
 }
 

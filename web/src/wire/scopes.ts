@@ -24,6 +24,7 @@ export const REQUIRED = {
   "POST /context/{chat_id}/approvals": "decide",
   "POST /context/{chat_id}/questions/{message_id}/answer": "decide",
   "POST /context/{chat_id}/plans/{message_id}/approve": "decide",
+  "POST /context/{chat_id}/messages/{message_id}/reveal": "decide",
   "POST /context/{chat_id}/snapshots/{snapshot_id}/restore": "decide",
   "GET /context/{chat_id}/file": "decide",
   "PUT /context/{chat_id}/file": "decide",

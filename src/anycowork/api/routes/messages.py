@@ -7,13 +7,14 @@ import msgspec
 from fastapi import Path, Query, Response
 from pydantic import Field, field_validator, model_validator
 
-from anycowork.api.middleware.auth import Reader, Sender
+from anycowork.api.middleware.auth import Decider, Reader, Sender
 from anycowork.api.responses import error_responses, json_response
 from anycowork.api.router import Router, ServicesDep
 from anycowork.api.routes.workflows import unfitting
 from anycowork.api.schemas.chats import (
     ChangedQueuedResponse,
     MessageList,
+    MessageResponse,
     PdfTextResponse,
     QueueResponse,
     SearchResults,
@@ -150,6 +151,24 @@ async def list_messages(
     await require_chat(services.store, chat_id)
     page = await services.store.messages.page(chat_id, after=after, before=before, limit=limit)
     return Response(_spliced(page), media_type="application/json")
+
+
+class RevealRequest(Boundary):
+    number: Annotated[int, Field(ge=1, description="Which hidden value of the message, counted from 1.")]
+
+
+@routes.post(
+    "/context/{chat_id}/messages/{message_id}/reveal",
+    status_code=201,
+    response_model=MessageResponse,
+    responses=error_responses(404, 409, body=True),
+)
+async def reveal_value(
+    chat_id: str, message_id: str, reveal: RevealRequest, principal: Decider, services: ServicesDep
+) -> Response:
+    """Shows the agent one value that is hidden from models because it looks like a secret, in a note that names who did."""
+    note = await services.decisions.reveal(principal, chat_id, message_id, reveal.number)
+    return json_response(201, note.to_json())
 
 
 @routes.get(

@@ -20,7 +20,8 @@ from anycowork.domain.errors import NotFound
 from anycowork.domain.messages import Json, Message
 from anycowork.domain.ports import Clock
 from anycowork.domain.principals import Principal
-from anycowork.domain.values import value
+from anycowork.domain.secret_values import SecretHider, as_exported
+from anycowork.domain.values import replace, value
 from anycowork.store.sql.store import Store
 from anycowork.turns.lookup import require_chat
 
@@ -62,17 +63,18 @@ class ChatExport:
         """Return the file, without contents that this reader may not be told. Raises: NotFound."""
         view = await self._views.of(principal)
         chat = await require_chat(self._store, chat_id)
+        chat = replace(chat, title=SecretHider().hide(chat.title))  # often the first words of a message
         end = await self._store.audit.end_of(
             chat_id
         )  # read first: what comes later is not covered by it, and not exported
         plans = await self._plan_audit.of_chat(chat_id)
         exported = ExportedChat(
             chat=chat,
-            plans=tuple(plans if view is None else map(view.json, plans)),
+            plans=tuple(map(SecretHider().object, plans if view is None else map(view.json, plans))),
             audit=_audit(end, self._store.audit_heads.newest),
             at=self._clock.now(),
             evidence=tuple(
-                {"turn_id": turn_id, "evidence": evidence}
+                SecretHider().object({"turn_id": turn_id, "evidence": evidence})
                 for turn_id, evidence in await self._store.turns.evidence(chat_id)
             ),
         )
@@ -96,7 +98,7 @@ class ChatExport:
 
 
 def _viewed(page: Sequence[Message], view: ReaderView | None) -> Sequence[Message]:
-    return page if view is None else [view.message(message) for message in page]
+    return [as_exported(message if view is None else view.message(message)) for message in page]
 
 
 def _writer(exported: ExportedChat, export_format: ExportFormat) -> tuple[ExportWriter, str, str]:
