@@ -23,7 +23,8 @@ async def test_a_new_chat_has_every_field(client, workspace):
     }
     assert set(chat) >= {"id", "last_seq", "created_at", "updated_at"}
     shown = (await client.get(f"/context/{chat['id']}")).json()
-    more = {"waiting_for": {"approvals": [], "question": None}, "waiting": None, "continuable": None, "queue": []}
+    nothing = {"waiting": None, "continuable": None, "queue": [], "steps_left": None}
+    more = {"waiting_for": {"approvals": [], "question": None, "questions": []}, **nothing}
     assert shown == {**chat, **more}
 
 
