@@ -12,6 +12,7 @@ from typing import assert_never
 from anycowork.domain.values import replace, value
 from anycowork.sandbox.layers.mounts import Overlay
 from anycowork.sandbox.layers.stage import DEVICES, Layer, Stage
+from anycowork.sandbox.layers.staging_folders import Runner
 from anycowork.sandbox.layers.volatile_layers import mount_words, mountable
 from anycowork.sandbox.limits import CommandLimits
 from anycowork.sandbox.package_caches import PackageMount
@@ -83,12 +84,12 @@ class Descriptors:
 
 def bubblewrap_arguments(bwrap: str, around: SandboxView, limits: CommandLimits, descriptors: Descriptors) -> list[str]:
     """Returns all arguments before the command itself."""
-    stage, scratch = around.stage, str(limits.scratch)
+    stage, scratch, overlay = around.stage, str(limits.scratch), _workspace_overlay(around)
     return [
-        *_layer_mount(around),
+        *([] if overlay is None else mount_words(overlay)),
         bwrap,
         *("--unshare-all", "--unshare-user", "--disable-userns", "--cap-drop", "ALL"),
-        *_user(around),
+        *_user(overlay, stage.runner),
         *("--new-session", "--die-with-parent", "--hostname", "sandbox"),
         *("--seccomp", str(descriptors.seccomp), "--json-status-fd", str(descriptors.status)),
         *(() if descriptors.latch is None else ("--block-fd", str(descriptors.latch))),
@@ -105,7 +106,7 @@ def bubblewrap_arguments(bwrap: str, around: SandboxView, limits: CommandLimits,
         *[word for mount in around.packages for word in (*mount.overlay.arguments(), *mount.covers)],
         *[word for folder in around.sight.paths for word in ("--ro-bind", folder, folder)],
         *around.hidden_tools,
-        *_workspace(around),
+        *_workspace(around, overlay),
         *around.masks,
         # Last, because the mounts above need their mount points. With a writable /proc, root could change the machine's settings.
         *("--remount-ro", "/proc", "--remount-ro", "/dev", "--remount-ro", "/"),
@@ -121,14 +122,8 @@ def overlays(around: SandboxView) -> tuple[Overlay, ...]:
     return (*own_overlays, *(mount.overlay for mount in around.packages))
 
 
-def _layer_mount(around: SandboxView) -> list[str]:
-    overlay = _workspace_overlay(around)
-    return [] if overlay is None else mount_words(overlay)
-
-
-def _user(around: SandboxView) -> list[str]:
+def _user(overlay: Overlay | None, runner: Runner) -> list[str]:
     """Within the namespace of a mounted layer the user has the number 0; the command shall see the usual one."""
-    overlay, runner = _workspace_overlay(around), around.stage.runner
     if overlay is None or overlay.mounted_at is None:
         return []
     return ["--uid", str(runner.uid), "--gid", str(runner.gid)]
@@ -174,17 +169,15 @@ def _own_devices(stage: Stage) -> list[str]:
     return [word for name in DEVICES for word in ("--dev-bind", f"{stage.devices}/{name}", f"/dev/{name}")]
 
 
-def _workspace(around: SandboxView) -> list[str]:
+def _workspace(around: SandboxView, overlay: Overlay | None) -> list[str]:
     match around.stage.layer:
         case Layer.OVERLAY:
-            overlay = _workspace_overlay(around)
             return [] if overlay is None else overlay.arguments()
         case Layer.COPY:
             return ["--bind", str(around.stage.upper), around.root]
         case None:
             if not around.sight.workspace:
                 return []
-            overlay = _workspace_overlay(around)
             return ["--ro-bind", *around.lower, around.root] if overlay is None else overlay.arguments()
         case _:
             assert_never(around.stage.layer)
