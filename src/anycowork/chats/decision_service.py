@@ -233,7 +233,7 @@ class DecisionService:
             hidden = hidden_values_of(source)[number - 1 : number] if source else ()
             if not hidden:
                 raise NotFound("hidden value", f"{message_id}/{number}")
-            text = f"[The person shows you «hidden {number}: {hidden[0].kind}»: {hidden[0].text}]"
+            text = f"The agent is shown «hidden {number}: {hidden[0].kind}»: {hidden[0].text}"
             payload: Json = {REVEALED: {"message_id": message_id, "number": number}, **authorship(principal.person)}
             note = self._draft.message(chat, Speaker.SYSTEM, text, payload=payload)
             await self._chat_coordinator.write(principal, chat_id, require_idle(chat), note)

@@ -157,7 +157,9 @@ def _prompt_message(message: Message) -> PromptMessage | None:
         return _one(USER, CONTINUED)
     if (note := command_note(message)) is not None:
         return _one(USER, note)
-    if is_compaction(message) or is_checkpoint_note(message) or is_revealed(message):
+    if is_revealed(message):
+        return _one(USER, f"[{message.content}]")
+    if is_compaction(message) or is_checkpoint_note(message):
         return _one(USER, message.content)
     if message.role is Speaker.SYSTEM or not message.content.strip() or is_asked_by_call(message):
         return None
