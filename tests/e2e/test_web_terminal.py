@@ -92,6 +92,11 @@ async def test_a_shell_in_the_page_takes_keys_survives_a_reload_and_is_left_by_k
         await page.keyboard.press("Enter")
         await expect(shell).to_contain_text("done")
         await expect(shell).to_contain_text("/dev/pts/")
+        await page.keyboard.type("printf '\\e[38;2;10;120;30mtr''ue\\e[0m \\e[30;44mre''ad\\e[0m\\n'")
+        await page.keyboard.press("Enter")
+        colours = {"true": "rgb(10, 120, 30)", "read": "rgb(201, 202, 204)"}  # of a program, and for contrast
+        for word, colour in colours.items():
+            await expect(shell.get_by_text(word, exact=True)).to_have_css("color", colour)
         assert await violations(page) == []
         await page.reload()
         await expect(page.get_by_role("button", name="Terminal", exact=True)).to_be_visible()

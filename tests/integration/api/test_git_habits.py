@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from anycowork.git import hooks as git_hooks
 from anycowork.git.push import remote_host
 from support.git_commands import git
 from support.live_server import Json, LiveChat, live_server
@@ -309,7 +310,9 @@ async def test_commits_are_made_under_the_repositorys_own_name(chat: LiveChat) -
 
 
 @proves("UI-14/9")
-async def test_allowed_hooks_run_as_the_person_and_a_failing_one_shows_its_output(chat: LiveChat) -> None:
+async def test_allowed_hooks_run_as_the_person_and_a_failing_one_shows_its_output(
+    chat: LiveChat, monkeypatch: pytest.MonkeyPatch
+) -> None:
     folder = chat.client.workspace
     hooks = folder / ".git/hooks"
     write_hook(hooks / "pre-commit", "echo formatted >> b.txt; git add b.txt; env > .git/hook-env")
@@ -343,6 +346,14 @@ async def test_allowed_hooks_run_as_the_person_and_a_failing_one_shows_its_outpu
     failed = await ask(chat, "POST", "/commit", body, expect=409)
     assert "'pre-commit' ended with exit code 3" in failed["error"]["message"]
     assert "line 7 is too long" in failed["error"]["message"]
+    assert (await ask(chat, "GET", ""))["head"] == state["head"]
+
+    monkeypatch.setattr(git_hooks, "SECONDS", 0.5)
+    write_hook(hooks / "pre-commit", "sleep 600")
+    offered = (await ask(chat, "GET", "/hooks"))["hooks"]
+    await ask(chat, "PUT", "/hooks", {"hooks": [{"name": h["name"], "sha256": h["sha256"]} for h in offered]})
+    hung = await ask(chat, "POST", "/commit", body, expect=409)
+    assert "The hook 'pre-commit' did not finish within" in hung["error"]["message"]
     assert (await ask(chat, "GET", ""))["head"] == state["head"]
 
 

@@ -62,7 +62,7 @@ async def test_a_cost_that_nobody_knows_is_not_guessed_and_another_chat_is_not_c
         await client.ask("GET", "/context/nobody/usage", expect=404)
 
 
-@proves("OPS-1/5", "OPS-1/6", "OPS-1/7")
+@proves("OPS-1/5", "OPS-1/6", "OPS-1/7", "UI-16/1")
 async def test_use_and_cost_are_told_by_chat_job_role_model_and_day(tmp_path: Path) -> None:
     replies = [
         Reply("Hello.", usage=used(1000, 100)),

@@ -42,6 +42,8 @@ it("lists what was used, and calls a price that nobody knows unknown", async () 
   ];
   const { container } = show(<Sums by="model" rows={rows} groups={30} total={used} />);
   expect(screen.getAllByRole("row").length).toBe(4);
+  const cells = screen.getAllByRole("cell").map(({ textContent }) => textContent);
+  expect(cells.slice(0, 3)).toEqual(["2", "400", "$0.25"]);
   expect(container.textContent).toContain("unknown");
   expect(container.textContent).toContain("The first 2 of 30.");
   await expectAccessible(container);

@@ -48,7 +48,11 @@ it("opens a chat with two requests at once, and follows from the older of the tw
 });
 
 it("asks what waits where something waits", async () => {
-  const waiting = { ...CHAT, state: "awaiting_approval", waiting_for: { approvals: ["a1"], question: null, questions: [] } };
+  const waiting = {
+    ...CHAT,
+    state: "awaiting_approval",
+    waiting_for: { approvals: ["a1"], question: null, questions: [] },
+  };
   const asked = server({
     "/context/{chat_id}/messages": { messages: [], last_seq: 7, next: null },
     "/context/{chat_id}": waiting,

