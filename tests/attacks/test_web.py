@@ -5,7 +5,12 @@ from pathlib import Path
 
 import pytest
 
+from anycowork.domain.network import read_address
+from anycowork.domain.tool_ports import Prepared
+from anycowork.sandbox.network.dialer import NetworkReach
+from anycowork.sandbox.network.egress import Egress
 from anycowork.tools.web import web_client
+from anycowork.tools.web.fetch_page import FetchPage
 from support.fake_network import PUBLIC, FakeService, serving
 from support.live_server import live_server
 from support.scripted_model import call
@@ -59,6 +64,18 @@ async def test_a_redirect_to_another_place_is_not_followed(tmp_path: Path, targe
     async with web({"docs.example": redirect(target), "evil.example": page("evil")}) as (network, services):
         assert "redirects to" in await fetched(tmp_path, network)
         assert [to for to, _ in network.dialled] == [PUBLIC] and services["evil.example"].received == []
+
+
+@proves("TOOL-6/3")
+async def test_a_redirect_gives_encryption_up_at_no_address(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def redirected(*_: object, **__: object) -> web_client.WebResponse:
+        return web_client.WebResponse(302, {"location": "http://docs.example:443/"}, b"")
+
+    monkeypatch.setattr(web_client.WebClient, "request", redirected)
+    tool, address = FetchPage(None), read_address("https://docs.example/")
+    prepared = Prepared("fetch_page", {"url": str(address)}, "web", network=address.reach)
+    with pytest.raises(web_client.PageNotRead, match="from https to http:"):
+        await tool._followed(web_client.WebClient(Egress(), NetworkReach(address.reach)), address, prepared)
 
 
 @proves("TOOL-6/3")

@@ -217,7 +217,8 @@ async def test_a_pull_fast_forwards_merges_and_leaves_conflicts_to_be_resolved(c
     assert "<<<<<<<" in (folder / "b.txt").read_text()
     left = await ask(chat, "POST", "/merge", expect=409)
     assert "Conflicts are left in 'b.txt'" in left["error"]["message"]
-    await ask(chat, "POST", "/switch", {"branch": "main"}, expect=409)
+    refused = await ask(chat, "POST", "/switch", {"branch": "main"}, expect=409)
+    assert "A merge is in progress" in refused["error"]["message"]
     await ask(chat, "DELETE", "/merge")
     assert (folder / "b.txt").read_text() == "our side\n" and git(folder, "status", "--porcelain") == ""
     assert (await notes(chat))[-1] == "You cancelled the merge. The files are as they were before it."

@@ -3,7 +3,9 @@
 import asyncio
 from pathlib import Path
 
-from anycowork.tools.person_terminal import SCROLLBACK, Scrollback
+import pytest
+
+from anycowork.tools.person_terminal import SCROLLBACK, PersonTerminal, Scrollback
 from support.live_server import live_server
 from support.person_commands import end_of
 from support.person_terminals import open_terminal, read_terminal
@@ -52,6 +54,15 @@ async def test_it_is_recorded_once_with_what_it_changed_and_undone(tmp_path: Pat
         assert (folder / "a.txt").read_text() == "one\nmore\n"
         await client.ask("POST", f"{chat.path}/snapshots/{end['snapshot']}/restore", {}, expect=200)
         assert {file.name: file.read_text() for file in folder.iterdir()} == {"a.txt": "one\n", "b.txt": "two\n"}
+
+
+@proves("UI-13/1")
+async def test_a_shell_that_no_page_reads_ends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(PersonTerminal.__init__.__kwdefaults__, "alone_seconds", 0.0)
+    async with live_server(tmp_path) as client:
+        chat = await client.chat()
+        end = await end_of(chat, await open_terminal(chat))
+        assert end["ended"] == "stopped"
 
 
 @proves("UI-13/1")
