@@ -82,6 +82,8 @@ async def test_a_program_of_the_project_runs_only_for_roles_that_may_run_command
         assert messages(made) == [] and not any(server.program.in_workspace for server in running(servers))
         made = await bench.call("create_file", path="b.py", content="wrong = 1\n")
         assert messages(made) == ["It says wrong = 1"]
+        made = await bench.call("create_file", without, path="c.py", content="wrong = 1\n")
+        assert messages(made) == [], "nor is the one used that another role started"
 
 
 @proves("TOOL-7/3")
