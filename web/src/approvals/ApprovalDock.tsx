@@ -243,17 +243,14 @@ function Answers({
       )}
       {rule && (
         <>
-          <Button
-            className="sm:ml-auto"
-            disabled={busy || unread}
-            title={t.inThisChat(rule)}
-            onClick={once("allow_session")}
-          >
-            {t.allowInThisChat}
-          </Button>
-          <Button disabled={busy || unread} title={t.inThisFolderFromNow(rule)} onClick={once("allow_always")}>
-            {t.alwaysAllow}
-          </Button>
+          <span className="contents sm:ml-auto sm:flex sm:gap-2">
+            <Button disabled={busy || unread} title={t.inThisChat(rule)} onClick={once("allow_session")}>
+              {t.allowInThisChat}
+            </Button>
+            <Button disabled={busy || unread} title={t.inThisFolderFromNow(rule)} onClick={once("allow_always")}>
+              {t.alwaysAllow}
+            </Button>
+          </span>
           <p className="col-span-2 w-full text-xs break-words text-ink-3 sm:text-right">
             {manages ? t.theseTwoKeepARule(rules.length, rule) : t.theseTwoKeepARuleForAll(rules.length, rule)}
           </p>
