@@ -12,8 +12,10 @@ from anycowork.domain.event_factory import error_json
 from anycowork.domain.jobs import Job, JobTask
 from anycowork.domain.provider_errors import BadKey, BrokenStream, NoAnswerInTime, NoSuchModel, RateLimited
 from anycowork.domain.task_progress import TaskStatus
+from anycowork.domain.values import replace
 from anycowork.jobs.job_runner import JobRunner
 from anycowork.jobs.policies import RETRIES, after_turn
+from anycowork.jobs.task_dispatcher import TaskDispatcher
 from support.spec import proves
 
 JOB = Job(id="j", chat_id="c", request="r", message_id="m", principal="person:ann")
@@ -63,3 +65,18 @@ async def test_place_on_a_worker_is_free_again_however_the_turn_ends() -> None:
     with pytest.raises(OutOfTime):
         await JobRunner._work(cast(Any, runner), JOB, task(), cast(Any, context))
     assert released == ["t1"]
+
+
+@proves("JOB-6/2")
+@pytest.mark.parametrize(("plan_id", "goes_on"), [("p1", True), ("p2", False)])
+async def test_interrupted_turn_goes_on_only_for_the_plan_that_it_worked_on(plan_id: str, goes_on: bool) -> None:
+    turn = replace(ended(EndReason.INTERRUPTED), plan_id="p1")
+
+    async def find(turn_id: str) -> Turn:
+        return turn
+
+    dispatcher = SimpleNamespace(_store=SimpleNamespace(turns=SimpleNamespace(find=find)))
+    waiting = replace(task(turn_id="t", error={"code": "interrupted"}), status=TaskStatus.PENDING)
+    job = replace(JOB, plan_id=plan_id)
+    resumed = await TaskDispatcher._interrupted_turn(cast(Any, dispatcher), job, waiting)
+    assert (resumed is turn) is goes_on

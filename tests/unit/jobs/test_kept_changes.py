@@ -5,13 +5,14 @@ from typing import Any, cast
 
 import pytest
 
-from anycowork.chats.jobs.job_commit_service import _status_when_kept, paths_left_out
-from anycowork.domain.errors import Invalid
-from anycowork.domain.jobs import Job, JobStatus
+from anycowork.chats.jobs.job_commit_service import JobCommitService, _status_when_kept, paths_left_out
+from anycowork.domain.errors import Conflict, Invalid
+from anycowork.domain.jobs import Job, JobStatus, JobTask
 from anycowork.domain.journal import Change, RequireAccess, RequireLease
 from anycowork.domain.messages import Json
 from anycowork.domain.people import AccessLevel
 from anycowork.domain.snapshots import PathImage, PathKind, Restored, Snapshot, SnapshotMoment, TaskCommit, Undo, absent
+from anycowork.domain.task_progress import TaskStatus
 from anycowork.domain.values import replace
 from anycowork.jobs.policies import named_gap, tasks_failed
 from anycowork.jobs.task_commits import TaskCommitter, TaskMerge
@@ -74,3 +75,19 @@ async def test_changes_are_intended_under_the_lease_of_the_workspace_before_any_
     await committer._write(TaskCommit("t", "c"), merge, cast(Any, SimpleNamespace(root="/w")), 7, required)
     lease = RequireLease("/w", 7)
     assert steps == [(*filter(None, [required]), lease, before, before), "written", (after,)]
+
+
+@proves("JOB-10")
+async def test_task_that_runs_is_not_undone() -> None:
+    running = JobTask("j", "c", "a", 0, "do a", status=TaskStatus.RUNNING)
+
+    async def find(_: str) -> Job:
+        return JOB
+
+    async def of_job(_: str) -> list[JobTask]:
+        return [running]
+
+    store = SimpleNamespace(jobs=SimpleNamespace(find=find), tasks=SimpleNamespace(of_job=of_job))
+    service = cast(Any, SimpleNamespace(_store=store))
+    with pytest.raises(Conflict, match="Task a is running"):
+        await JobCommitService.undo_task(service, cast(Any, None), "j", "a", cast(Any, None))
