@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager
 import aiohttp
 from playwright.async_api import Page, Route, expect
 
-from e2e.browsing import a_browser, a_page, at_the_page, start_chat
+from e2e.browsing import a_browser, a_page, at_the_page, start_chat, violations
 from support.live_server import TOKEN, live_server, new_session
 from support.spec import proves
 
@@ -99,6 +99,7 @@ async def test_a_code_in_the_address_of_an_open_page_signs_in_and_its_digits_lea
         # What the README begins with stands there before the digits are entered, asks for them, and then goes on.
         await page.get_by_role("button", name="Connect a model").click()
         await expect(page.get_by_label(re.compile("six digits"))).to_be_focused()
+        assert await violations(page) == []
         await page.keyboard.type(offered["confirmation"])
         await page.keyboard.press("Enter")
         await expect(page.get_by_role("dialog", name="Connect a model")).to_be_visible()

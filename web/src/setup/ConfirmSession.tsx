@@ -27,6 +27,7 @@ export function ConfirmSession() {
   };
   return (
     <form
+      aria-label={t.confirm}
       className="flex flex-wrap items-center gap-2 border-b border-line bg-surface px-4 py-2 text-sm"
       onSubmit={(event) => {
         event.preventDefault();
