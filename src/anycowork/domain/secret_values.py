@@ -23,7 +23,7 @@ REVEALED = "revealed"
 
 STAND_IN = re.compile(r"«hidden \d{1,6}: [A-Za-z ]{1,40}»")
 TOKEN = re.compile(
-    r"(?<![A-Za-z0-9])(?:"
+    r"(?<![A-Za-z0-9_\-])(?:"
     r"(?:pt-ac|sk|glpat|xox[abeprs]|pypi)-[A-Za-z0-9_\-]{12,}+"
     r"|(?:gh[opsur]|github_pat|gsk|hf|[sr]k_live)_[A-Za-z0-9_]{12,}+|npm_[A-Za-z0-9]{30,}+"
     r"|A[KS]IA[A-Z0-9]{16}|AIza[A-Za-z0-9_\-]{30,}+"
@@ -42,7 +42,7 @@ _NAMED_TOKENS = {
     "hf_": "Hugging Face token", "sk_live": "Stripe key", "rk_live": "Stripe key",
 }  # fmt: skip
 _WEB_TOKEN = re.compile(r"(?<![A-Za-z0-9_\-])eyJ[A-Za-z0-9_\-]{8,}+\.eyJ[A-Za-z0-9_\-]{8,}+\.[A-Za-z0-9_\-]{8,}+")
-_PASSWORD_IN_URL = re.compile(r"(?<=://)[^\s/@:]*+:([^\s/@${}<>]{3,}+)(?=@)")
+_PASSWORD_IN_URL = re.compile(r"(?<=://)[^\s/@:]{0,200}+:([^\s/@${}<>]{3,500}+)(?=@)")
 _NO_PASSWORDS = frozenset({"pass", "password", "passwd", "pwd", "secret", "xxx", "xxxx", "***", "...", "your-password"})
 # What follows a name in any case, when the name says what its value is.
 _VALUE = re.compile(
