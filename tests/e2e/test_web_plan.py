@@ -69,8 +69,12 @@ async def test_a_budget_is_set_on_the_plan_and_asks_when_it_is_spent(tmp_path):
         await start_chat(page, "plan two notes", role="Planner")
         plan = page.get_by_label("Plan", exact=True)
         await page.evaluate(SLOW_CLICKS)
-        await plan.get_by_role("button", name="Edit").click()
-        await expect(plan.get_by_label("Step 1: what should it do?")).to_be_in_viewport()
+        for viewport in (PHONE, DESKTOP):
+            await page.set_viewport_size(viewport)
+            await plan.get_by_role("button", name="Edit").click()
+            await expect(plan.get_by_label("Step 1: what should it do?")).to_be_in_viewport()
+            if viewport == PHONE:
+                await plan.get_by_role("button", name="Back to the plan").click()
         await plan.get_by_label("Changes and commands").fill("1")
         assert await violations(page) == []
         execute = plan.get_by_role("button", name="Execute edited plan")

@@ -1,4 +1,4 @@
-import { screen } from "@testing-library/react";
+import { act, screen } from "@testing-library/react";
 import userEvent from "@testing-library/user-event";
 import { expect, it, vi } from "vitest";
 import { cut, cutStart } from "../content/Output";
@@ -137,4 +137,5 @@ it("names the values that no model is told, and shows the agent the one that is 
   expect(asked).toHaveBeenCalledWith("chat", "m", 2);
   await screen.findByText("You showed the agent the password.");
   expect(screen.getAllByRole("button", { name: "Show it to the agent" })).toHaveLength(1);
+  act(() => useLive.setState({ chatId: null })); // other files share the store
 });
