@@ -213,6 +213,7 @@ async def killed_at(moment: Moment, job: "EffectJob", gate: Gate) -> list[Json]:
         return await ending
     finally:
         ending.cancel()
+        gate.hold(Moments())  # what comes after a job without this moment is not held in its place
 
 
 class EffectJob:

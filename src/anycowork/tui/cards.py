@@ -97,10 +97,18 @@ def _result_card(result: Json, content: str) -> Card:
     sign = Text("✓ ", style="green") if status == "ok" else Text(f"✗ {strip_controls(status)} ", style="bold red")
     first, *more_lines = _bounded(content).strip().splitlines() or [""]
     head = sign.append(first, style="default")
-    diff = result.get("diff")
+    hidden, diff = _hidden_values(result), result.get("diff")
     if isinstance(diff, str):
-        return _folded("result", head, [*_new_errors(result), *diff_lines(diff)])
-    return _folded("result", head, [Text(f"  {line}", style="dim") for line in more_lines])
+        return _folded("result", head, [*hidden, *_new_errors(result), *diff_lines(diff)])
+    return _folded("result", head, [*(Text(f"  {line}", style="dim") for line in more_lines), *hidden])
+
+
+def _hidden_values(result: Json) -> list[Text]:
+    """Shows which values no model is told."""
+    match result.get("hidden_values"):
+        case [str(), *_] as kinds:
+            return [Text(f"  The agent is not shown: {strip_controls(', '.join(map(str, kinds)))}.", style="yellow")]
+    return []
 
 
 def _new_errors(result: Json) -> list[Text]:

@@ -61,6 +61,14 @@ def test_facts_of_another_form_are_left_out() -> None:
         assert card and "new error" not in drawn(card.short)
 
 
+def test_values_that_no_model_is_told_are_named() -> None:
+    card = card_of(result("host = a\nkey = b", hidden_values=["GitHub token", "pass\x1bword"]))
+    assert card and "key = b\n  The agent is not shown: GitHub token, pass" in (shown := drawn(card.short))
+    assert "\x1b" not in shown
+    odd = card_of(result("a", hidden_values=[]))
+    assert odd and "not shown" not in drawn(odd.short)
+
+
 def test_a_refusal_says_so() -> None:
     card = card_of(result("A planner changes nothing.", status="refused"))
     assert card and "✗ refused A planner changes nothing." in drawn(card.short)

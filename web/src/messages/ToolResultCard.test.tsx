@@ -135,7 +135,9 @@ it("names the values that no model is told, and shows the agent the one that is 
   screen.getByText("The agent is not shown the GitHub token in this result.");
   await userEvent.click(screen.getAllByRole("button", { name: "Show it to the agent" })[1]!);
   expect(asked).toHaveBeenCalledWith("chat", "m", 2);
-  await screen.findByText("You showed the agent the password.");
+  const note = { role: "system", payload: { revealed: { message_id: "m", number: 2 } } };
+  act(() => useLive.setState({ view: { messages: [note] } as never }));
+  screen.getByText("The agent was shown the password in this result.");
   expect(screen.getAllByRole("button", { name: "Show it to the agent" })).toHaveLength(1);
-  act(() => useLive.setState({ chatId: null })); // other files share the store
+  act(() => useLive.setState({ chatId: null, view: null })); // other files share the store
 });

@@ -1,4 +1,3 @@
-import { useState } from "react";
 import { DiffView } from "../content/DiffView";
 import { Output } from "../content/Output";
 import { reveal } from "../state/acts";
@@ -7,7 +6,7 @@ import { useMe } from "../state/me";
 import { t } from "../texts/messages";
 import { Button } from "../ui/Button";
 import { attempt } from "../ui/toasts";
-import type { ToolResult } from "../wire/nouns";
+import { loose, type Message, type ToolResult } from "../wire/nouns";
 import { AgentWork } from "./AgentWork";
 
 interface Props {
@@ -27,7 +26,10 @@ export function ToolResultCard({ result, output, messageId = null }: Props) {
       <AgentWork facts={result.facts} />
       <UnkeptNote fact={result.facts["unkept"]} />
       <NewErrors fact={result.facts["diagnostics"]} />
-      {messageId && <HiddenValues kinds={result.hidden} messageId={messageId} />}
+      {messageId &&
+        result.hidden.map((kind, index) => (
+          <HiddenValue key={index} kind={kind} number={index + 1} messageId={messageId} />
+        ))}
       {result.error && (
         <p className="py-1 text-sm text-ink-2">
           <span className="font-medium text-bad">{fault ?? t.statuses[result.status]}</span>
@@ -73,26 +75,30 @@ function withoutRepeat(output: string, reason: string | undefined): string {
   return reason && output.endsWith(`\n${reason}`) ? output.slice(0, -reason.length - 1) : output;
 }
 
-/** Says which values no model is told, and shows the agent one if the person wants it to know. */
-function HiddenValues({ kinds, messageId }: { kinds: readonly string[]; messageId: string }) {
+/** Says that no model is told this value, and shows it to the agent if the person wants it to know. */
+function HiddenValue({ kind, number, messageId }: { kind: string; number: number; messageId: string }) {
   const chatId = useLive(({ chatId }) => chatId);
-  const [shown, setShown] = useState<readonly number[]>([]);
-  return kinds.map((kind, index) => (
-    <p key={index} className="flex flex-wrap items-center gap-x-3 py-1 text-sm text-ink-2">
-      {shown.includes(index) ? t.shownToTheAgent(kind) : t.hiddenFromTheAgent(kind)}
-      {chatId && !shown.includes(index) && (
+  const shown = useLive(({ view }) => view?.messages.some((message) => reveals(message, messageId, number)) ?? false);
+  return (
+    <p className="flex flex-wrap items-center gap-x-3 py-1 text-sm text-ink-2">
+      {shown ? t.shownToTheAgent(kind) : t.hiddenFromTheAgent(kind)}
+      {chatId && !shown && (
         <Button
           look="quiet"
           needs="POST /context/{chat_id}/messages/{message_id}/reveal"
-          onClick={() =>
-            void attempt(reveal(chatId, messageId, index + 1)).then((done) => done && setShown([...shown, index]))
-          }
+          onClick={() => void attempt(reveal(chatId, messageId, number))}
         >
           {t.showToTheAgent}
         </Button>
       )}
     </p>
-  ));
+  );
+}
+
+/** Whether this note shows the agent that value of that message. Pure. */
+function reveals({ role, payload }: Message, messageId: string, number: number): boolean {
+  const revealed = role === "system" ? loose(loose(payload)["revealed"]) : {};
+  return revealed["message_id"] === messageId && revealed["number"] === number;
 }
 
 /** The errors that a language server found in an edit, in its own words: text of a program, shown as such. */

@@ -155,7 +155,7 @@ export const en = {
   theWorkspace: "the workspace",
   whatTheTasksCameTo: "What the tasks came to",
   hiddenFromTheAgent: (kind: string) => `The agent is not shown the ${kind} in this result.`,
-  shownToTheAgent: (kind: string) => `You showed the agent the ${kind}.`,
+  shownToTheAgent: (kind: string) => `The agent was shown the ${kind} in this result.`,
   showToTheAgent: "Show it to the agent",
   resultOf: (tool: string) => `Result of ${tool || "a tool"}`,
   imageNotLoaded: (alt: string) => `Image not loaded${alt && `: ${alt}`}`,

@@ -158,7 +158,7 @@ export const messages: Texts = {
   theWorkspace: "der Arbeitsbereich",
   whatTheTasksCameTo: "Was bei den Aufgaben herauskam",
   hiddenFromTheAgent: (kind: string) => `Der Agent sieht diesen Wert nicht: ${kind}.`,
-  shownToTheAgent: (kind: string) => `Sie haben dem Agenten diesen Wert gezeigt: ${kind}.`,
+  shownToTheAgent: (kind: string) => `Der Agent hat diesen Wert gezeigt bekommen: ${kind}.`,
   showToTheAgent: "Dem Agenten zeigen",
   resultOf: (tool: string) => `Ergebnis von ${tool || "einem Werkzeug"}`,
   imageNotLoaded: (alt: string) => `Bild nicht geladen${alt && `: ${alt}`}`,
