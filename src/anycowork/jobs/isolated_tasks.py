@@ -4,7 +4,7 @@ import logging
 from collections.abc import Iterable, Sequence
 
 from anycowork.domain.chats import Chat
-from anycowork.domain.errors import AnyCoworkError, BadWorkspace, StorageFault
+from anycowork.domain.errors import AnyCoworkError, StorageFault
 from anycowork.domain.jobs import CommitMode, Job, JobTask
 from anycowork.domain.messages import Json
 from anycowork.domain.ports import TaskWorkspaces
@@ -58,8 +58,7 @@ class IsolatedTasks:
         except StorageFault:
             raise
         except AnyCoworkError as error:
-            another_helps = error.retryable or isinstance(error, BadWorkspace)  # it gets a copy of its own
-            return {"code": error.code, "message": error.message, "retryable": another_helps}
+            return {"code": error.code, "message": error.message, "retryable": error.retryable}
 
     async def has_commits(self, task: JobTask) -> bool:
         """Whether commits were made with git in the task's copy."""

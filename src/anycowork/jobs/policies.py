@@ -14,12 +14,14 @@ from anycowork.domain import event_factory
 from anycowork.domain.approvals import PlanRow
 from anycowork.domain.boundary import ModelDocument, Text
 from anycowork.domain.chats import ChatState, EndReason, Turn
+from anycowork.domain.errors import ContextFull, LimitReached, NotEnoughSpace, OutOfTime, TooManySteps
 from anycowork.domain.events import EventType, NewEvent
 from anycowork.domain.evidence import is_claimed
 from anycowork.domain.jobs import Job, JobStatus, JobTask, OnFailure, step_statuses
 from anycowork.domain.messages import Json, Message, MessageType, Speaker
 from anycowork.domain.model import LONGEST_REPLY
 from anycowork.domain.plan import PlanStatus, plan_status
+from anycowork.domain.provider_errors import BadKey, NoSuchModel
 from anycowork.domain.roles import Permission
 from anycowork.domain.task_progress import TaskStatus
 from anycowork.domain.values import replace
@@ -28,6 +30,10 @@ GAP = "completed_with_gap"
 RETRIES = 2  # attempts after the first
 MOST_REPLANS = 3  # of one job, without a person asking for them
 MOST_INTERRUPTIONS = 20  # of one task, by crashes or stops: then something is wrong with it
+# What no other attempt can mend. Anything else is tried again: a new copy, a server that is back or files that changed may mend it.
+_HOPELESS = frozenset(
+    fault.code for fault in (BadKey, ContextFull, LimitReached, NoSuchModel, NotEnoughSpace, OutOfTime, TooManySteps)
+)
 _DECODER = json.JSONDecoder()
 _MOST_TRIED = 50  # braces at which an object may begin
 
@@ -35,7 +41,7 @@ _MOST_TRIED = 50  # braces at which an object may begin
 def after_failure(job: Job, task: JobTask, error: Json, *, now: str) -> JobTask:
     """The task as it stands after one more failed attempt: to be tried again, or failed for good, at once where that would not help."""
     failed = replace(task, failures=task.failures + 1, error=error)
-    if job.on_failure is OnFailure.RETRY and failed.failures <= RETRIES and error.get("retryable") is not False:
+    if job.on_failure is OnFailure.RETRY and failed.failures <= RETRIES and error.get("code") not in _HOPELESS:
         return replace(failed, status=TaskStatus.PENDING)
     return replace(failed, status=TaskStatus.FAILED, completed_at=now)
 

@@ -7,7 +7,16 @@ import pytest
 
 from anycowork.agent.turn_context import Assignment
 from anycowork.domain.chats import EndReason, Turn
-from anycowork.domain.errors import AnyCoworkError, OutOfTime, TooManyFaults, TooManySteps
+from anycowork.domain.errors import (
+    AnyCoworkError,
+    BadWorkspace,
+    Conflict,
+    OutOfTime,
+    Refusal,
+    RestoreConflict,
+    TooManyFaults,
+    TooManySteps,
+)
 from anycowork.domain.event_factory import error_json
 from anycowork.domain.jobs import Job, JobTask
 from anycowork.domain.provider_errors import BadKey, BrokenStream, NoAnswerInTime, NoSuchModel, RateLimited
@@ -41,6 +50,7 @@ def test_interruption_is_no_failed_attempt() -> None:
     [
         *((kind, 1) for kind in (BadKey, NoSuchModel, TooManySteps, OutOfTime)),
         *((kind, RETRIES + 1) for kind in (RateLimited, BrokenStream, NoAnswerInTime, TooManyFaults)),
+        *((kind, RETRIES + 1) for kind in (BadWorkspace, Conflict, RestoreConflict, Refusal)),
     ],
 )
 def test_failure_is_tried_again_only_where_that_may_help(kind: type[AnyCoworkError], attempts: int) -> None:
