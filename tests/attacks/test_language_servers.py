@@ -6,7 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from anycowork.domain.ports import HiddenPathRules
 from anycowork.domain.tools import CallStatus
+from anycowork.domain.values import replace
 from anycowork.sandbox.stdio_program import ProcessPipes
 from anycowork.tools.language import language_server, language_servers
 from anycowork.tools.language.protocol import LEAST_COUNTED, MOST_BETWEEN_EDITS, LanguageServerFailed, RpcConnection
@@ -181,14 +183,31 @@ async def test_processes_of_a_server_are_limited_and_end_with_it(bench: ToolWork
         "    try:\n        child = os.fork()\n    except OSError:\n        break\n"
         "    if child == 0:\n        os.setsid()\n        time.sleep(3600)\n"
         "    made += 1\n"
-        "publish(message, [error(0, f'{made} processes')])\nreceive()",
+        "import resource\nown = [resource.getrlimit(kind)[0] for kind in (resource.RLIMIT_FSIZE, resource.RLIMIT_CPU)]\n"
+        "publish(message, [error(0, f'{made} processes'), error(0, f'{own}')])\nreceive()",
     )
     async with diagnosing(bench):
-        (told,) = messages(await bench.call("create_file", path="a.py", content="wrong = 1\n"))
+        told, own = messages(await bench.call("create_file", path="a.py", content="wrong = 1\n"))
         assert int(told.split()[0]) < language_server.LIMITS.processes
+        assert own == f"[{256 << 20}, 900]", "its own limits, narrower than those of a command"
         marker = str(bench.root / ".venv/bin/pylsp").encode()
         assert _processes_with(marker)
     assert not _processes_with(marker)
+
+
+@proves("TOOL-7/2")
+async def test_a_file_that_the_agent_may_not_read_is_shown_to_no_server(bench: ToolWorkspace) -> None:
+    """What a server says of a file may quote it, and its words reach the model."""
+    install(
+        bench.root, "pylsp", "start()\nmessage = receive()\npublish(message, [error(0, text_of(message))])\nreceive()"
+    )
+    keeps_back = HiddenPathRules(patterns=("private.py",), hides=lambda path: path == "private.py")
+    tool_context = replace(bench.tool_context(), hidden=keeps_back)
+    async with diagnosing(bench) as servers:
+        hidden = await bench.call("create_file", tool_context, path="private.py", content="wrong = 'the-secret'\n")
+        assert messages(hidden) == [] and running(servers) == []
+        shown = await bench.call("create_file", tool_context, path="a.py", content="wrong = 1\n")
+        assert messages(shown) == ["wrong = 1"]
 
 
 @proves("TOOL-7/2")
