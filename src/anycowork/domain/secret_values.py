@@ -59,6 +59,9 @@ _NAMES: dict[str, dict[str, re.Pattern[str]]] = {
     "basic": {"authorization: basic": re.compile(r"\s{1,9}+([A-Za-z0-9+/]{12,}+=*+)")},
 }
 _END = 65_536  # characters; a model is told a quarter of it
+# A next_page_token says where a list goes on: who pages through it needs it, and nobody else can use it.
+_PLACES = re.compile(r"(?:page|next|continuation|resume|sync|cursor)[_-]?\Z")
+_LONGEST_PLACE = 16  # characters
 _SMALL_LETTERS = str.maketrans(string.ascii_uppercase, string.ascii_lowercase)
 _KEY_BEGINS = re.compile(r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----")
 _LONGEST_KEY = 20_000  # characters
@@ -207,8 +210,10 @@ def _named_spans(text: str) -> Iterator[tuple[int, int, str]]:
     for name, after in chain.from_iterable(names.items() for names in near):
         position = lower.find(name)
         while position >= 0:
+            before = lower[max(0, position - _LONGEST_PLACE) : position]
             position += len(name)
-            if (match := after.match(text, position)) and _looks_random(match[1]):
+            is_place = _PLACES.search(before) is not None
+            if not is_place and (match := after.match(text, position)) and _looks_random(match[1]):
                 yield (*match.span(1), "secret value" if after is _VALUE else "access token")
             position = lower.find(name, position)
 

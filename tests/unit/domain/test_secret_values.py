@@ -48,6 +48,7 @@ ASSIGNED = [
 ]
 ORDINARY = [
     "token = next(tokens)",
+    '"next_page_token": "CAUQAA9xZ81kQmR2dGhl", "nextPageToken": "CAUQAA9xZ81kQmR2dGhl"',
     "password = os.environ['PASSWORD']",
     "secret = config.secret_for(user_name_2)",
     "API_KEY=your_api_key_goes_here_123",
