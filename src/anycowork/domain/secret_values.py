@@ -14,6 +14,7 @@ from pydantic import JsonValue
 
 from anycowork.domain.errors import Refusal
 from anycowork.domain.messages import Json, Message, Speaker
+from anycowork.domain.origins import IMPORT
 from anycowork.domain.values import replace, value
 
 HIDDEN_VALUES = "hidden_values"
@@ -155,10 +156,11 @@ def hidden_values_of(message: Message) -> Sequence[HiddenValue]:
 
 def _told(message: Message) -> tuple[Message, Sequence[HiddenValue]]:
     payload = message.payload or {}
-    if HIDDEN_VALUES not in payload:
+    if HIDDEN_VALUES not in payload and IMPORT not in message.came_from:  # nobody looked through what was imported
         return message, ()
     hider = SecretHider(ends_only=True)
-    return replace(message, content=hider.hide(message.content), payload=hider.object(payload)), hider.values
+    content, payload = hider.hide(message.content), hider.object(payload)
+    return (replace(message, content=content, payload=payload or None) if hider.values else message), hider.values
 
 
 def as_exported(message: Message) -> Message:

@@ -101,9 +101,8 @@ class _MessageForm:
 
 
 def _made_form(message: Message, result_cap: int) -> _MessageForm:
-    shortened = _cut_result(
-        message if message.payload is None else with_hook_words(with_quoted_files(as_told(message))), result_cap
-    )
+    is_plain = message.payload is None and message.role is not Speaker.TOOL
+    shortened = _cut_result(message if is_plain else with_hook_words(with_quoted_files(as_told(message))), result_cap)
     prompt_form, by_person = prompt_message(shortened), is_from_the_person(shortened)
     is_result = shortened.message_type is MessageType.TOOL_RESULT
     kind = (call_id_of(shortened), is_result, is_compaction(shortened), by_person)

@@ -16,6 +16,7 @@ from anycowork.domain.secret_values import (
     hidden_values_of,
     stand_in_among,
 )
+from anycowork.prompts.window import optimize_history_by_tokens
 from support.spec import proves
 
 # Made of pieces, so that nothing that looks for keys in source files finds one here.
@@ -130,6 +131,14 @@ def test_a_long_text_is_looked_through_where_a_model_is_told_it() -> None:
     assert secret not in hidden(text), "an export holds none"
 
 
+def test_an_imported_result_is_looked_through_whatever_it_claims() -> None:
+    secret = SECRETS["GitHub token"][0]
+    for payload in (None, {"tool": "read_file"}, {"tool": "read_file", "hidden_values": []}):
+        imported = Message("m", "c", Speaker.TOOL, secret, payload=payload, origins=frozenset({"import"}))
+        assert as_told(imported).content == "«hidden 1: GitHub token»"
+        assert [hidden_value.text for hidden_value in hidden_values_of(imported)] == [secret]
+
+
 def test_what_a_person_wrote_is_told_as_it_is_and_never_exported() -> None:
     secret = SECRETS["GitHub token"][0]
     message = Message("m", "c", Speaker.USER, f"Use {secret}", payload={"a": [{"b": secret}]}, reasoning=secret)
@@ -144,3 +153,9 @@ def test_a_stand_in_is_seen_at_any_depth() -> None:
     assert match is not None and stand_in_among({"edits": [{"find": "a", "replace": stand_in}]}) == match[0]
     assert stand_in_among({stand_in: 1}) == match[0]
     assert stand_in_among({"content": 'f"«hidden {number}: {kind}»"'}) is None
+
+
+def test_a_bare_imported_result_is_told_with_stand_ins() -> None:
+    message = Message("m", "c", Speaker.TOOL, f"key {SECRETS['GitHub token'][0]}", origins=frozenset({"import"}))
+    [told] = optimize_history_by_tokens([message], budget=10_000)
+    assert told.content == "key «hidden 1: GitHub token»"

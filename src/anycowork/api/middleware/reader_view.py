@@ -1,6 +1,8 @@
 """Passes every answer and event of a reader who decides nothing through that reader's view: no route can forget it."""
 
+import asyncio
 import re
+from collections.abc import Callable
 
 import msgspec
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -9,6 +11,7 @@ from anycowork.chats.reader_view import ReaderView, ReaderViews
 from anycowork.domain.principals import Principal
 
 _EVENTS, _JSON = b"text/event-stream", b"application/json"
+_LARGE = 65_536  # bytes
 _DATA = b"data: "
 # Is made of what the view has let through, and too long to be held back.
 _EXPORT = re.compile(r"/context/[^/]+/export")
@@ -51,7 +54,7 @@ class _ViewedAnswer:
             await self._hold(message)
         elif self._kind == _EVENTS and message.get("body"):
             self._view = await self._views.of(self._principal) or self._view
-            await self._send({**message, "body": b"".join(map(self._event, message["body"].split(b"\n\n")))})
+            await self._send({**message, "body": await _shown(self._events, message["body"])})
         else:
             await self._send(message)
 
@@ -59,11 +62,14 @@ class _ViewedAnswer:
         self._body += message.get("body", b"")
         if message.get("more_body", False) or self._start is None:
             return
-        body = self._json(self._body) if self._body else b""
+        body = await _shown(self._json, self._body) if self._body else b""
         headers = [pair for pair in self._start.get("headers", ()) if pair[0].lower() != b"content-length"]
         length = [(b"content-length", str(len(body)).encode())] if body else []
         await self._send({**self._start, "headers": [*headers, *length]})
         await self._send({"type": "http.response.body", "body": body})
+
+    def _events(self, frames: bytes) -> bytes:
+        return b"".join(map(self._event, frames.split(b"\n\n")))
 
     def _event(self, frame: bytes) -> bytes:
         """Return the frame as this reader may see it. What a call prints while it runs comes with its result."""
@@ -83,3 +89,8 @@ class _ViewedAnswer:
         except msgspec.DecodeError:
             return body
         return msgspec.json.encode(self._view.shown(answer))
+
+
+async def _shown(show: Callable[[bytes], bytes], body: bytes) -> bytes:
+    """Return what its reader may see of a body; a large one is looked through off the loop."""
+    return show(body) if len(body) <= _LARGE else await asyncio.to_thread(show, body)
