@@ -91,7 +91,7 @@ async def test_a_server_that_fails_is_started_twice_and_the_next_one_takes_its_p
 async def test_a_server_that_hangs_holds_no_edit_and_is_ended(
     bench: ToolWorkspace, monkeypatch: pytest.MonkeyPatch, body: str
 ) -> None:
-    monkeypatch.setattr(language_server, "HUNG_SECONDS", 3.0)
+    monkeypatch.setattr(language_server, "START_SECONDS", 3.0)
     install(bench.root, "pylsp", body)
     async with diagnosing(bench, lambda: 0.05) as servers:
         result = await bench.call("create_file", path="a.py", content="wrong = 1\n")

@@ -30,6 +30,7 @@ from anycowork.sandbox.commit.delta_check import may_change_nothing
 from anycowork.sandbox.workspaces import Workspaces
 from anycowork.store.sql.journal import Journal
 from anycowork.store.sql.store import Store
+from anycowork.tools.language.diagnostics import ERRORS_FACT
 
 
 class CallRecorder:
@@ -97,7 +98,7 @@ class CallRecorder:
         A language server sees all of them, too, and what it says stands in the result.
         """
         names_files = spec.server is None and spec.delegate is None and prepared.resource.startswith("/")
-        if not names_files or spec.runs_commands or "diagnostics" in result.facts:
+        if not names_files or spec.runs_commands or ERRORS_FACT in result.facts:
             return await self._store.origins.of_workspace(context.workspace.origin)
         return await self._store.origins.of_paths(context.workspace.origin, (prepared.resource, *prepared.others))
 

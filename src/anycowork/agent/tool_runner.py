@@ -32,7 +32,7 @@ from anycowork.domain.ports import Clock
 from anycowork.domain.question import Question
 from anycowork.domain.snapshots import Snapshot, shown_path
 from anycowork.domain.telemetry import Telemetry
-from anycowork.domain.tool_ports import NO_COMMIT, Toolbox
+from anycowork.domain.tool_ports import NO_COMMIT, Toolbox, ToolContext
 from anycowork.domain.tools import Call, CallState, CallStatus, Intent, ToolResult
 from anycowork.domain.values import replace, value
 from anycowork.permissions.admission import Admitted, MustAsk
@@ -42,6 +42,8 @@ from anycowork.permissions.roles import RoleRegistry
 from anycowork.sandbox.workspaces import Workspaces
 from anycowork.store.sql.journal import Journal
 from anycowork.store.sql.store import Store
+from anycowork.tools.language.diagnostics import ERRORS_FACT, with_errors
+from anycowork.tools.language.language_servers import LanguageServers
 
 
 @value
@@ -74,12 +76,14 @@ class ToolRunner:
         sampling: PromptSampler | None,
         telemetry: Telemetry,
         hooks: CallHooks | None = None,
+        language_servers: LanguageServers | None = None,
     ) -> None:
         self._gate = gate
         self._questions = questions
         self._sampling = sampling
         self.hidden = gate.hidden
         self._hooks = hooks
+        self._language_servers = language_servers
         self._authorizer = CallAuthorizer(
             gate=gate, journal=journal, store=store, roles=roles, clock=clock, cost_of=cost_of, hooks=hooks
         )
@@ -274,11 +278,19 @@ class ToolRunner:
                 outcome.result = failed_result(denied)
             except (ToolFault, Refusal) as error:
                 outcome.result = ToolResult.failed(error)
+            outcome.result = self._with_late_errors(call, tool_context, outcome.result)
             files = await self._recorder.origins_in_view(context, admitted.tool.spec, admitted.prepared, outcome.result)
             read_origins = origins_read_by(admitted.tool.spec, admitted.prepared, files)
             origins = join(outcome.result.origins, read_origins, context.conversation.looked_up_origins)
             outcome.result = replace(outcome.result, origins=origins)
         return outcome.result if self._hooks is None else await self._hooks.after(context, call, outcome.result)
+
+    def _with_late_errors(self, call: Call, tool_context: ToolContext, result: ToolResult) -> ToolResult:
+        """Return the result with what a language server found too late for the result of the turn's edit."""
+        if self._language_servers is None or call.provenance.check or ERRORS_FACT in result.facts:
+            return result
+        errors = self._language_servers.late_errors(tool_context)
+        return result if errors is None else with_errors(result, errors)
 
     def _with_hooks(self, context: TurnContext, call: Call, result: ToolResult) -> ToolResult:
         return result if self._hooks is None else self._hooks.recorded(context, call, result)

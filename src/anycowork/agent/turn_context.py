@@ -269,6 +269,7 @@ class TurnContext:
             worker=self.assignment.worker,
             worker_needs=self.assignment.worker_needs,
             job_id=self.turn.job_id,
+            turn_id=self.turn.id,
         )
 
     def may_be_injected(self, call: FoundCall) -> bool:

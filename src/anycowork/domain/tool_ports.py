@@ -84,7 +84,7 @@ class ToolContext:
     `agents` are those that the turn may give tasks to, and `ask_agent` runs such a task to its end.
     `check` is set if the server runs a check.
     `worker` is the joined worker that the commands of this task run on, `worker_needs` the labels that it must offer,
-    and `job_id` the task's job.
+    and `job_id` the task's job. `turn_id` is empty outside a turn.
     """
 
     workspace: Workspace
@@ -105,6 +105,7 @@ class ToolContext:
     worker: str | None = None
     worker_needs: tuple[str, ...] = ()
     job_id: str | None = None
+    turn_id: str = ""
 
 
 @value

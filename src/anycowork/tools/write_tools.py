@@ -16,6 +16,7 @@ from anycowork.domain.tool_ports import Prepared, ToolContext
 from anycowork.domain.tools import CallStatus, Intent, Parameters, PathIntent, ToolDisplay, ToolKind, ToolResult
 from anycowork.domain.values import value
 from anycowork.tools.built_in_tool import BuiltInTool, folder_of, payload_of
+from anycowork.tools.language.diagnostics import PENDING_FACT, with_errors
 from anycowork.tools.language.language_servers import LanguageServers
 from anycowork.tools.parameters import LineNumber, PathText, PlainText
 from anycowork.tools.syntax_check import check_syntax
@@ -62,11 +63,11 @@ class FileChange:
         result = await asyncio.to_thread(self.result, verb)
         if language_servers is None:
             return result
-        errors = await language_servers.errors_of_edit(self.place.path, self.old_data, self.data, tool_context)
-        if errors is None:
-            return result
-        content = f"{result.content}\n{errors.as_text(self.place.path)}"
-        return replace(result, content=content, facts={**result.facts, "diagnostics": errors.as_fact()})
+        check = await language_servers.check_edit(self.place.path, self.old_data, self.data, tool_context)
+        if check.pending is not None:
+            content = f"{result.content}\n{check.pending.as_text()}"
+            result = replace(result, content=content, facts={**result.facts, PENDING_FACT: check.pending.as_fact()})
+        return result if check.errors is None else with_errors(result, check.errors, edited=self.place.path)
 
     def result(self, verb: str) -> ToolResult:
         """Describes what happened, and what a machine can check: not what the model claims."""

@@ -113,6 +113,16 @@ def _hidden_values(result: Json) -> list[Text]:
 
 def _new_errors(result: Json) -> list[Text]:
     """Shows what a language server says against an edit, before the diff: the model was told of it."""
+    match noun(result, "facts").get("diagnostics_pending"):
+        case {"server": str(server)}:
+            pending = Text(
+                f"  {strip_controls(server)} has not looked at it yet; errors come with a later result", "yellow"
+            )
+            return [pending, *_told_errors(result)]
+    return _told_errors(result)
+
+
+def _told_errors(result: Json) -> list[Text]:
     match noun(result, "facts").get("diagnostics"):
         case {"server": str(server), "count": int(count), "errors": list(errors)}:
             head = f"  {count} new {'error' if count == 1 else 'errors'} ({strip_controls(server)})"

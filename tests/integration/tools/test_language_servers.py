@@ -13,6 +13,7 @@ from anycowork.tools.language.diagnostics import NewErrors, counted_keys, new_er
 from anycowork.tools.language.protocol import changed_lines
 from support.language_bench import PLAIN, diagnosing, install, messages, own_ruff, running
 from support.live_server import live_server
+from support.sandboxes import until
 from support.scripted_model import call
 from support.spec import proves
 from support.tool_workspace import EVERYTHING, ToolWorkspace
@@ -58,6 +59,49 @@ async def test_errors_that_come_too_late_come_with_the_next_edit(bench: ToolWork
         second = await bench.call("create_file", path="b.py", content="y = 1\n")
         assert messages(second) == ["It came late"] * 2
         assert "- a.py, line 1: It came late" in second.content
+
+
+@proves("TOOL-7/1")
+async def test_an_edit_says_that_its_server_is_still_starting_and_the_next_result_brings_the_errors_once(
+    tmp_path: Path,
+) -> None:
+    edits = [call("create_file", path=path, content="x = 1\n") for path in ("a.py", "go-on", "b.md", "c.md")]
+    async with live_server(tmp_path, replies=[*edits, "Done."], diagnostics_seconds=0.05) as client:
+        install(client.workspace, "pylsp", SLOW)
+        chat = await client.chat()
+        await chat.send("write it")
+        await chat.decide()
+        await chat.decide()
+        servers = client.server.language_servers
+        assert servers is not None
+        await until(lambda: all(server.pending() is None for server in running(servers)))
+        await chat.decide()
+        await chat.decide()
+        first, second, third, fourth = await chat.of_type("tool_result")
+        assert first["content"].endswith(
+            "The language server pylsp is still starting; errors that it finds come with a later result."
+        )
+        assert first["payload"]["facts"]["diagnostics_pending"] == {"server": "pylsp", "is_starting": True}
+        assert [message["content"].count("- a.py, line 1: It came late") for message in (second, third, fourth)] == [
+            0,
+            1,
+            0,
+        ]
+
+
+@proves("TOOL-7/2")
+async def test_late_errors_come_to_no_role_that_shares_not_the_server(bench: ToolWorkspace) -> None:
+    install(bench.root, "pylsp", SLOW)
+    narrower = bench.tool_context(permissions=EVERYTHING - {Permission.EXECUTE_COMMANDS}, turn_id="1")
+    async with diagnosing(bench, lambda: 0.05) as servers:
+        for turn_id in ("1", "2"):
+            await bench.call("create_file", bench.tool_context(turn_id=turn_id), path=f"{turn_id}.py", content="x\n")
+        bench.write("go-on")
+        await until(lambda: all(server.pending() is None for server in running(servers)))
+        assert servers.late_errors(bench.tool_context(turn_id="another")) is None
+        assert servers.late_errors(narrower) is None
+        errors = servers.late_errors(bench.tool_context(turn_id="2"))
+        assert errors is not None and [*errors.by_path] == ["1.py", "2.py"]
 
 
 @proves("TOOL-7/1")

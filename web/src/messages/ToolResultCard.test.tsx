@@ -119,10 +119,12 @@ it("says once why a command that was stopped has ended", () => {
 
 it("shows the errors that an edit brought as text", () => {
   const errors = [{ path: "a.py", line: 3, message: "Undefined name <b>x</b>" }];
-  const facts = { diagnostics: { server: "ruff", count: 2, errors } };
+  const pending = { server: "gopls", is_starting: true };
+  const facts = { diagnostics: { server: "ruff", count: 2, errors }, diagnostics_pending: pending };
   const result = readToolResult({ tool_call_id: "c", status: "ok", diff: "", facts })!;
   const { container } = show(<ToolResultCard result={result} output="Updated." />);
   screen.getByText("ruff finds 2 new errors:");
+  screen.getByText("gopls has not looked at it yet: errors come with a later result.");
   expect(screen.getByRole("listitem").textContent).toBe("a.py:3 Undefined name <b>x</b>");
   expect(container.querySelector("b")).toBeNull();
 });

@@ -25,6 +25,7 @@ export function ToolResultCard({ result, output, messageId = null }: Props) {
     <div className="min-w-0">
       <AgentWork facts={result.facts} />
       <UnkeptNote fact={result.facts["unkept"]} />
+      <PendingErrors fact={result.facts["diagnostics_pending"]} />
       <NewErrors fact={result.facts["diagnostics"]} />
       {messageId &&
         result.hidden.map((kind, index) => (
@@ -99,6 +100,12 @@ function HiddenValue({ kind, number, messageId }: { kind: string; number: number
 function reveals({ role, payload }: Message, messageId: string, number: number): boolean {
   const revealed = role === "system" ? loose(loose(payload)["revealed"]) : {};
   return revealed["message_id"] === messageId && revealed["number"] === number;
+}
+
+/** Says that a language server is not done with an edit. */
+function PendingErrors({ fact }: { fact: unknown }) {
+  const server = loose(fact)["server"];
+  return typeof server === "string" ? <p className="py-1 text-sm text-ink-2">{t.errorsPending(server)}</p> : null;
 }
 
 /** The errors that a language server found in an edit, in its own words: text of a program, shown as such. */

@@ -47,6 +47,7 @@ export const en = {
   errorCount: (count: number) => (count === 1 ? "1 new error" : `${count} new errors`),
   newErrors: (count: number, server: string) =>
     count === 1 ? `${server} finds a new error:` : `${server} finds ${count} new errors:`,
+  errorsPending: (server: string) => `${server} has not looked at it yet: errors come with a later result.`,
   unkept: (files: number, first: string) =>
     `Restoring removes what was made here, but cannot bring back ${files === 1 ? "1 older file" : `${number(files)} older files`} in folders that git ignores (${first}). Run the install or build again instead.`,
   showAllKb: (count: string | number) => `Show all (${count} kB)`,

@@ -33,6 +33,7 @@ from anycowork.server.setup.shared_components import SharedComponents
 from anycowork.store.sql.database import Database
 from anycowork.store.sql.store import Store
 from anycowork.tools.hook_runner import HookRunner
+from anycowork.tools.language.language_servers import LanguageServers
 from anycowork.tools.toolbox import ToolRegistry
 from anycowork.turns.approved_plans import ApprovedPlans
 from anycowork.turns.turn_recovery import TurnRecovery
@@ -60,6 +61,7 @@ def build_scheduler(shared: SharedComponents, recovery: TurnRecovery) -> TurnSch
         cost_of=settings.cost,
         questions=shared.questions,
         telemetry=shared.telemetry,
+        language_servers=shared.language_servers,
     )
     plans = ApprovedPlans(database.store)
     jobs = JobRunner(
@@ -146,6 +148,7 @@ def build_agent(
     hook_runner: HookRunner | None = None,
     questions: LiveQuestions | None = None,
     telemetry: Telemetry = NO_TELEMETRY,
+    language_servers: LanguageServers | None = None,
 ) -> Agent:
     journal, store = database.journal, database.store
     recorder = TurnRecorder(journal=journal, clock=clock)
@@ -165,6 +168,7 @@ def build_agent(
         sampling=PromptSampler(journal=journal, providers=providers, clock=clock, telemetry=telemetry),
         telemetry=telemetry,
         hooks=CallHooks(read=hooks.hooks, runner=hook_runner, hidden=gate.hidden) if hooks and hook_runner else None,
+        language_servers=language_servers,
     )
     return Agent(
         journal=journal,

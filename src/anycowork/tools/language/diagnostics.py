@@ -8,7 +8,8 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from pydantic import JsonValue
 
-from anycowork.domain.values import value
+from anycowork.domain.tools import ToolResult
+from anycowork.domain.values import replace, value
 from anycowork.domain.visible_text import UntrustedText, visible
 from anycowork.workspace.paths import shown
 
@@ -17,6 +18,7 @@ MOST_TOLD = 10
 LONGEST_MESSAGE = 300
 _LONGEST_CODE = 40
 _ERROR = 1  # the protocol's number for the severity
+ERRORS_FACT, PENDING_FACT = "diagnostics", "diagnostics_pending"
 DiagnosticKey = tuple[str, str]
 
 
@@ -90,6 +92,34 @@ class NewErrors:
 
     def _told(self) -> list[tuple[str, Diagnostic]]:
         return [(path, error) for path, errors in self.by_path.items() for error in errors][:MOST_TOLD]
+
+
+@value
+class PendingCheck:
+    """A server that has not said yet what it finds in an edit. Its name is ours, so this is no text of others."""
+
+    server: str
+    is_starting: bool
+
+    def as_text(self) -> str:
+        state = "is still starting" if self.is_starting else "has not looked at this edit yet"
+        return f"The language server {self.server} {state}; errors that it finds come with a later result."
+
+    def as_fact(self) -> JsonValue:
+        return {"server": self.server, "is_starting": self.is_starting}
+
+
+@value
+class EditCheck:
+    """What is known of an edit when its result is told."""
+
+    errors: NewErrors | None = None
+    pending: PendingCheck | None = None
+
+
+def with_errors(result: ToolResult, errors: NewErrors, *, edited: str = "") -> ToolResult:
+    content = f"{result.content}\n{errors.as_text(edited)}"
+    return replace(result, content=content, facts={**result.facts, ERRORS_FACT: errors.as_fact()})
 
 
 def _row_of(item: Mapping[str, JsonValue]) -> int:

@@ -34,6 +34,7 @@ from anycowork.tools.language.diagnostics import (
     Diagnostic,
     DiagnosticKey,
     NewErrors,
+    PendingCheck,
     counted_keys,
     new_errors,
     read_errors,
@@ -49,8 +50,10 @@ LIMITS = CommandLimits(
 )
 IDLE_SECONDS = 600.0
 HUNG_SECONDS = 30.0
+START_SECONDS = 120.0  # until the project is loaded and the first edit checked
 _INCREMENTAL = 2  # a server that takes the changed part of a text alone
 PUBLISH_SECONDS = 10.0  # after which nothing new is taken to be wrong: some publish changes alone
+FIRST_PUBLISH_SECONDS = 30.0  # while it loads the project it publishes nothing
 SETTLE_SECONDS = 0.05  # for a second part; what comes later is told with the next edit
 _LONGEST_HEADER = 16_384
 _MOST_DOCUMENTS = 32
@@ -187,6 +190,9 @@ class LanguageServer:
         self._edits: asyncio.Queue[Edit] = asyncio.Queue(_MOST_WAITING)
         self._documents: OrderedDict[str, _Document] = OrderedDict()
         self._is_ready = asyncio.Event()
+        self._checking: Edit | None = None
+        self._has_checked = False
+        self._has_published = False
         self._pulls = False
         self._takes_ranges = False
         self._stop = asyncio.Event()
@@ -202,10 +208,17 @@ class LanguageServer:
             return False
         return True
 
+    def pending(self) -> PendingCheck | None:
+        """Returns what to say while edits wait for the server; None if it is done with them."""
+        waits = self._checking is not None or not self._edits.empty()
+        return PendingCheck(self.program.name, not self._has_checked) if waits and not self.ended.is_set() else None
+
     def take_new_errors(self) -> NewErrors | None:
-        """Returns the errors that were not told yet, and counts them as told."""
+        """Returns the errors that were not told yet, and counts them as told. Of the file that is being checked nothing is known yet."""
         by_path: dict[str, list[Diagnostic]] = {}
         for path, document in self._documents.items():
+            if self._checking is not None and self._checking.path == path:
+                continue
             if fresh := new_errors(document.errors, document.known):
                 by_path[path] = fresh
             document.known = counted_keys(document.errors)
@@ -269,7 +282,7 @@ class LanguageServer:
 
     async def _work(self, connection: RpcConnection) -> None:
         """Raises: LanguageServerFailed, TimeoutError."""
-        async with asyncio.timeout(HUNG_SECONDS):
+        async with asyncio.timeout(START_SECONDS):
             await self._initialize(connection)
         while True:
             try:
@@ -277,11 +290,14 @@ class LanguageServer:
                     edit = await self._edits.get()
             except TimeoutError:
                 return
+            self._checking = edit
             try:
                 connection.begin_edit()
-                async with asyncio.timeout(HUNG_SECONDS):
+                async with asyncio.timeout(HUNG_SECONDS if self._has_checked else START_SECONDS):
                     await self._check(connection, edit)
+                self._has_checked = True
             finally:
+                self._checking = None
                 edit.checked.set()
 
     async def _initialize(self, connection: RpcConnection) -> None:
@@ -349,7 +365,7 @@ class LanguageServer:
             items = report.get("items") if isinstance(report, dict) else None
             document.errors = read_errors(items, document.lines)
             return
-        seconds = PUBLISH_SECONDS
+        seconds = PUBLISH_SECONDS if self._has_published else FIRST_PUBLISH_SECONDS
         with suppress(TimeoutError):
             while True:
                 async with asyncio.timeout(seconds):
@@ -367,6 +383,7 @@ class LanguageServer:
             if self._uri(path) == uri and version in (None, document.version):
                 document.errors = read_errors(params.get("diagnostics"), document.lines)
                 document.published.set()
+                self._has_published = True
 
     def _uri(self, path: str) -> str:
         return Path(self._jail.root, path.lstrip("/")).as_uri()

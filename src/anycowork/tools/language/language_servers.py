@@ -10,7 +10,7 @@ from anycowork.domain.tool_ports import ToolContext
 from anycowork.sandbox.layers.staging_folders import runner_for
 from anycowork.sandbox.sandbox import Sandbox
 from anycowork.tools.built_in_tool import folder_of
-from anycowork.tools.language.diagnostics import NewErrors
+from anycowork.tools.language.diagnostics import EditCheck, NewErrors
 from anycowork.tools.language.language_server import (
     Edit,
     LanguageServer,
@@ -24,6 +24,7 @@ from anycowork.workspace.text import decode
 MOST_SERVERS = 4
 MOST_STARTS = 2  # of one server that fails, until this process ends
 LARGEST_CHECKED = 500_000  # bytes
+MOST_TURNS = 100  # that late errors are kept for
 _Key = tuple[str, ...]
 
 
@@ -36,25 +37,47 @@ class LanguageServers:
         self._seconds = seconds
         self._servers: OrderedDict[_Key, LanguageServer] = OrderedDict()
         self._failures: Counter[_Key] = Counter()
+        self._expected: OrderedDict[str, set[str]] = (
+            OrderedDict()
+        )  # families of languages, by the turn whose edits wait
 
-    async def errors_of_edit(
-        self, path: str, before: bytes | None, after: bytes, tool_context: ToolContext
-    ) -> NewErrors | None:
-        """Returns the errors that this edit brought, and those of earlier ones that came too late. Waits no longer than the setting."""
+    async def check_edit(self, path: str, before: bytes | None, after: bytes, tool_context: ToolContext) -> EditCheck:
+        """Returns the errors that this edit brought, and those of earlier ones that came too late. Waits no longer than the setting;
+        what is found later comes with a later result of the turn."""
         texts = _texts(path, before, after)
         seconds = self._seconds()
         jail = folder_of(tool_context).jail
         # A private copy or a layer of a task lives shorter than a server takes to start.
         if seconds <= 0 or texts is None or jail.layers != (jail.origin,) or not tool_context.hidden.tells(path):
-            return None
-        server: LanguageServer | None = None
+            return EditCheck()
+        server = await self._server_for(path, tool_context)
+        if server is None:
+            return EditCheck()
         edit = Edit(path, *texts, asyncio.Event())
-        with suppress(TimeoutError):
-            async with asyncio.timeout(seconds):
-                server = await self._server_for(path, tool_context)
-                if server is not None and server.show(edit):
+        if server.show(edit):
+            with suppress(TimeoutError):
+                async with asyncio.timeout(seconds):
                     await edit.checked.wait()
-        return server.take_new_errors() if server is not None else None
+        pending = server.pending()
+        if pending is not None and tool_context.turn_id:
+            self._expect(tool_context.turn_id, family_of(path))
+        return EditCheck(server.take_new_errors(), pending)
+
+    def late_errors(self, tool_context: ToolContext) -> NewErrors | None:
+        """Returns errors that a server found after the results of the turn's edits were told, once. Waits for nothing."""
+        families = self._expected.get(tool_context.turn_id, set())
+        for family in [*families]:
+            server = self._servers.get(_key(family, tool_context))
+            if server is None or server.pending() is None:
+                families.remove(family)
+            if server is not None and (errors := server.take_new_errors()) is not None:
+                return errors
+        return None
+
+    def _expect(self, turn_id: str, family: str) -> None:
+        self._expected.setdefault(turn_id, set()).add(family)
+        if len(self._expected) > MOST_TURNS:
+            self._expected.popitem(last=False)
 
     async def aclose(self) -> None:
         for server in self._servers.values():
@@ -64,10 +87,8 @@ class LanguageServers:
 
     async def _server_for(self, path: str, tool_context: ToolContext) -> LanguageServer | None:
         """Returns the workspace's running server for this language, or starts one; None if there is none that works."""
-        jail, hidden = folder_of(tool_context).jail, tool_context.hidden
-        may_run = Permission.EXECUTE_COMMANDS in tool_context.permissions
-        # What one may read or run, another may not: they share no server.
-        key = (jail.root, family_of(path), str(may_run), *hidden.patterns, "", *hidden.asking)
+        jail, hidden, key = folder_of(tool_context).jail, tool_context.hidden, _key(family_of(path), tool_context)
+        may_run = _may_run(tool_context)
         server = self._servers.get(key)
         if server is not None and not server.ended.is_set():
             self._servers.move_to_end(key)
@@ -95,6 +116,16 @@ class LanguageServers:
         running = [server for server in self._servers.values() if not server.ended.is_set()]
         if len(running) >= MOST_SERVERS:
             running[0].stop()
+
+
+def _may_run(tool_context: ToolContext) -> bool:
+    return Permission.EXECUTE_COMMANDS in tool_context.permissions
+
+
+def _key(family: str, tool_context: ToolContext) -> _Key:
+    """What one may read or run, another may not: they share no server."""
+    root, hidden = folder_of(tool_context).jail.root, tool_context.hidden
+    return root, family, str(_may_run(tool_context)), *hidden.patterns, "", *hidden.asking
 
 
 def _texts(path: str, before: bytes | None, after: bytes) -> tuple[str | None, str] | None:
