@@ -12,10 +12,10 @@ from anycowork.domain import event_factory
 from anycowork.domain.chats import Turn
 from anycowork.domain.errors import ContextFull
 from anycowork.domain.images import images_of
-from anycowork.domain.journal import Change, Reserve, Spend
+from anycowork.domain.journal import Change, Reserve, SetChat, Spend
 from anycowork.domain.messages import Json, Message
 from anycowork.domain.metering import Price
-from anycowork.domain.model import ModelOptions, ModelRequest, PromptMessage, ToolCallStyle, UsageChunk
+from anycowork.domain.model import ModelOptions, ModelRequest, PromptMessage, Provider, ToolCallStyle, UsageChunk
 from anycowork.domain.ports import HiddenPathRules
 from anycowork.domain.provider_errors import NoSuchModel, PromptTooLong, ProviderFault
 from anycowork.domain.skills import Skill
@@ -82,10 +82,8 @@ class ModelCaller:
 
     async def ask(self, context: TurnContext, reply_stream: ReplyStream) -> Reply:
         """Call the model and stream its reply. Raises: ProviderFault, RunawayReply."""
-        model_id = context.chat.config.model_id
-        if context.own_model and model_id not in self._providers.fallbacks(context.own_model):
-            raise NoSuchModel(f"{model_id} may no longer go on for {context.own_model}.")
-        provider, model = self._providers.find(context.chat.config.model_id)
+        self._keep_model(context)
+        provider, model = find_model(self._providers, context)
         options = self._providers.options(context.chat.config.model_id)
         name = f"{provider.name}/{model}"
         prompt_history = await self._shown(context, options, ratio=self._ratios.of(name))
@@ -123,6 +121,12 @@ class ModelCaller:
             event_factory.usage(context.turn.id, {**event, "steps_left": context.steps_left})
         )
         return reply
+
+    def _keep_model(self, context: TurnContext) -> None:
+        """A chat that was opened before any model was connected keeps the first one that it asks: no later default is told of it."""
+        if context.chat.config.model_id is None and (first := self._providers.lasting_id()) is not None:
+            context.chat = replace(context.chat, config=replace(context.chat.config, model_id=first))
+            context.write_buffer.pending.append(SetChat(first_model=first))
 
     def go_on(self, context: TurnContext, fault: ProviderFault) -> tuple[str, Json] | None:
         """Has the next model that the person named answer in this segment. Returns what the person is told, and its facts; None where none
@@ -261,6 +265,14 @@ class ModelCaller:
                 part for part in (built, skills, others, context.assignment.extra_prompt) if part
             )
         return context.conversation.system_prompt
+
+
+def find_model(providers: ProviderRegistry, context: TurnContext) -> tuple[Provider, str]:
+    """Return who answers now, and its name for the model. Raises: NoSuchModel if it is gone, or may no longer go on for another one."""
+    model_id = context.chat.config.model_id
+    if context.own_model and model_id not in providers.fallbacks(context.own_model):
+        raise NoSuchModel(f"{model_id} may no longer go on for {context.own_model}.")
+    return providers.find(model_id)
 
 
 def works_alone(context: TurnContext, prompt_budget: int) -> bool:

@@ -5,7 +5,7 @@ The model gets the prompt and nothing else: no history, no tools, no instruction
 
 from typing import assert_never
 
-from anycowork.agent.model_caller import spent_for
+from anycowork.agent.model_caller import find_model, spent_for
 from anycowork.agent.reply_stream import Reply
 from anycowork.agent.turn_context import TurnContext
 from anycowork.domain import event_factory
@@ -43,7 +43,7 @@ class PromptSampler:
 
     async def sample(self, context: TurnContext, prompt: SamplingPrompt) -> SampledReply:
         """Raises: ProviderFault, LimitReached."""
-        provider, model = self._providers.find(context.chat.config.model_id)
+        provider, model = find_model(self._providers, context)
         name = f"{provider.name}/{model}"
         size = sum(tokens(message.content) for message in prompt.messages)
         reserve = Reserve(self._clock.new_id(), context.turn.id, PURPOSE, name, size)

@@ -109,7 +109,7 @@ class ChatService:
     ) -> Chat:
         principal.require(Scope.SEND)
         definition = self._roles.require(role or Role.ACTOR)
-        self.require_model(model)
+        model = self.model_id_of(model)
         await self._require_prompt(system_prompt_id)
         root = await self._find_workspace(workspace)
         now = self._clock.now()
@@ -134,7 +134,7 @@ class ChatService:
         """Change the chat's settings. Raises: NoSuchModel, Invalid, Conflict if the autonomy needs a sandbox that is not available."""
         principal.require(Scope.SEND)
         self._require_autonomy(principal, autonomy)
-        self.require_model(model)
+        model = self.model_id_of(model)
         await self._require_prompt(system_prompt_id)
         async with self._chat_coordinator.exclusive(chat_id) as chat:
             prompt = system_prompt_id or chat.config.system_prompt_id
@@ -311,12 +311,12 @@ class ChatService:
             await self._image_bytes.put(sent_image.data)
         return {"images": [image.to_json() for image in recognised]}
 
-    def require_model(self, model: str | None) -> None:
-        """Raises: Invalid if there is no such model. None is the default model."""
-        if model is None:
-            return
+    def model_id_of(self, name: str | None) -> str | None:
+        """Return the id of the model that a person names; None is the default model. Raises: Invalid if there is no such model."""
+        if name is None:
+            return None
         try:
-            self._providers.find(model)
+            return self._providers.id_of(name)
         except NoSuchModel as error:
             raise Invalid(error.message, param="model") from error
 

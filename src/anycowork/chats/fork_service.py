@@ -104,12 +104,12 @@ class ForkService:
 
     async def _new_chat(self, principal: Principal, chat: Chat, fork_request: ForkRequest) -> Chat:
         """Build the chat; what is wrong with the wish is refused before anything is changed."""
-        self._chats.require_model(fork_request.model)
+        model = self._chats.model_id_of(fork_request.model)
         now = self._clock.now()
         decides = Scope.DECIDE in principal.scopes
         config = replace(
             chat.config,
-            model_id=fork_request.model or chat.config.model_id,
+            model_id=model or chat.config.model_id,
             autonomy=chat.config.autonomy if decides else Autonomy.ASK,  # only a person raises it
         )
         return Chat(self._clock.new_id(), chat.title, chat.workspace, config, created_at=now, updated_at=now)

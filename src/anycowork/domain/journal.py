@@ -28,13 +28,14 @@ class AddChat:
 
 @value
 class SetChat:
-    """Updates a chat; None leaves a field unchanged."""
+    """Updates a chat; None leaves a field unchanged. `first_model` is kept by a chat that has no model yet."""
 
     state: ChatState | None = None
     config: ChatConfig | None = None
     title: str | None = None
     pinned: bool | None = None
     archived: bool | None = None
+    first_model: str | None = None
 
 
 @value

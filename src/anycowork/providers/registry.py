@@ -27,6 +27,7 @@ from anycowork.providers.guide import guide_provider
 from anycowork.providers.http.pool import HttpPool
 from anycowork.providers.http.proxy_env import proxy_for
 from anycowork.providers.model_list import AUTO
+from anycowork.providers.model_names import id_of, resolve, resolve_default
 from anycowork.providers.openai.completion_stream import Timeouts
 from anycowork.providers.openai.provider import OpenAIProvider
 from anycowork.providers.openai.upstream import Upstream
@@ -38,7 +39,6 @@ if TYPE_CHECKING:
 GUIDE_CONFIG = ProviderConfig(name=GUIDE, kind="guide", models=(GUIDE,))
 LOCAL = "local"
 _LAST = {LOCAL: 1, AGENT_PROVIDER: 2, GUIDE: 3}  # configured providers come before built-in ones
-LOCAL_NAMES = {"ollama": "Ollama", "lmstudio": "LM Studio", "llamacpp": "llama.cpp"}
 
 
 class ProviderRegistry:
@@ -79,13 +79,17 @@ class ProviderRegistry:
             self.put(config)
 
     def find(self, model_id: str | None) -> tuple[Provider, str]:
-        """Returns the provider and its own name for the model; None means the default. Raises: NoSuchModel."""
+        """Returns the provider and its own name for the model; None means the default. Raises: NoSuchModel, also if it is gone."""
         config, model = self._resolve(model_id)
         if config.kind == LOCAL and self._local is not None:
             return self._local, model
         if config.kind == "agent":
             return self._delegates, model
         return self._answering(config) or guide_provider(), model
+
+    def id_of(self, name: str) -> str:
+        """Returns the id of the model that a person names now, with its provider in front. Raises: NoSuchModel."""
+        return id_of(self._configs, name, default=self._default)
 
     def context_tokens(self, model_id: str | None) -> int:
         """Returns the model's context size in tokens, known or assumed. Raises: NoSuchModel."""
@@ -278,42 +282,10 @@ class ProviderRegistry:
         return config.name, model
 
     def _resolve(self, model_id: str | None) -> tuple[ProviderConfig, str]:
-        requested = model_id or self._default
-        if requested is None:
-            return _with_its_own_default(self._first())
-        name, _, model = requested.partition("/")
-        provider = self._configs.get(name)
-        if provider and not model:
-            return _with_its_own_default(provider)
-        if provider and (provider.kind not in ("guide", "agent") or model in provider.models):
-            return provider, model
-        for config in self._configs.values():
-            if requested in config.models:
-                return config, requested
-        return self._default_for(requested)
-
-    def _default_for(self, requested: str) -> tuple[ProviderConfig, str]:
-        """Sends a name that no provider claims to the default provider, unless it clearly belongs to another."""
-        name = requested.partition("/")[0]
-        known_default = requested != self._default and self._default is not None
-        config = self._resolve(self._default)[0] if known_default else self._first()
-        if config.kind == "guide" or ("/" in requested and name in (*LOCAL_NAMES, GUIDE, AGENT_PROVIDER)):
-            raise NoSuchModel(self._no_such(requested, name))
-        return config, requested
+        return resolve(self._configs, model_id) if model_id else resolve_default(self._configs, self._default)
 
     def _answering(self, config: ProviderConfig) -> OpenAIProvider | AnthropicProvider | None:
         return self._clients.get(config.name) or self._anthropic.get(config.name)
-
-    def _first(self) -> ProviderConfig:
-        return next(config for config in self._configs.values() if config.kind != "agent")
-
-    def _no_such(self, requested: str, name: str) -> str:
-        choices = ", ".join(
-            f"{config.name}/{model}" for config in self._configs.values() for model in config.models or ("<model>",)
-        )
-        if name in LOCAL_NAMES and name not in self._configs:
-            return f"There is no model '{requested}': {LOCAL_NAMES[name]} is not running here. Start it, or choose: {choices}."
-        return f"There is no model '{requested}'. Choose one of: {choices}."
 
     # --- describing a provider
 
@@ -385,10 +357,6 @@ class ProviderRegistry:
     def _last_fault(self, config: ProviderConfig) -> ProviderFault | None:
         client = self._answering(config)
         return client.last_fault if client else None
-
-
-def _with_its_own_default(config: ProviderConfig) -> tuple[ProviderConfig, str]:
-    return config, config.models[0] if config.models else AUTO
 
 
 def require_free_name(name: str) -> None:

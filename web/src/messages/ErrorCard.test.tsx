@@ -11,3 +11,9 @@ it("gives the reason and the way out", () => {
   expect(screen.getByText(/Check the key/)).toBeTruthy();
   expect(screen.getByRole("link", { name: "Models" }).getAttribute("href")).toBe("#/settings/models");
 });
+
+it("has the person choose another model where the chat's own is gone", () => {
+  const fault = { code: "no_such_model", message: "No model server 'lab' is connected.", retryable: false };
+  show(<ErrorCard message={message({ role: "system", content: fault.message })} fault={fault} />);
+  expect(screen.getByText(/Choose another model for this chat/)).toBeTruthy();
+});

@@ -6,6 +6,7 @@ import type { Fault, Message } from "../wire/nouns";
 const ADVICE: Record<string, string> = {
   provider_bad_key: t.checkTheKeyOfThis,
   provider_untrusted: t.putThatRightInThe,
+  no_such_model: t.chooseAnotherModelForThisChat,
   provider_unreachable: t.startTheModelsServerOr,
 };
 

@@ -34,6 +34,8 @@ export const en = {
   showAllLines: (count: string | number) => `Show all ${count} lines`,
   checkTheKeyOfThis: "Check the key of this provider, then send the message again.",
   putThatRightInThe: "Correct that in the settings, then send the message again.",
+  chooseAnotherModelForThisChat:
+    "Choose another model for this chat below, then send the message again. Or connect its server.",
   startTheModelsServerOr: "Start the model's server or choose another one, then send the message again.",
   theTurnEndedEarly: "The turn ended early",
   whoAnswers: "Models",

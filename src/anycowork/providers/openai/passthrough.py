@@ -35,14 +35,20 @@ class Passthrough:
         self._listed: dict[Upstream, frozenset[str]] = {}
 
     def find(self, model: str | None) -> "ProviderLine | None":
-        """Returns the line to the provider that lists this id, else to the default one; None if there is only the guide."""
+        """Returns the line to the provider that lists this id, else to the default one; None if there is only the guide.
+
+        Raises: NoSuchModel if the default one is gone.
+        """
         upstreams = self._registry.upstreams()
         for upstream, models in upstreams:
             if model in models or model in self._listed.get(upstream, ()):
                 return self._line(upstream)
         if lent := self._registry.lent(model):
             return OnDemandLine(*lent, self._registry.pool.connections)
-        return self._line(upstreams[0][0]) if upstreams else None
+        if not upstreams:
+            return None
+        self._registry.find(None)
+        return self._line(upstreams[0][0])
 
     def any_prices(self) -> bool:
         """Whether the price of any model is known."""

@@ -121,12 +121,13 @@ def set_fields(connection: SqlConnection, chat_id: str, write: SetChat) -> None:
     chat = stored_chat(connection, chat_id)
     if chat is None:  # the change as a whole is refused for that
         return
+    config = chat.config
+    if write.config is not None:
+        config = replace(write.config, extra={**chat.config.extra, **write.config.extra})
     changed = replace(
         chat,
         state=write.state or chat.state,
-        config=chat.config
-        if write.config is None
-        else replace(write.config, extra={**chat.config.extra, **write.config.extra}),
+        config=replace(config, model_id=config.model_id or write.first_model),
         title=chat.title if write.title is None else write.title,
         pinned=chat.pinned if write.pinned is None else write.pinned,
         archived=chat.archived if write.archived is None else write.archived,
