@@ -110,7 +110,7 @@ async def test_a_person_sets_what_a_model_can_do(tmp_path):
     own = {"images": False, "calling": "native", "context_tokens": 9_000, "price": {"input": 1.0, "output": 2.0}}
     async with ScriptedModel(["I see none."]) as model, live_server(tmp_path) as client:
         body = {"name": "acme", "base_url": model.base_url, "models": ["m1", "m2"]}
-        assert (await client.ask("POST", "/providers", body, expect=201))["calling"] == "text"
+        assert (await client.ask("POST", "/providers", body, expect=201))["calling"] is None
         changed = await client.ask("PATCH", "/providers/acme", {"model_settings": {"m1": own}}, expect=200)
         assert changed["model_settings"] == {"m1": {**own, "price": {**own["price"], "cached": None}}}
         assert (changed["images"], changed["no_images"]) == (["m2"], ["m1"])

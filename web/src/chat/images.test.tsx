@@ -131,6 +131,7 @@ const provider = (parts: Partial<Provider>): Provider => ({
   images: [],
   no_images: [],
   tries_images: false,
+  calling: null,
   model_settings: {},
   privacy: "anyone",
   changeable: true,

@@ -7133,10 +7133,9 @@ export interface components {
             tries_images: boolean;
             /**
              * Calling
-             * @description How its models call tools unless one is set otherwise.
-             * @enum {string}
+             * @description How its models call tools unless one is set otherwise. null: the server's own interface is tried first.
              */
-            calling: "text" | "schema" | "native";
+            calling: ("text" | "schema" | "native") | null;
             /**
              * Model Settings
              * @description What a person set for single models.
