@@ -171,6 +171,22 @@ async def test_hooks_and_git_are_for_those_who_may(chat: LiveChat, tmp_path: Pat
     assert not (tmp_path / "sprung").exists(), "a member runs no hook, also not one that an admin allowed"
 
 
+@pytest.mark.parametrize("name", ["heads", "tags", "info", "origin"])
+async def test_a_remote_named_like_something_of_git_is_merged_and_nothing_else(chat: LiveChat, name: str) -> None:
+    """The remote's name labels the conflicts, and git would take `heads/main` for our own branch."""
+    folder = chat.client.workspace
+    git(folder, "config", "--rename-section", "remote.local", f"remote.{name}")
+    (folder / "a.txt").write_text("ours\n")
+    head = (await chat.client.ask("GET", f"{chat.path}/git"))["head"]
+    await chat.client.ask("POST", f"{chat.path}/git/commit", {"message": "Ours", "paths": ["a.txt"], "head": head})
+    offer = await chat.client.ask("GET", f"{chat.path}/git/pull")
+    address = next(source["address"] for source in offer["remotes"] if source["remote"] == name)
+    body = {"remote": name, "address": address, "branch": "main", "head": offer["head"]}
+    pulled = await chat.client.ask("POST", f"{chat.path}/git/pull", body)
+    assert pulled["conflicts"] == ["a.txt"]
+    assert "\ntheirs\n" in (folder / "a.txt").read_text()
+
+
 async def test_names_that_mislead_git_are_refused(chat: LiveChat, attempts: Attempts) -> None:
     head = (await chat.client.ask("GET", f"{chat.path}/git"))["head"]
 

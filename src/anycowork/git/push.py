@@ -317,7 +317,8 @@ def pull(
         raise ToolFault(f"Nothing was pulled. {remote.refused}")
     require_no_operation(repository)
     commit = _fetch(repository, head, remote, environ)
-    return merge_commit(folder, commit, f"Merge branch '{head.branch}' of {remote.shown}", user)
+    label = f"{remote.name}/{head.branch}"
+    return merge_commit(folder, commit, label, f"Merge branch '{head.branch}' of {remote.shown}", user)
 
 
 def _fetch(repository: RepositoryPlace, head: GitHead, remote: Remote, environ: Mapping[str, str]) -> str:

@@ -6,6 +6,7 @@ to overwrite what a person changed and did not commit.
 
 import os
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 
 from anycowork.domain.errors import CommandFailed, FileMissing, Invalid, StateChanged, ToolFault
 from anycowork.domain.git import GitStash, MergeResult
@@ -52,8 +53,8 @@ def switch_branch(folder: Folder, branch: str) -> None:
         run_git(("symbolic-ref", "-m", note, "HEAD", reference), folder="/", environment=real)
 
 
-def merge_commit(folder: Folder, commit: str, message: str, user: Mapping[str, str]) -> MergeResult:
-    """Merges the commit into the current branch. Conflicts stay in the files, and the merge in progress, as git leaves them.
+def merge_commit(folder: Folder, commit: str, label: str, message: str, user: Mapping[str, str]) -> MergeResult:
+    """Merges the commit into the current branch. Conflicts stay in the files, labelled, and the merge in progress, as git leaves them.
 
     Raises: StateChanged, ToolFault; then nothing was changed.
     """
@@ -69,7 +70,16 @@ def merge_commit(folder: Folder, commit: str, message: str, user: Mapping[str, s
             _move_branch(repository, head, commit, "pull: Fast-forward")
             return MergeResult(commit)
         require_user(user)
-        arguments = ("merge", "--no-commit", "--no-ff", "--no-stat", "--no-verify", "-m", message, commit)
+        arguments = (
+            "merge",
+            "--no-commit",
+            "--no-ff",
+            "--no-stat",
+            "--no-verify",
+            "-m",
+            message,
+            _named(environment, label, commit),
+        )
         if conflicts := _conflicts_after(arguments, folder, environment):
             _begin_merge(repository, commit, message)
             return MergeResult(None, conflicts=conflicts)
@@ -211,6 +221,18 @@ def _commit_merge(folder: Folder, environment: Mapping[str, str], parents: tuple
 def _move_branch(repository: RepositoryPlace, head: GitHead, commit: str, note: str) -> None:
     arguments = ("update-ref", "-m", note, head.reference or "HEAD", commit, head.commit or "")
     run_git(arguments, folder="/", environment=real_git_folder(repository))
+
+
+def _named(environment: Mapping[str, str], label: str, commit: str) -> str:
+    """Gives the commit this name in git's folder of our own: git labels conflicts with it. Returns the commit where git takes the name
+    for another one: the repository chose it."""
+    if not is_branch_reference(f"refs/heads/{label}"):
+        return commit
+    reference = Path(environment["GIT_DIR"], "refs", "remotes", label)
+    reference.parent.mkdir(parents=True, exist_ok=True)
+    reference.write_text(f"{commit}\n")
+    meant = run_git(("rev-parse", "--verify", "-q", f"{label}^0"), folder="/", environment=environment, good=(0, 1))
+    return label if meant.decode().strip() == commit else commit
 
 
 def _begin_merge(repository: RepositoryPlace, commit: str, message: str) -> None:

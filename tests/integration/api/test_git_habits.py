@@ -214,7 +214,7 @@ async def test_a_pull_fast_forwards_merges_and_leaves_conflicts_to_be_resolved(c
         "merge",
         [("b.txt", "conflicted")],
     )
-    assert "<<<<<<<" in (folder / "b.txt").read_text()
+    assert (folder / "b.txt").read_text() == "<<<<<<< HEAD\nour side\n=======\ntheir side\n>>>>>>> origin/main\n"
     left = await ask(chat, "POST", "/merge", expect=409)
     assert "Conflicts are left in 'b.txt'" in left["error"]["message"]
     refused = await ask(chat, "POST", "/switch", {"branch": "main"}, expect=409)
