@@ -138,6 +138,9 @@ class ChatCommands:
         if not note:
             return
         change = await self._host.client.memory_change(note)
+        if not change.get("diff"):
+            self._host.note(f"{change.get('path')} holds this note already.")
+            return
         title = f"Remember this in {change.get('path')}?\n\n{strip_controls(str(change.get('diff')))}"
         choices = [MenuChoice("yes", "Save"), MenuChoice("no", "Leave the file as it is")]
         if await self._host.ask(MenuScreen(title, choices, current="no")) == "yes":

@@ -19,6 +19,9 @@ async def test_a_note_is_shown_saved_trusted_and_read_by_the_model(tmp_path: Pat
         assert (
             saved["trusted"] is True and (folder / "AGENTS.md").read_text() == "## Remembered\n\n- Tests: make test\n"
         )
+        again = await client.ask("POST", f"{chat.path}/memory", {"text": "Tests:  make test"}, expect=200)
+        assert again["diff"] == "", "what is said twice stands there once"
+        await client.ask("PUT", f"{chat.path}/memory", {**body, "sha256": again["sha256"]}, expect=422)
         await chat.send("hello there, what do you know")
         assert "Tests: make test" in str(client.model.requests[-1]["messages"])
         undo = await client.ask("POST", f"{chat.path}/snapshots/{saved['snapshot']}/restore", {}, expect=200)

@@ -54,7 +54,8 @@ export default function RememberDialog({ chatId, note, onClose }: Props) {
             className={`${INPUT} py-2`}
           />
         </Field>
-        {change && text && <DiffView text={change.diff} label={t.rememberChange} whole />}
+        {change && text && change.diff && <DiffView text={change.diff} label={t.rememberChange} whole />}
+        {change && text && !change.diff && <p className="text-sm text-ink-2">{t.rememberedAlready(change.path)}</p>}
         {refusal}
         <div className="flex justify-end gap-2">
           <Button onClick={onClose}>{t.rememberCancel}</Button>
@@ -62,7 +63,7 @@ export default function RememberDialog({ chatId, note, onClose }: Props) {
             needs="PUT /context/{chat_id}/memory"
             look="primary"
             type="submit"
-            disabled={!change || text !== typed.trim() || !text}
+            disabled={!change?.diff || text !== typed.trim() || !text}
           >
             {t.rememberSave}
           </Button>

@@ -52,6 +52,7 @@ export const en = {
   rememberAbout: "Agents in this folder read it at the start of every turn. Nothing is saved before you press Save.",
   rememberNote: "Note",
   rememberChange: "What changes",
+  rememberedAlready: (path: string) => `${path} holds this note already.`,
   rememberSave: "Save",
   rememberCancel: "Cancel",
   remembered: (path: string) => `Saved in ${path}. Checkpoints can undo it.`,

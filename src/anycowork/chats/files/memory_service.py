@@ -20,7 +20,8 @@ HEADING = "## Remembered"
 
 @value
 class MemoryChange:
-    """What remembering a note would do to the file. `sha256` is the hash of its content now, None if there is no file."""
+    """What remembering a note would do to the file; no diff if it holds the note already. `sha256` is the hash of its content now, None
+    if there is no file."""
 
     sha256: str | None
     text: str
@@ -63,7 +64,7 @@ class MemoryService:
             before, sha256 = content.text, content.sha256
         after = with_note(before or "", note)
         difference = diff(None if before is None else before.encode(), after.encode(), INSTRUCTIONS)
-        return MemoryChange(sha256, after, difference.text)
+        return MemoryChange(sha256, after, difference.text if after != before else "")
 
     async def remember(self, principal: Principal, chat_id: str, note: str, *, expected: str | None) -> Json:
         """Make the change that was shown, as the person's own edit with a checkpoint. A file that was trusted, or is new, is
@@ -74,6 +75,8 @@ class MemoryService:
         chat = await require_chat_in_folder(self._store, chat_id)
         earlier = await self._instructions(chat.workspace)
         change = await self.preview(principal, chat_id, note)
+        if not change.diff:
+            raise Invalid(f"{INSTRUCTIONS} holds this note already.", param="text")
         saved = await self._edits.save(principal, chat_id, INSTRUCTIONS, change.text, expected=expected)
         was_trusted = expected is None if earlier is None else earlier.trusted and earlier.sha256 == expected
         trusted = was_trusted and Scope.MANAGE in principal.scopes
@@ -83,9 +86,11 @@ class MemoryService:
 
 
 def with_note(text: str, note: str) -> str:
-    """Return the file's text with the note as the last line of its list. Pure."""
+    """Return the file's text with the note as the last line of its list, or as it is if it holds the note already. Pure."""
     item = f"- {' '.join(note.split())}"
     lines = text.rstrip().split("\n") if text.strip() else []
+    if any(line.strip() == item for line in lines):
+        return text
     headings = [index for index, line in enumerate(lines) if line.strip() == HEADING]
     if not headings:
         return "\n".join([*lines, *([""] if lines else []), HEADING, "", item, ""])

@@ -53,6 +53,7 @@ export const composer: Texts = {
     "Agenten in diesem Ordner lesen es am Anfang jedes Zugs. Nichts wird gespeichert, bevor Sie Speichern drücken.",
   rememberNote: "Notiz",
   rememberChange: "Was sich ändert",
+  rememberedAlready: (path: string) => `${path} enthält diese Notiz schon.`,
   rememberSave: "Speichern",
   rememberCancel: "Abbrechen",
   remembered: (path: string) => `In ${path} gespeichert. Checkpoints können es rückgängig machen.`,
