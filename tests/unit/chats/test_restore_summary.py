@@ -12,6 +12,7 @@ from anycowork.domain.snapshots import Restored
         (Restored(deleted=("a",)), "1 file removed."),
         (Restored(("a", "b", "c"), ("d",)), "3 files restored, 1 removed."),
         (Restored(("a",)), "1 file restored."),
+        (Restored(("notes/old", "notes/old/a.md", "notes", "b"), ("empty",)), "2 files restored, 1 removed."),
         (Restored(), "every file is as it was then."),
         (Restored(("a",), kept=("b",)), "1 file restored, 1 folder kept because it contains other files."),
     ],

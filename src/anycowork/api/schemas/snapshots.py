@@ -53,7 +53,9 @@ class RestoredCounts(Schema):
 
 
 class RestoredResponse(DescribedSchema):
-    restored: list[str] = Field(description="The first 1,000; `counts` has their number.")
+    restored: list[str] = Field(
+        description="The first 1,000; `counts` has their number, without folders that come or go with their files."
+    )
     deleted: list[str]
     counts: RestoredCounts
     kept: list[str] = Field(description="Folders that should have gone but hold what no recorded change put there.")

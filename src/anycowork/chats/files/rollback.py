@@ -55,7 +55,7 @@ class ShownDifference:
 class RollbackResult:
     """`preview` is what a restore would do; `done` is what was restored, or for a dry run what would be.
 
-    Of very many paths, the JSON names the first; `counts` tells how many there are.
+    Of very many paths, the JSON names the first; `counts` tells how many there are, as `count_files` does.
     """
 
     done: Restored
@@ -66,7 +66,7 @@ class RollbackResult:
         done = self.done
         reasons = done.conflicts or {}
         lists = {"restored": done.restored, "deleted": done.deleted, "kept": done.kept, "unkept": done.unkept}
-        counts: Json = {name: len(paths) for name, paths in lists.items()}
+        counts: Json = {name: count_files(paths) for name, paths in lists.items()}
         return {
             **{name: [shown_path(path) for path in paths[:MOST_LISTED]] for name, paths in lists.items()},
             "counts": counts,
@@ -124,8 +124,14 @@ def file_differences(before: Snapshot, after: Snapshot) -> list[FileDifference]:
     return differences
 
 
+def count_files(paths: Sequence[str]) -> int:
+    """Counts the paths without the folders of which a content is counted, as a difference lists them. Pure."""
+    holders = {path[:end] for path in paths for end in range(len(path)) if path[end] == "/"}
+    return sum(path not in holders for path in paths)
+
+
 def summary_text(done: Restored) -> str:
-    parts = _changed_parts(len(done.restored), len(done.deleted))
+    parts = _changed_parts(count_files(done.restored), count_files(done.deleted))
     if done.kept:
         folders = (
             "1 folder kept because it contains"
