@@ -1,8 +1,11 @@
 """What an ended turn leaves for a person to do: whether it can be continued where it stopped and why it stopped. Pure."""
 
+from collections.abc import Sequence
+
 from anycowork.domain.chats import CONTINUABLE, Chat, ChatState, EndReason, Limits, Turn, TurnState
 from anycowork.domain.errors import Conflict
 from anycowork.domain.messages import Json
+from anycowork.domain.metering import ModelUsage
 from anycowork.domain.values import replace, value
 
 _WHY = {
@@ -61,12 +64,13 @@ def _resting_turn(chat: Chat, newest: Turn | None) -> Turn | None:
     return newest if newest.role == chat.role and newest.job_id is None else None
 
 
-def steps_left_of(chat: Chat, newest: Turn | None, limits: Limits) -> int | None:
-    """How many steps the chat's turn has until it pauses, the one that is taken now not counted. None where no turn is at work, and for
-    one of a job, which has limits of its own."""
+def steps_left_of(chat: Chat, newest: Turn | None, limits: Limits, used: Sequence[ModelUsage]) -> int | None:
+    """How many steps the chat's turn has until it pauses, with the one for which a model is asked now: as those were told who followed
+    it. None where no turn is at work, and for one of a job, which has limits of its own."""
     if chat.state is ChatState.IDLE or newest is None or newest.state is TurnState.ENDED or newest.job_id is not None:
         return None
-    return max(0, limits.steps - (newest.steps - newest.steps_before))
+    is_asking = newest.state is TurnState.RUNNING and any(usage.reserved for usage in used)
+    return max(0, limits.steps - (newest.steps - newest.steps_before) + is_asking)
 
 
 def waiting_of(chat: Chat, newest: Turn | None) -> str | None:

@@ -64,7 +64,7 @@ async def test_a_chat_that_is_not_stopped_short_has_nothing_to_continue(tmp_path
         assert (await chat.show())["steps_left"] is None, "no turn is at work"
         await chat.send("work", until="sent")
         await client.model.asked(2)
-        assert (await chat.show())["steps_left"] == 9, "who joins now is told how far it is before it stops"
+        assert (await chat.show())["steps_left"] == 10, "who joins now is told what the others were"
         await client.ask("POST", f"{chat.path}/continue", expect=409)
         await client.ask("POST", f"{chat.path}/stop", expect=200)
         refused = await client.ask("POST", f"{chat.path}/continue", expect=409)

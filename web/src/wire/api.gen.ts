@@ -6678,7 +6678,7 @@ export interface components {
             continuable: components["schemas"]["ContinuationResponse"] | null;
             /**
              * Steps Left
-             * @description While a turn is at work: the steps that it has until it pauses.
+             * @description While a turn is at work: the steps that it has until it pauses, with the one that is taken now.
              */
             steps_left?: number | null;
         } & {
@@ -7413,7 +7413,7 @@ export interface components {
         RestoredResponse: {
             /**
              * Restored
-             * @description The first 1,000; `counts` has their number.
+             * @description The first 1,000; `counts` has their number, without folders that come or go with their files.
              */
             restored: string[];
             /** Deleted */

@@ -106,12 +106,13 @@ async def show_chat(chat_id: str, principal: Reader, services: ServicesDep) -> R
     }
     newest = await services.store.turns.newest(chat_id)
     stopped = continuation_of(chat, newest)
+    used = await services.store.usage.of_turn(chat_id, newest.id) if newest else ()
     also = {
         "waiting": waiting_of(chat, newest),
         "waiting_for": waiting,
         "queue": [queued.to_json() for queued in await services.queue.waiting(chat_id)],
         "continuable": stopped.to_json() if stopped else None,
-        "steps_left": steps_left_of(chat, newest, services.server.settings.limits(chat.config.autonomy)),
+        "steps_left": steps_left_of(chat, newest, services.server.settings.limits(chat.config.autonomy), used),
     }
     return json_response(200, {**chat.to_json(), **also})
 

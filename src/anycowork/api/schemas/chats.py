@@ -55,7 +55,10 @@ class OpenChat(ChatResponse):
         description="What was written while the agent works, and is not sent yet."
     )
     continuable: ContinuationResponse | None = Field(description="There if the last turn can be continued.")
-    steps_left: int | None = Field(None, description="While a turn is at work: the steps that it has until it pauses.")
+    steps_left: int | None = Field(
+        None,
+        description="While a turn is at work: the steps that it has until it pauses, with the one that is taken now.",
+    )
 
 
 class ChatList(DescribedSchema):
