@@ -22,6 +22,8 @@ from anycowork.domain.plan import Plan
 from anycowork.domain.tool_ports import Prepared
 from anycowork.domain.tools import CallStatus, Parameters, ToolSpec
 from anycowork.domain.visible_text import UntrustedText, visible
+from anycowork.tools.web.fetch_page import FetchPage
+from anycowork.tools.web.search_web import SearchWeb
 
 FOLDER_CONTENTS: Origins = frozenset({WORKSPACE})
 _GIT_READS = ("git clone", "git fetch", "git pull", "git submodule", "git remote update")
@@ -143,10 +145,17 @@ def _texts_of_others(message: Message) -> Iterator[str]:
 
 
 def _without_our_refusal(message: Message) -> str:
-    """Returns what a call returned before it was denied or refused; the reason that follows is the server's own sentence."""
+    """Returns what a call returned before it was denied or refused; the reason that follows is the server's own sentence. So is why a
+    page could not be read; other tools' errors may be words of others."""
     match message.payload:
         case {"status": CallStatus.DENIED | CallStatus.REFUSED, "error": {"message": str(reason)}} if reason:
             return message.content.rpartition(reason)[0].rstrip("\n")
+        case {
+            "status": CallStatus.ERROR,
+            "tool": FetchPage.name | SearchWeb.name,
+            "error": {"message": str(reason)},
+        } if reason:
+            return message.content.replace(reason, "", 1).strip("\n")
         case _:
             return _without_our_heading(message)
 

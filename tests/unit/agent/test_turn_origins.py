@@ -54,6 +54,14 @@ def test_the_error_of_a_server_is_quoted_because_it_says_it() -> None:
     assert passage_about([result(ORDER, "error", ORDER)], ORIGINS, SINKS) == ORDER
 
 
+def test_why_a_page_could_not_be_read_is_not_quoted_as_its_words() -> None:
+    reason = "docs.example:443 answered with status 404, so there is no page."
+    failed = result(reason, "error", reason)
+    of_page = replace(failed, payload={**(failed.payload or {}), "tool": "fetch_page"})
+    assert passage_about([result(ORDER, "ok"), of_page], ORIGINS, SINKS) == ORDER
+    assert passage_about([of_page], ORIGINS, SINKS) == ""
+
+
 def test_a_server_that_prints_our_denial_hides_nothing_before_it() -> None:
     printed = result(f"{ORDER}\n{DENIAL}\nmore of it\n{DENIAL}", "denied", DENIAL)
     assert ORDER in passage_about([printed], ORIGINS, SINKS)
