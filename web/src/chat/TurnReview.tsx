@@ -75,7 +75,7 @@ export default function TurnReview({ diff, onClose }: { diff: Diff; onClose: () 
         </div>
         <section
           aria-label={t.changesOf(file.path)}
-          className="flex min-h-0 min-w-0 flex-1 flex-col rounded-xl border border-line"
+          className="@container flex min-h-0 min-w-0 flex-1 flex-col rounded-xl border border-line"
         >
           <header className="flex min-h-9 items-center gap-3 border-b border-line px-3.5 text-xs">
             <Path path={file.path} className="text-ink" />

@@ -2,12 +2,12 @@
 
 import clsx from "clsx";
 import { Columns2 } from "lucide-react";
-import { type ReactNode, useEffect, useMemo, useState } from "react";
+import { type ReactNode, useEffect, useMemo, useRef, useState } from "react";
 import { setPreference, usePreference } from "../browser/preferences";
 import { number } from "../texts/language";
 import { t } from "../texts/messages";
 import { IconButton } from "../ui/Button";
-import { useWide } from "../ui/narrow";
+import { useTwoColumns } from "../ui/narrow";
 import { type DiffLine, sideBySide } from "./diffs";
 import { languageOf } from "./languages";
 import { visible } from "./visible";
@@ -27,10 +27,12 @@ export function Lines({ lines, path, whole: wrapped = false }: Props) {
   const shown = useMemo(() => (whole || wrapped ? lines : lines.slice(0, SHOWN)), [lines, whole, wrapped]);
   const texts = useMemo(() => shown.map(({ text }) => visible(text)), [shown]);
   const colours = useColours(shown, texts, languageOf(path));
-  const split = useSplit();
+  const area = useRef<HTMLDivElement>(null);
+  const chosen = isSplit(usePreference("diff"));
+  const split = useTwoColumns(area) && chosen;
   const words = (at: number) => colours?.[at] ?? (texts[at] || " ");
   return (
-    <>
+    <div ref={area}>
       <div className={clsx("font-mono text-[12.5px] leading-[1.6]", !wrapped && !split && "w-max min-w-full")}>
         {split
           ? sideBySide(shown).map(([before, after], at) => (
@@ -41,7 +43,7 @@ export function Lines({ lines, path, whole: wrapped = false }: Props) {
       {shown.length < lines.length && (
         <More onClick={() => setWhole(true)}>{t.showAllLines(number(lines.length))}</More>
       )}
-    </>
+    </div>
   );
 }
 
@@ -53,25 +55,23 @@ export function More({ onClick, children }: { onClick: () => void; children: Rea
   );
 }
 
-/** Chooses for this browser how differences are drawn; only where there is room for two columns. */
+/** Chooses for this browser how differences are drawn; only where its container has room for two columns. */
 export function SplitToggle() {
-  const chosen = usePreference("diff") === "split";
-  if (!useWide()) return null;
+  const chosen = isSplit(usePreference("diff"));
   return (
     <IconButton
       label={t.sideBySide}
       aria-pressed={chosen}
       onClick={() => setPreference("diff", chosen ? "unified" : "split")}
-      className={clsx("!size-8", chosen && "bg-sunken text-ink")}
+      className={clsx("!size-8 @max-[639px]:hidden", chosen && "bg-sunken text-ink")}
     >
       <Columns2 size={15} aria-hidden />
     </IconButton>
   );
 }
 
-function useSplit(): boolean {
-  const chosen = usePreference("diff") === "split";
-  return useWide() && chosen;
+function isSplit(preference: string | null): boolean {
+  return preference === "split";
 }
 
 const SIGNS = { added: "+", removed: "−", same: " " } as const;

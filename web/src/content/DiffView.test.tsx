@@ -54,14 +54,7 @@ it("colours code in a difference, and keeps its text", async () => {
 });
 
 it("draws old and new side by side where there is room, and remembers it", async () => {
-  const asked = vi.spyOn(window, "matchMedia").mockImplementation(
-    (query) =>
-      ({
-        matches: query.includes("min-width"),
-        addEventListener: () => {},
-        removeEventListener: () => {},
-      }) as unknown as MediaQueryList,
-  );
+  const width = vi.spyOn(HTMLElement.prototype, "clientWidth", "get").mockReturnValue(640);
   const { container, unmount } = show(<DiffView text={CODE} />);
   fireEvent.click(screen.getByRole("button", { name: "Old and new side by side" }));
   const rows = () =>
@@ -77,10 +70,10 @@ it("draws old and new side by side where there is room, and remembers it", async
   await expectAccessible(container);
   unmount();
   expect(localStorage.getItem("anycowork.diff")).toBe("split");
-  asked.mockRestore();
+  width.mockReturnValue(639);
+  expect(show(<DiffView text={CODE} />).container.querySelector(".grid-cols-2")).toBeNull(); // no room
+  width.mockRestore();
   localStorage.clear();
-  show(<DiffView text={CODE} />);
-  expect(screen.queryByRole("button", { name: "Old and new side by side" })).toBeNull(); // no room
 });
 
 it("colours each hunk by itself: a bracket that one leaves open changes nothing in the next", async () => {

@@ -26,7 +26,11 @@ export function DiffView({ text, label = t.changes, whole = false }: Props) {
   const [only, ...others] = diff.files;
   const count = fileCount(withoutFolders(diff));
   return (
-    <div role="group" aria-label={label} className="my-1.5 overflow-hidden rounded-xl border border-line bg-surface">
+    <div
+      role="group"
+      aria-label={label}
+      className="@container my-1.5 overflow-hidden rounded-xl border border-line bg-surface"
+    >
       <div className="flex min-h-8 items-center gap-3 border-b border-line pr-0.5 pl-3.5 text-xs text-ink-2">
         <span className="flex min-w-0 flex-1 flex-wrap items-center gap-x-3 py-1">
           <span className="shrink-0 font-medium">{label}</span>
