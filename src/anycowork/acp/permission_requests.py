@@ -20,7 +20,8 @@ from anycowork.acp.markdown import fenced, one_line, shown_text
 from anycowork.acp.tool_calls import call_kind, call_locations, call_title, diff_content
 from anycowork.acp.updates import question_text
 from anycowork.client.chat_client import objects
-from anycowork.client.disclosures import ITEM_NAMES, endorsement_text, rule_text, saved_rules_text
+from anycowork.client.disclosures import ITEM_NAMES, endorsement_text, saved_rules_text
+from anycowork.client.rule_sentences import rule_sentence
 from anycowork.domain.messages import Json
 from anycowork.domain.values import value
 
@@ -43,13 +44,13 @@ def approval_request(approval: Json, disclosure: Json, workspace: str) -> Permis
     rules = []
     if saved := saved_rules_text(approval):
         allow = shown_text(saved)
-        rules.append(f"“Always” makes the rule: allow {allow}")
+        rules.append(f"“Always” makes the rule: {allow}")
         options.append(_option("allow_session", "allow_always", f"Allow in this chat: {allow}"))
         options.append(_option("allow_always", "allow_always", f"Always allow here: {allow}"))
     options.append(_option("deny", "reject_once", "Deny"))
     if isinstance(denying := approval.get("proposed_deny_rule"), dict):
-        deny = shown_text(rule_text(denying))
-        rules.append(f"“Always deny” makes the rule: deny {deny}")
+        deny = shown_text(rule_sentence(denying, "deny"))
+        rules.append(f"“Always deny” makes the rule: {deny}")
         options.append(_option("deny_always", "reject_always", f"Always deny: {deny}"))
     diff = approval.get("diff")
     drawn = diff_content(diff, workspace) if isinstance(diff, str) else []

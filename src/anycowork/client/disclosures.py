@@ -1,9 +1,6 @@
 """The words that name the items of a disclosure on every screen that a person decides on: what a decision grants, what a rule covers."""
 
-import json
-
-from pydantic import JsonValue
-
+from anycowork.client.rule_sentences import argument_texts, rule_sentence
 from anycowork.domain.messages import Json
 from anycowork.domain.network import NETWORK
 from anycowork.domain.values import value
@@ -80,11 +77,6 @@ def endorsement_text(approval: Json) -> EndorsementText | None:
     )
 
 
-def rule_text(rule: Json) -> str:
-    """What a rule covers: the tool, where, and the arguments that it fixes. Untrusted text in part."""
-    return " ".join([str(rule.get("tool")), str(rule.get("resource")), *_argument_texts(rule.get("arguments"))])
-
-
 def saved_rules_text(approval: Json) -> str | None:
     """What a standing answer saves: the proposed rule, one for each host, and as endorsements what the call needs one for."""
     rule, network, endorsement = approval.get("proposed_rule"), approval.get("network"), approval.get("endorsement")
@@ -93,16 +85,16 @@ def saved_rules_text(approval: Json) -> str | None:
     hosts = network if isinstance(network, list) and rule.get("tool") != NETWORK else []
     rules: list[Json] = [rule, *({"tool": NETWORK, "resource": host} for host in hosts)]
     if not isinstance(endorsement, dict):
-        return "; ".join(map(rule_text, rules))
+        return "; ".join(rule_sentence(saved, "allow") for saved in rules)
     origins, sinks = endorsement.get("origins"), endorsement.get("sinks")
     subjects = [sink.get("subject") for sink in sinks if isinstance(sink, dict)] if isinstance(sinks, list) else []
     bases = [
         next((saved for saved in rules if saved["tool"] == NETWORK and saved["resource"] == subject), rule)
         for subject in subjects
     ]
-    plain_texts = [rule_text(saved) for saved in rules if saved not in bases]
+    plain_texts = [rule_sentence(saved, "allow") for saved in rules if saved not in bases]
     endorsing = [
-        f"{rule_text(base)}, also after it read {_origin_name(str(origin))}"
+        f"{rule_sentence(base, 'allow')}, also after it read {_origin_name(str(origin))}"
         for base in bases
         for origin in (origins if isinstance(origins, list) else [])
     ]
@@ -111,22 +103,8 @@ def saved_rules_text(approval: Json) -> str | None:
 
 def planned_call_text(planned: Json) -> str:
     """What a step of a plan says of a call of a server's tool."""
-    arguments: Json = {"fixed": planned.get("arguments") or {}, "text": planned.get("text") or []}
-    return " ".join([str(planned.get("tool")), *_argument_texts(arguments)])
-
-
-def _argument_texts(arguments: JsonValue) -> list[str]:
-    if not isinstance(arguments, dict):
-        return []
-    fixed, text, free = arguments.get("fixed"), arguments.get("text"), arguments.get("open")
-    values = (
-        [f"{name} = {json.dumps(it, ensure_ascii=False)}" for name, it in fixed.items()]
-        if isinstance(fixed, dict)
-        else []
-    )
-    texts = [f"any text in {name}" for name in text] if isinstance(text, list) else []
-    others = [f"any {name}" if name != "*" else "anything else" for name in free] if isinstance(free, list) else []
-    return [f"with {', '.join([*values, *texts, *others])}" if values or texts or others else "without arguments"]
+    texts = argument_texts({"fixed": planned.get("arguments") or {}, "text": planned.get("text") or []})
+    return f"{planned.get('tool')} {'with ' + ', '.join(texts) if texts else 'without arguments'}"
 
 
 def _origin_name(origin: str) -> str:

@@ -53,9 +53,13 @@ _EFFECTS = {
     Effect.ASK: "ask before the agent may",
     Effect.DENY: "the agent may never",
 }
-_ACTS = {
+ACTS = {
     "read_file": "read",
     "list_directory": "list",
+    "get_file_info": "look at",
+    "grep": "search",
+    "search_code": "search",
+    "search_symbol": "look up",
     "create_file": "create",
     "update_file": "change",
     "move_file": "move",
@@ -107,7 +111,7 @@ class Rule:
         """The rule as a sentence, as messages name it."""
         endorsed = f", also after it read {self.origin}" if self.origin is not None else ""
         arguments = f" {self.arguments.describe()}" if self.arguments is not None else ""
-        act = "use any tool on" if self.tool == "*" else _ACTS.get(self.tool, f"use {self.tool} on")
+        act = "use any tool on" if self.tool == "*" else ACTS.get(self.tool, f"use {self.tool} on")
         subject = "anything" if self.resource == "*" else self.resource[:200]
         return f"{_EFFECTS[self.effect]} {act} {subject}{arguments}{endorsed}"
 

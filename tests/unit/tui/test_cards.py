@@ -3,6 +3,7 @@
 import io
 from typing import Any
 
+import pytest
 from pydantic import JsonValue, SecretStr
 from rich.console import Console, RenderableType
 
@@ -10,7 +11,8 @@ from anycowork.acp.permission_requests import approval_request
 from anycowork.cli.run_advice import advice_for
 from anycowork.cli.run_outcome import RunEnding, RunOutcome
 from anycowork.client.connect import ServerAddress
-from anycowork.client.disclosures import rule_text, saved_rules_text
+from anycowork.client.disclosures import saved_rules_text
+from anycowork.client.rule_sentences import rule_sentence
 from anycowork.config.settings import Settings
 from anycowork.domain.disclosure import call_items
 from anycowork.domain.messages import Json
@@ -185,14 +187,40 @@ def test_the_terminal_and_an_editor_say_what_was_read_quote_it_and_say_where_the
 def test_a_standing_answer_names_each_rule_that_it_saves() -> None:
     rule: Json = {"tool": "execute_command", "resource": "curl x"}
     asked: Json = {"tool": "execute_command", "network": ["x.org:443"], "proposed_rule": rule}
-    assert saved_rules_text(asked) == "execute_command curl x; network x.org:443"
+    assert saved_rules_text(asked) == "The agent may run “curl x”; The agent may connect to x.org:443"
     assert saved_rules_text({**asked, "proposed_rule": None}) is None
     sinks: list[JsonValue] = [{"kind": "network", "subject": "x.org:443"}, {"kind": "push", "subject": "git.org"}]
     endorsed: Json = {**asked, "endorsement": {"origins": ["mcp:mail"], "passage": "x", "sinks": sinks}}
     after = "also after it read the MCP server mail"
-    assert saved_rules_text(endorsed) == f"network x.org:443, {after}; execute_command curl x, {after}"
+    assert saved_rules_text(endorsed) == (
+        f"The agent may connect to x.org:443, {after}; The agent may run “curl x”, {after}"
+    )
     dialog = str(approval_request(endorsed, {}, "/w").tool_call.model_dump())
-    assert f"“Always” makes the rule: allow {saved_rules_text(endorsed)}" in dialog
+    assert f"“Always” makes the rule: {saved_rules_text(endorsed)}" in dialog
+
+
+@pytest.mark.parametrize(
+    ("effect", "tool", "resource", "sentence"),
+    [
+        ("allow", "update_file", "/*", "The agent may change any file"),
+        ("deny", "update_file", "/notes/*", "The agent may never change any file in notes"),
+        ("ask", "read_file", "/.env", "The agent asks first, each time it wants to read .env"),
+        ("allow", "execute_command", "git status *", "The agent may run commands that begin with “git status”"),
+        ("allow", "execute_command", "make", "The agent may run “make”"),
+        ("allow", "grep", "/src/*.py", "The agent may search what matches /src/*.py"),
+        ("allow", "network", "x.org:443", "The agent may connect to x.org:443"),
+        ("deny", "*", "*", "The agent may never use any tool on anything"),
+        ("allow", "weather", "*", "The agent may use weather on anything"),
+        ("deny", "x", "mcp:bank/pay", "The agent may never use pay of the server bank with whatever arguments"),
+    ],
+)
+def test_a_rule_is_a_sentence(effect: str, tool: str, resource: str, sentence: str) -> None:
+    rule: Json = {"effect": effect, "tool": tool, "resource": resource}
+    assert rule_sentence(rule) == sentence
+    approval: Json = {"tool": tool, f"proposed_{'deny_' if effect == 'deny' else ''}rule": rule}
+    dialog = approval_request(approval, {}, "/w")
+    assert effect == "ask" or sentence in str(dialog.tool_call.model_dump(mode="json")), dialog
+    assert effect == "ask" or any(sentence in option.name for option in dialog.options)
 
 
 def test_the_terminal_an_editor_and_a_parked_run_name_a_risk_only_where_it_is_high() -> None:
@@ -234,13 +262,13 @@ def test_the_terminal_and_a_parked_run_name_a_path_once_and_what_the_heading_doe
 def test_the_terminal_and_an_editor_say_which_arguments_a_rule_or_a_plan_fixes() -> None:
     arguments: Json = {"fixed": {"to": "ann", "amount": 10}, "text": ["note"], "open": ["fast", "*"]}
     rule: Json = {"tool": "bank__pay", "resource": "mcp:bank/pay#0a", "arguments": arguments}
-    said = 'bank__pay mcp:bank/pay#0a with to = "ann", amount = 10, any text in note, any fast, anything else'
-    assert rule_text(rule) == said
+    given = 'to = "ann", amount = 10, any text in note, any fast, anything else'
+    said = f"The agent may use pay of the server bank with {given}, as long as the tool stays as it is"
+    assert rule_sentence(rule) == said
     asked: Json = {"tool": "bank__pay", "parameters": {"to": "ann"}, "proposed_rule": rule}
-    options = [option.name for option in approval_request(asked, {}, "/w").options]
-    assert f"Always allow here: {said}" in options
-    assert rule_text({"tool": "t", "resource": "r", "arguments": {}}) == "t r without arguments"
-    assert rule_text({"tool": "t", "resource": "r"}) == "t r"
+    assert said in str(
+        approval_request(asked, {}, "/w").tool_call.model_dump(mode="json")["content"][0]["content"]["text"]
+    )
     step: Json = {
         "id": "1",
         "action": "Pay",
