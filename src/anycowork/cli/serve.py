@@ -19,6 +19,7 @@ from anycowork.server.announcement import NewCode
 from anycowork.server.data_folder import TOKEN_FILE, ServerInfo
 from anycowork.server.setup.database_setup import shown_address
 from anycowork.server.setup.sandbox_setup import DiskBudgets, try_sandbox
+from anycowork.server.uvicorn_server import loop_factory
 
 BROWSER_CODE_SECONDS = 60.0
 TERMINAL_CODE_SECONDS = 600.0
@@ -40,7 +41,7 @@ def serve(settings: Settings) -> int:
     for sentence in unused_variables(settings.data_dir, os.environ):
         stderr().line(f"anycowork: {sentence}")
     try:
-        with asyncio.Runner(loop_factory=_loop_factory()) as runner:
+        with asyncio.Runner(loop_factory=loop_factory()) as runner:
             runner.run(run_server(settings, ready=print_banner, handle_signals=True))
     except BaseExceptionGroup as group:
         raise first_error(group) from None
@@ -87,11 +88,3 @@ def typed_name() -> str:
     if program.name != "anycowork" or (on_path is not None and Path(on_path).samefile(program)):
         return "anycowork"
     return shlex.quote(str(program.resolve()))
-
-
-def _loop_factory() -> "type[asyncio.AbstractEventLoop] | None":
-    try:
-        import uvloop
-    except ImportError:  # not available on Windows
-        return None
-    return uvloop.Loop

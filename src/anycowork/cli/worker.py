@@ -11,6 +11,7 @@ from anycowork.config.settings import BadSettings, Settings
 from anycowork.domain.errors import DatabaseUnreachable
 from anycowork.server.setup.database_setup import shown_address
 from anycowork.server.setup.sandbox_setup import DiskBudgets, try_sandbox
+from anycowork.server.uvicorn_server import loop_factory
 
 
 def run_worker(settings: Settings, *, most_jobs: int) -> int:
@@ -22,7 +23,9 @@ def run_worker(settings: Settings, *, most_jobs: int) -> int:
             param="database_url",
         )
     try:
-        asyncio.run(_work_until_signal(settings, shown_address(settings.database_url.get_secret_value()), most_jobs))
+        address = shown_address(settings.database_url.get_secret_value())
+        with asyncio.Runner(loop_factory=loop_factory()) as runner:
+            runner.run(_work_until_signal(settings, address, most_jobs))
     except BaseExceptionGroup as group:
         raise first_error(group) from None
     except (KeyboardInterrupt, asyncio.CancelledError):

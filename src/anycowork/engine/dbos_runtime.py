@@ -62,7 +62,7 @@ class DbosRuntime:
                     dbos.Serializer, _JsonSerializer()
                 ),  # a base class of theirs would be imported with this module
                 "sys_db_pool_size": 4,
-                "db_engine_kwargs": {"connect_args": _connect_options(self._session_name), "pool_pre_ping": True},
+                "db_engine_kwargs": {"connect_args": _connect_options(self._session_name), "pool_pre_ping": False},
                 "use_listen_notify": False,
                 "notification_listener_polling_interval_sec": 0.2,
                 "scheduler_polling_interval_sec": 3600.0,

@@ -59,6 +59,15 @@ async def serve_app(
                 server.stop_listening()
 
 
+def loop_factory() -> "type[asyncio.AbstractEventLoop] | None":
+    """Returns the event loop of servers and workers; None for Python's own."""
+    try:
+        import uvloop
+    except ImportError:  # not available on Windows
+        return None
+    return uvloop.Loop
+
+
 def tune_gc() -> None:
     """Freezes what startup created, so that the collector never scans it, and collects the rest less often: most objects die young.
 

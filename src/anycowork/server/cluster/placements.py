@@ -6,10 +6,12 @@ A job whose tasks work in private copies stays on a server: people review and ke
 import asyncio
 import hashlib
 import logging
+import math
 import os
 import platform
 import secrets
 import stat
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
@@ -28,6 +30,9 @@ from anycowork.store.sql.store import Store
 if TYPE_CHECKING:
     from anycowork.store.postgres.peer_table import PeerDescription, PeerTable
 
+CHECKED_SECONDS = (
+    1.0  # for so long a worker goes on with what it compared: servers say what they have every five seconds
+)
 FOR_WORKERS = (JobStatus.RUNNING, JobStatus.PAUSED)
 log = logging.getLogger(__name__)
 
@@ -84,16 +89,22 @@ class WorkerPlacement:
         self._shared = shared
         self._refused: dict[str, str] = {}
         self._servers: frozenset[str] = frozenset()
+        self._fits_until: dict[str, float] = {}  # by workspace
 
     async def runs_here(self, job: Job) -> bool:
         if job.status not in FOR_WORKERS or job.isolates:
             return False
         chat = await self._store.chats.find_row(job.chat_id)
-        marker = await self._peers.marker(chat.workspace) if chat is not None else None
-        if chat is None or marker is None:
+        if chat is None:
+            return False
+        if job.id not in self._refused and time.monotonic() < self._fits_until.get(chat.workspace, -math.inf):
+            return True
+        marker, servers = await self._peers.of_servers(chat.workspace)
+        if marker is None:
             return False  # a server marks the workspace first
-        reason = await self._why_not(chat.workspace, marker)
+        reason = await self._why_not(chat.workspace, marker, servers)
         if reason is None:
+            self._fits_until[chat.workspace] = time.monotonic() + CHECKED_SECONDS
             if self._refused.pop(job.id, None) is not None:
                 await self._peers.accept(job.id)
             return True
@@ -109,9 +120,9 @@ class WorkerPlacement:
     async def find_away(self, job: Job) -> ContentElsewhere | None:
         return await find_away(self._peers, job)
 
-    async def _why_not(self, root: str, expected_marker: str) -> str | None:
+    async def _why_not(self, root: str, expected_marker: str, living: frozenset[str]) -> str | None:
         # While no server is there, what the last ones said holds: the work that they gave out goes on.
-        self._servers = servers = await self._peers.server_permissions() or self._servers
+        self._servers = servers = living or self._servers
         if permissions_digest(self._shared) not in servers:
             return _OTHER_PERMISSIONS if servers else "No server has been there to compare roles and settings with."
         marker = await asyncio.to_thread(read_marker, root)

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from anycowork.domain.errors import TakenOver
 from anycowork.store.postgres.connection import PostgresConnection
 from anycowork.store.postgres.dialect import MARK_POSITION
-from anycowork.store.postgres.peer_table import holder_of
+from anycowork.store.postgres.peer_table import is_held
 from anycowork.store.postgres.pending_writes import TakenPositions, WriteGuard
 from anycowork.store.sql.change_writer import ChainState
 from anycowork.store.sql.connection import SqlConnection
@@ -20,7 +20,7 @@ FROM peers p WHERE p.data_folder IN (
   SELECT j.data_folder FROM jobs j WHERE j.chat_id = $2 AND j.data_folder IS NOT NULL
   UNION ALL
   SELECT t.data_folder FROM turns t WHERE t.chat_id = $2 AND t.data_folder IS NOT NULL AND t.state IN ('parked', 'due')
-) AND p.id <> $3 AND p.data_folder <> $4 AND EXISTS (SELECT 1 FROM {holder_of("'anycowork server ' || p.id")})
+) AND p.id <> $3 AND p.data_folder <> $4 AND {is_held("'anycowork server ' || p.id")}
 """
 KEPT = f"SELECT p.id, CAST($1 AS TEXT) {KEPT_ELSEWHERE} ORDER BY p.id LIMIT 1"
 # What is lost of it in a crash of the database is only a claim that nothing was written under, so nobody waits for the disk.

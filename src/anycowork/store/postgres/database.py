@@ -48,7 +48,7 @@ async def open_postgres(
         await peers.aclose()
         raise
     reader = PostgresReader(address, outage_seconds=outage_seconds)
-    announcements = Announcements(server_id, are_heard=lambda: peers.has_others)
+    announcements = Announcements(peers)
 
     def abandon() -> None:
         connection.abandon()

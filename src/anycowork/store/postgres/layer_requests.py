@@ -10,7 +10,7 @@ from typing import Any  # rows have no types
 from anycowork.domain.errors import AnyCoworkError, Conflict, StorageFault
 from anycowork.domain.journal import LayerChange, LayerChangeKind
 from anycowork.store.postgres.connection import OUTAGE_SECONDS
-from anycowork.store.postgres.peer_table import Fetch, holder_of
+from anycowork.store.postgres.peer_table import Fetch, is_held
 
 POLL_SECONDS = 0.05
 AWAY_SECONDS = 0.2
@@ -26,7 +26,7 @@ AND (folder = $2 OR starts_with(folder, $2 || '/') OR starts_with($2, folder || 
 """
 _ASK = "INSERT INTO layer_requests (id, peer_id, change) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING"
 _STATE = f"""
-SELECT r.answer, EXISTS (SELECT 1 FROM {holder_of("'anycowork server ' || r.peer_id")}),
+SELECT r.answer, {is_held("'anycowork server ' || r.peer_id")},
   EXISTS (SELECT 1 FROM layer_folders f WHERE f.peer_id = r.peer_id)
 FROM layer_requests r WHERE r.id = $1
 """

@@ -18,12 +18,13 @@ from anycowork.store.postgres.address import read_address
 from anycowork.store.postgres.connection import PostgresConnection, unreachable
 
 UNSEEN_SECONDS = 0.5  # for so long nobody looks for workers again where there are none: every step of every job asks
+SEEN_SECONDS = 2.0  # a process says at most so often what it is, and in between only asks whether the database answers
 HUNG_SECONDS = 8.0  # a worker that says nothing for so long
 HUNG_SERVER_SECONDS = 20.0  # a server: it says something every five seconds
+_LOCK_KEY = "((l.classid::bigint << 32) | l.objid::bigint)"
 _LOCKS = (
     "pg_locks l WHERE l.locktype = 'advisory' AND l.objsubid = 1 AND l.granted"
     " AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database())"
-    " AND ((l.classid::bigint << 32) | l.objid::bigint)"
 )
 
 
@@ -34,11 +35,16 @@ def session_name(peer_id: str) -> str:
 
 def holder_of(name: str) -> str:
     """Returns the FROM and WHERE of the lock with this name; `name` is SQL."""
-    return f"{_LOCKS} = hashtextextended({name} || ' ' || current_schema(), 0)"
+    return f"{_LOCKS} AND {_LOCK_KEY} = hashtextextended({name} || ' ' || current_schema(), 0)"
+
+
+def is_held(name: str) -> str:
+    """Returns SQL that tells whether somebody has the lock with this name. The locks are read once for all rows that are asked about."""
+    return f"hashtextextended({name} || ' ' || current_schema(), 0) IN (SELECT {_LOCK_KEY} FROM {_LOCKS})"
 
 
 _OF_PEER, _OF_CHAT = "'anycowork server ' || p.id", "'anycowork chat ' || j.chat_id"
-LIVING = f"SELECT p.id FROM peers p WHERE EXISTS (SELECT 1 FROM {holder_of(_OF_PEER)})"
+LIVING = f"SELECT p.id FROM peers p WHERE {is_held(_OF_PEER)}"
 _SEEN = (
     "INSERT INTO peers (id, kind, host, pid, version, permissions, data_folder) VALUES ($1, $2, $3, $4, $5, $6, $7)"
     " ON CONFLICT (id) DO UPDATE SET seen_at = now(), permissions = excluded.permissions"
@@ -49,21 +55,26 @@ SELECT p.id, p.host, p.pid, p.version, to_char(p.joined_at, 'YYYY-MM-DD"T"HH24:M
     AND (SELECT l.pid FROM {holder_of(_OF_CHAT)}) = (SELECT l.pid FROM {holder_of(_OF_PEER)})), '[]')::text,
   COALESCE((SELECT json_agg(json_build_array(r.job_id, r.reason) ORDER BY r.job_id) FROM refused_jobs r
     WHERE r.peer_id = p.id), '[]')::text
-FROM peers p WHERE p.kind = 'worker' AND EXISTS (SELECT 1 FROM {holder_of(_OF_PEER)}) ORDER BY p.host, p.joined_at, p.id
+FROM peers p WHERE p.kind = 'worker' AND {is_held(_OF_PEER)} ORDER BY p.host, p.joined_at, p.id
 """
 _ANY_FITS = f"""
 SELECT COALESCE(bool_or(NOT EXISTS (SELECT 1 FROM refused_jobs r WHERE r.peer_id = p.id AND r.job_id = $1)), false), COUNT(*) > 0
-FROM peers p WHERE p.kind = 'worker' AND EXISTS (SELECT 1 FROM {holder_of(_OF_PEER)})
+FROM peers p WHERE p.kind = 'worker' AND {is_held(_OF_PEER)}
 """
-_PERMISSIONS = f"""
-SELECT DISTINCT p.permissions FROM peers p WHERE p.kind = 'server' AND EXISTS (SELECT 1 FROM {holder_of(_OF_PEER)})
+_OF_SERVERS = f"""
+SELECT (SELECT marker FROM workspace_markers WHERE root = $1),
+  ARRAY(SELECT DISTINCT p.permissions FROM peers p WHERE p.kind = 'server' AND {is_held(_OF_PEER)})
 """
 # A chat that nobody has: a turn that is running there has lost its process, and one that is due was decided and waits for one.
+# A job that the queue has for a worker that fits is not among them: each would be looked at by every process, for as long as it waits.
 _FREE = f"""
+WITH living AS MATERIALIZED (SELECT p.id FROM peers p WHERE p.kind = 'worker' AND {is_held(_OF_PEER)})
 SELECT j.chat_id, found.is_lost FROM jobs j CROSS JOIN LATERAL (SELECT EXISTS (SELECT 1 FROM turns t
   WHERE t.chat_id = j.chat_id AND t.state IN ('running', 'due')) AS is_lost) found
 WHERE j.status IN ('planning', 'running') AND (found.is_lost OR NOT EXISTS (SELECT 1 FROM turns t
-  WHERE t.chat_id = j.chat_id AND t.state = 'parked')) AND NOT EXISTS (SELECT 1 FROM {holder_of(_OF_CHAT)})
+  WHERE t.chat_id = j.chat_id AND t.state = 'parked')) AND NOT {is_held(_OF_CHAT)}
+AND NOT (EXISTS (SELECT 1 FROM engine_runs r WHERE r.run_id = j.id AND r.state = 'active') AND EXISTS (SELECT 1 FROM living
+  WHERE NOT EXISTS (SELECT 1 FROM refused_jobs r WHERE r.peer_id = living.id AND r.job_id = j.id)))
 ORDER BY j.created_at, j.id
 """
 _ENDED_RUNS = """
@@ -75,15 +86,15 @@ SELECT p.id, p.kind FROM peers p
 WHERE (SELECT l.pid FROM {holder_of(_OF_PEER)}) = (SELECT l.pid FROM {holder_of("'anycowork chat ' || $1")})
 """
 _DATA_FOLDER = f"""
-SELECT f.host, f.folder, EXISTS (SELECT 1 FROM peers p WHERE p.data_folder = $1 AND EXISTS (SELECT 1 FROM {holder_of(_OF_PEER)}))
+SELECT f.host, f.folder, EXISTS (SELECT 1 FROM peers p WHERE p.data_folder = $1 AND {is_held(_OF_PEER)})
 FROM pack_folders f WHERE f.id = $1
 """
-_END_HUNG = """
+_END_DEAD = f"""
+WITH removed AS (DELETE FROM peers p WHERE p.id <> $1 AND NOT {is_held(_OF_PEER)})
 SELECT pg_terminate_backend(a.pid) FROM peers p JOIN pg_stat_activity a ON a.application_name = 'anycowork ' || p.id
 CROSS JOIN LATERAL (SELECT now() - make_interval(secs => CASE p.kind WHEN 'worker' THEN $2::float8 ELSE $3::float8 END)) AS hung (since)
 WHERE a.datname = current_database() AND p.id <> $1 AND p.seen_at < hung.since AND a.backend_start < hung.since
 """
-_REMOVE_DEAD = f"DELETE FROM peers p WHERE p.id <> $1 AND NOT EXISTS (SELECT 1 FROM {holder_of(_OF_PEER)})"
 Fetch = Callable[..., Awaitable[Sequence[Any]]]
 
 
@@ -114,16 +125,21 @@ class PeerTable:
         self.data_folder: str | None = None
         """The id of the data folder of this process."""
         self._describe: Callable[[], PeerDescription] | None = None
-        self._no_workers_until = -math.inf
+        self._no_workers_until = self._seen_until = -math.inf
 
     async def announce(self, describe: Callable[[], PeerDescription]) -> None:
         """Tells the others about this process, now and from time to time: its settings may change."""
         self._describe = describe
+        self.say_again()
         await self.see()
+
+    def say_again(self) -> None:
+        """Has the next `see` say what this process is: others may have taken it for gone."""
+        self._seen_until = -math.inf
 
     async def see(self) -> None:
         """Says that this process is at work: one that is silent for long is taken for hung."""
-        if self._describe is None:
+        if self._describe is None or time.monotonic() < self._seen_until:
             await self._fetch("SELECT 1")
             return
         description = self._describe()
@@ -136,14 +152,14 @@ class PeerTable:
             self.data_folder,
         )
         await self._fetch(_SEEN, self._id, *row)
+        self._seen_until = time.monotonic() + SEEN_SECONDS
 
     async def remove_dead(self) -> None:
         """Ends all sessions of hung processes, which frees their locks, also that of writers, and removes the rows of those that are gone.
 
         A session that is younger than the silence stays: its process has just come back, after the database was away.
         """
-        await self._fetch(_END_HUNG, self._id, HUNG_SECONDS, HUNG_SERVER_SECONDS)
-        await self._fetch(_REMOVE_DEAD, self._id)
+        await self._fetch(_END_DEAD, self._id, HUNG_SECONDS, HUNG_SERVER_SECONDS)
 
     # --- jobs
 
@@ -163,8 +179,8 @@ class PeerTable:
         return bool(fits)
 
     async def free_chats(self) -> list[tuple[str, bool]]:
-        """Returns the chats whose job can go on now and that no process has taken, the oldest job first, each with whether a turn there
-        has lost its process."""
+        """Returns the chats whose job can go on now, that no process has taken and that wait for no worker, the oldest job first, each with
+        whether a turn there has lost its process."""
         return [(row[0], row[1]) for row in await self._fetch(_FREE)]
 
     async def ended_runs(self) -> list[str]:
@@ -188,9 +204,10 @@ class PeerTable:
         """Takes a refusal back."""
         await self._fetch("DELETE FROM refused_jobs WHERE job_id = $1 AND peer_id = $2", job_id, self._id)
 
-    async def server_permissions(self) -> frozenset[str]:
-        """Returns the digests of the living servers."""
-        return frozenset(row[0] for row in await self._fetch(_PERMISSIONS))
+    async def of_servers(self, root: str) -> tuple[str | None, frozenset[str]]:
+        """Returns the marker that a server gave the workspace, and the digests of the living servers."""
+        [(marker, permissions)] = await self._fetch(_OF_SERVERS, root)
+        return marker, frozenset(permissions)
 
     # --- workspaces
 

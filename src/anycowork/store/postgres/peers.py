@@ -1,7 +1,8 @@
 """The other servers on the same database: which of them live, who holds which chat, and what they have written.
 
 A session of its own holds one advisory lock for this server and one for each of its chats. They end with the session, so nobody waits for
-a server that died. What others wrote is announced by NOTIFY, which is only a hint: who gets it reads again.
+a server that died. What others wrote is announced by NOTIFY, which is only a hint: who gets it reads again. Only servers listen to that: a
+worker shows nothing to people, and reads a chat again when it takes it.
 """
 
 import asyncio
@@ -24,11 +25,13 @@ from anycowork.store.postgres.peer_table import LIVING, PeerTable
 from anycowork.store.sql.connection import SqlConnection, WriteConnection
 from anycowork.store.sql.database import ForeignWrites
 
-CHANNEL = "anycowork"
+CHANNEL = "anycowork"  # of writes, followed by the schema
+CHANNEL_OF_PEERS = "anycowork."  # of what concerns workers, too
 REQUEST = "?"  # marks a note about a forwarded request, which names the process that it is for
 JOINED = "+"  # marks the note of a process that joins, or joins again
 MISSED = "*"  # marks a note that some writes may have gone untold
 LARGEST_NOTE = 7_000  # bytes; PostgreSQL takes 8,000
+TOGETHER_SECONDS = 0.01  # what is written in this time is told together
 PING_SECONDS = 5.0
 OTHERS_JOIN_SECONDS = 5.0  # after the database was away, each process gets so long to take its locks again
 WORKER_PING_SECONDS = 0.5
@@ -43,15 +46,13 @@ log = logging.getLogger(__name__)
 
 
 class Announcements:
-    """Tells the other servers of writes that are durable. Belongs to the writer's thread.
+    """Collects which chats the writer's thread wrote to, and hands that over when it is durable.
 
     Not in the transaction of the write: PostgreSQL lets only one transaction that notifies commit at a time.
     """
 
-    def __init__(self, server_id: str, *, are_heard: Callable[[], bool]) -> None:
-        """While no other process is there, nobody `are_heard`, and nothing is sent."""
-        self._server_id = server_id
-        self._are_heard = are_heard
+    def __init__(self, peers: "PostgresPeers") -> None:
+        self._peers = peers
         self._chat_ids: dict[str, None] = {}
         self._list_changed = False
 
@@ -61,16 +62,10 @@ class Announcements:
 
     def send(self, connection: WriteConnection) -> None:
         """A note that gets lost is not repeated: who reads a chat of a process that died is told by who takes it over."""
-        notes = list(_notes([self._server_id, "!" if self._list_changed else "."], self._chat_ids))
-        self._chat_ids.clear()
-        self._list_changed = False
-        if not self._are_heard():
-            return
-        try:
-            for note in notes:
-                connection.execute("SELECT pg_notify(? || current_schema(), ?)", (CHANNEL, note))
-        except connection.dialect.errors as error:
-            log.warning("the other servers could not be told of a write: %s", error)
+        chat_ids, list_changed = self._chat_ids, self._list_changed
+        self._chat_ids, self._list_changed = {}, False
+        if chat_ids and self._peers.has_others:
+            self._peers.tell(chat_ids, list_changed)
 
 
 def _notes(header: list[str], chat_ids: Iterable[str]) -> Iterable[str]:
@@ -121,8 +116,10 @@ class PostgresPeers:
         self._early: list[ForeignWrites] = []
         self._on_writes: Callable[[ForeignWrites], None] = self._early.append
         self.has_others = True
-        """False until another process joins, if none was there when this one did."""
+        """False until a server joins, if no other process was there when this one did."""
         self._owes_note = False
+        self._untold: dict[str, None] = {}
+        self._list_changed = False
 
     async def join(self) -> bool:
         """Connects. Returns True if no other server uses the database; no other one joins then before `settled`. Raises: StorageFault."""
@@ -179,10 +176,10 @@ class PostgresPeers:
         return _of_chat(chat_id), chat_id, self.server_id, self.table.data_folder or ""
 
     async def _tell_of_request(self, peer_id: str) -> None:
-        await self._notify(f"{REQUEST} {peer_id}")
+        await self._notify(CHANNEL_OF_PEERS, f"{REQUEST} {peer_id}")
 
-    async def _notify(self, message: str) -> None:
-        await self.fetch(_NOTIFY, CHANNEL, f"{self.server_id} {message}")
+    async def _notify(self, channel: str, message: str) -> None:
+        await self.fetch(_NOTIFY, channel, f"{self.server_id} {message}")
 
     def holds(self, chat_id: str) -> bool:
         return chat_id in self._held
@@ -251,14 +248,43 @@ class PostgresPeers:
         await self.table.see()
         if self._owes_note:
             self._owes_note = False
-            await self._notify(MISSED)
+            await self._notify(CHANNEL, MISSED)
 
     async def _until_woken(self, seconds: float) -> None:
-        """Waits until the session fails or is fenced, or another process joins, at most so long."""
-        with suppress(TimeoutError):
-            async with asyncio.timeout(seconds):
-                await self._woken.wait()
-        self._woken.clear()
+        """Tells the others of writes until the session fails or is fenced, or a server joins, at most so long."""
+        now = asyncio.get_running_loop().time
+        until = now() + seconds
+        while (left := until - now()) > 0:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(left):
+                    await self._woken.wait()
+            self._woken.clear()
+            if not self._untold:
+                return
+            await asyncio.sleep(TOGETHER_SECONDS)
+            await self._send_notes()
+            if self._failed.is_set() or self.fence.is_taken_over or self._owes_note:
+                return
+
+    def tell(self, chat_ids: Iterable[str], list_changed: bool) -> None:
+        """Has the other servers told of writes that are durable, from any thread."""
+        if self._loop is not None and not self._loop.is_closed():
+            self._loop.call_soon_threadsafe(self._tell, chat_ids, list_changed)
+
+    def _tell(self, chat_ids: Iterable[str], list_changed: bool) -> None:
+        self._untold.update(dict.fromkeys(chat_ids))
+        self._list_changed = self._list_changed or list_changed
+        self._woken.set()
+
+    async def _send_notes(self) -> None:
+        chat_ids, list_changed = self._untold, self._list_changed
+        self._untold, self._list_changed = {}, False
+        try:
+            for note in _notes([self.server_id, "!" if list_changed else "."], chat_ids):
+                await self.fetch(_NOTIFY, CHANNEL, note)
+        except StorageFault as error:
+            self._owes_note = True
+            log.warning("the other servers could not be told of a write: %s", error.message)
 
     def _has_answered(self) -> None:
         self._lost = None
@@ -276,6 +302,9 @@ class PostgresPeers:
         self._woken.set()
 
     async def aclose(self) -> None:
+        """Tells the others what they were not told yet."""
+        if self._untold and not self._failed.is_set():
+            await self._send_notes()
         if self._session is not None:
             self._session.terminate()
             self._session = None
@@ -283,9 +312,12 @@ class PostgresPeers:
     async def _open(self) -> asyncpg.Connection:
         session = await open_session(self._address, keeps_statements=True)
         self.schema = str(await session.fetchval("SELECT current_schema()"))
-        await session.add_listener(f"{CHANNEL}{self.schema}", self._on_note)
+        await session.add_listener(f"{CHANNEL_OF_PEERS}{self.schema}", self._on_note)
+        if not self._is_worker:
+            await session.add_listener(f"{CHANNEL}{self.schema}", self._on_note)
         await session.fetchval(_LOCK, _of_server(self.server_id))
-        await session.execute(_NOTIFY, CHANNEL, f"{self.server_id} {JOINED}")
+        if not self._is_worker:
+            await session.execute(_NOTIFY, CHANNEL_OF_PEERS, f"{self.server_id} {JOINED}")
         return session
 
     async def _join_again(self) -> None:
@@ -296,6 +328,7 @@ class PostgresPeers:
                 self._session = session = await self._open()
                 await session.execute(f"SELECT pg_advisory_lock_shared({_PRESENCE})")
                 self.has_others = self._owes_note = True  # one may have joined unheard
+                self.table.say_again()
                 if not await self._took_chats_again(session):
                     self.fence.give_up()
             except _ERRORS as error:

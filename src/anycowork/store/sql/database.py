@@ -83,6 +83,8 @@ class Database:
             await self.ledger.aclose()
             if self.peers is None:
                 await self.writer.run(partial(_mark_closed, closed_at=self._clock.now()))
+            else:
+                await self.writer.run(lambda connection: None, exclusive=False)  # by then, `peers` knows of every write
         finally:
             if self.peers is not None:
                 await self.peers.aclose()
