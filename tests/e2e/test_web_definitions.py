@@ -6,6 +6,7 @@ import re
 import pytest_asyncio
 from playwright.async_api import Page, expect
 
+from anycowork.server.audit.export_verifier import ExportVerifier
 from e2e.browsing import PHONE, a_browser, a_page, violations
 from support.live_server import LiveServer, live_server
 from support.spec import proves
@@ -137,6 +138,12 @@ async def test_the_settings_name_the_server_and_check_its_audit_chain(page: Page
     await page.keyboard.press("Enter")
     await expect(page.get_by_text(re.compile("The audit chain is intact"))).to_be_visible()
     assert await violations(page) == []
+    async with page.expect_download() as downloading:
+        await page.get_by_role("button", name="Export for auditors").click()
+    export = await (await downloading.value).path()
+    verifier = ExportVerifier(export)
+    verifier.run()
+    assert verifier.problems == [] and verifier.counts["records"] > 0
     await page.set_viewport_size({"width": PHONE["width"], "height": PHONE["height"]})
     assert await page.evaluate("document.documentElement.scrollWidth <= innerWidth")
     assert await violations(page) == []

@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
+from anycowork.cli.chats import opened_output
 from anycowork.cli.command_errors import print_error
 from anycowork.cli.command_groups import CommandGroup
 from anycowork.cli.options import DataDir, Invocation, invoked, require_readable_file
@@ -24,12 +25,28 @@ from anycowork.server.audit.audit_check import (
     check_audit,
     check_chats,
 )
+from anycowork.server.audit.audit_export import export_audit
+from anycowork.server.audit.export_verifier import main as verify_export
 from anycowork.server.clock import SystemClock
 from anycowork.store.sql.audit import heads_path
 
+EXPORT_HELP = """Write one file for auditors: all chains with their heads, people, decisions and the receipts of checks.
+
+A zip file of JSON lines, with and without a running server. Values that look like secrets are hidden in it. Verify it with
+`anycowork audit verify FILE`, or offline, without AnyCowork, with the script server/audit/export_verifier.py of the release.
+Keep the printed digest elsewhere: it proves later that nothing in the export was changed.
+
+Exit codes: 0 written, 1 it could not be written or read, 2 usage.
+
+Example:
+
+\b
+    anycowork audit export audit.zip
+"""
+
 VERIFY_HELP = """Check that no record of a chat was changed or removed.
 
-Works with and without a running server. To check a log downloaded from /context/{id}/audit/log, name its file.
+Works with and without a running server. To check a log downloaded from /context/{id}/audit/log, or an audit export, name its file.
 Keep the printed end elsewhere: it proves later that the chat's history up to it is unchanged.
 
 Every record is read. Only a check of all chats with more than 100,000 records goes on where the last one ended, and says so: it
@@ -61,6 +78,31 @@ def verify_audit(
     raise typer.Exit(verify(invoked(context, data_dir=data_dir), names or [], every=every or full, full=full))
 
 
+@app.command("export", help=EXPORT_HELP)
+def export_command(
+    context: typer.Context,
+    file: Annotated[Path, typer.Argument(help="The zip file to write.", metavar="FILE")],
+    data_dir: DataDir = None,
+) -> None:
+    raise typer.Exit(export(invoked(context, data_dir=data_dir), file))
+
+
+def export(invocation: Invocation, file: Path) -> int:
+    """Writes the export of all chats, readable by its owner only. Returns 0, or 1 if that failed; then there is no file."""
+    target = Path(invocation.cwd, file)
+    try:
+        settings = invocation.settings()
+        with opened_output(target, private=True) as output:
+            for piece in export_audit(settings, SystemClock().now()):
+                output.write(piece)
+    except AnyCoworkError as error:
+        return print_error("audit export", error)
+    except OSError as error:
+        stderr().line(f"anycowork audit export: '{file}' cannot be written ({error.strerror}).")
+        return 1
+    return verify_export([str(target)])
+
+
 _PROGRESS_SECONDS = 5.0
 
 
@@ -70,6 +112,8 @@ def verify(invocation: Invocation, names: Sequence[str], *, every: bool, full: b
     Of named chats and files every record is read; of all chats with `full`, else those that no earlier check has read.
     """
     every, cwd = every or not names, invocation.cwd
+    if len(names) == 1 and names[0].endswith(".zip"):
+        return verify_export([str(Path(cwd, names[0]))])
     report: AuditReport | None = None
     try:
         files = [Path(cwd, name) for name in names if Path(cwd, name).is_file()]

@@ -13,6 +13,7 @@ from anycowork.cli.options import Invocation
 from anycowork.cli.server_command import run_with_server
 from anycowork.client.console import stderr, stdout, strip_controls
 from anycowork.client.http import ServerClient
+from anycowork.config.secure_files import OWNER_ONLY_FILE
 from anycowork.domain.messages import Json
 from anycowork.domain.times import local_time
 
@@ -98,7 +99,7 @@ def export(invocation: Invocation, chat_id: str, *, export_format: str, output: 
 
 async def _write(pieces: AsyncIterator[bytes], output: Path | None) -> int:
     try:
-        with _opened(output) as file:
+        with opened_output(output) as file:
             async for piece in pieces:
                 file.write(piece)
             file.flush()
@@ -109,8 +110,8 @@ async def _write(pieces: AsyncIterator[bytes], output: Path | None) -> int:
 
 
 @contextmanager
-def _opened(output: Path | None) -> Iterator[BinaryIO]:
-    """A file gets its name when all of it is written; a device or a pipe is written to as it is."""
+def opened_output(output: Path | None, *, private: bool = False) -> Iterator[BinaryIO]:
+    """A file gets its name when all of it is written; a device or a pipe is written to as it is. `private`: only its owner may read it."""
     if output is None:
         yield sys.stdout.buffer
     elif output.exists() and not output.is_file():
@@ -121,8 +122,10 @@ def _opened(output: Path | None) -> Iterator[BinaryIO]:
         beside = target.with_name(f".{target.name[:200]}.{os.getpid()}.part")
         try:
             with beside.open("xb") as file:
+                if private:
+                    beside.chmod(OWNER_ONLY_FILE)
                 yield file
-            if target.exists():
+            if target.exists() and not private:
                 beside.chmod(target.stat().st_mode & 0o7777)
             beside.replace(target)
         finally:

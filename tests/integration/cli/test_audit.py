@@ -1,5 +1,6 @@
 """The audit log: every decision and effect is in the chain, and whoever changes or removes one is found, offline."""
 
+import asyncio
 import json
 import sqlite3
 from hashlib import sha256
@@ -7,9 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from anycowork.cli.audit import verify
+from anycowork.cli.audit import export, verify
 from anycowork.cli.options import Invocation
 from support.live_server import LiveChat, LiveServer, live_server
+from support.people import person
 from support.scripted_model import call
 from support.spec import proves
 
@@ -96,6 +98,34 @@ async def test_an_untouched_log_holds_in_the_database_and_as_a_file(
         assert verified(tmp_path, every=True) == 0, "also beside the running server"
     assert verified(tmp_path, chat.id, "log.jsonl") == 0
     assert capsys.readouterr().out.count(": holds, ends with") == 5
+
+
+@proves("OPS-9/3", "OPS-9/5")
+async def test_export_of_a_running_server_is_private_and_verifies_and_only_an_admin_gets_it(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    await check_export(tmp_path)
+    assert capsys.readouterr().out.count("Holds: 1 chats") == 2
+    assert (
+        await asyncio.to_thread(export, Invocation({"data_dir": tmp_path / "none"}, {}, tmp_path), Path("x.zip")) == 1
+    )
+    assert not (tmp_path / "x.zip").exists()
+
+
+async def check_export(tmp_path: Path, database_url: str | None = None) -> None:
+    async with (
+        live_server(tmp_path, files={"a.txt": "1\n"}, database_url=database_url) as client,
+        person(client, "Ada") as ada,
+    ):
+        await worked(client)
+        invocation = Invocation({"data_dir": tmp_path / "data", "database_url": database_url}, {}, tmp_path)
+        assert await asyncio.to_thread(export, invocation, Path("audit.zip")) == 0
+        assert (tmp_path / "audit.zip").stat().st_mode & 0o777 == 0o600
+        async with client.session.get(f"{client.url}/audit/export") as response:
+            assert response.status == 200 and response.content_type == "application/zip"
+            (tmp_path / "fetched.zip").write_bytes(await response.read())
+        assert await asyncio.to_thread(verified, tmp_path, "fetched.zip") == 0
+        await ada.ask("GET", "/audit/export", expect=403)
 
 
 @proves("AUD-1")

@@ -7,11 +7,18 @@ from typing import Any
 
 from anycowork.cli.audit import verify
 from anycowork.cli.options import Invocation
+from integration.cli.test_audit import check_export
 from support.live_server import LiveServer, live_server
 from support.postgres import run_sql
 from support.scripted_model import call
+from support.spec import proves
 
 Json = dict[str, Any]
+
+
+@proves("OPS-9/5")
+async def test_audit_export_of_postgres_verifies(tmp_path: Path, database_url: str) -> None:
+    await check_export(tmp_path, database_url)
 
 
 async def snapshots(client: LiveServer, path: str) -> list[Json]:

@@ -1,7 +1,8 @@
 // The server itself: its version, where it keeps everything, and whether its record is whole.
 import { useQuery } from "@tanstack/react-query";
-import { ShieldCheck } from "lucide-react";
+import { Download, ShieldCheck } from "lucide-react";
 import { useState } from "react";
+import { saveFile } from "../browser/saveFile";
 import { dayAndTime } from "../texts/language";
 import { t } from "../texts/settings";
 import { Button } from "../ui/Button";
@@ -41,6 +42,7 @@ export function About() {
 /** Checks the records that no earlier check has read, or all of them; says which it did. */
 export function AuditCheck() {
   const [busy, setBusy] = useState(false);
+  const [saving, setSaving] = useState(false);
   const [found, setFound] = useState<Verified | null>(null);
   const { data: progress } = useQuery({
     queryKey: ["audit-check"],
@@ -54,6 +56,11 @@ export function AuditCheck() {
     await attempt(given(api.POST("/audit/verify", { params: { query: { full } } })).then(setFound));
     setBusy(false);
   };
+  const save = async () => {
+    setSaving(true);
+    await attempt(given(api.GET("/audit/export", { parseAs: "blob" })).then((file) => saveFile(file, "audit.zip")));
+    setSaving(false);
+  };
   const holds = found && !found.stopped && found.broken.length === 0;
   return (
     <div className="space-y-3">
@@ -63,6 +70,9 @@ export function AuditCheck() {
         </Button>
         <Button disabled={busy} onClick={() => void check(true)}>
           {t.readEveryRecord}
+        </Button>
+        <Button icon={<Download size={15} aria-hidden />} disabled={saving} onClick={() => void save()}>
+          {saving ? t.makingAuditExport : t.auditExport}
         </Button>
         {busy && <Button onClick={() => void attempt(given(api.DELETE("/audit/verify")))}>{t.stopTheCheck}</Button>}
       </div>

@@ -272,6 +272,8 @@ export const en = {
   checkTheChain: "Check the audit chain",
   checkingTheChain: "Checking…",
   readEveryRecord: "Read every record",
+  auditExport: "Export for auditors",
+  makingAuditExport: "Exporting…",
   stopTheCheck: "Stop",
   checkStopped: "The check was stopped, so it proves nothing.",
   checkedSoFar: (records: number, chats: number, all: number) =>

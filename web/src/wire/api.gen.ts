@@ -1935,6 +1935,28 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/audit/export": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Export Audit File
+         * @description One file for auditors: all chains with their heads, people, decisions and the receipts of checks, as JSON lines in a zip file.
+         *
+         *     It is sent while it is read, from one moment of the database, with secrets hidden. `anycowork audit verify` verifies it offline.
+         */
+        get: operations["export_audit_file"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/usage": {
         parameters: {
             query?: never;
@@ -14129,6 +14151,31 @@ export interface operations {
             403: components["responses"]["Error403"];
             421: components["responses"]["Error421"];
             422: components["responses"]["Error422"];
+            500: components["responses"]["Error500"];
+            503: components["responses"]["Error503"];
+        };
+    };
+    export_audit_file: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A zip file. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/zip": unknown;
+                };
+            };
+            401: components["responses"]["Error401"];
+            403: components["responses"]["Error403"];
+            421: components["responses"]["Error421"];
             500: components["responses"]["Error500"];
             503: components["responses"]["Error503"];
         };

@@ -72,6 +72,20 @@ async def stop_audit_check(principal: Manager, services: ServicesDep) -> Respons
     return Response(status_code=204)
 
 
+@routes.get(
+    "/audit/export",
+    response_class=StreamingResponse,
+    responses={200: {"description": "A zip file.", "content": {"application/zip": {}}}, **error_responses()},
+)
+async def export_audit_file(principal: Manager, services: ServicesDep) -> StreamingResponse:
+    """One file for auditors: all chains with their heads, people, decisions and the receipts of checks, as JSON lines in a zip file.
+
+    It is sent while it is read, from one moment of the database, with secrets hidden. `anycowork audit verify` verifies it offline.
+    """
+    headers = {"content-disposition": 'attachment; filename="audit.zip"'}
+    return StreamingResponse(services.server.audit.export(), media_type="application/zip", headers=headers)
+
+
 async def _lines(services: Services, chat_id: str, end: ChainEnd) -> AsyncIterator[bytes]:
     seq, count = 0, 0
     while page := await services.store.audit.links_after(chat_id, seq, up_to=end.seq, limit=_PAGE):

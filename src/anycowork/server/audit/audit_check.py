@@ -22,6 +22,7 @@ from anycowork.domain.ports import Clock
 from anycowork.domain.times import later
 from anycowork.domain.values import value
 from anycowork.domain.visible_text import os_reason
+from anycowork.server.audit.audit_export import export_audit
 from anycowork.server.audit.audit_marks import (
     AuditMarks,
     VerifiedChain,
@@ -314,6 +315,10 @@ class AuditService:
             progress.stop()  # if the server stops, so does the thread
             self._running = None
         return report.as_json()
+
+    def export(self) -> Iterator[bytes]:
+        """Yields the export of all chats. Blocking. Raises: StorageFault, OSError."""
+        return export_audit(self._settings, self._clock.now())
 
     def progress(self) -> Json:
         now = self._running or AuditProgress()

@@ -21,3 +21,9 @@ class ReceiptTable(Table):
     def find(connection: SqlConnection, receipt_id: str) -> Json | None:
         row = connection.execute("SELECT body FROM receipts WHERE id = ?", (receipt_id,)).fetchone()
         return None if row is None else from_json_text(row[0])
+
+    @query
+    def ids_of(connection: SqlConnection, chat_id: str) -> list[str]:
+        """Returns the receipts of a chat, in the order of their ids, in every database."""
+        rows = connection.execute("SELECT id FROM receipts WHERE chat_id = ?", (chat_id,))
+        return sorted(str(row[0]) for row in rows)

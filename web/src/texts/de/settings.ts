@@ -267,6 +267,8 @@ export const settings: Texts = {
   checkTheChain: "Audit-Kette prüfen",
   checkingTheChain: "Wird geprüft…",
   readEveryRecord: "Alle Einträge lesen",
+  auditExport: "Für Prüfer exportieren",
+  makingAuditExport: "Wird exportiert…",
   stopTheCheck: "Anhalten",
   checkStopped: "Die Prüfung wurde angehalten und beweist nichts.",
   checkedSoFar: (records: number, chats: number, all: number) =>
