@@ -142,6 +142,8 @@ async def start_services(
             log_secrets.add(server.mcp.secret_values)
             watches = [tasks.create_task(server.local.watch()), tasks.create_task(server.maintenance.keep_up())]
             watches += [tasks.create_task(watch) for watch in server.peer_watches]
+            if worker_jobs is None:
+                watches.append(tasks.create_task(server.services.schedules.runner.keep_up()))
             watcher = LocalServerWatcher(providers, is_wanted=server.settings.probe_local_servers)
             server.settings.pass_on("probe_local_servers", watcher.changed.set)
             watches.append(tasks.create_task(watcher.watch()))
@@ -216,6 +218,7 @@ async def _build_server(
     def on_rest(chat_id: str) -> None:
         turns.coordinator.wake(chat_id)
         services.queue.wake(chat_id)
+        services.schedules.runner.on_rest()
 
     if not is_worker:
         await services.git.settle_after_crash()

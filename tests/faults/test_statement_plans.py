@@ -36,6 +36,7 @@ SMALL = {
     "system_prompts",
     "key_usage",
     "queued_messages",
+    "schedules",
 }
 SMALL |= {"peers", "pack_folders", "workspace_markers", "refused_jobs", "forwarded_requests", "schema_migrations"}
 SMALL |= {"engine_signals", "layer_folders", "layer_requests", "record_positions", "joined_workers", "worker_invites"}

@@ -27,6 +27,7 @@ from anycowork.domain.ports import Clock
 from anycowork.domain.principals import Principal, Scope, origins_of_sender
 from anycowork.domain.provider_errors import NoSuchModel
 from anycowork.domain.roles import Role
+from anycowork.domain.schedules import ClaimStart, StartedBy
 from anycowork.domain.secret_values import hidden_kinds
 from anycowork.domain.skills import Skill, activation
 from anycowork.domain.values import value
@@ -39,7 +40,7 @@ from anycowork.store.sql.store import Store
 from anycowork.turns.chat_coordinator import ChatCoordinator
 from anycowork.turns.continuation import kept_plan_of
 from anycowork.turns.lookup import require_chat
-from anycowork.turns.record_factory import IDLE, RecordFactory, require_idle
+from anycowork.turns.record_factory import IDLE, RecordFactory, noted, require_idle
 from anycowork.workflows.workflow_service import WorkflowService
 
 
@@ -106,7 +107,9 @@ class ChatService:
         role: str | None,
         model: str | None,
         system_prompt_id: str | None,
+        claim: Callable[[str], ClaimStart] | None = None,
     ) -> Chat:
+        """`claim` binds the new chat to the scheduled start that it is for. Raises: AlreadyStarted if that has one."""
         principal.require(Scope.SEND)
         definition = self._roles.require(role or Role.ACTOR)
         model = self.model_id_of(model)
@@ -116,7 +119,8 @@ class ChatService:
         # A chat keeps its model: a new default is only for new chats. If none is connected, the first one will be used.
         config = ChatConfig(definition.name, model or self._providers.lasting_id(), system_prompt_id)
         chat = Chat(self._clock.new_id(), title or NEW_CHAT, root, config, created_at=now, updated_at=now)
-        await self._chat_coordinator.write(principal, chat.id, AddChat(chat, principal.label()))
+        claims = () if claim is None else (claim(chat.id),)
+        await self._chat_coordinator.write(principal, chat.id, AddChat(chat, principal.label()), *claims)
         return await require_chat(self._store, chat.id)
 
     async def change_chat(
@@ -236,11 +240,17 @@ class ChatService:
         return SentMessage(message.id, turn.id)
 
     async def execute(
-        self, principal: Principal, chat_id: str, name: str, parameters: Mapping[str, JsonValue]
+        self,
+        principal: Principal,
+        chat_id: str,
+        name: str,
+        parameters: Mapping[str, JsonValue],
+        started_by: StartedBy | None = None,
     ) -> SentMessage:
-        """Run a workflow as a turn of this chat, in the chat's role. Raises: as `WorkflowService.order`."""
+        """Run a workflow as a turn of this chat, in the chat's role. Raises: as `WorkflowService.order`; AlreadyStarted."""
         principal.require(Scope.SEND)
-        return await self._run(principal, chat_id, partial(self._workflows.order, name, parameters))
+        order_for = partial(self._workflows.order, name, parameters)
+        return await self._run(principal, chat_id, order_for, started_by=started_by)
 
     async def stop(self, principal: Principal, chat_id: str) -> bool:
         """Stop the current turn; return False if there was nothing to stop."""
@@ -276,6 +286,7 @@ class ChatService:
         chat_id: str,
         order_for: Callable[..., Awaitable[RunOrder]],
         queued: QueuedMessage | None = None,
+        started_by: StartedBy | None = None,
     ) -> SentMessage:
         """Fix the run's steps before the turn begins: later changes of the file do not affect it."""
         async with self._chat_coordinator.exclusive(chat_id) as chat:
@@ -285,11 +296,18 @@ class ChatService:
             if runs:
                 message = replace(message, payload={**(message.payload or {}), **runs_json(runs)})
             message = replace(message, origins=_sent_origins(principal, (), (), runs))
+            claims: tuple[Write, ...] = ()
+            if started_by is not None:
+                message, origins = noted(message, started_by), tuple(sorted(started_by.origins))
+                run = replace(run, limits=started_by.limits, origins=origins)
+                claims = (started_by.claim(run.id),)
             turn = self._draft.turn(chat, principal, message_id=message.id, turn_id=run.id, role=chat.role)
             title = title_from(order.typed) if chat.title == NEW_CHAT else None
             state = SetChat(ChatState.RUNNING, title=title)
             writes, events = _from_queue(queued)
-            await self._chat_coordinator.begin(principal, chat, turn, *writes, message, run, state, events=events)
+            await self._chat_coordinator.begin(
+                principal, chat, turn, *claims, *writes, message, run, state, events=events
+            )
         return SentMessage(message.id, turn.id, run.id)
 
     async def _activated(self, chat_id: str, words: str) -> Skill | None:

@@ -7,13 +7,13 @@ from dataclasses import replace
 from anycowork.chats.chat_service import ChatService, SentMessage
 from anycowork.domain import event_factory
 from anycowork.domain.chats import ChatState, EndReason
-from anycowork.domain.errors import AnyCoworkError, Conflict, Invalid, NotAllowed, NotFound
+from anycowork.domain.errors import AnyCoworkError, Conflict, Invalid, NotFound
 from anycowork.domain.evidence import begins_with_name
 from anycowork.domain.hooks import DeniedByHook
 from anycowork.domain.journal import RemoveQueued
 from anycowork.domain.messages import QueuedMessage
 from anycowork.domain.ports import Clock
-from anycowork.domain.principals import OWNER, Principal, PrincipalKind, Scope, person_principal, read_label
+from anycowork.domain.principals import Principal, Scope
 from anycowork.store.sql.people import People
 from anycowork.store.sql.store import Store
 from anycowork.turns.chat_coordinator import ChatCoordinator
@@ -123,7 +123,7 @@ class QueueService:
             newest = await self._store.turns.newest(chat_id) if waiting else None
             if self._closed or newest is None or newest.reason not in _FINISHED or newest.job_id is not None:
                 return
-            author = await self._author(waiting[0])
+            author = await self._people.acting(waiting[0].principal)
             await self._chats.send(author, chat_id, waiting[0].content, queued=waiting[0])
         except NotFound:
             return  # the chat or the message was removed in the meantime
@@ -144,19 +144,6 @@ class QueueService:
         if message is None:
             raise NotFound("queued message", queued_id)
         return message
-
-    async def _author(self, queued: QueuedMessage) -> Principal:
-        """Return who wrote it, with the access that they have now: the turn runs in their name. Raises: NotAllowed if they are gone."""
-        label = read_label(queued.principal)
-        by = OWNER
-        if label.person is not None:
-            person = await self._people.find(label.person.id)
-            if person is None:
-                raise NotAllowed(f"{label.person.name}, who wrote it, was removed from this server.")
-            by = person_principal(person)
-        if label.kind is PrincipalKind.PERSON:
-            return by
-        return Principal(label.id, label.kind, label.id, by.access, by.person)
 
     @staticmethod
     def _require_text(content: str) -> None:

@@ -14,6 +14,7 @@ from anycowork.domain.origins import Origins
 from anycowork.domain.people import AccessLevel
 from anycowork.domain.principals import Principal
 from anycowork.domain.rules import Rule
+from anycowork.domain.schedules import ClaimStart
 from anycowork.domain.snapshots import Snapshot
 from anycowork.domain.tools import Call
 from anycowork.domain.values import value
@@ -201,6 +202,7 @@ Write = (
     | JobTask  # replaced
     | QueuedMessage  # replaced
     | RemoveQueued
+    | ClaimStart
     | RequireState
     | RequireAccess
     | RequireLease

@@ -11,6 +11,7 @@ from anycowork.domain.chats import EndReason
 from anycowork.domain.errors import Invalid, NotFound, RequestFault
 from anycowork.domain.evidence import StatedExpectation
 from anycowork.domain.messages import Json
+from anycowork.domain.plan import Budget
 from anycowork.domain.roles import Permission
 from anycowork.domain.tools import Parameters
 from anycowork.domain.values import value
@@ -179,7 +180,8 @@ class Run:
     """One run is one turn and has the turn's id. Its steps are fixed at the start: later changes of the file do not affect it.
 
     `needs` is also its ceiling: no call of the run may do more. `at` counts from 0; `begun` is the message or call that the
-    current step began with, None before it has begun.
+    current step began with, None before it has begun. `limits` are what is left of those of the schedule that started it;
+    `origins` are those of the values that a trigger brought: no word of its steps is then a person's.
     """
 
     id: str
@@ -192,6 +194,8 @@ class Run:
     begun: str | None = None
     status: RunStatus = RunStatus.RUNNING
     error: Json | None = field(default=None, hash=False)
+    limits: Budget = Budget()
+    origins: tuple[str, ...] = ()
 
     @property
     def current(self) -> RunStep:

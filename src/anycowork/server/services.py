@@ -29,6 +29,7 @@ from anycowork.chats.queue_service import QueueService
 from anycowork.chats.reader_view import ReaderViews
 from anycowork.chats.role_service import RoleService
 from anycowork.chats.rule_service import RuleService
+from anycowork.chats.schedules.schedule_service import ScheduleService
 from anycowork.chats.skill_service import SkillService
 from anycowork.chats.trust_service import TrustService
 from anycowork.domain.forwarded_requests import ForwardRequest
@@ -160,6 +161,7 @@ class Services:
     hook_runner: HookRunner
     workflow_editor: WorkflowEditor
     job_templates: JobTemplateService
+    schedules: ScheduleService
     streams: Streams
     roles: RoleRegistry
     role_editor: RoleService

@@ -10,7 +10,8 @@ from anycowork.domain.messages import Json, Message, MessageType, Speaker
 from anycowork.domain.people import authorship
 from anycowork.domain.ports import Clock
 from anycowork.domain.principals import Principal
-from anycowork.domain.values import value
+from anycowork.domain.schedules import StartedBy
+from anycowork.domain.values import replace, value
 from anycowork.domain.workflows import Run, RunOrder
 
 IDLE = frozenset({ChatState.IDLE})
@@ -76,3 +77,11 @@ def require_idle(chat: Chat) -> RequireState:
         ChatState.AWAITING_ANSWER: "waits for your answer to a question",
     }.get(chat.state, "is running")
     return RequireState(IDLE, TurnAlreadyRunning(f"This chat {waiting}. Wait until it is idle, or stop it first."))
+
+
+def noted(message: Message, started_by: StartedBy) -> Message:
+    """Return the message that begins a scheduled run. What a trigger brought is in it: then no person speaks."""
+    noted_message = replace(message, origins=started_by.origins or message.origins)
+    if message.message_type is MessageType.PLAN:
+        return noted_message
+    return replace(noted_message, payload={**(message.payload or {}), "schedule": started_by.note})

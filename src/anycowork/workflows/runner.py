@@ -17,9 +17,11 @@ from anycowork.domain.ports import Clock
 from anycowork.domain.snapshots import Snapshot, SnapshotMoment
 from anycowork.domain.tools import CallStatus
 from anycowork.domain.workflows import AskStep, PromptStep, Run, RunStatus, ShowChanges, ToolUse
+from anycowork.permissions.budgets import CostOf
 from anycowork.store.sql.journal import Journal
 from anycowork.store.sql.store import Store
 from anycowork.turns.turn_scheduler import ContextOf
+from anycowork.workflows.run_budget import RunBudget
 from anycowork.workflows.step_recorder import StepOpener, StepPolicy
 
 MOST_CHANGES = 200  # snapshots read to show what a chat changed
@@ -41,6 +43,7 @@ class WorkflowRunner:
         agent: Agent,
         clock: Clock,
         limits: Callable[[Autonomy], Limits],
+        cost_of: CostOf,
     ) -> None:
         self._journal = journal
         self._store = store
@@ -50,6 +53,7 @@ class WorkflowRunner:
         self._recorder = TurnRecorder(journal=journal, clock=clock)
         self._clock = clock
         self._limits = limits
+        self._budget = RunBudget(store, self._recorder, cost_of)
         self._opener = StepOpener(journal=journal, clock=clock)
 
     async def run(self, turn: Turn, context_of: ContextOf) -> bool:
@@ -62,6 +66,8 @@ class WorkflowRunner:
             return False
         while run.status is RunStatus.RUNNING and turn.state is TurnState.RUNNING:
             if run.begun is None:
+                if run.at:
+                    run = replace(run, limits=self._budget.left_after(run.limits, turn.seconds))
                 shows_changes = isinstance(run.current.does, ShowChanges)
                 changes, origins = await self._changes(run) if shows_changes else ("", NO_ORIGINS)
                 calls_so_far = len(await self._store.calls.of_turn(turn.id))
@@ -73,6 +79,7 @@ class WorkflowRunner:
             context.role = replace(context.role, permissions=context.role.permissions & run.needs)
             policy = StepPolicy(run)
             context.assignment = replace(context.assignment, policy=policy)
+            self._budget.limit(context, run.limits, self._limits(context.chat.config.autonomy))
             await self._step(context, policy)
             run, turn = policy.run, context.turn
         return True
@@ -93,7 +100,7 @@ class WorkflowRunner:
                 assert_never(does)
 
     async def _use_tool(self, context: TurnContext, run: Run, use: ToolUse) -> None:
-        limits = self._limits(context.chat.config.autonomy)
+        limits = context.assignment.limits or self._limits(context.chat.config.autonomy)
         context.time.started, context.time.seconds_before = self._clock.monotonic(), context.turn.seconds
         used = context.turn.seconds - context.turn.seconds_before
         try:

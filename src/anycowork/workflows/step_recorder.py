@@ -12,7 +12,7 @@ from anycowork.domain.chats import ChatState, EndReason, Turn, TurnState
 from anycowork.domain.events import NewEvent
 from anycowork.domain.journal import Change, SetChat, Write
 from anycowork.domain.messages import Json, Message, MessageType, Speaker
-from anycowork.domain.origins import Origins
+from anycowork.domain.origins import Origins, join
 from anycowork.domain.ports import Clock
 from anycowork.domain.principals import origins_of_sender
 from anycowork.domain.question import read_question
@@ -78,7 +78,7 @@ class StepOpener:
         match run.current.does:
             case PromptStep(text):
                 message = self._message(run, turn, Speaker.USER, text)
-                message = replace(message, origins=origins_of_sender(turn.principal))
+                message = replace(message, origins=message.origins or origins_of_sender(turn.principal))
                 fresh = replace(fresh, message_id=message.id)
                 return await self._write(run, message.id, fresh, message)
             case ToolUse() as use:
@@ -86,7 +86,7 @@ class StepOpener:
                 message = self._call_message(run, turn, call)
                 return await self._write(run, call.id, fresh, message, call, events=(event_factory.tool_call(call),))
             case ShowChanges():
-                message = replace(self._changes(run, turn, changes), origins=origins)
+                message = replace(self._changes(run, turn, changes), origins=join(origins, run.origins))
                 return await self._write(run, message.id, fresh, message)
             case AskStep(question):
                 return await self._ask(run, fresh, question)
@@ -140,6 +140,7 @@ class StepOpener:
             agent_role=None if speaker is Speaker.USER else turn.role,
             turn_id=turn.id,
             created_at=self._clock.now(),
+            origins=frozenset(run.origins),
         )
 
     def _changes(self, run: Run, turn: Turn, changes: str) -> Message:

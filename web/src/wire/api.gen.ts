@@ -2725,6 +2725,72 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/schedules": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Schedules
+         * @description Oldest first, each with its newest start.
+         */
+        get: operations["list_schedules"];
+        put?: never;
+        /**
+         * Create Schedule
+         * @description Its runs are of who creates or changes it, with the access that they have then.
+         */
+        post: operations["create_schedule"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/schedules/{schedule_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Show Schedule */
+        get: operations["show_schedule"];
+        put?: never;
+        post?: never;
+        /**
+         * Delete Schedule
+         * @description What it has started stays, and goes on.
+         */
+        delete: operations["delete_schedule"];
+        options?: never;
+        head?: never;
+        /** Change Schedule */
+        patch: operations["change_schedule"];
+        trace?: never;
+    };
+    "/schedules/{schedule_id}/run": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Run Schedule
+         * @description Starts it now, in the name of who asks, also if it is disabled.
+         */
+        post: operations["run_schedule"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/skills": {
         parameters: {
             query?: never;
@@ -6088,6 +6154,12 @@ export interface components {
          * @enum {string}
          */
         MessageType: "text" | "plan" | "question" | "tool_call" | "tool_result" | "task_assignment" | "task_execution" | "task_result" | "role_change" | "review";
+        /**
+         * MissedRule
+         * @description What is done about times at which no server ran: nothing, one run for all of them, or a run for each.
+         * @enum {string}
+         */
+        MissedRule: "skip" | "once" | "all";
         /** ModeSwitch */
         ModeSwitch: {
             /** Mode */
@@ -6622,6 +6694,53 @@ export interface components {
             /** Expires At */
             expires_at?: string | null;
             arguments?: components["schemas"]["ArgumentsBody"] | null;
+        };
+        /**
+         * NewSchedule
+         * @description Exactly one of `cron` and `at`.
+         */
+        NewSchedule: {
+            /** Cron */
+            cron?: string | null;
+            /** At */
+            at?: string | null;
+            /**
+             * Name
+             * @example Morning report
+             */
+            name: string;
+            /** Template */
+            template?: string | null;
+            /** Workflow */
+            workflow?: string | null;
+            /** Parameters */
+            parameters?: {
+                [key: string]: components["schemas"]["JsonValue"];
+            };
+            /** Context Id */
+            context_id?: string | null;
+            /** Workspace */
+            workspace?: string | null;
+            /** Role */
+            role?: string | null;
+            /** @default {} */
+            limits: components["schemas"]["RunLimits"];
+            /**
+             * Enabled
+             * @default true
+             */
+            enabled: boolean;
+            /**
+             * Time Zone
+             * @default UTC
+             * @example Europe/Berlin
+             */
+            time_zone: string;
+            /**
+             * @description What is done about times at which no server ran.
+             * @default once
+             */
+            missed: components["schemas"]["MissedRule"];
         };
         /**
          * NewSkill
@@ -7697,6 +7816,27 @@ export interface components {
          * @enum {string}
          */
         RunAs: "chat" | "job";
+        /**
+         * RunLimits
+         * @description What one run may use.
+         */
+        RunLimits: {
+            /** Seconds */
+            seconds?: number | null;
+            /** Tokens */
+            tokens?: number | null;
+            /** Cost */
+            cost?: number | null;
+        };
+        /** RunLimitsResponse */
+        RunLimitsResponse: {
+            /** Seconds */
+            seconds?: number | null;
+            /** Tokens */
+            tokens?: number | null;
+            /** Cost */
+            cost?: number | null;
+        };
         /** RunStarted */
         RunStarted: {
             /**
@@ -7813,6 +7953,97 @@ export interface components {
              * @description Restoring this snapshot takes the change back; null if nothing had to be changed.
              */
             snapshot: string | null;
+        };
+        /** ScheduleChanges */
+        ScheduleChanges: {
+            /** Cron */
+            cron?: string | null;
+            /** At */
+            at?: string | null;
+            /** Name */
+            name?: string | null;
+            /** Template */
+            template?: string | null;
+            /** Workflow */
+            workflow?: string | null;
+            /** Parameters */
+            parameters?: {
+                [key: string]: components["schemas"]["JsonValue"];
+            } | null;
+            /** Context Id */
+            context_id?: string | null;
+            /** Workspace */
+            workspace?: string | null;
+            /** Role */
+            role?: string | null;
+            limits?: components["schemas"]["RunLimits"] | null;
+            /** Enabled */
+            enabled?: boolean | null;
+            /** Time Zone */
+            time_zone?: string | null;
+            missed?: components["schemas"]["MissedRule"] | null;
+        };
+        /** ScheduleList */
+        ScheduleList: {
+            /** Schedules */
+            schedules: components["schemas"]["ScheduleResponse"][];
+        };
+        /** ScheduleResponse */
+        ScheduleResponse: {
+            /** Id */
+            id: string;
+            /** Name */
+            name: string;
+            /** Template */
+            template: string | null;
+            /** Workflow */
+            workflow: string | null;
+            /** Parameters */
+            parameters: {
+                [key: string]: components["schemas"]["JsonValue"];
+            };
+            /** Context Id */
+            context_id: string | null;
+            /** Workspace */
+            workspace: string | null;
+            /** Role */
+            role: string | null;
+            limits: components["schemas"]["RunLimitsResponse"];
+            /** Enabled */
+            enabled: boolean;
+            /**
+             * Principal
+             * @description Who changed it last: its runs are theirs.
+             */
+            principal: string;
+            /** Created By */
+            created_by: string;
+            /** Created At */
+            created_at: string;
+            /** Changed At */
+            changed_at: string;
+            /**
+             * Paused
+             * @description Why the server disabled it.
+             */
+            paused: string | null;
+            /**
+             * Starts
+             * @description The newest first; in a list only the newest.
+             */
+            starts: components["schemas"]["StartResponse"][];
+            /** Cron */
+            cron: string | null;
+            /** At */
+            at: string | null;
+            /** Time Zone */
+            time_zone: string;
+            missed: components["schemas"]["MissedRule"];
+            /**
+             * Next At
+             * @description In UTC; null if none is to come.
+             */
+            next_at: string | null;
         };
         /** SearchEngineRequest */
         SearchEngineRequest: {
@@ -8205,6 +8436,58 @@ export interface components {
             /** Cost */
             cost: number | null;
         };
+        /**
+         * StartReason
+         * @enum {string}
+         */
+        StartReason: "time" | "person" | "trigger";
+        /** StartResponse */
+        StartResponse: {
+            /**
+             * Key
+             * @description Unique in its schedule: the due time, or what a person or a request brought.
+             */
+            key: string;
+            /** Due At */
+            due_at: string;
+            reason: components["schemas"]["StartReason"];
+            /**
+             * Principal
+             * @description In whose name it was started.
+             */
+            principal: string;
+            status: components["schemas"]["StartStatus"];
+            /**
+             * Context Id
+             * @description The chat of the run; null without one, or once it is deleted.
+             */
+            context_id: string | null;
+            /**
+             * Run Id
+             * @description The workflow's run, which is the turn.
+             */
+            run_id: string | null;
+            /** Job Id */
+            job_id: string | null;
+            /**
+             * Outcome
+             * @description How the run stands or ended: a turn's reason or a job's status.
+             */
+            outcome: string | null;
+            /**
+             * Error
+             * @description Why it was not started.
+             */
+            error: string | null;
+            /** Settled At */
+            settled_at: string | null;
+        };
+        /**
+         * StartStatus
+         * @description `due`: to be started. `skipped`: the run before it went on. `missed`: no server ran then.
+         * @enum {string}
+         */
+        StartStatus: "due" | "started" | "skipped" | "missed" | "failed";
         /** StartedCommandResponse */
         StartedCommandResponse: {
             /**
@@ -8212,6 +8495,10 @@ export interface components {
              * @description The message with this id in `payload.person_command` and an `ended` tells its end.
              */
             id: string;
+        };
+        /** StartedResponse */
+        StartedResponse: {
+            start: components["schemas"]["StartResponse"];
         };
         /**
          * StashRequest
@@ -15847,6 +16134,197 @@ export interface operations {
             502: components["responses"]["Error502"];
             503: components["responses"]["Error503"];
             507: components["responses"]["Error507"];
+        };
+    };
+    list_schedules: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ScheduleList"];
+                };
+            };
+            401: components["responses"]["Error401"];
+            403: components["responses"]["Error403"];
+            421: components["responses"]["Error421"];
+            500: components["responses"]["Error500"];
+            503: components["responses"]["Error503"];
+        };
+    };
+    create_schedule: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The same key with the same body gives the first answer again, and does nothing twice. */
+                "Idempotency-Key"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["NewSchedule"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ScheduleResponse"];
+                };
+            };
+            400: components["responses"]["Error400"];
+            401: components["responses"]["Error401"];
+            403: components["responses"]["Error403"];
+            408: components["responses"]["Error408"];
+            409: components["responses"]["Error409"];
+            413: components["responses"]["Error413"];
+            421: components["responses"]["Error421"];
+            422: components["responses"]["Error422"];
+            500: components["responses"]["Error500"];
+            503: components["responses"]["Error503"];
+            507: components["responses"]["Error507"];
+        };
+    };
+    show_schedule: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                schedule_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ScheduleResponse"];
+                };
+            };
+            401: components["responses"]["Error401"];
+            403: components["responses"]["Error403"];
+            404: components["responses"]["Error404"];
+            421: components["responses"]["Error421"];
+            422: components["responses"]["Error422"];
+            500: components["responses"]["Error500"];
+            503: components["responses"]["Error503"];
+        };
+    };
+    delete_schedule: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                schedule_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            401: components["responses"]["Error401"];
+            403: components["responses"]["Error403"];
+            404: components["responses"]["Error404"];
+            421: components["responses"]["Error421"];
+            422: components["responses"]["Error422"];
+            500: components["responses"]["Error500"];
+            503: components["responses"]["Error503"];
+            507: components["responses"]["Error507"];
+        };
+    };
+    change_schedule: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                schedule_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ScheduleChanges"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ScheduleResponse"];
+                };
+            };
+            400: components["responses"]["Error400"];
+            401: components["responses"]["Error401"];
+            403: components["responses"]["Error403"];
+            404: components["responses"]["Error404"];
+            408: components["responses"]["Error408"];
+            409: components["responses"]["Error409"];
+            413: components["responses"]["Error413"];
+            421: components["responses"]["Error421"];
+            422: components["responses"]["Error422"];
+            500: components["responses"]["Error500"];
+            503: components["responses"]["Error503"];
+            507: components["responses"]["Error507"];
+        };
+    };
+    run_schedule: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The same key with the same body gives the first answer again, and does nothing twice. */
+                "Idempotency-Key"?: string;
+            };
+            path: {
+                schedule_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["StartedResponse"];
+                };
+            };
+            401: components["responses"]["Error401"];
+            403: components["responses"]["Error403"];
+            404: components["responses"]["Error404"];
+            409: components["responses"]["Error409"];
+            421: components["responses"]["Error421"];
+            422: components["responses"]["Error422"];
+            500: components["responses"]["Error500"];
+            503: components["responses"]["Error503"];
         };
     };
     list_skills: {

@@ -19,11 +19,12 @@ from anycowork.domain.jobs import (
     job_json,
 )
 from anycowork.domain.journal import ApprovePlan, SetChat
-from anycowork.domain.messages import Json
+from anycowork.domain.messages import Json, Message
 from anycowork.domain.plan import PlanStatus
 from anycowork.domain.ports import Clock
 from anycowork.domain.principals import Principal, Scope
 from anycowork.domain.roles import Role
+from anycowork.domain.schedules import StartedBy
 from anycowork.domain.task_progress import TaskStatus
 from anycowork.domain.values import replace
 from anycowork.jobs.agents import AgentRegistry
@@ -33,7 +34,7 @@ from anycowork.jobs.job_budgets import usage_json
 from anycowork.permissions.budgets import CostOf
 from anycowork.store.sql.store import Store
 from anycowork.turns.chat_coordinator import ChatCoordinator
-from anycowork.turns.record_factory import RecordFactory, require_idle
+from anycowork.turns.record_factory import RecordFactory, noted, require_idle
 
 MOST_TASKS = 500  # in one answer
 
@@ -107,7 +108,9 @@ class JobService:
 
     # --- beginning
 
-    async def create(self, principal: Principal, chat_id: str, new_job: NewJob) -> Job:
+    async def create(
+        self, principal: Principal, chat_id: str, new_job: NewJob, started_by: StartedBy | None = None
+    ) -> Job:
         """A request starts the planner's turn; a plan waits for approval at once. Raises: Invalid, Conflict, TurnAlreadyRunning."""
         principal.require(Scope.SEND)
         if (new_job.request is None) == (new_job.plan is None):
@@ -122,6 +125,9 @@ class JobService:
             await self._require_free(chat)
             runs = await self._hooks.before(principal, chat, new_job.request) if new_job.request is not None else ()
             job, writes, events = self._drafts.new(principal, chat, new_job, plan, runs)
+            if started_by is not None:
+                noted_writes = (noted(write, started_by) if isinstance(write, Message) else write for write in writes)
+                writes = (started_by.claim(job.id), *noted_writes)
             await self._chat_coordinator.write(
                 principal, chat_id, require_idle(chat), *writes, job, events=(*events, event_factory.job_updated(job))
             )

@@ -83,6 +83,7 @@ def build_scheduler(shared: SharedComponents, recovery: TurnRecovery) -> TurnSch
         agent=agent,
         clock=clock,
         limits=settings.limits,
+        cost_of=settings.cost,
     )
     return TurnScheduler(
         agent=agent,

@@ -25,6 +25,8 @@ from anycowork.chats.plan_audit import PlanAudit
 from anycowork.chats.queue_service import QueueService
 from anycowork.chats.reader_view import ReaderViews
 from anycowork.chats.role_service import RoleService
+from anycowork.chats.schedules.schedule_runner import ScheduleRunner
+from anycowork.chats.schedules.schedule_service import ScheduleService
 from anycowork.chats.skill_service import SkillService
 from anycowork.chats.trust_service import TrustService
 from anycowork.domain.errors import NotFound
@@ -94,6 +96,18 @@ def build_services(
     workspaces, person_commands = _build_workspaces(shared), build_person_commands(shared)
     definitions = DefinitionFiles(shared.settings.data_dir)
     reader_views = ReaderViews(shared.database.rules)
+    jobs = JobService(
+        chat_coordinator=chat_coordinator,
+        store=store,
+        agents=shared.agents,
+        coordinator=turns.coordinator,
+        isolated=turns.isolated,
+        clock=clock,
+        cost_of=cost_of,
+        parallel_tasks=shared.live_settings.parallel_tasks,
+        hooks=message_hooks,
+    )
+    templates = JobTemplateService(shared.trusted_files.job_templates)
     return Services(
         chats=chats,
         queue=QueueService(
@@ -134,17 +148,7 @@ def build_services(
         decisions=DecisionService(
             chat_coordinator=chat_coordinator, store=store, toolbox=toolbox, clock=clock, questions=shared.questions
         ),
-        jobs=JobService(
-            chat_coordinator=chat_coordinator,
-            store=store,
-            agents=shared.agents,
-            coordinator=turns.coordinator,
-            isolated=turns.isolated,
-            clock=clock,
-            cost_of=cost_of,
-            parallel_tasks=shared.live_settings.parallel_tasks,
-            hooks=message_hooks,
-        ),
+        jobs=jobs,
         job_audit=JobAudit(store=store, toolbox=toolbox, cost_of=cost_of),
         earlier_plans=EarlierPlans(chat_coordinator=chat_coordinator, store=store),
         job_commits=JobCommitService(
@@ -168,7 +172,8 @@ def build_services(
         hooks=shared.hooks,
         hook_runner=shared.hook_runner,
         workflow_editor=WorkflowEditor(files=shared.trusted_files, writer=definitions, toolbox=toolbox),
-        job_templates=JobTemplateService(shared.trusted_files.job_templates),
+        job_templates=templates,
+        schedules=_build_schedules(shared, chats, jobs, templates, workflows),
         streams=Streams(store.records, hub, shared.database.journal),
         roles=shared.roles,
         role_editor=RoleService(
@@ -228,6 +233,35 @@ def _build_chats(
         image_bytes=shared.database.blobs,
         removed=maintenance.soon,
         holds_commands=shared.sandbox_setup.sandbox is not None,
+    )
+
+
+def _build_schedules(
+    shared: SharedComponents,
+    chats: ChatService,
+    jobs: JobService,
+    templates: JobTemplateService,
+    workflows: WorkflowService,
+) -> ScheduleService:
+    database, clock = shared.database, shared.clock
+    runner = ScheduleRunner(
+        schedules=database.schedules,
+        people=database.people,
+        chats=chats,
+        jobs=jobs,
+        templates=templates,
+        store=database.store,
+        clock=clock,
+    )
+    return ScheduleService(
+        schedules=database.schedules,
+        runner=runner,
+        roles=shared.roles,
+        workflows=workflows,
+        templates=templates,
+        store=database.store,
+        find_workspace=shared.workspace_roots.find,
+        clock=clock,
     )
 
 

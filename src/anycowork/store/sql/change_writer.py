@@ -32,6 +32,7 @@ from anycowork.domain.journal import (
 )
 from anycowork.domain.messages import Message, QueuedMessage
 from anycowork.domain.rules import Rule
+from anycowork.domain.schedules import ClaimStart
 from anycowork.domain.snapshots import Snapshot
 from anycowork.domain.tools import Call
 from anycowork.domain.values import value
@@ -50,6 +51,7 @@ from anycowork.store.sql import (
     records,
     rules,
     runs,
+    schedules,
     snapshots,
     turns,
     usage,
@@ -390,6 +392,8 @@ def _apply(connection: SqlConnection, numbered: NumberedChanges, write: Write, o
             message_queue.put(connection, write)
         case RemoveQueued():
             message_queue.remove(connection, chat_id, write.queued_id)
+        case ClaimStart():
+            schedules.claim(connection, write)
         case Message() | Call() | Spend() | Reserve() | Turn() | JobTask() | RemoveChat() | RequireState():
             raise AssertionError("handled by ChangeWriter._write")
         case _:

@@ -22,6 +22,7 @@ from anycowork.store.sql.ledger import KeyLedger
 from anycowork.store.sql.people import People
 from anycowork.store.sql.principals import ClientKeys
 from anycowork.store.sql.rules import Rules
+from anycowork.store.sql.schedules import Schedules
 from anycowork.store.sql.snapshots import Retention
 from anycowork.store.sql.store import Store
 from anycowork.store.sql.system_prompts import SystemPrompts
@@ -56,6 +57,7 @@ class Database:
     ledger: KeyLedger
     roots: RegisteredRoots
     rules: Rules
+    schedules: Schedules
     system_prompts: SystemPrompts
     leases: Leases
     joined_workers: JoinedWorkerTable
@@ -176,6 +178,7 @@ def assemble(
         ledger=KeyLedger(reader, writer, shared=shared),
         roots=RegisteredRoots(reader, writer, clock),
         rules=rules,
+        schedules=Schedules(reader, writer),
         system_prompts=SystemPrompts(reader, writer, clock),
         leases=Leases(reader, writer, clock),
         joined_workers=JoinedWorkerTable(reader, writer, clock),

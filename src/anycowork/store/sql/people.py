@@ -15,12 +15,21 @@ from anycowork.domain.people_changes import (
     read_people_change,
 )
 from anycowork.domain.ports import Clock
-from anycowork.domain.principals import ACCESS_SCOPES, Principal, ends_access
+from anycowork.domain.principals import (
+    ACCESS_SCOPES,
+    OWNER,
+    Principal,
+    PrincipalKind,
+    ends_access,
+    person_principal,
+    read_label,
+)
 from anycowork.domain.values import replace
 from anycowork.store.sql.connection import SqlConnection, SqlReader
 from anycowork.store.sql.joined_workers import withdraw_invites
 from anycowork.store.sql.principals import ChangeSignal
 from anycowork.store.sql.row_mapper import RowMapper, enum_of
+from anycowork.store.sql.schedules import pause_of_person
 from anycowork.store.sql.writer import Work, Writer
 
 
@@ -87,6 +96,19 @@ class People:
                 _change, person_id=person_id, changed=lambda person: replace(person, removed_at=now, token_digest=None)
             ),
             by,
+        )
+
+    async def acting(self, label: str) -> Principal:
+        """Return who has this label, with the access that they have now. Raises: NotAllowed if they are gone."""
+        parts = read_label(label)
+        person = await self.find(parts.person.id) if parts.person is not None else None
+        if parts.person is not None and person is None:
+            raise NotAllowed(f"{parts.person.name}, in whose name it runs, was removed from this server.")
+        by = OWNER if person is None else person_principal(person)
+        return (
+            by
+            if parts.kind is PrincipalKind.PERSON
+            else Principal(parts.id, parts.kind, parts.id, by.access, by.person)
         )
 
     async def require(self, principal: Principal) -> None:
@@ -173,6 +195,8 @@ def _change(
     )
     if person.removed_at is not None or person.access is AccessLevel.VIEWER:
         _withdraw_steering(connection, person.id)
+        ended = "was removed" if person.removed_at is not None else "may only read now"
+        pause_of_person(connection, person.id, f"{person.name}, in whose name it runs, {ended}.")
     if ends_access(before, person):
         withdraw_invites(connection, person.id)
     return before, person

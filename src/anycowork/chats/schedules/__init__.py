@@ -1,0 +1,1 @@
+"""Schedules and triggers: kept by people, started by the server."""

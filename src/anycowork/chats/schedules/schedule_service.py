@@ -1,0 +1,172 @@
+"""Schedules as people keep them: created, changed, run now and removed. `schedule_runner.py` starts what is due."""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any  # the changed fields of a schedule
+
+import msgspec
+
+from anycowork.chats.schedules.schedule_runner import ScheduleRunner
+from anycowork.domain.errors import Invalid, NotFound
+from anycowork.domain.ports import Clock
+from anycowork.domain.principals import Principal, Scope
+from anycowork.domain.roles import RoleDefinition
+from anycowork.domain.schedules import Schedule, ScheduledStart, first_time
+from anycowork.domain.values import replace
+from anycowork.domain.workflows import NoSuchJobTemplate, NoSuchWorkflow, UnfittingParameters
+from anycowork.permissions.roles import RoleRegistry
+from anycowork.store.sql.schedules import Schedules
+from anycowork.store.sql.store import Store
+from anycowork.turns.lookup import require_chat_in_folder
+from anycowork.workflows.job_templates import JobTemplateService
+from anycowork.workflows.workflow_service import WorkflowService
+
+LAST_STARTS = 20
+_MOST_BYTES = 65_536  # of the parameters
+_ALTERNATIVES = (("cron", "at"), ("template", "workflow"), ("chat_id", "workspace"))
+_TIMES = frozenset({"cron", "at", "time_zone"})
+_HARMLESS = frozenset({"name", "missed", "enabled"})
+log = logging.getLogger(__name__)
+
+
+class ScheduleService:
+    """Its runs are of who changed it last, with the access that they have then."""
+
+    def __init__(
+        self,
+        *,
+        schedules: Schedules,
+        runner: ScheduleRunner,
+        roles: RoleRegistry,
+        workflows: WorkflowService,
+        templates: JobTemplateService,
+        store: Store,
+        find_workspace: Callable[[str | None], Awaitable[str]],
+        clock: Clock,
+    ) -> None:
+        self._schedules, self.runner, self._clock = schedules, runner, clock
+        self._roles, self._workflows, self._templates = roles, workflows, templates
+        self._store, self._find_workspace = store, find_workspace
+
+    async def all(self, *, triggers: bool) -> list[tuple[Schedule, list[ScheduledStart]]]:
+        """Return them, oldest first, each with its newest start."""
+        listed = [schedule for schedule in await self._schedules.all() if schedule.is_trigger is triggers]
+        return [(schedule, await self._schedules.starts(schedule.id, 1)) for schedule in listed]
+
+    async def show(self, schedule_id: str, *, trigger: bool) -> tuple[Schedule, list[ScheduledStart]]:
+        """Return it with its newest starts. Raises: NotFound."""
+        schedule = await self.require(schedule_id, trigger=trigger)
+        return schedule, await self._schedules.starts(schedule.id, LAST_STARTS)
+
+    async def require(self, schedule_id: str, *, trigger: bool) -> Schedule:
+        """Raises: NotFound."""
+        schedule = await self._schedules.find(schedule_id)
+        if schedule is None or schedule.is_trigger is not trigger:
+            raise NotFound("trigger" if trigger else "schedule", schedule_id[:80])
+        return schedule
+
+    async def create(self, principal: Principal, draft: Schedule, *, secret: str | None = None) -> Schedule:
+        """Raises: Invalid, UnfittingParameters, Forbidden, Conflict."""
+        principal.require(Scope.DECIDE)
+        now, by = self._clock.now(), principal.label()
+        schedule = replace(draft, id=self._clock.new_id(), principal=by, created_by=by, created_at=now, changed_at=now)
+        schedule = await self._with_times(await self._checked(schedule))
+        await self._schedules.add(schedule, secret=secret)
+        log.info("%s created the schedule %s", by, schedule.id)
+        self.runner.wake()
+        return schedule
+
+    async def change(
+        self, principal: Principal, schedule_id: str, changes: Mapping[str, Any], *, trigger: bool
+    ) -> Schedule:
+        """What is not named stays; the one of two alternatives replaces the other. Raises: as `create`, NotFound."""
+        principal.require(Scope.DECIDE)
+        before = await self.require(schedule_id, trigger=trigger)
+        replaced = {
+            other: None
+            for pair in _ALTERNATIVES
+            for name, other in (pair, pair[::-1])
+            if changes.get(name) is not None and other not in changes
+        }
+        schedule = replace(
+            before, **{**replaced, **changes}, principal=principal.label(), changed_at=self._clock.now(), paused=None
+        )
+        is_enabled_again = schedule.enabled and not before.enabled
+        if is_enabled_again or not changes.keys() <= _HARMLESS:
+            schedule = await self._checked(schedule)
+        if is_enabled_again or not _TIMES.isdisjoint(changes):
+            schedule = await self._with_times(schedule)
+        await self._schedules.put(schedule)
+        log.info("%s changed the schedule %s: %s", principal.label(), schedule.id, ", ".join(sorted(changes)))
+        self.runner.wake()
+        return schedule
+
+    async def remove(self, principal: Principal, schedule_id: str, *, trigger: bool) -> None:
+        """What it has started goes on. Raises: NotFound."""
+        principal.require(Scope.DECIDE)
+        await self.require(schedule_id, trigger=trigger)
+        await self._schedules.remove(schedule_id)
+        log.info("%s removed the schedule %s", principal.label(), schedule_id)
+
+    async def run(self, principal: Principal, schedule_id: str, *, trigger: bool) -> ScheduledStart:
+        """Starts it now, in the name of who asks. Raises: NotFound, Conflict; as what it starts."""
+        principal.require(Scope.DECIDE)
+        schedule = await self.require(schedule_id, trigger=trigger)
+        log.info("%s runs the schedule %s", principal.label(), schedule.id)
+        return await self.runner.start_now(principal, schedule, f"run:{self._clock.new_id()}")
+
+    # --- the parts
+
+    async def _with_times(self, schedule: Schedule) -> Schedule:
+        if schedule.is_trigger:
+            return schedule
+        if (schedule.cron is None) == (schedule.at is None):
+            raise Invalid("Send exactly one of 'cron' and 'at'.", param="cron")
+        return replace(schedule, next_at=await asyncio.to_thread(first_time, schedule, self._clock.now()))
+
+    async def _checked(self, schedule: Schedule) -> Schedule:
+        """Return it with its folder, if it could be started like that. Raises: Invalid, UnfittingParameters, Forbidden, NotTrusted."""
+        if not schedule.name.strip():
+            raise Invalid("A schedule needs a name.", param="name")
+        if len(msgspec.json.encode(schedule.parameters)) > _MOST_BYTES:
+            raise Invalid(f"The parameters are longer than {_MOST_BYTES} bytes.", param="parameters")
+        if (schedule.template is None) == (schedule.workflow is None):
+            raise Invalid("Send exactly one of 'template' and 'workflow'.", param="template")
+        if schedule.chat_id is not None and schedule.workspace is not None:
+            raise Invalid("Send 'context_id' or 'workspace', not both.", param="context_id")
+        folder, role = await self._place_of(schedule)
+        try:
+            if schedule.workflow is not None:
+                await self._workflows.order(schedule.workflow, schedule.parameters, workspace=folder, role=role)
+            else:
+                await self._templates.plan(schedule.template or "", schedule.parameters)
+        except (NoSuchWorkflow, NoSuchJobTemplate) as fault:
+            param = "template" if schedule.workflow is None else "workflow"
+            raise Invalid(fault.message, param=param) from fault
+        except UnfittingParameters as fault:
+            _require_given(schedule, fault)
+        with_role = replace(schedule, role=schedule.role and role.name)
+        return with_role if schedule.chat_id is not None else replace(with_role, workspace=folder)
+
+    async def _place_of(self, schedule: Schedule) -> tuple[str, RoleDefinition]:
+        """Return the folder and the role of its runs. Raises: Invalid."""
+        definition = self._roles.require(schedule.role) if schedule.role is not None else None
+        if schedule.chat_id is None:
+            return await self._find_workspace(schedule.workspace), definition or self._roles.require("actor")
+        try:
+            chat = await require_chat_in_folder(self._store, schedule.chat_id)
+        except NotFound as fault:
+            raise Invalid(fault.message, param="context_id") from fault
+        if definition is not None and definition.name != chat.role:
+            raise Invalid(f"This chat's role is {chat.role}: leave 'role' out, or switch the chat first.", param="role")
+        return chat.workspace, self._roles.stored(chat.role)
+
+
+def _require_given(schedule: Schedule, fault: UnfittingParameters) -> None:
+    """Raises: the fault; for a trigger only of the values that are fixed, as its requests bring the others."""
+    if not schedule.is_trigger or not fault.faults:
+        raise fault
+    faults = {name: reason for name, reason in fault.faults.items() if name in schedule.parameters}
+    if faults:
+        raise UnfittingParameters.of(schedule.template or schedule.workflow or "", faults) from fault
