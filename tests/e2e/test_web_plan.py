@@ -62,6 +62,12 @@ async def test_a_plan_is_followed_live_and_held_against_what_was_done(tmp_path):
         assert await violations(page) == []
 
 
+IS_UNCOVERED = """() => {
+  const { x, y, width, height } = document.activeElement.getBoundingClientRect();
+  return [y + 4, y + height - 4].every((at) => document.elementFromPoint(x + width / 2, at) === document.activeElement);
+}"""
+
+
 @proves("APR-6/3", "UI-4")
 async def test_a_budget_is_set_on_the_plan_and_asks_when_it_is_spent(tmp_path):
     two = [PLAN, *(call("create_file", path=name, content="1\n") for name in ("one.txt", "two.txt")), "Both."]
@@ -74,6 +80,10 @@ async def test_a_budget_is_set_on_the_plan_and_asks_when_it_is_spent(tmp_path):
             await plan.get_by_role("button", name="Edit").click()
             await expect(plan.get_by_label("Step 1: what should it do?")).to_be_in_viewport()
             if viewport == PHONE:
+                await page.set_viewport_size({**PHONE, "height": 420})  # the keyboard is open
+                await plan.get_by_label("Step 2: what should it do?").focus()
+                assert await page.evaluate(IS_UNCOVERED), "the buttons that stay in view cover what is typed"
+                await expect(plan.get_by_role("button", name="Execute edited plan")).to_be_in_viewport(ratio=1)
                 await plan.get_by_role("button", name="Back to the plan").click()
         await plan.get_by_label("Changes and commands").fill("1")
         assert await violations(page) == []

@@ -27,8 +27,8 @@ def rule_sentence(rule: Json, effect: str | None = None) -> str:
         server, name, version = served.groups()
         stated = sentence.format(f"use {name} of the server {server} {_arguments_of(arguments, effect)}")
         return f"{stated}, as long as the tool stays as it is" if _is_one_version(version) else stated
-    given = f" {_arguments_of(arguments, effect)}" if arguments else ""
-    return sentence.format(f"{_act(tool, resource)}{given}")
+    clause = f" {_arguments_of(arguments, effect)}" if arguments else ""
+    return sentence.format(f"{_act(tool, resource)}{clause}")
 
 
 def argument_texts(arguments: JsonValue) -> list[str]:

@@ -1,6 +1,6 @@
 // What changes the files as git does: another branch, a pull, a merge that is in progress, stashes, and which hooks run.
 
-import { Archive, Download, GitMerge } from "lucide-react";
+import { Download, GitMerge, Package } from "lucide-react";
 import { type FormEvent, useState } from "react";
 import { visible } from "../content/visible";
 import { t } from "../texts/git";
@@ -226,7 +226,7 @@ function StashList({ chatId }: { chatId: string }) {
         <Button
           needs="POST /context/{chat_id}/git/stashes"
           type="submit"
-          icon={<Archive size={15} aria-hidden />}
+          icon={<Package size={15} aria-hidden />}
           disabled={!message.trim()}
         >
           {t.stash}

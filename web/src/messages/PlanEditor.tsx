@@ -1,4 +1,4 @@
-import { ArrowDown, ArrowUp, Plus, Trash2, Zap } from "lucide-react";
+import { ArrowDown, ArrowLeft, ArrowUp, Plus, Trash2, Zap } from "lucide-react";
 import { type ReactNode, type Ref, useEffect, useRef, useState } from "react";
 import { GrantedText } from "../approvals/DisclosedList";
 import { visible } from "../content/visible";
@@ -24,7 +24,13 @@ export function PlanEditor({ plan, busy, onCancel, onExecute }: Props) {
   const [seen, setSeen] = useState<ReadonlySet<string>>(new Set());
   const unread = plan.steps.some(({ id }) => !seen.has(id) && steps.some((step) => step.id === id));
   const first = useRef<HTMLTextAreaElement>(null);
-  useEffect(() => first.current?.focus({ preventScroll: true }), []); // a scroll while the card grows would lead to its end
+  useEffect(() => {
+    first.current?.focus({ preventScroll: true }); // a scroll while the card grows would lead to its end
+    let frame = requestAnimationFrame(() => {
+      frame = requestAnimationFrame(() => first.current?.scrollIntoView?.({ block: "nearest" })); // it has grown now
+    });
+    return () => cancelAnimationFrame(frame);
+  }, []);
   const ready = steps.length > 0 && steps.every(({ action }) => action.trim());
   return (
     <div>
@@ -46,7 +52,7 @@ export function PlanEditor({ plan, busy, onCancel, onExecute }: Props) {
       </Button>
       <BudgetFields budget={budget} onChange={setBudget} />
       {/* stays in view however long the plan is */}
-      <footer className="sticky bottom-0 mt-4 flex flex-wrap items-center gap-2 border-t border-line bg-surface py-3">
+      <footer className="sticky bottom-0 mt-4 flex flex-wrap items-center gap-x-2 gap-y-1 border-t border-line bg-surface py-3 max-sm:py-2">
         <Button
           look="primary"
           icon={<Zap size={15} aria-hidden />}
@@ -55,9 +61,11 @@ export function PlanEditor({ plan, busy, onCancel, onExecute }: Props) {
         >
           {t.executeEditedPlan}
         </Button>
-        <Button onClick={onCancel}>{t.backToThePlan}</Button>
+        <Button icon={<ArrowLeft size={15} aria-hidden />} onClick={onCancel}>
+          <span className="max-sm:sr-only">{t.backToThePlan}</span>
+        </Button>
         {unread && (
-          <p role="status" className="text-sm text-warn">
+          <p role="status" className="text-sm text-warn max-sm:w-full max-sm:text-xs">
             {t.scrollThroughEveryStepFirst}
           </p>
         )}
@@ -76,14 +84,16 @@ interface StepProps {
   onSeen: () => void;
 }
 
-const FIELD = "w-full rounded-lg border border-line-strong/70 bg-paper px-3 py-1.5 placeholder:text-ink-3";
+// The margins keep a field that gets the focus clear of the header and of the buttons that stay in view.
+const FIELD =
+  "w-full scroll-mt-20 scroll-mb-32 rounded-lg border border-line-strong/70 bg-paper px-3 py-1.5 placeholder:text-ink-3";
 
 function StepFields({ step, at, last, first, edit, onSeen }: StepProps) {
   const change = (part: Partial<PlanStep>) => edit({ do: "change", at, change: part });
   const name = t.stepName(at + 1);
   return (
-    <li className="flex gap-2">
-      <div className="flex flex-col">
+    <li className="flex gap-2 max-sm:grid max-sm:grid-cols-2">
+      <div className="flex flex-col max-sm:flex-row">
         <IconButton
           label={t.moveUp(name)}
           disabled={at === 0}
@@ -101,7 +111,7 @@ function StepFields({ step, at, last, first, edit, onSeen }: StepProps) {
           <ArrowDown size={15} aria-hidden />
         </IconButton>
       </div>
-      <div role="group" aria-label={name} className="min-w-0 flex-1 space-y-1.5">
+      <div role="group" aria-label={name} className="min-w-0 flex-1 space-y-1.5 max-sm:order-last max-sm:col-span-2">
         <label className="block">
           <FieldName>{t.whatStepShouldDo(at + 1)}</FieldName>
           <textarea
@@ -147,7 +157,7 @@ function StepFields({ step, at, last, first, edit, onSeen }: StepProps) {
         label={t.drop(name)}
         disabled={last === 0}
         onClick={() => edit({ do: "drop", at })}
-        className="!size-7 thumb:!size-10 hover:!text-bad"
+        className="!size-7 thumb:!size-10 hover:!text-bad max-sm:justify-self-end"
       >
         <Trash2 size={15} aria-hidden />
       </IconButton>

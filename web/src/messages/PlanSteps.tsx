@@ -1,6 +1,6 @@
 // The steps of a plan with all that each of them grants: every command, check, path and tool, whole and escaped. Nothing here is cut.
 
-import { Bot, Clock, CornerDownRight, Server, TriangleAlert } from "lucide-react";
+import { Bot, Clock, Server, TriangleAlert } from "lucide-react";
 import { useRef } from "react";
 import { GrantedText } from "../approvals/DisclosedList";
 import { Inline } from "../content/Inline";
@@ -116,11 +116,7 @@ function Step({ step, at, numbers, status, grants, onShown }: StepProps) {
                 <Clock size={12} aria-hidden /> {visible(step.estimated_time)}
               </span>
             )}
-            {after.length > 0 && (
-              <span className="inline-flex items-center gap-1">
-                <CornerDownRight size={12} aria-hidden /> {t.after(after.join(", "))}
-              </span>
-            )}
+            {after.length > 0 && <span>{t.after(after.join(", "))}</span>}
           </p>
         )}
         <SeenMark onSeen={() => see("bottom")} />
