@@ -15,7 +15,6 @@ from typing import Any  # request bodies are whatever the client sent; tests loo
 
 from aiohttp import web
 
-from anycowork.providers.tool_call_style import TRIAL_TOOL
 from support.openai_wire import NativeCall, call_deltas, embeddings, response, response_events, whole_calls
 
 Body = dict[str, Any]
@@ -75,7 +74,6 @@ class Garbage:
     content_type: str = "text/event-stream"
 
 
-NO_TOOLS = HttpError(400, {"error": {"message": "tools is not supported by this model"}})
 Answer = str | Reply | HttpError | BreakOff | Hang | Garbage
 Script = Answer | Callable[[Body], Answer]  # a callable sees the request's body first
 
@@ -94,7 +92,6 @@ class ScriptedModel:
     `raw` are the same bodies byte for byte, and `paths` where they came to.
 
     `mind` answers when no reply is left: a model that reads what it is told, for tests without a fixed number of requests.
-    `trial` answers where we try whether the model calls tools natively; those requests are counted in `trials` alone.
     """
 
     def __init__(
@@ -103,10 +100,8 @@ class ScriptedModel:
         *,
         mind: Callable[[Body], Answer] | None = None,
         models: Sequence[str] = ("scripted",),
-        trial: Answer = NO_TOOLS,
     ) -> None:
         self.replies: list[Script] = list(replies)
-        self.trial, self.trials = trial, 0
         self.mind = mind
         self.models = models
         self.requests: list[Body] = []
@@ -152,9 +147,6 @@ class ScriptedModel:
     async def _complete(self, request: web.Request) -> web.StreamResponse:
         raw = await request.read()
         body = _read(raw)
-        if f'"name": "{TRIAL_TOOL.name}"'.encode() in raw and len(body.get("tools", ())) == 1:
-            self.trials += 1
-            return await self._give(Reply(self.trial) if isinstance(self.trial, str) else self.trial, request, body)
         async with self._arrived:
             self.requests.append(body)
             self.raw.append(raw)

@@ -84,8 +84,6 @@ class ModelCaller:
         """Call the model and stream its reply. Raises: ProviderFault, RunawayReply."""
         self._keep_model(context)
         provider, model = find_model(self._providers, context)
-        if context.conversation.system_prompt is None:  # it tells how to call tools, once per segment
-            await self._providers.learn_calling(context.chat.config.model_id)
         options = self._providers.options(context.chat.config.model_id)
         name = f"{provider.name}/{model}"
         prompt_history = await self._shown(context, options, ratio=self._ratios.of(name))

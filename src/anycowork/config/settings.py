@@ -66,9 +66,8 @@ class ModelEntry(BaseModel):
 class ProviderEntry(BaseModel):
     """One provider from config.toml. It never holds the key: `api_key_env` names the variable that does.
 
-    `calling` text: tools are described in the prompt; schema: a JSON schema limits the replies of its models; native: they use their own
-    function calling; without it, native is tried first. `brief`: they are small, and get short prompts.
-    `images`: the models that accept images, as names or patterns (`*-vision*`); without it, those with a known name.
+    `calling` schema: a JSON schema limits the replies of its models; native: they use their own function calling; `brief`: they are small,
+    and get short prompts. `images`: the models that accept images, as names or patterns (`*-vision*`); without it, those with a known name.
     `ca_file`: a PEM file of authorities that are trusted for its certificate, besides those of this machine. `privacy`: who sees what is
     sent there; without it, nobody else for an address of this machine, and anyone for every other.
     """
@@ -81,7 +80,7 @@ class ProviderEntry(BaseModel):
     api_key_env: Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")] | None = None
     models: tuple[str, ...] = ()
     context_tokens: Annotated[int, Field(gt=0)] | None = None
-    calling: Literal["text", "schema", "native"] | None = None
+    calling: Literal["text", "schema", "native"] = "text"
     brief: bool | None = None
     images: tuple[str, ...] | None = None
     ca_file: Path | None = None

@@ -96,7 +96,6 @@ class ProviderConfig:
     context_tokens: int = CONTEXT_TOKENS
     context_assumed: bool = False  # nobody named it: what is known of a model comes first
     options: ModelOptions = field(default_factory=ModelOptions)
-    calling: ToolCallStyle | None = None  # as a person set it
     small_by_name: bool = True
     images: tuple[str, ...] | None = None
     prices: Mapping[str, Price] = field(default_factory=dict)

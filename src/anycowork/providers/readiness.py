@@ -6,7 +6,6 @@ from typing import assert_never
 from anycowork.domain.model import LEAST_NATIVE_CONTEXT, ToolCallStyle
 from anycowork.domain.provider_errors import ProviderFault, Untrusted
 from anycowork.providers.config import ANTHROPIC_URL, OPENAI_URL, ProviderConfig
-from anycowork.providers.tool_call_style import server_calling
 
 
 class Readiness(StrEnum):
@@ -18,7 +17,7 @@ class Readiness(StrEnum):
 
 
 def too_small_for_offers(config: ProviderConfig) -> bool:
-    return server_calling(config) is ToolCallStyle.NATIVE and config.context_tokens < LEAST_NATIVE_CONTEXT
+    return config.options.calling is ToolCallStyle.NATIVE and config.context_tokens < LEAST_NATIVE_CONTEXT
 
 
 def address_of(config: ProviderConfig) -> str | None:

@@ -21,7 +21,7 @@ from anycowork.domain.model import (
 )
 from anycowork.domain.provider_errors import BadKey, NoSuchModel, ProviderFault, Unreachable, Untrusted
 from anycowork.providers.anthropic.provider import AnthropicProvider
-from anycowork.providers.config import GUIDE, OPENAI_URL, ModelSettings, ProviderConfig, allowed_fallbacks
+from anycowork.providers.config import GUIDE, OPENAI_URL, ModelSettings, ProviderConfig, allowed_fallbacks, is_small
 from anycowork.providers.delegate import DelegateProvider
 from anycowork.providers.guide import guide_provider
 from anycowork.providers.http.pool import HttpPool
@@ -32,7 +32,6 @@ from anycowork.providers.openai.completion_stream import Timeouts
 from anycowork.providers.openai.provider import OpenAIProvider
 from anycowork.providers.openai.upstream import Upstream
 from anycowork.providers.readiness import Readiness, address_of, detail_of, hint_for
-from anycowork.providers.tool_call_style import is_small_by_name, model_calling, server_calling, try_native_calls
 
 if TYPE_CHECKING:
     from anycowork.providers.local.provider import LocalProvider
@@ -115,12 +114,12 @@ class ProviderRegistry:
         catalogued = self._find_facts(address_of(config), model) if self._find_facts else UNKNOWN_MODEL
         listed, settings = self._said_by_server(config, model), config.model_settings.get(model) or ModelSettings()
         size = listed.context_tokens or catalogued.context_tokens if config.context_assumed else config.context_tokens
-        calling = model_calling(config, model, self._clients.get(config.name))
+        calling = settings.calling or (None if config.options.calling is ToolCallStyle.TEXT else config.options.calling)
         return ModelFacts(
             settings.context_tokens or size,
             settings.price or config.prices.get(model) or catalogued.price,
             images=self._sees(config, model),
-            native_calls=None if calling is None else calling is ToolCallStyle.NATIVE,
+            native_calls=listed.native_calls if calling is None else calling is ToolCallStyle.NATIVE,
         )
 
     def _sees(self, config: ProviderConfig, model: str) -> bool | None:
@@ -141,20 +140,16 @@ class ProviderRegistry:
         """Returns the model's request options as configured, limited by its context. Raises: NoSuchModel."""
         config, model = self._resolve(model_id)
         settings = config.model_settings.get(model) or ModelSettings()
-        calling = model_calling(config, model, self._clients.get(config.name)) or ToolCallStyle.TEXT
+        options = config.options
+        if config.small_by_name and options.calling is ToolCallStyle.TEXT and is_small(model):
+            options = SMALL_MODEL
+        if settings.calling:
+            options = replace(options, calling=settings.calling)
         size = settings.context_tokens or config.context_tokens
-        if calling is ToolCallStyle.NATIVE and size < LEAST_NATIVE_CONTEXT:
-            calling = ToolCallStyle.TEXT
-        options = replace(SMALL_MODEL if is_small_by_name(config, model) else config.options, calling=calling)
+        if options.calling is ToolCallStyle.NATIVE and size < LEAST_NATIVE_CONTEXT:
+            options = replace(options, calling=ToolCallStyle.TEXT)
         sees = self._sees(config, model)
         return options if sees is False else replace(options, images=True, tries_images=sees is None)
-
-    async def learn_calling(self, model_id: str | None) -> None:
-        """Tries once whether the model calls tools natively, where nobody said so and its context has room. Raises: NoSuchModel."""
-        config, model = self._resolve(model_id)
-        client = self._clients.get(config.name)
-        if client is not None and self.context_tokens(model_id) >= LEAST_NATIVE_CONTEXT:
-            await try_native_calls(client, config, model)
 
     def fallbacks(self, model_id: str | None) -> tuple[str, ...]:
         """Returns the models that may go on, in order, where this one cannot answer."""
@@ -276,6 +271,8 @@ class ProviderRegistry:
         if name in self._anthropic:
             self._retired.append(self._anthropic.pop(name))
 
+    # --- choosing a provider
+
     def _chosen(self) -> tuple[str | None, str | None]:
         """Returns the names of the default provider and its model; both None if the default names a model that nobody has."""
         try:
@@ -341,7 +338,7 @@ class ProviderRegistry:
             "images": [model for model in config.models or (AUTO,) if seeing[model] is not False],
             "no_images": [model for model, sees in seeing.items() if sees is False],
             "tries_images": config.kind in ("openai", "anthropic") and config.images is None,
-            "calling": calling.value if (calling := server_calling(config)) else None,
+            "calling": config.options.calling.value,
             "model_settings": {model: settings.to_json() for model, settings in config.model_settings.items()},
         }
 

@@ -3,6 +3,7 @@
 import asyncio
 import os
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 
 from pydantic import JsonValue
 
@@ -173,8 +174,7 @@ def provider_config(entry: ProviderEntry) -> ProviderConfig:
         models=entry.models,
         context_tokens=entry.context_tokens or usual_context(entry.kind),
         context_assumed=entry.context_tokens is None,
-        options=SMALL_MODEL if entry.brief else ModelOptions(),
-        calling=ToolCallStyle(entry.calling) if entry.calling else None,
+        options=replace(SMALL_MODEL if entry.brief else ModelOptions(), calling=ToolCallStyle(entry.calling)),
         small_by_name=entry.brief is None,
         images=entry.images,
         ca_file=None if entry.ca_file is None else str(entry.ca_file.expanduser()),

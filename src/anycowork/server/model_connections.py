@@ -12,7 +12,7 @@ from anycowork.domain.model import ModelRequest, PromptMessage
 from anycowork.domain.provider_errors import NoSuchModel, ProviderFault, RejectedRequest
 from anycowork.providers.config import why_no_fallback
 from anycowork.providers.model_list import AUTO, chat_model
-from anycowork.providers.presets import PRESETS
+from anycowork.providers.presets import PRESETS, calls_natively
 from anycowork.providers.registry import ProviderRegistry
 from anycowork.server.live_settings import LiveSettings, provider_config
 from anycowork.server.secrets.provider_keys import ProviderKeys, origin_of
@@ -39,8 +39,11 @@ class ModelConnections:
                 raise Conflict(
                     f"There is a model server called '{name}'. Change that one, or choose another name.", param="name"
                 )
+            address = entry.get("base_url")
+            native = calls_natively(str(entry.get("kind", "openai")), address if isinstance(address, str) else None)
+            calling: Json = {"calling": "native"} if native else {}
             self._require_fallbacks({**entry})
-            await self._store([*self._entries(), {**entry}], name, key)
+            await self._store([*self._entries(), {**calling, **entry}], name, key)
         return self._described(name)
 
     async def change(self, name: str, changes: Mapping[str, JsonValue], key: SecretStr | None) -> Json:

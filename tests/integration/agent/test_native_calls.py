@@ -9,7 +9,7 @@ from anycowork.config.settings import ProviderEntry
 from support.live_server import LiveServer, live_server
 from support.openai_wire import NativeCall
 from support.scripted_anthropic import ScriptedAnthropic, Spoken
-from support.scripted_model import NO_TOOLS, Answer, HttpError, Reply, ScriptedModel, call
+from support.scripted_model import HttpError, Reply, ScriptedModel
 from support.spec import proves
 
 
@@ -115,44 +115,6 @@ async def test_several_native_calls_are_one_batch(tmp_path: Path) -> None:
         assert len({each["batch_id"] for each in await chat.approvals()}) == 1 and len(await chat.approvals()) == 2
         await chat.decide()
         assert [message["role"] for message in model.requests[1]["messages"][-3:]] == ["assistant", "tool", "tool"]
-
-
-CALLS = Reply(calls=[NativeCall("confirm_ready", {"ready": True})])
-
-
-@proves("LOOP-7")
-@pytest.mark.parametrize(("trial", "calling"), [(CALLS, "native"), (NO_TOOLS, "text"), ("I am ready.", "text")])
-async def test_a_model_of_which_nothing_is_known_is_tried_once_and_what_it_showed_holds(
-    tmp_path: Path, trial: Answer, calling: str
-) -> None:
-    use = (
-        call("read_file", path="a.txt")
-        if calling == "text"
-        else Reply(calls=[NativeCall("read_file", {"path": "a.txt"})])
-    )
-    async with ScriptedModel([use, "It says one.", "Again one."], trial=trial) as model:
-        entry = ProviderEntry(name="own", base_url=model.base_url, models=("m",))
-        async with live_server(tmp_path, files={"a.txt": "one\n"}, providers=(entry,), model="own/m") as client:
-            chat = await client.chat()
-            await chat.send("what does it say?")
-            await chat.send("and now?")
-            assert [result["status"] for result in await chat.results()] == ["ok"]
-            assert model.trials == 1 and all(("tools" in body) is (calling == "native") for body in model.requests)
-            known = (await client.ask("GET", "/providers/own/models"))["facts"]["m"]["native_calls"]
-            assert known is (calling == "native")
-
-
-@pytest.mark.parametrize("where", ["provider", "model"])
-async def test_how_a_person_said_that_a_model_calls_is_not_tried_otherwise(tmp_path: Path, where: str) -> None:
-    own = {"calling": "text"} if where == "provider" else {"model_settings": {"m": {"calling": "text"}}}
-    async with ScriptedModel(["Hello."], trial=CALLS) as model:
-        entry = ProviderEntry.model_validate({"name": "own", "base_url": model.base_url, "models": ("m",), **own})
-        async with live_server(tmp_path, providers=(entry,), model="own/m") as client:
-            await (await client.chat()).send("hello")
-            assert model.trials == 0 and "tools" not in model.requests[0]
-            await client.ask("PATCH", "/providers/own", {"models": ["m", "n"]})
-            await (await client.chat()).send("hello")
-            assert model.trials == 0, "a written value stays when something else is changed"
 
 
 async def test_a_server_without_function_calling_says_so_and_the_chat_stays_usable(tmp_path: Path) -> None:

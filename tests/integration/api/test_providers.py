@@ -39,7 +39,7 @@ async def test_a_new_connection_calls_natively_where_its_server_is_known_to(clie
     wanted = {
         "openai": (openai, "native"),
         "claude": ({"kind": "anthropic"}, "native"),
-        "unknown": (local, None),
+        "unknown": (local, "text"),
     }
     for name, (entry, calling) in wanted.items():
         made = await client.post("/providers", {"name": name, "api_key": KEY, "models": ["m"], **entry})

@@ -110,7 +110,7 @@ async def test_a_person_sets_what_a_model_can_do(tmp_path):
     own = {"images": False, "calling": "native", "context_tokens": 9_000, "price": {"input": 1.0, "output": 2.0}}
     async with ScriptedModel(["I see none."]) as model, live_server(tmp_path) as client:
         body = {"name": "acme", "base_url": model.base_url, "models": ["m1", "m2"]}
-        assert (await client.ask("POST", "/providers", body, expect=201))["calling"] is None
+        assert (await client.ask("POST", "/providers", body, expect=201))["calling"] == "text"
         changed = await client.ask("PATCH", "/providers/acme", {"model_settings": {"m1": own}}, expect=200)
         assert changed["model_settings"] == {"m1": {**own, "price": {**own["price"], "cached": None}}}
         assert (changed["images"], changed["no_images"]) == (["m2"], ["m1"])
@@ -155,7 +155,7 @@ async def test_anthropic_gets_it_as_a_block_of_its_own(tmp_path, monkeypatch):
 
 
 async def test_it_survives_a_restart_and_is_shown_inert(tmp_path):
-    async with live_server(tmp_path, replies=["Yes."]) as client:
+    async with ScriptedModel(["Yes."]) as model, live_server(tmp_path, **seeing(model)) as client:
         chat = await client.chat()
         sent = await send(chat, "Keep this.", given(PNG, name="flag.png"))
     async with ScriptedModel(["Still a flag."]) as model, live_server(tmp_path, **seeing(model)) as client:

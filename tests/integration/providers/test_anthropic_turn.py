@@ -16,9 +16,7 @@ async def test_a_turn_runs_on_it_with_the_strict_calls(tmp_path: Path, monkeypat
     monkeypatch.setenv("CLAUDE_KEY", SECRET)
     replies = [Spoken(call("read_file", path="a.txt")), Spoken("It says one.")]
     async with ScriptedAnthropic(replies) as server:
-        entry = ProviderEntry(
-            name="claude", kind="anthropic", base_url=server.base_url, api_key_env="CLAUDE_KEY", calling="text"
-        )
+        entry = ProviderEntry(name="claude", kind="anthropic", base_url=server.base_url, api_key_env="CLAUDE_KEY")
         async with live_server(
             tmp_path, files={"a.txt": "one\n"}, providers=(entry,), model="claude/claude-test"
         ) as client:

@@ -120,7 +120,7 @@ def test_the_description_shows_state_and_way_out_and_no_secret():
         "images": ["small", "big/one"],
         "no_images": [],
         "tries_images": True,
-        "calling": None,
+        "calling": "text",
         "model_settings": {},
         "default": True,
         "default_model": "small",
@@ -227,7 +227,7 @@ def test_model_whose_name_says_that_it_is_small_gets_the_options_of_one(model: s
 def test_what_a_person_said_of_a_model_comes_before_its_name():
     never = registry(replace(HOME, models=("tiny-1b",), small_by_name=False))
     assert not never.options("home/tiny-1b").brief
-    native = registry(replace(HOME, models=("tiny-1b",), calling=ToolCallStyle.NATIVE))
+    native = registry(replace(HOME, models=("tiny-1b",), options=ModelOptions(calling=ToolCallStyle.NATIVE)))
     assert native.options("home/tiny-1b").calling is ToolCallStyle.NATIVE
     own = {"tiny-1b": ModelSettings(calling=ToolCallStyle.TEXT)}
     assert (

@@ -131,7 +131,6 @@ const provider = (parts: Partial<Provider>): Provider => ({
   images: [],
   no_images: [],
   tries_images: false,
-  calling: null,
   model_settings: {},
   privacy: "anyone",
   changeable: true,

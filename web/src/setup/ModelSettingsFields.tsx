@@ -20,7 +20,7 @@ export function ModelSettingsFields({
   value: ModelsSettings;
   onChange: (value: ModelsSettings) => void;
 }) {
-  const { models, facts } = useModels(provider);
+  const models = useModelNames(provider);
   const [chosen, setModel] = useState<string | null>(null);
   const model = chosen ?? models[0];
   if (!model) return null;
@@ -58,10 +58,9 @@ export function ModelSettingsFields({
             value={own.calling ?? ""}
             onChange={({ target }) => set({ calling: (target.value || null) as ModelSettings["calling"] })}
           >
-            <option value="">{t.asTheServer(usualCalling(provider, facts[model]?.native_calls))}</option>
+            <option value="">{t.asTheServer}</option>
             <option value="native">{t.natively}</option>
             <option value="text">{t.inText}</option>
-            {own.calling === "schema" && <option value="schema">{t.bySchema}</option>}
           </select>
         </Field>
         <NumberField
@@ -118,20 +117,12 @@ function NumberField({
   );
 }
 
-/** How a model calls tools for which nothing is set: as its server is known to, or as a trial showed. */
-export function usualCalling({ calling }: Provider, native: boolean | null | undefined): string {
-  if (calling === "schema") return t.bySchema;
-  if (calling === null && typeof native !== "boolean") return t.nativelyFirst;
-  return (calling ? calling === "native" : native) ? t.natively : t.inText;
-}
-
-/** Those that are named here, and those that the server lists, with what is known of them. */
-function useModels({ name, models, model_settings }: Provider) {
+/** Those that are named here, and those that the server lists. */
+function useModelNames({ name, models, model_settings }: Provider): string[] {
   const { data } = useQuery({
     queryKey: ["provider models", name],
     queryFn: () => given(api.GET("/providers/{name}/models", { params: { path: { name } } })),
     retry: false,
   });
-  const names = [...new Set([...models, ...Object.keys(model_settings), ...(data?.models ?? [])])];
-  return { models: names, facts: data?.facts ?? {} };
+  return [...new Set([...models, ...Object.keys(model_settings), ...(data?.models ?? [])])];
 }

@@ -7274,9 +7274,10 @@ export interface components {
             tries_images: boolean;
             /**
              * Calling
-             * @description How its models call tools unless one is set otherwise. null: the server's own interface is tried first.
+             * @description How its models call tools unless one is set otherwise.
+             * @enum {string}
              */
-            calling: ("text" | "schema" | "native") | null;
+            calling: "text" | "schema" | "native";
             /**
              * Model Settings
              * @description What a person set for single models.

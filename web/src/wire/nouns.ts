@@ -39,10 +39,10 @@ export interface Provider {
   models: string[];
   /** Those of them that can be shown images. */
   images: string[];
+  /** Models that cannot be shown images. */
   no_images: string[];
   /** Whether a model of which nothing is known is shown images. */
   tries_images: boolean;
-  calling: Schemas["ProviderResponse"]["calling"];
   model_settings: Readonly<Record<string, ModelSettings>>;
   privacy: Privacy;
   /** It was connected here, and can be changed and removed. */
@@ -371,7 +371,6 @@ export function readProvider(value: unknown): Provider {
     images: texts(found["images"]),
     no_images: texts(found["no_images"]),
     tries_images: found["tries_images"] === true,
-    calling: (text(found["calling"]) || null) as Provider["calling"],
     model_settings: loose(found["model_settings"]) as Record<string, ModelSettings>,
     privacy: text(found["privacy"]) as Privacy,
     changeable: found["changeable"] === true,

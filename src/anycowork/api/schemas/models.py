@@ -34,8 +34,8 @@ class ProviderResponse(DescribedSchema):
     )
     no_images: list[str] = Field(description="Models that cannot be shown images, of those that were named or tried.")
     tries_images: bool = Field(description="Whether a model of which nothing is known is shown images.")
-    calling: Literal["text", "schema", "native"] | None = Field(
-        description="How its models call tools unless one is set otherwise. null: the server's own interface is tried first."
+    calling: Literal["text", "schema", "native"] = Field(
+        description="How its models call tools unless one is set otherwise."
     )
     model_settings: dict[str, ModelSettingsResponse] = Field(description="What a person set for single models.")
     privacy: Literal["local", "company", "anyone"] = Field(

@@ -59,8 +59,6 @@ class OpenAIProvider:
         self._refused_fields: dict[str, frozenset[str]] = {}
         self._auto: str | None = None
         self.listed: dict[str, ModelFacts] = {}
-        self.native_calls: dict[str, bool] = {}  # what a trial showed
-        self.trial = asyncio.Lock()
 
     async def answer(self, request: ModelRequest) -> AsyncGenerator[Chunk, None]:
         """Yields a `RetryChunk` before each wait, text and reasoning as they arrive, then usage if the server sent it, then
