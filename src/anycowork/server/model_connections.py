@@ -5,12 +5,18 @@ from collections.abc import Mapping, Sequence
 
 from pydantic import JsonValue, SecretStr, ValidationError
 
-from anycowork.config.settings import ProviderEntry
+from anycowork.config.settings import ModelEntry, ProviderEntry
 from anycowork.domain.errors import Conflict, Invalid, NotFound
 from anycowork.domain.messages import Json
-from anycowork.domain.model import ModelRequest, PromptMessage
-from anycowork.domain.provider_errors import NoSuchModel, ProviderFault, RejectedRequest
-from anycowork.providers.config import why_no_fallback
+from anycowork.domain.model import (
+    CallChunk,
+    ModelRequest,
+    PromptMessage,
+    Provider,
+    ToolDefinition,
+)
+from anycowork.domain.provider_errors import NoSuchModel, Overloaded, ProviderFault, RejectedRequest
+from anycowork.providers.config import is_small, why_no_fallback
 from anycowork.providers.model_list import AUTO, chat_model
 from anycowork.providers.presets import PRESETS, calls_natively
 from anycowork.providers.registry import ProviderRegistry
@@ -19,6 +25,13 @@ from anycowork.server.secrets.provider_keys import ProviderKeys, origin_of
 
 TEST_SECONDS = 60.0
 _TEST = (PromptMessage("user", "Reply with the word OK."),)
+_TOOL_TEST = (PromptMessage("user", "Call the tool confirm_ready with ready set to true. Say nothing else."),)
+_OF_TOOLS = ("tool", "function")  # in what a server says that takes none
+_TOOL = ToolDefinition(
+    "confirm_ready",
+    "Confirms that you are ready.",
+    {"type": "object", "properties": {"ready": {"type": "boolean"}}, "required": ["ready"]},
+)
 
 
 class ModelConnections:
@@ -73,17 +86,18 @@ class ModelConnections:
         return await self._registry.list_models(name)
 
     async def test(self, name: str) -> Json:
-        """Asks a model of this server for one word, and reports the outcome in plain words. Raises: NotFound."""
+        """Asks a model of this server for an answer, and reports the outcome in plain words. Where nothing is known of how it calls tools it
+        is offered one, and if it calls it, its tools are called natively from then on. Raises: NotFound."""
         models: list[str] = []
         try:
             async with asyncio.timeout(TEST_SECONDS):
                 models = await self._listed(name)
-                answered = await self._ask(name, models)
+                message = await self._ask(name, models)
         except ProviderFault as fault:
             return {"ok": False, "message": fault.message, "models": [*models]}
         except TimeoutError:
             return {"ok": False, "message": f"{name} did not answer within {TEST_SECONDS:g} s.", "models": [*models]}
-        return {"ok": True, "message": f"{answered} answered.", "models": [*models]}
+        return {"ok": True, "message": message, "models": [*models]}
 
     async def _listed(self, name: str) -> list[str]:
         """A server need not have a list. Raises: NotFound; ProviderFault if further requests are useless."""
@@ -93,13 +107,35 @@ class ModelConnections:
             return []
 
     async def _ask(self, name: str, models: Sequence[str]) -> str:
-        """Returns the model that answered. Raises: ProviderFault."""
+        """Returns which model answered, and how. Raises: ProviderFault."""
         config = self._registry.get(name)
         model_name = config.models[0] if config and config.models else chat_model(models) or AUTO
         provider, model = self._registry.find(f"{name}/{model_name}")
-        async for _ in provider.answer(ModelRequest(model=model, messages=_TEST, purpose="test")):
-            pass  # read to the end: only then it counts as answered
-        return model
+        if not self._tries_native_calls(name, model):
+            await _answer(provider, model)
+        elif await _calls_offered_tool(provider, model):
+            await self._set_native_calls(name, model)
+            return f"{model} answered, and called the tool that it was offered: its tools are called natively."
+        return f"{model} answered."
+
+    def _tries_native_calls(self, name: str, model: str) -> bool:
+        """Whether the model calls in its text only because nobody said otherwise, and what it shows can be stored."""
+        entry = self._own(name)
+        if entry is None or entry.brief or "calling" in entry.model_fields_set or is_small(model):
+            return False
+        settings = entry.model_settings.get(model)
+        return settings is None or settings.calling is None
+
+    async def _set_native_calls(self, name: str, model: str) -> None:
+        """Stores what the model showed, unless its server was removed or changed meanwhile."""
+        async with self._alone:
+            entry = self._own(name)
+            if entry is None or not self._tries_native_calls(name, model):
+                return
+            settings = entry.model_settings.get(model, ModelEntry()).model_copy(update={"calling": "native"})
+            changed = entry.model_copy(update={"model_settings": {**entry.model_settings, model: settings}})
+            entries = [_dumped(changed) if entry["name"] == name else entry for entry in self._entries()]
+            await self._store(entries, name, None)
 
     async def _store(self, entries: list[Json], name: str, key: SecretStr | None) -> None:
         """Stores the entry first: a key without an entry is never used, an entry without its key reports that."""
@@ -125,7 +161,7 @@ class ModelConnections:
                     raise Invalid(f"{fallback} cannot go on for {own.name}/{model}: {why}.", param="model_settings")
 
     def _entries(self) -> list[Json]:
-        return [entry.model_dump(mode="json", exclude_defaults=True) for entry in self._live_settings.providers()]
+        return [_dumped(entry) for entry in self._live_settings.providers()]
 
     def _own(self, name: str) -> ProviderEntry | None:
         return next((entry for entry in self._live_settings.providers() if entry.name == name), None)
@@ -151,9 +187,32 @@ class ModelConnections:
         return next(description for description in self.describe() if description["name"] == name)
 
 
+def _dumped(entry: ProviderEntry) -> Json:
+    """Returns what a person set, also where it is the default."""
+    return entry.model_dump(mode="json", exclude_unset=True, exclude_none=True)
+
+
 def _changed(entry: Json, changes: Mapping[str, JsonValue]) -> Json:
     """Returns the entry with the changes; without its environment variable if they lead to another host."""
     before, after = entry.get("base_url"), changes.get("base_url")
     moved = isinstance(after, str) and origin_of(after) != origin_of(before if isinstance(before, str) else None)
     unchanged = {name: value for name, value in entry.items() if name != "api_key_env" or not moved}
     return {**unchanged, **changes}
+
+
+async def _answer(provider: Provider, model: str) -> None:
+    """Raises: ProviderFault."""
+    async for _ in provider.answer(ModelRequest(model=model, messages=_TEST, purpose="test")):
+        pass  # read to the end: only then it counts as answered
+
+
+async def _calls_offered_tool(provider: Provider, model: str) -> bool:
+    """Offers a tool of no effect. A server that refuses tools is asked for an answer without them. Raises: ProviderFault."""
+    request = ModelRequest(model=model, messages=_TOOL_TEST, purpose="test", offers=(_TOOL,))
+    try:
+        return any([isinstance(chunk, CallChunk) async for chunk in provider.answer(request)])
+    except (RejectedRequest, Overloaded) as fault:
+        if not any(word in fault.message.lower() for word in _OF_TOOLS):
+            raise
+        await _answer(provider, model)
+        return False

@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 
 from anycowork.config.settings import ProviderEntry
-from support.live_server import LiveServer, live_server
+from support.live_server import Json, LiveServer, live_server
 from support.openai_wire import NativeCall
 from support.scripted_anthropic import ScriptedAnthropic, Spoken
-from support.scripted_model import HttpError, Reply, ScriptedModel
+from support.scripted_model import Answer, Body, HttpError, Reply, ScriptedModel
 from support.spec import proves
 
 
@@ -115,6 +115,76 @@ async def test_several_native_calls_are_one_batch(tmp_path: Path) -> None:
         assert len({each["batch_id"] for each in await chat.approvals()}) == 1 and len(await chat.approvals()) == 2
         await chat.decide()
         assert [message["role"] for message in model.requests[1]["messages"][-3:]] == ["assistant", "tool", "tool"]
+
+
+CALLS = Reply(calls=[NativeCall("confirm_ready", {"ready": True})])
+NO_TOOLS = HttpError(400, {"error": {"message": "tools is not supported by this model"}})
+NO_TOOLS_OF_LLAMA = HttpError(500, {"error": {"message": "tools param requires --jinja flag"}})
+
+
+async def connected(client: LiveServer, model: ScriptedModel, **settings: object) -> Json:
+    """Connects a server of which nothing is known, tests it as the page does, and returns what the test said."""
+    entry = {"name": "own", "base_url": model.base_url, "models": ["m"], **settings}
+    assert (await client.ask("POST", "/providers", entry, expect=201))["calling"] == "text"
+    return await client.ask("POST", "/providers/own/test", {})
+
+
+@proves("LOOP-7")
+async def test_a_model_that_calls_the_tool_of_the_test_calls_natively_from_then_on(tmp_path: Path) -> None:
+    use = Reply(calls=[NativeCall("read_file", {"path": "a.txt"})])
+    async with ScriptedModel([CALLS, use, "It says one.", "OK"]) as model:
+        async with live_server(tmp_path, files={"a.txt": "one\n"}) as client:
+            tested = await connected(client, model)
+            assert tested["ok"] and "natively" in tested["message"]
+            chat = await client.chat(model="own/m")
+            await chat.send("what does it say?")
+            assert [result["status"] for result in await chat.results()] == ["ok"]
+            own = next(each for each in (await client.ask("GET", "/providers"))["providers"] if each["name"] == "own")
+            assert own["model_settings"]["m"]["calling"] == "native"
+            await client.ask("POST", "/providers/own/test", {})
+        offered = [[tool["function"]["name"] for tool in body.get("tools", ())] for body in model.requests]
+        assert offered[0] == ["confirm_ready"] and "read_file" in offered[1] and "confirm_ready" not in offered[1]
+        assert offered[3] == [], "what is known is not tried again"
+
+
+@proves("LOOP-7")
+@pytest.mark.parametrize("to_tools", ["I am ready.", NO_TOOLS, NO_TOOLS_OF_LLAMA], ids=["words", "400", "500"])
+async def test_a_model_that_calls_nothing_in_the_test_is_told_its_tools_as_text(
+    tmp_path: Path, to_tools: Answer
+) -> None:
+    def mind(body: Body) -> Answer:
+        return to_tools if "tools" in body else "OK"
+
+    async with ScriptedModel(mind=mind) as model, live_server(tmp_path, files={"a.txt": "one\n"}) as client:
+        assert (await connected(client, model))["message"] == "m answered."
+        chat = await client.chat(model="own/m")
+        await chat.send("what does it say?")
+        assert [message["content"] for message in await chat.messages()][-1] == "OK" and "tools" not in model.requests[
+            -1
+        ]
+
+
+@pytest.mark.parametrize("own", [{"model_settings": {"m": {"calling": "text"}}}, {"models": ["tiny-1b"]}], ids=str)
+async def test_the_test_offers_no_tool_where_a_person_or_the_name_says_how_it_calls(tmp_path: Path, own: Json) -> None:
+    async with ScriptedModel(["OK"]) as model, live_server(tmp_path) as client:
+        assert (await connected(client, model, **own))["ok"] and "tools" not in model.requests[0]
+
+
+async def test_a_call_as_text_that_config_toml_names_is_not_overruled_by_a_test(tmp_path: Path) -> None:
+    async with ScriptedModel(["OK"]) as model:
+        entry = ProviderEntry(name="own", base_url=model.base_url, models=("m",), calling="text")
+        async with live_server(tmp_path, providers=(entry,)) as client:
+            await client.ask("PATCH", "/providers/own", {"models": ["m", "n"]})
+            assert (await client.ask("POST", "/providers/own/test", {}))["ok"] and "tools" not in model.requests[0]
+
+
+async def test_a_fault_of_another_kind_in_the_test_is_told_after_one_request(tmp_path: Path) -> None:
+    async with (
+        ScriptedModel([HttpError(400, {"error": {"message": "no such deployment"}})]) as model,
+        live_server(tmp_path) as client,
+    ):
+        tested = await connected(client, model)
+        assert not tested["ok"] and "no such deployment" in tested["message"] and len(model.requests) == 1
 
 
 async def test_a_server_without_function_calling_says_so_and_the_chat_stays_usable(tmp_path: Path) -> None:
