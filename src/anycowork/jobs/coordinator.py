@@ -93,7 +93,8 @@ class JobCoordinator:
         self.on_done: list[Callable[[str], None]] = []
         self._tasks = tasks
         self._closed = False
-        self._woken: set[str] = set()
+        self._going_on: dict[str, bool] = {}
+        """The chats whose jobs go on now; whether something happened in them since their jobs were read."""
 
     def close(self) -> None:
         """The server ends: no turn is started any more."""
@@ -113,10 +114,12 @@ class JobCoordinator:
     def wake(self, chat_id: str) -> None:
         """Something happened in the chat: its jobs go on as far as they can, in the background.
 
-        What happens before they have begun to is seen by the same step: many tasks that end together cost one.
+        What happens while they do costs one more step at the end: many tasks that end together cost one.
         """
-        if not self._closed and chat_id not in self._woken:
-            self._woken.add(chat_id)
+        if chat_id in self._going_on:
+            self._going_on[chat_id] = True
+        elif not self._closed:
+            self._going_on[chat_id] = True
             self._tasks.create_task(self._go_on(chat_id))
 
     async def offer(self, chat_id: str) -> None:
@@ -134,18 +137,21 @@ class JobCoordinator:
         return await self._placement.find_away(job)
 
     def is_woken(self, chat_id: str) -> bool:
-        return chat_id in self._woken
+        return chat_id in self._going_on
 
     async def _go_on(self, chat_id: str) -> None:
         try:
-            await self._go_on_when_stored(chat_id)
+            while self._going_on[chat_id] and not self._closed:
+                await self._go_on_when_stored(chat_id)
         finally:
+            del self._going_on[chat_id]
             for notify in self.on_done:
                 notify(chat_id)
 
     async def _go_on_when_stored(self, chat_id: str) -> None:
         wait = 0.5
         while not self._closed:
+            self._going_on[chat_id] = False  # what happens from here on may be missing in what is read
             try:
                 await self._advance_all(chat_id)
                 return
@@ -158,8 +164,6 @@ class JobCoordinator:
             except Exception:
                 log.exception("jobs of chat %s could not go on", chat_id)
                 return
-            finally:
-                self._woken.discard(chat_id)
 
     async def _advance_all(self, chat_id: str) -> None:
         """Raises: StorageFault, NotFound. Any other fault ends the job that it is about."""
@@ -184,7 +188,6 @@ class JobCoordinator:
             await self._placement.leave(job)
             return
         async with self._turns.exclusive(job.chat_id) as chat:
-            self._woken.discard(chat.id)  # what happens from here on may need another step
             current = await self._store.jobs.find_in(chat.id, job.id)
             turns = await self._store.turns.all_current(chat.id)
             if current is None or await self.canceller.cancel_unasked(current, turns):

@@ -153,11 +153,10 @@ class TurnScheduler:
             running.cancel()
             await asyncio.wait([running])
         current = await self._store.turns.find(turn.id)
-        if current is None or current.state is TurnState.ENDED:
-            return
-        unfinished = await broken_off(self._store, current)
-        await self._recovery.end(current, EndReason.STOPPED, note=note, unfinished=unfinished, principal=principal)
-        self.on_rest(turn.chat_id)
+        if current is not None and current.state is not TurnState.ENDED:
+            unfinished = await broken_off(self._store, current)
+            await self._recovery.end(current, EndReason.STOPPED, note=note, unfinished=unfinished, principal=principal)
+        self.on_rest(turn.chat_id)  # also of one that had just ended: its cancelled segment tells nobody
 
     async def finish(self, seconds: float) -> None:
         """Wait until nothing runs any more, at most so long. Start nothing meanwhile."""
