@@ -31,7 +31,7 @@ def resolve_default(configs: Configs, default: str | None) -> tuple[ProviderConf
     first = next(config for config in configs.values() if config.kind != "agent")
     if default is None:
         return with_its_own_default(first)
-    if "/" in default or default in configs:
+    if _names_provider(default) or default in configs:
         return resolve(configs, default)
     return resolve(configs, _of_listing(configs, default) or _of_server(first, default) or default)
 
@@ -42,7 +42,7 @@ def id_of(configs: Configs, name: str, *, default: str | None) -> str:
     Raises: NoSuchModel.
     """
     model_id = name if name.partition("/")[0] in configs else _of_listing(configs, name) or name
-    if "/" not in model_id and model_id not in configs:
+    if not _names_provider(model_id) and model_id not in configs:
         model_id = _of_server(resolve_default(configs, default)[0], model_id) or model_id
     resolve(configs, model_id)
     return model_id
@@ -50,6 +50,12 @@ def id_of(configs: Configs, name: str, *, default: str | None) -> str:
 
 def with_its_own_default(config: ProviderConfig) -> tuple[ProviderConfig, str]:
     return config, config.models[0] if config.models else AUTO
+
+
+def _names_provider(name: str) -> bool:
+    """Whether what stands in front can be a provider; that of `Qwen/Qwen3-8B` cannot, and is part of the model's name."""
+    provider, slash, _ = name.partition("/")
+    return bool(slash) and provider == provider.lower()
 
 
 def _of_listing(configs: Configs, name: str) -> str | None:
