@@ -1,6 +1,7 @@
 """Small things in a real browser that people notice when they are missing."""
 
 import asyncio
+import json
 import re
 
 from playwright.async_api import expect
@@ -46,6 +47,20 @@ async def test_the_end_stays_in_view_until_one_scrolls_up(tmp_path):
         await expect(page.get_by_text("the last line", exact=True)).not_to_be_in_viewport()
         await page.get_by_role("button", name="Latest").click()
         await expect(page.get_by_text("the last line", exact=True)).to_be_in_viewport()
+
+
+@proves("UI-6")
+async def test_the_end_stays_in_view_when_a_plan_is_executed(tmp_path):
+    """Also where what follows comes as fast as what a click unfolds."""
+    step = {"action": LINES, "tools_needed": ["create_file"], "paths": ["a.txt"]}
+    plan = json.dumps({"type": "plan", "goal": "Write a.txt", "steps": [step]})
+    replies = [plan, call("create_file", path="a.txt", content="a"), f"{LINES}\n\nthe last line"]
+    async with at_the_page(tmp_path, replies=replies) as (page, _):
+        await start_chat(page, "plan it", role="Planner")
+        await page.evaluate("(now) => { performance.now = () => now; }", await page.evaluate("performance.now()"))
+        await page.get_by_role("button", name="Execute plan").click()
+        await expect(page.get_by_text("the last line", exact=True)).to_be_in_viewport()
+        await expect(page.get_by_role("button", name="Restore", exact=True)).to_be_in_viewport()
 
 
 @proves("UI-6")

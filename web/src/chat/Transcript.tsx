@@ -37,7 +37,6 @@ const UPWARD = new Set(["ArrowUp", "PageUp", "Home", " "]);
 
 export function Transcript({ rows, first, hasEarlier, loadingEarlier, onEarlier, render, tail, target }: Props) {
   const list = useRef<VListHandle>(null);
-  const [away, setAway] = useState(false);
   const [folds] = useState(() => new Map<string, boolean>()); // a row that is scrolled out of the page is no longer there to know
   const sticking = useSticking(target === null, rows, tail);
   const place = useHeldPlace(list, sticking.box, rows, TYPICAL);
@@ -56,7 +55,7 @@ export function Transcript({ rows, first, hasEarlier, loadingEarlier, onEarlier,
     const handle = list.current;
     if (!handle) return;
     const left = handle.scrollSize - handle.viewportSize - offset;
-    setAway(!sticking.scrolled(offset, left < NEAR_END) && left >= CARD);
+    sticking.scrolled(offset, left < NEAR_END);
     place.note();
     more();
   };
@@ -67,8 +66,8 @@ export function Transcript({ rows, first, hasEarlier, loadingEarlier, onEarlier,
   const onKeyDown = ({ key }: { key: string }) => {
     if (UPWARD.has(key)) sticking.hand();
   };
-  const onClick = () => {
-    sticking.clicked();
+  const onClick = ({ target }: { target: EventTarget }) => {
+    sticking.clicked(target);
     place.forget();
   };
   const { hand, press } = sticking;
@@ -125,7 +124,7 @@ export function Transcript({ rows, first, hasEarlier, loadingEarlier, onEarlier,
           {t.olderMessages}
         </p>
       )}
-      {away && (
+      {sticking.away && (
         <button
           type="button"
           onClick={sticking.toEnd}
@@ -146,7 +145,9 @@ function useSticking(initially: boolean, rows: readonly Row[], tail: ReactNode) 
   const sticks = useRef(initially);
   const byHand = useRef(false); // a page that shrinks moves what is shown as well, and that is no wish
   const pressed = useRef(false); // what moves away under a pointer that is down is not clicked
+  const [away, setAway] = useState(false);
   const clickedAt = useRef(Number.NEGATIVE_INFINITY);
+  const clickedItem = useRef<{ item: HTMLElement; height: number } | null>(null);
   const shownRows = useRef(rows);
   const clickedRows = useRef<readonly Row[] | null>(null);
   const lastOffset = useRef(0);
@@ -155,19 +156,21 @@ function useSticking(initially: boolean, rows: readonly Row[], tail: ReactNode) 
     // not the list's own scrollTo: it goes on aiming at the end for a while, against a reader who scrolls up meanwhile
     if (sticks.current && !pressed.current && scroller) scroller.scrollTop = scroller.scrollHeight;
   }, []);
+  const look = useCallback(() => setAway(!sticks.current && toTheEnd(box.current?.firstElementChild) >= CARD), []);
   const grown = useCallback(() => {
-    const scroller = box.current?.firstElementChild;
     const since = performance.now() - clickedAt.current;
     const alone = clickedRows.current !== null && endAlike(clickedRows.current, shownRows.current);
-    const unfolded = since < (alone ? UNFOLDING_ALONE : UNFOLDING); // what was opened must not be pushed out of sight
-    if (unfolded && scroller && scroller.scrollHeight - scroller.clientHeight - scroller.scrollTop >= NEAR_END)
-      sticks.current = false;
+    // What was opened must not be pushed out of sight; a button that made new rows come opened nothing.
+    const unfolded = alone ? since < UNFOLDING_ALONE : since < UNFOLDING && growthOf(clickedItem.current) >= NEAR_END;
+    if (unfolded && toTheEnd(box.current?.firstElementChild) >= NEAR_END) sticks.current = false;
     stick();
-  }, [stick]);
+    look();
+  }, [stick, look]);
   const toEnd = useCallback(() => {
     sticks.current = true;
     stick();
-  }, [stick]);
+    look();
+  }, [stick, look]);
   const sent = useRef<string | undefined>(undefined);
   useLayoutEffect(() => {
     const own = rows.findLast(isOwn)?.key;
@@ -190,7 +193,7 @@ function useSticking(initially: boolean, rows: readonly Row[], tail: ReactNode) 
     else if (byHand.current && offset < lastOffset.current) sticks.current = false;
     if (end) byHand.current = false;
     lastOffset.current = offset;
-    return sticks.current;
+    look();
   };
   const holds = () => sticks.current;
   const release = useCallback(() => {
@@ -213,12 +216,22 @@ function useSticking(initially: boolean, rows: readonly Row[], tail: ReactNode) 
     },
     [hand, grown],
   );
-  const clicked = useCallback(() => {
+  const clicked = useCallback((target: EventTarget) => {
     clickedAt.current = performance.now();
     clickedRows.current = shownRows.current;
+    const items = box.current?.firstElementChild?.firstElementChild?.children ?? [];
+    const item = Array.from(items).find((one) => target instanceof Node && one.contains(target));
+    clickedItem.current = item instanceof HTMLElement ? { item, height: item.offsetHeight } : null;
   }, []);
-  return { box, scrolled, holds, release, toEnd, hand, press, clicked };
+  return { box, away, scrolled, holds, release, toEnd, hand, press, clicked };
 }
+
+/** How much is below what is shown, in px. */
+const toTheEnd = (scroller: Element | null | undefined): number =>
+  scroller ? scroller.scrollHeight - scroller.clientHeight - scroller.scrollTop : 0;
+
+const growthOf = (clicked: { item: HTMLElement; height: number } | null): number =>
+  clicked?.item.isConnected ? clicked.item.offsetHeight - clicked.height : 0;
 
 /** Whether no row came since, and the last one does not grow by itself. */
 const endAlike = (before: readonly Row[], now: readonly Row[]): boolean =>
