@@ -50,6 +50,7 @@ export default function Checkpoints({
   const tryOut = (id: string, within: Narrowed = {}) =>
     attempt(restore(chatId, id, { dry_run: true, ...within }).then((would) => setTried({ id, would, within })));
   const [busy, setBusy] = useState(false);
+  const [looking, setLooking] = useState(newest); // whether the newest turn can be restored without asking
   const put = async (id: string, within: Narrowed, overwrite: string[]) => {
     setTried(null);
     setBusy(true);
@@ -61,7 +62,8 @@ export default function Checkpoints({
   const first = newest && !isPending ? stretches[0]?.changes.at(-1)?.before : undefined;
   const begun = useRef(false);
   useEffect(() => {
-    if (!first || first.pruned || !idle || begun.current) return;
+    if (isPending || begun.current) return;
+    if (!first || first.pruned || !idle) return setLooking(false);
     begun.current = true;
     void attempt(
       restore(chatId, first.id, { dry_run: true }).then((would) => {
@@ -70,8 +72,8 @@ export default function Checkpoints({
         if (restored + deleted > 0 && clean) return put(first.id, {}, []);
         setTried({ id: first.id, would, within: {} });
       }),
-    );
-  }, [first?.id]);
+    ).finally(() => setLooking(false));
+  }, [isPending, first?.id]);
   const line = (change: Change) => (
     <ChangeLine
       key={change.before.id}
@@ -84,7 +86,7 @@ export default function Checkpoints({
   );
   return (
     <Dialog
-      title={tried ? t.restoreTheFiles : t.checkpoints}
+      title={tried || looking ? t.restoreTheFiles : t.checkpoints}
       open={open}
       onClose={() => (tried ? setTried(null) : onClose())}
       wide
@@ -100,6 +102,10 @@ export default function Checkpoints({
           onConfirm={(overwrite) => void put(tried.id, tried.within, overwrite)}
           onCancel={() => setTried(null)}
         />
+      ) : looking ? (
+        <p role="status" className="text-sm">
+          {t.lookingAtTheFiles}
+        </p>
       ) : (
         <>
           <p className="mb-3 text-sm text-ink-2">
