@@ -2,9 +2,9 @@
 
 import {
   Bot,
+  Coins,
   Cpu,
   Folder,
-  Gauge,
   Globe,
   GraduationCap,
   Hand,
@@ -62,7 +62,7 @@ export const SETTINGS: readonly (readonly [id: string, words: string, Icon: Luci
   ["people", people.page, Users],
   ["workers", workers.page, Server],
   ["web", settings.pages.web, Globe],
-  ["usage", usage.page, Gauge],
+  ["usage", usage.page, Coins],
   ["appearance", settings.pages.appearance, PaletteIcon, true],
   ["about", settings.pages.about, Info],
 ];

@@ -1,5 +1,5 @@
 import clsx from "clsx";
-import { Archive, ArrowLeft, Command, Hand, ListTree, Network, Plus, Settings, TextSearch } from "lucide-react";
+import { ArrowLeft, Command, FolderArchive, Hand, ListTree, Network, Plus, Settings, TextSearch } from "lucide-react";
 import { Fragment, useDeferredValue, useMemo, useState } from "react";
 import { setPreference, usePreference } from "../browser/preferences";
 import { useWaitingJobs } from "../jobs/jobs";
@@ -82,7 +82,7 @@ export function Sidebar({ current, onLeave, onPalette }: Props) {
       <div className="border-t border-line p-3">
         <div className="flex gap-1">
           <button type="button" onClick={() => setArchived(!archived)} className={clsx(FOOT, "flex-1")}>
-            {archived ? <ArrowLeft size={16} aria-hidden /> : <Archive size={16} aria-hidden />}
+            {archived ? <ArrowLeft size={16} aria-hidden /> : <FolderArchive size={16} aria-hidden />}
             {archived ? list.backToChats : list.showArchived}
           </button>
           <GroupingButton />

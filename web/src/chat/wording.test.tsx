@@ -9,6 +9,7 @@ import { JOBS } from "../jobs/jobs";
 import { PlanCard } from "../messages/PlanCard";
 import { ToolCallCard } from "../messages/ToolCallCard";
 import { ToolResultCard } from "../messages/ToolResultCard";
+import { StepMark } from "../plans/StepMark";
 import { type AccessLevel, wordingFor } from "../state/me";
 import { wordsFor } from "../state/notices";
 import { type ChatView, opened, reduceAll } from "../state/reduce";
@@ -223,4 +224,35 @@ it("uses every text that something waits for you only where it is known who read
   }
   expect(wrong).toEqual([]);
   expect(found).toBeGreaterThan(15);
+});
+
+it("has one sign for what waits for a person, and one for what is done, wherever it stands", () => {
+  const run: Run = { run_id: "r", name: "audit", step: 1, of: 2, status: "running", title: "", error: null };
+  const signs = (...nodes: React.ReactNode[]) =>
+    new Set(
+      nodes.map((node) => {
+        const { container, unmount } = show(node);
+        const sign = container.querySelector("svg")!.innerHTML;
+        unmount();
+        return sign;
+      }),
+    );
+  const waits = [
+    <StateMark key="chat" state="awaiting_approval" />,
+    <StatusMark key="call" status={null} standing="waiting" />,
+    <RunLine key="run" run={run} waits />,
+    ...["awaiting_approval", "awaiting_commit", "waiting"].map((status) => (
+      <JobStatusMark key={status} status={status} />
+    )),
+  ];
+  const done = [
+    <StatusMark key="call" status="ok" standing="running" />,
+    <RunLine key="run" run={{ ...run, status: "completed" }} />,
+    <JobStatusMark key="job" status="completed" />,
+    <StepMark key="step" status="done" />,
+  ];
+  expect(signs(...waits).size).toBe(1);
+  expect(signs(...done).size).toBe(1);
+  expect(signs(...waits, ...done).size).toBe(2);
+  expect(signs(<StepMark status="claimed" />)).not.toEqual(signs(...done));
 });

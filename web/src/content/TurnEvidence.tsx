@@ -2,7 +2,7 @@
 
 import { useQuery } from "@tanstack/react-query";
 import clsx from "clsx";
-import { BadgeCheck, CircleCheck, CircleHelp, CircleX } from "lucide-react";
+import { BadgeCheck, CircleCheck, CircleX, Speech } from "lucide-react";
 import { Popover } from "radix-ui";
 import type { ChatView } from "../state/reduce";
 import { t } from "../texts/evidence";
@@ -16,12 +16,12 @@ type State = components["schemas"]["ExpectationState"];
 const LOOKS = {
   checked: { Icon: BadgeCheck, colour: "text-good" },
   self_checked: { Icon: CircleCheck, colour: "text-ink-2" },
-  claimed: { Icon: CircleHelp, colour: "text-ink-2" },
+  claimed: { Icon: Speech, colour: "text-ink-2" },
   failed: { Icon: CircleX, colour: "text-bad" },
 } as const;
 
-/** The evidence of the chat's newest turn; null while it works, and where there is nothing to say. */
-/** undefined while it is on its way, null where there is none. */
+/** The evidence of the chat's newest turn; null while it works, and where there is nothing to say,
+ * undefined while it is on its way. */
 export function useEvidence(view: ChatView): Evidence | null | undefined {
   const turnId = view.messages.findLast(({ turn_id, job_id }) => turn_id && !job_id)?.turn_id ?? "";
   const { data } = useQuery({

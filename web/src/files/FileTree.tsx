@@ -1,7 +1,7 @@
 // The workspace as a tree. A folder is read when it is opened, and only the rows in view are drawn.
 
 import clsx from "clsx";
-import { Ban, ChevronRight, File, FileSymlink, Folder as FolderIcon, FolderOpen, KeyRound } from "lucide-react";
+import { Ban, ChevronRight, File, FileSymlink, Folder as FolderIcon, FolderOpen, Lock } from "lucide-react";
 import { type KeyboardEvent, useEffect, useId, useRef, useState } from "react";
 import { VList, type VListHandle } from "virtua";
 import { openFile } from "../state/openFiles";
@@ -150,7 +150,7 @@ function EntryWords({ entry, open }: { entry: Entry; open: boolean }) {
         {entry.ignored && <span className="sr-only">, {t.ignoredByGit}</span>}
         {unreachable && <span className="sr-only">, {t.cannotBeOpened}</span>}
       </span>
-      {entry.protected && <KeyRound size={13} aria-label={t.protectedFile} className="shrink-0 text-warn" />}
+      {entry.protected && <Lock size={13} aria-label={t.protectedFile} className="shrink-0 text-warn" />}
       {entry.changed_by && !entry.ignored && <ChangedMark by={entry.changed_by} short />}
     </>
   );

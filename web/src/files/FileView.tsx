@@ -1,6 +1,6 @@
 // One file, to be read: its text with line numbers and colours, a picture, or what there is to say about it. Editing starts here.
 
-import { KeyRound, MessageSquareText, PencilLine } from "lucide-react";
+import { Lock, MessageSquareText, PencilLine } from "lucide-react";
 import { lazy, type ReactNode, Suspense, useCallback, useEffect, useMemo, useRef, useState } from "react";
 import { languageOf } from "../content/languages";
 import { visible } from "../content/visible";
@@ -100,7 +100,7 @@ function Content({ file, line, onReveal }: { file: ShownFile; line: number | nul
   switch (file.kind) {
     case "protected":
       return (
-        <Notice icon={<KeyRound size={22} aria-hidden className="text-warn" />}>
+        <Notice icon={<Lock size={22} aria-hidden className="text-warn" />}>
           <p>{file.protected === "rule" ? t.hiddenByARule : t.looksLikeASecret}</p>
           <p className="mt-1 text-xs text-ink-3">{t.revealNote}</p>
           <Button className="mt-3" onClick={onReveal}>

@@ -1,12 +1,12 @@
 import clsx from "clsx";
 import {
-  Ban,
   Check,
   Circle,
   CircleDashed,
   CircleDot,
   CirclePause,
-  Hourglass,
+  CircleSlash,
+  Hand,
   ListChecks,
   type LucideIcon,
   Undo2,
@@ -23,15 +23,15 @@ interface Look {
 
 const LOOKS: Record<string, Look> = {
   planning: { Icon: ListChecks, className: "text-role" },
-  awaiting_approval: { Icon: Hourglass, className: "text-warn" },
-  awaiting_commit: { Icon: Hourglass, className: "text-warn" },
-  waiting: { Icon: Hourglass, className: "text-warn" },
+  awaiting_approval: { Icon: Hand, className: "text-warn" },
+  awaiting_commit: { Icon: Hand, className: "text-warn" },
+  waiting: { Icon: Hand, className: "text-warn" },
   running: { Icon: CircleDot, className: "text-role" },
   paused: { Icon: CirclePause, className: "text-warn" },
   completed: { Icon: Check, className: "text-good" },
   undone: { Icon: Undo2, className: "text-ink-3" },
   failed: { Icon: X, className: "text-bad" },
-  cancelled: { Icon: Ban, className: "text-ink-3" },
+  cancelled: { Icon: CircleSlash, className: "text-ink-3" },
   pending: { Icon: Circle, className: "text-ink-3" },
   skipped: { Icon: CircleDashed, className: "text-warn" },
 };

@@ -1,5 +1,5 @@
 import clsx from "clsx";
-import { Check, Circle, CircleDashed, CircleDot, type LucideIcon, X } from "lucide-react";
+import { Check, Circle, CircleDashed, CircleDot, type LucideIcon, Speech, X } from "lucide-react";
 import { t } from "../texts/plans";
 
 interface Look {
@@ -14,7 +14,7 @@ const LOOKS: Record<string, Look> = {
   done: { Icon: Check, words: t.states.done, className: "text-good" },
   failed: { Icon: X, words: t.states.failed, className: "text-bad" },
   skipped: { Icon: CircleDashed, words: t.states.skipped, className: "text-warn" },
-  claimed: { Icon: Check, words: t.theAgentSaysItIs, className: "text-ink-3" },
+  claimed: { Icon: Speech, words: t.theAgentSaysItIs, className: "text-ink-3" },
 };
 
 /** How a step stands: sign, colour and word. `brief` keeps the word for who cannot see the sign. */

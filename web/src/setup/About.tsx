@@ -1,6 +1,6 @@
 // The server itself: its version, where it keeps everything, and whether its record is whole.
 import { useQuery } from "@tanstack/react-query";
-import { Download, ShieldCheck } from "lucide-react";
+import { Download } from "lucide-react";
 import { useState } from "react";
 import { saveFile } from "../browser/saveFile";
 import { dayAndTime } from "../texts/language";
@@ -65,7 +65,7 @@ export function AuditCheck() {
   return (
     <div className="space-y-3">
       <div className="flex flex-wrap gap-2">
-        <Button icon={<ShieldCheck size={15} aria-hidden />} disabled={busy} onClick={() => void check(false)}>
+        <Button disabled={busy} onClick={() => void check(false)}>
           {busy ? t.checkingTheChain : t.checkTheChain}
         </Button>
         <Button disabled={busy} onClick={() => void check(true)}>

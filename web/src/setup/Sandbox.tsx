@@ -1,4 +1,4 @@
-import { ShieldAlert, ShieldCheck } from "lucide-react";
+import { Box } from "lucide-react";
 import { ServerText } from "../content/ServerText";
 import { useSettings } from "../state/queries";
 import { t } from "../texts/settings";
@@ -19,11 +19,7 @@ export function Sandbox() {
   return (
     <div className="rounded-2xl border border-line bg-surface p-4 text-sm">
       <p className="flex items-center gap-2 font-medium">
-        {full ? (
-          <ShieldCheck size={17} aria-hidden className="text-good" />
-        ) : (
-          <ShieldAlert size={17} aria-hidden className="text-warn" />
-        )}
+        <Box size={17} aria-hidden className={full ? "text-good" : "text-warn"} />
         {WORDS[level] ?? t.level(level)}
       </p>
       <Lines title={t.itHolds} lines={sandbox["enforces"]} />

@@ -1,7 +1,7 @@
 // Who answers, said at the start. While it is only the guide, the ways to a real model stand here; it can be put away.
 
 import clsx from "clsx";
-import { KeyRound, Server, Signpost } from "lucide-react";
+import { KeyRound, Laptop, Signpost } from "lucide-react";
 import { lazy, type ReactNode, Suspense, useState } from "react";
 import { setPreference, usePreference } from "../browser/preferences";
 import { defaultModel, shownModel } from "../models/choices";
@@ -52,7 +52,7 @@ function Answerer({ providers, onConnect }: { providers: readonly Provider[]; on
         <Way icon={<KeyRound size={17} aria-hidden />} title={t.withAKey}>
           {t.pasteAKey}
         </Way>
-        <Way icon={<Server size={17} aria-hidden />} title={t.withALocalModel}>
+        <Way icon={<Laptop size={17} aria-hidden />} title={t.withALocalModel}>
           {t.startOllamaLmStudioOr}
         </Way>
       </ul>

@@ -1,9 +1,9 @@
 // Which pages the settings have, and what stands on each. One more page is one more entry here and in texts/settings.ts.
 import {
   Bot,
+  Coins,
   Cpu,
   Folder,
-  Gauge,
   Globe,
   GraduationCap,
   Info,
@@ -143,7 +143,7 @@ export const PAGES: readonly SettingsSubpage[] = [
   {
     id: "usage",
     title: usage.page,
-    Icon: Gauge,
+    Icon: Coins,
     sections: [
       { title: usage.title, about: usage.about, Content: UsageReport },
       { ...sections.limits, Content: Limits },

@@ -2,7 +2,7 @@
 
 import { useQueryClient } from "@tanstack/react-query";
 import clsx from "clsx";
-import { CircleAlert, ShieldCheck, ShieldQuestion } from "lucide-react";
+import { CircleAlert, Handshake } from "lucide-react";
 import { type ReactNode, useState } from "react";
 import { Output } from "../content/Output";
 import { visible } from "../content/visible";
@@ -127,7 +127,7 @@ export function Standing({
   skill: Pick<Skill, "trusted" | "changed" | "problems">;
 }) {
   const words = problems.length > 0 ? t.unusable : trusted ? t.trusted : changed ? t.changedSince : t.notTrusted;
-  const Icon = problems.length > 0 ? CircleAlert : trusted ? ShieldCheck : ShieldQuestion;
+  const Icon = problems.length > 0 ? CircleAlert : Handshake;
   return (
     <span
       className={clsx(
@@ -215,7 +215,7 @@ export function FilesToTrust({ files, sha256, trusted, usable, trust, onTold }: 
         </Button>
       ) : (
         usable && (
-          <Button disabled={busy} icon={<ShieldCheck size={15} aria-hidden />} onClick={() => void say(sha256)}>
+          <Button disabled={busy} icon={<Handshake size={15} aria-hidden />} onClick={() => void say(sha256)}>
             {workflows.trustThisContent}
           </Button>
         )

@@ -1,6 +1,6 @@
 // How far a run is, in one line.
 
-import { CircleCheck, CircleSlash, CircleX, Hourglass, Workflow } from "lucide-react";
+import { Check, CircleSlash, Hand, Workflow, X } from "lucide-react";
 import { useWording } from "../state/me";
 import type { Run, RunStatus } from "../state/runs";
 import { t as people } from "../texts/people";
@@ -8,8 +8,8 @@ import { t } from "../texts/workflows";
 
 const LOOKS: Record<RunStatus, { Icon: typeof Workflow; words: string; className: string }> = {
   running: { Icon: Workflow, words: t.states.running, className: "text-ink-2" },
-  completed: { Icon: CircleCheck, words: t.states.completed, className: "text-good" },
-  failed: { Icon: CircleX, words: t.states.failed, className: "text-bad" },
+  completed: { Icon: Check, words: t.states.completed, className: "text-good" },
+  failed: { Icon: X, words: t.states.failed, className: "text-bad" },
   stopped: { Icon: CircleSlash, words: t.states.stopped, className: "text-ink-2" },
   interrupted: { Icon: CircleSlash, words: t.states.interrupted, className: "text-warn" },
 };
@@ -17,7 +17,7 @@ const LOOKS: Record<RunStatus, { Icon: typeof Workflow; words: string; className
 export function RunLine({ run, waits = false }: { run: Run; waits?: boolean }) {
   const waiting = useWording()(t.waitsForYou, people.readers.waitsForOthers);
   const { Icon, words, className } =
-    waits && run.status === "running" ? { Icon: Hourglass, words: waiting, className: "text-warn" } : LOOKS[run.status];
+    waits && run.status === "running" ? { Icon: Hand, words: waiting, className: "text-warn" } : LOOKS[run.status];
   const far = run.status === "completed" ? t.ofSteps(run.of, run.of) : t.stepOf(run.step, run.of);
   return (
     <div role="note" aria-label={t.workflow} className="min-w-0 text-sm text-ink-2">

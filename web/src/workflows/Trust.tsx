@@ -1,7 +1,8 @@
 // A file that came with the folder and steers agents: read it, then trust exactly what was read. A change asks again.
 
 import { useQuery, useQueryClient } from "@tanstack/react-query";
-import { ShieldCheck, ShieldQuestion } from "lucide-react";
+import clsx from "clsx";
+import { Handshake } from "lucide-react";
 import { useState } from "react";
 import { Output } from "../content/Output";
 import * as acts from "../state/acts";
@@ -42,11 +43,7 @@ export function Trust({ workspace, file, initiallyOpen = false, chatId }: Props)
   return (
     <div className="text-sm">
       <p className="flex flex-wrap items-center gap-x-2 gap-y-1">
-        {file.trusted ? (
-          <ShieldCheck size={16} aria-hidden className="shrink-0 text-good" />
-        ) : (
-          <ShieldQuestion size={16} aria-hidden className="shrink-0 text-warn" />
-        )}
+        <Handshake size={16} aria-hidden className={clsx("shrink-0", file.trusted ? "text-good" : "text-warn")} />
         <code className="min-w-0 font-mono text-[13px] break-all">{file.path}</code>
         <code title={`SHA-256 ${file.sha256}`} className="font-mono text-xs text-ink-3">
           {file.sha256.slice(0, 12)}
@@ -71,7 +68,7 @@ export function Trust({ workspace, file, initiallyOpen = false, chatId }: Props)
         <Button
           needs="POST /workspaces"
           disabled={busy}
-          icon={<ShieldCheck size={15} aria-hidden />}
+          icon={<Handshake size={15} aria-hidden />}
           onClick={() => void say(file.sha256)}
         >
           {t.trustThisContent}
