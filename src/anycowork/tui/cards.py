@@ -11,6 +11,7 @@ from rich.text import Text
 
 from anycowork.client.console import shortened, strip_controls
 from anycowork.client.disclosures import endorsement_text, items_below_head, planned_call_text
+from anycowork.client.printed_text import printed_text
 from anycowork.domain.messages import Json
 from anycowork.domain.person_commands import PERSON_COMMAND, CommandEnd
 from anycowork.domain.tools import CallStatus
@@ -22,6 +23,7 @@ from anycowork.tui.read_tracking_scroll import disclosed_lines
 SHORT_LINES = 8
 OUTPUT_LINES = 24  # of a command that a person ran
 LINE_WIDTH = 160
+_CHANGED = ("green", "red")  # how changed lines of a diff look
 _SUBJECTS = ("command", "path", "to", "pattern", "query", "name")
 _TEXTS = ("content", "edits")
 _PAUSES = {"too_many_steps", "out_of_time", "limit_reached", "steps_open", "context_full"}  # F3 continues: no fault
@@ -99,8 +101,8 @@ def _result_card(result: Json, content: str) -> Card:
     head = sign.append(first, style="default")
     hidden, diff = _hidden_values(result), result.get("diff")
     if isinstance(diff, str):
-        return _folded("result", head, [*hidden, *_new_errors(result), *diff_lines(diff)])
-    return _folded("result", head, [*(Text(f"  {line}", style="dim") for line in more_lines), *hidden])
+        return _folded("result", head, [*hidden, *_new_errors(result)], [*diff_lines(diff)])
+    return _folded("result", head, [*(Text(f"  {line}", style="dim") for line in more_lines), *hidden], [])
 
 
 def _hidden_values(result: Json) -> list[Text]:
@@ -164,15 +166,20 @@ def _own_command_end(command: Json) -> str:
 
 def _tail(output: str) -> str:
     """Of a long output the end is shown: there stands what went wrong."""
-    tail = strip_controls(output[-LONGEST:])
+    tail = printed_text(output[-LONGEST:])
     return tail if len(output) <= LONGEST else f"… {len(output) - LONGEST:,} earlier characters\n{tail}"
 
 
-def _folded(look: str, head: Text, lines: list[Text]) -> Card:
-    if len(lines) <= SHORT_LINES:
-        return Card(look, Group(head, *lines))
-    more = Text(f"  … {len(lines) - SHORT_LINES} more lines", style="dim italic")
-    return Card(look, Group(head, *lines[:SHORT_LINES], more), Group(head, *lines))
+def _folded(look: str, head: Text, lines: list[Text], diff: list[Text]) -> Card:
+    """Of a long diff the short form begins at the first changed line: the file's name stands above it."""
+    all_lines = [*lines, *diff]
+    if len(all_lines) <= SHORT_LINES:
+        return Card(look, Group(head, *all_lines))
+    changed = next((number for number, line in enumerate(diff) if line.style in _CHANGED), 0)
+    short_lines = [*lines, *diff[changed:]][:SHORT_LINES]
+    missing = len(all_lines) - len(short_lines)
+    more = Text(f"  … {missing} more {'line' if missing == 1 else 'lines'}", style="dim italic")
+    return Card(look, Group(head, *short_lines, more), Group(head, *all_lines))
 
 
 def diff_lines(diff: str, *, complete: bool = False) -> Iterator[Text]:

@@ -3,10 +3,13 @@
 from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING
 
+from rich.text import Text
+
 from anycowork.client.console import shortened, strip_controls
 from anycowork.domain.errors import AnyCoworkError
 from anycowork.domain.messages import Json
 from anycowork.domain.times import local_time
+from anycowork.tui.cards import diff_lines
 from anycowork.tui.dialogs import FilteredMenuScreen, MenuChoice, MenuScreen, TextInputScreen, autonomy_choices
 from anycowork.tui.slash_commands import SlashCommand, command_help
 
@@ -141,7 +144,8 @@ class ChatCommands:
         if not change.get("diff"):
             self._host.note(f"{change.get('path')} holds this note already.")
             return
-        title = f"Remember this in {change.get('path')}?\n\n{strip_controls(str(change.get('diff')))}"
+        lines = diff_lines(str(change.get("diff")), complete=True)
+        title = Text("\n").join([Text(f"Remember this in {change.get('path')}?"), Text(), *lines])
         choices = [MenuChoice("yes", "Save"), MenuChoice("no", "Leave the file as it is")]
         if await self._host.ask(MenuScreen(title, choices, current="no")) == "yes":
             sha256 = change.get("sha256")

@@ -31,7 +31,7 @@ class MenuScreen(ModalScreen[str | None]):
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape,ctrl+c", "dismiss(None)", "Back")]
 
-    def __init__(self, title: str, choices: Sequence[MenuChoice], *, current: str | None = None) -> None:
+    def __init__(self, title: str | Text, choices: Sequence[MenuChoice], *, current: str | None = None) -> None:
         super().__init__()
         self._title, self._choices, self._current = title, choices, current
         self._typing = TypingClock()

@@ -9,6 +9,7 @@ from textual.containers import VerticalScroll
 from textual.widgets import Static
 
 from anycowork.client.console import strip_controls
+from anycowork.client.printed_text import printed_text
 from anycowork.domain.messages import Json
 from anycowork.tui.cards import Card, card_of, thought_card
 from anycowork.tui.chat_state import noun
@@ -53,7 +54,7 @@ class StreamingText(Static):
 
     def _drawn(self) -> RenderableType:
         if self._printed:
-            lines = strip_controls(self._answer[-TAIL:]).splitlines()[-PRINTED_LINES:]
+            lines = printed_text(self._answer[-TAIL:]).splitlines()[-PRINTED_LINES:]
             return Text("\n".join(lines), style="dim")
         if self._answer:
             return Text(strip_controls(self._answer[-TAIL:]))

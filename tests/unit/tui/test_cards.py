@@ -54,7 +54,35 @@ def test_the_errors_that_an_edit_brought_stand_before_its_diff() -> None:
     assert card
     shown = drawn(card.short)
     assert "1 new error (ruff)" in shown and "a.py:3: Undefined name" in shown and "\x1b" not in shown
-    assert shown.index("a.py:3") < shown.index("--- a/a.py")
+    assert shown.index("a.py:3") < shown.index("+line 0")
+
+
+def test_a_long_diff_begins_with_what_changed_and_is_whole_when_it_is_opened() -> None:
+    diff = "--- a/a.py\n+++ b/a.py\n@@ -1,7 +1,7 @@\n one\n two\n three\n-four\n+vier\n five\n six\n seven"
+    card = card_of(result("Changed a.py.", diff=diff))
+    assert card
+    shown = drawn(card.short)
+    assert "-four" in shown and "+vier" in shown and "three" not in shown and "… 6 more lines" in shown
+    assert "--- a/a.py" in drawn(card.whole) and "seven" in drawn(card.whole)
+
+
+def test_one_line_that_is_left_out_is_one_line() -> None:
+    card = card_of(result("\n".join("line" for _ in range(SHORT_LINES + 2))))
+    assert card and "… 1 more line\n" in drawn(card.short)
+
+
+def test_the_output_of_a_persons_command_has_no_escapes() -> None:
+    ran = {
+        "command": "git log",
+        "ended": "exited",
+        "exit_code": 0,
+        "output": "\x1b[33m2c8cd3ac\x1b[m Add\n10%\r99%\r\n",
+    }
+    message = {"message_type": "text", "role": "system", "content": "-", "payload": {"person_command": ran}}
+    card = card_of(message)
+    assert card
+    shown = drawn(card.short)
+    assert "  2c8cd3ac Add\n" in shown and "  99%\n" in shown and "10%" not in shown and "U+001B" not in shown
 
 
 def test_facts_of_another_form_are_left_out() -> None:
