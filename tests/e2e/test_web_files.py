@@ -234,3 +234,21 @@ async def test_a_wide_page_has_coloured_differences_side_by_side_and_the_tree_be
         await expect(page.locator(".grid-cols-2 .bg-removed")).to_have_count(0)
         await expect(page.get_by_role("button", name="Old and new side by side")).to_have_count(0)
         assert await violations(page) == []
+
+
+@proves("UI-10")
+async def test_the_tree_beside_an_opened_file_shows_where_it_is(tmp_path: Path) -> None:
+    files = {f"part{number:02}/module.py": "x = 1\n" for number in range(60)}
+    replies = [call("read_file", path="part59/module.py"), "Done."]
+    async with at_the_page(tmp_path, replies=replies, files=files, viewport={"width": 1680, "height": 900}) as (
+        page,
+        _,
+    ):
+        await start_chat(page, "Read the last one")
+        await expect(page.get_by_text("Done.", exact=True)).to_be_visible()
+        await page.get_by_role("button", name="Open part59/module.py").click()
+        row = page.get_by_role("tree").get_by_role("treeitem", name="module.py", selected=True)
+        await expect(row).to_be_in_viewport()
+        await page.mouse.move(0, 0)
+        await expect(row).not_to_have_css("background-color", "rgba(0, 0, 0, 0)")
+        assert await violations(page) == []

@@ -86,6 +86,19 @@ async def test_the_button_that_continues_is_never_covered(tmp_path, viewport, ro
 
 
 @proves("LOOP-11")
+async def test_what_comes_after_continue_was_clicked_is_followed(tmp_path):
+    told = "\n\n".join(f"Line {number}." for number in range(40))
+    replies = [told, *[call("list_directory", path=".")] * 6, "I am done."]
+    async with at_the_page(tmp_path, replies=replies, max_steps=4) as (page, client):
+        chat = await client.chat()
+        await chat.send("Tell me")
+        await chat.send("Look around")
+        await page.goto(f"{client.url}/#/chat/{chat.id}")
+        await page.get_by_role("button", name="Continue").click()
+        await expect(page.get_by_text("I am done.")).to_be_in_viewport()
+
+
+@proves("LOOP-11")
 async def test_a_turn_that_reached_its_limit_goes_on_by_one_key(tmp_path):
     """With the settings as they come: ten calls of a chat that asks, said beforehand, and no red card."""
     steps = [call("list_directory", path=".") for _ in range(10)]

@@ -37,6 +37,13 @@ export function FileTree({ chatId, path }: Props) {
     setCurrent(to);
     list.current?.scrollToIndex(to, { align: "nearest" });
   };
+  const shownPath = useRef<string | null>(null);
+  useEffect(() => {
+    const row = rows.findIndex((each) => each.kind === "entry" && each.entry.path === path);
+    if (path !== null && (row < 0 || shownPath.current === path)) return; // its folders may still be read
+    shownPath.current = path;
+    if (path !== null && list.current?.viewportSize) go(row);
+  });
   const choose = (index: number) => {
     const row = rows[index];
     setCurrent(index);
@@ -111,7 +118,7 @@ function Row({ id, row, current, selected, onChoose }: RowProps) {
       style={indent}
       className={clsx(
         "mx-1.5 flex min-h-7 cursor-pointer items-center gap-1.5 rounded-md pr-2 text-[13px] thumb:min-h-11 thumb:text-sm",
-        selected ? "bg-role-soft text-ink" : "hover:bg-sunken",
+        selected ? "bg-sunken font-medium" : "hover:bg-sunken",
         current &&
           "group-focus-visible/tree:ring-2 group-focus-visible/tree:ring-(--focus) group-focus-visible/tree:ring-inset",
       )}

@@ -117,7 +117,7 @@ function Browser({ chatId, path, line }: { chatId: string; path: string | null; 
       <div
         className={clsx(
           "min-h-0 flex-col",
-          path ? "hidden w-56 shrink-0 border-r border-line @2xl:flex" : "flex min-w-0 flex-1",
+          path ? "hidden w-52 shrink-0 border-r border-line @[40rem]:flex" : "flex min-w-0 flex-1",
         )}
       >
         <p className="truncate px-3.5 pt-2 text-xs font-medium text-ink-3">{title}</p>
