@@ -144,6 +144,7 @@ async def start_services(
             watches += [tasks.create_task(watch) for watch in server.peer_watches]
             if worker_jobs is None:
                 watches.append(tasks.create_task(server.services.schedules.runner.keep_up()))
+                watches.append(tasks.create_task(server.services.notifications.notifier.keep_up()))
             watcher = LocalServerWatcher(providers, is_wanted=server.settings.probe_local_servers)
             server.settings.pass_on("probe_local_servers", watcher.changed.set)
             watches.append(tasks.create_task(watcher.watch()))

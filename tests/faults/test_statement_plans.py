@@ -37,6 +37,7 @@ SMALL = {
     "key_usage",
     "queued_messages",
     "schedules",
+    "notification_targets",
 }
 SMALL |= {"peers", "pack_folders", "workspace_markers", "refused_jobs", "forwarded_requests", "schema_migrations"}
 SMALL |= {"engine_signals", "layer_folders", "layer_requests", "record_positions", "joined_workers", "worker_invites"}

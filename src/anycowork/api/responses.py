@@ -22,6 +22,7 @@ _WHY = {
     415: ("unknown_encoding", "A body in the encoding 'br' cannot be read here. Send it plain, or as gzip."),
     421: ("wrong_host", "This server does not answer to the host 'example.com'."),
     422: ("invalid", "'content' is missing."),
+    429: ("limit_reached", "Too many messages were sent within an hour. Try again later."),
     500: ("internal_error", "Something failed inside AnyCowork; its log says what."),
     502: ("provider_unreachable", "The provider did not answer."),
     503: ("storage_failed", "The database did not take the change; nothing was changed. Try again."),

@@ -87,6 +87,10 @@ class LiveSettings:
     def search_engine(self) -> SearchEngineEntry | None:
         return self._settings.search_engine
 
+    def notifications(self) -> Settings:
+        """Returns the settings in force, for what is sent to people."""
+        return self._settings
+
     def command_timeout(self) -> float:
         return self._settings.command_timeout
 

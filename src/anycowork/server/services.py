@@ -23,6 +23,7 @@ from anycowork.chats.jobs.earlier_plans import EarlierPlans
 from anycowork.chats.jobs.job_audit import JobAudit
 from anycowork.chats.jobs.job_commit_service import JobCommitService
 from anycowork.chats.jobs.job_service import JobService
+from anycowork.chats.notifications.notification_service import NotificationService
 from anycowork.chats.people_service import PeopleService
 from anycowork.chats.plan_audit import PlanAudit
 from anycowork.chats.queue_service import QueueService
@@ -162,6 +163,7 @@ class Services:
     workflow_editor: WorkflowEditor
     job_templates: JobTemplateService
     schedules: ScheduleService
+    notifications: NotificationService
     streams: Streams
     roles: RoleRegistry
     role_editor: RoleService

@@ -2791,6 +2791,65 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/notifications/targets": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** List Targets */
+        get: operations["list_targets"];
+        put?: never;
+        /**
+         * Add Target
+         * @description What waits for you is told there from now on: its kind and its page, never its contents.
+         */
+        post: operations["add_target"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/notifications/targets/{target_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Show Target */
+        get: operations["show_target"];
+        put?: never;
+        post?: never;
+        /** Remove Target */
+        delete: operations["remove_target"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/notifications/targets/{target_id}/test": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Test Target
+         * @description Sends a test now and answers how it ended. One that is delivered enables the target again.
+         */
+        post: operations["test_target"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/skills": {
         parameters: {
             query?: never;
@@ -4516,6 +4575,18 @@ export interface components {
              * @description What it changes; empty: anywhere that the role and the rules allow.
              */
             paths: string[];
+        };
+        /** DeliveryResponse */
+        DeliveryResponse: {
+            /** Delivered */
+            delivered: boolean;
+            /**
+             * Status
+             * @description What an HTTP receiver answered with; null without an answer.
+             */
+            status: number | null;
+            /** Error */
+            error: string | null;
         };
         /** DifferenceResponse */
         DifferenceResponse: {
@@ -6763,6 +6834,59 @@ export interface components {
              */
             plugins?: string[] | null;
         };
+        /**
+         * NewTarget
+         * @description A webhook gets `url`, and may bring a `secret`; without one, the server makes one.
+         */
+        NewTarget: {
+            /**
+             * Kind
+             * @constant
+             */
+            kind: "webhook";
+            /** Name */
+            name?: string | null;
+            /**
+             * Url
+             * @example https://example.org/hook
+             */
+            url: string;
+            /** Secret */
+            secret?: string | null;
+        };
+        /** NewTargetResponse */
+        NewTargetResponse: {
+            /** Id */
+            id: string;
+            kind: components["schemas"]["TargetKind"];
+            /** Name */
+            name: string;
+            /** Address */
+            address: string;
+            /** Enabled */
+            enabled: boolean;
+            /**
+             * Disabled
+             * @description Why nothing is sent there any more; a test that is delivered enables it.
+             */
+            disabled: string | null;
+            /**
+             * Failures
+             * @description Failed attempts since the last delivery.
+             */
+            failures: number;
+            /** Last Sent At */
+            last_sent_at: string | null;
+            /** Last Error */
+            last_error: string | null;
+            /** Created At */
+            created_at: string;
+            /**
+             * Secret
+             * @description Signs what is sent to a webhook. Told this once.
+             */
+            secret: string | null;
+        };
         /** NewWorkflow */
         NewWorkflow: {
             /** Content */
@@ -8651,6 +8775,47 @@ export interface components {
             /** Updated At */
             updated_at: string | null;
         };
+        /**
+         * TargetKind
+         * @enum {string}
+         */
+        TargetKind: "webhook" | "email" | "web_push";
+        /** TargetList */
+        TargetList: {
+            /**
+             * Targets
+             * @description Your own, oldest first.
+             */
+            targets: components["schemas"]["TargetResponse"][];
+        };
+        /** TargetResponse */
+        TargetResponse: {
+            /** Id */
+            id: string;
+            kind: components["schemas"]["TargetKind"];
+            /** Name */
+            name: string;
+            /** Address */
+            address: string;
+            /** Enabled */
+            enabled: boolean;
+            /**
+             * Disabled
+             * @description Why nothing is sent there any more; a test that is delivered enables it.
+             */
+            disabled: string | null;
+            /**
+             * Failures
+             * @description Failed attempts since the last delivery.
+             */
+            failures: number;
+            /** Last Sent At */
+            last_sent_at: string | null;
+            /** Last Error */
+            last_error: string | null;
+            /** Created At */
+            created_at: string;
+        };
         /** TaskPageResponse */
         TaskPageResponse: {
             /** Tasks */
@@ -10228,6 +10393,25 @@ export interface components {
                  *       "error": {
                  *         "code": "provider_timed_out",
                  *         "message": "The provider did not begin to answer in time.",
+                 *         "param": null,
+                 *         "type": "invalid_request_error"
+                 *       }
+                 *     }
+                 */
+                "application/json": components["schemas"]["Error"];
+            };
+        };
+        /** @description Too many messages were sent within an hour. Try again later. */
+        Error429: {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                /**
+                 * @example {
+                 *       "error": {
+                 *         "code": "limit_reached",
+                 *         "message": "Too many messages were sent within an hour. Try again later.",
                  *         "param": null,
                  *         "type": "invalid_request_error"
                  *       }
@@ -16324,6 +16508,159 @@ export interface operations {
             409: components["responses"]["Error409"];
             421: components["responses"]["Error421"];
             422: components["responses"]["Error422"];
+            500: components["responses"]["Error500"];
+            503: components["responses"]["Error503"];
+        };
+    };
+    list_targets: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["TargetList"];
+                };
+            };
+            401: components["responses"]["Error401"];
+            403: components["responses"]["Error403"];
+            421: components["responses"]["Error421"];
+            500: components["responses"]["Error500"];
+            503: components["responses"]["Error503"];
+        };
+    };
+    add_target: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The same key with the same body gives the first answer again, and does nothing twice. */
+                "Idempotency-Key"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["NewTarget"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["NewTargetResponse"];
+                };
+            };
+            400: components["responses"]["Error400"];
+            401: components["responses"]["Error401"];
+            403: components["responses"]["Error403"];
+            408: components["responses"]["Error408"];
+            409: components["responses"]["Error409"];
+            413: components["responses"]["Error413"];
+            421: components["responses"]["Error421"];
+            422: components["responses"]["Error422"];
+            500: components["responses"]["Error500"];
+            503: components["responses"]["Error503"];
+            507: components["responses"]["Error507"];
+        };
+    };
+    show_target: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                target_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["TargetResponse"];
+                };
+            };
+            401: components["responses"]["Error401"];
+            403: components["responses"]["Error403"];
+            404: components["responses"]["Error404"];
+            421: components["responses"]["Error421"];
+            422: components["responses"]["Error422"];
+            500: components["responses"]["Error500"];
+            503: components["responses"]["Error503"];
+        };
+    };
+    remove_target: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                target_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            401: components["responses"]["Error401"];
+            403: components["responses"]["Error403"];
+            404: components["responses"]["Error404"];
+            421: components["responses"]["Error421"];
+            422: components["responses"]["Error422"];
+            500: components["responses"]["Error500"];
+            503: components["responses"]["Error503"];
+            507: components["responses"]["Error507"];
+        };
+    };
+    test_target: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The same key with the same body gives the first answer again, and does nothing twice. */
+                "Idempotency-Key"?: string;
+            };
+            path: {
+                target_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DeliveryResponse"];
+                };
+            };
+            401: components["responses"]["Error401"];
+            403: components["responses"]["Error403"];
+            404: components["responses"]["Error404"];
+            421: components["responses"]["Error421"];
+            422: components["responses"]["Error422"];
+            429: components["responses"]["Error429"];
             500: components["responses"]["Error500"];
             503: components["responses"]["Error503"];
         };

@@ -76,10 +76,14 @@ def _led_to(link: Path) -> str:
 
 @value
 class NetworkReach:
-    """Where a call may go. `private` are destinations that a permanent rule names literally: their address need not be public."""
+    """Where a call may go. `private` are destinations that a permanent rule names literally: their address need not be public.
+
+    `own_server`: this server itself may be reached too; never for what an agent runs.
+    """
 
     allowed: tuple[Destination, ...]
     private: tuple[Destination, ...] = ()
+    own_server: bool = False
 
 
 @dataclass(slots=True)
@@ -152,7 +156,7 @@ class CheckedDialer:
         assert to.port is not None  # every request names one
         failed: OSError | None = None
         for address in addresses:
-            if await asyncio.to_thread(is_own_address, address, to.port):
+            if not self._reach.own_server and await asyncio.to_thread(is_own_address, address, to.port):
                 raise NotReached(403, f"{to} is this server itself, which no command reaches.")
             try:
                 return await self._outside.connect(address, to.port)

@@ -55,6 +55,7 @@ from anycowork.server.setup.file_setup import (
     person_shell,
 )
 from anycowork.server.setup.metrics_setup import ScrapedMetrics
+from anycowork.server.setup.notification_setup import build_notifications
 from anycowork.server.setup.shared_components import SharedComponents
 from anycowork.server.setup.turn_setup import TurnRuntime
 from anycowork.store.sql.database import Database
@@ -174,6 +175,7 @@ def build_services(
         workflow_editor=WorkflowEditor(files=shared.trusted_files, writer=definitions, toolbox=toolbox),
         job_templates=templates,
         schedules=_build_schedules(shared, chats, jobs, templates, workflows),
+        notifications=build_notifications(shared),
         streams=Streams(store.records, hub, shared.database.journal),
         roles=shared.roles,
         role_editor=RoleService(

@@ -19,6 +19,7 @@ from anycowork.store.sql.idempotency import IdempotencyKeys
 from anycowork.store.sql.joined_workers import JoinedWorkerTable
 from anycowork.store.sql.journal import SKIPPED_NUMBERS, Journal
 from anycowork.store.sql.ledger import KeyLedger
+from anycowork.store.sql.notifications import NotificationTable
 from anycowork.store.sql.people import People
 from anycowork.store.sql.principals import ClientKeys
 from anycowork.store.sql.rules import Rules
@@ -27,6 +28,7 @@ from anycowork.store.sql.snapshots import Retention
 from anycowork.store.sql.store import Store
 from anycowork.store.sql.system_prompts import SystemPrompts
 from anycowork.store.sql.turns import JobTurns, RunningTurnCache, task_states
+from anycowork.store.sql.waits import WaitTable
 from anycowork.store.sql.workspaces import Leases, RegisteredRoots
 from anycowork.store.sql.writer import Writer
 
@@ -58,6 +60,8 @@ class Database:
     roots: RegisteredRoots
     rules: Rules
     schedules: Schedules
+    notifications: NotificationTable
+    waits: WaitTable
     system_prompts: SystemPrompts
     leases: Leases
     joined_workers: JoinedWorkerTable
@@ -179,6 +183,8 @@ def assemble(
         roots=RegisteredRoots(reader, writer, clock),
         rules=rules,
         schedules=Schedules(reader, writer),
+        notifications=NotificationTable(reader, writer),
+        waits=WaitTable(reader),
         system_prompts=SystemPrompts(reader, writer, clock),
         leases=Leases(reader, writer, clock),
         joined_workers=JoinedWorkerTable(reader, writer, clock),

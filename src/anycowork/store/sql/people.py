@@ -27,6 +27,7 @@ from anycowork.domain.principals import (
 from anycowork.domain.values import replace
 from anycowork.store.sql.connection import SqlConnection, SqlReader
 from anycowork.store.sql.joined_workers import withdraw_invites
+from anycowork.store.sql.notifications import remove_of_person
 from anycowork.store.sql.principals import ChangeSignal
 from anycowork.store.sql.row_mapper import RowMapper, enum_of
 from anycowork.store.sql.schedules import pause_of_person
@@ -197,6 +198,8 @@ def _change(
         _withdraw_steering(connection, person.id)
         ended = "was removed" if person.removed_at is not None else "may only read now"
         pause_of_person(connection, person.id, f"{person.name}, in whose name it runs, {ended}.")
+    if person.removed_at is not None:
+        remove_of_person(connection, person.id)
     if ends_access(before, person):
         withdraw_invites(connection, person.id)
     return before, person

@@ -44,6 +44,8 @@ class WebClient:
         headers: Mapping[str, str],
         content: bytes | None = None,
         most_bytes: int = MOST_BYTES,
+        seconds: float | None = None,
+        reads_body: bool = True,
     ) -> WebResponse:
         """Gets the address, or posts `content` to it. Raises: PageNotRead, ToolTimedOut."""
         httpcore, context = await asyncio.to_thread(_http_library)
@@ -57,7 +59,7 @@ class WebClient:
         )
         try:
             async with (
-                asyncio.timeout(SECONDS),
+                asyncio.timeout(seconds or SECONDS),
                 httpcore.AsyncConnectionPool(
                     ssl_context=context,
                     network_backend=_CheckedBackend(dialer, address),
@@ -67,11 +69,15 @@ class WebClient:
                 response_headers = {
                     name.decode("latin-1").lower(): text.decode("latin-1") for name, text in got.headers
                 }
-                return WebResponse(got.status, response_headers, await _bounded(got, response_headers, most_bytes))
+                body = await _bounded(got, response_headers, most_bytes) if reads_body else b""
+                return WebResponse(got.status, response_headers, body)
         except NotReached as refusal:
             raise PageNotRead(str(refusal)) from None
         except TimeoutError:
-            raise ToolTimedOut(f"{address.destination} did not send the page within {SECONDS:.0f} seconds.") from None
+            missing = "send the page" if reads_body else "answer"
+            raise ToolTimedOut(
+                f"{address.destination} did not {missing} within {seconds or SECONDS:.0f} seconds."
+            ) from None
         except (
             httpcore.NetworkError,
             httpcore.ProtocolError,

@@ -1,0 +1,73 @@
+"""Notifications: where a person is told that a decision waits. Each person manages their own targets; others' do not exist for them."""
+
+from typing import Annotated, Literal
+
+from fastapi import Response
+from pydantic import Field
+
+from anycowork.api.middleware.auth import Decider
+from anycowork.api.responses import error_responses, json_response
+from anycowork.api.router import Router, ServicesDep
+from anycowork.api.schemas.notifications import DeliveryResponse, NewTargetResponse, TargetList, TargetResponse
+from anycowork.domain.boundary import Boundary
+from anycowork.domain.network import LONGEST_ADDRESS
+
+routes = Router(tags=["notifications"])
+
+Name = Annotated[str, Field(min_length=1, max_length=120, examples=["My phone"])]
+
+
+class NewTarget(Boundary):
+    """A webhook gets `url`, and may bring a `secret`; without one, the server makes one."""
+
+    kind: Literal["webhook"]
+    name: Name | None = None
+    url: Annotated[str, Field(min_length=1, max_length=LONGEST_ADDRESS, examples=["https://example.org/hook"])]
+    secret: Annotated[str, Field(min_length=1, max_length=200)] | None = None
+
+
+@routes.get("/notifications/targets", response_model=TargetList, responses=error_responses())
+async def list_targets(principal: Decider, services: ServicesDep) -> Response:
+    targets = await services.notifications.all(principal)
+    return json_response(200, {"targets": [target.to_json() for target in targets]})
+
+
+@routes.get("/notifications/targets/{target_id}", response_model=TargetResponse, responses=error_responses(404, 422))
+async def show_target(target_id: str, principal: Decider, services: ServicesDep) -> Response:
+    return json_response(200, (await services.notifications.require(principal, target_id)).to_json())
+
+
+@routes.post(
+    "/notifications/targets",
+    status_code=201,
+    response_model=NewTargetResponse,
+    responses=error_responses(409, body=True),
+)
+async def add_target(body: NewTarget, principal: Decider, services: ServicesDep) -> Response:
+    """What waits for you is told there from now on: its kind and its page, never its contents."""
+    target, secret = await services.notifications.add_webhook(
+        principal, name=body.name, url=body.url, secret=body.secret
+    )
+    return json_response(201, {**target.to_json(), "secret": secret})
+
+
+@routes.delete(
+    "/notifications/targets/{target_id}",
+    status_code=204,
+    response_class=Response,
+    responses=error_responses(404, 422, 507),
+)
+async def remove_target(target_id: str, principal: Decider, services: ServicesDep) -> Response:
+    await services.notifications.remove(principal, target_id)
+    return Response(status_code=204)
+
+
+@routes.post(
+    "/notifications/targets/{target_id}/test",
+    response_model=DeliveryResponse,
+    responses=error_responses(404, 422, 429),
+)
+async def test_target(target_id: str, principal: Decider, services: ServicesDep) -> Response:
+    """Sends a test now and answers how it ended. One that is delivered enables the target again."""
+    outcome = await services.notifications.test(principal, target_id)
+    return json_response(200, {"delivered": outcome.is_delivered, "status": outcome.status, "error": outcome.error})
