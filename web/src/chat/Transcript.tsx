@@ -67,11 +67,7 @@ export function Transcript({ rows, first, hasEarlier, loadingEarlier, onEarlier,
     if (UPWARD.has(key)) sticking.hand();
   };
   const onClick = ({ target }: { target: EventTarget }) => {
-<<<<<<< HEAD
     sticking.clicked(target);
-=======
-    if (isUnfolding(target)) sticking.clicked();
->>>>>>> b5bcf90a (Follow what comes after Continue, and mark the open file in the tree beside it)
     place.forget();
   };
   const { hand, press } = sticking;
@@ -103,7 +99,7 @@ export function Transcript({ rows, first, hasEarlier, loadingEarlier, onEarlier,
         >
           {(item: Row | typeof TAIL, at: number) =>
             item === TAIL ? (
-              <div key={TAIL} data-tail className={clsx(COLUMN, "pt-1 pb-6")}>
+              <div key={TAIL} className={clsx(COLUMN, "pt-1 pb-6")}>
                 {tail}
               </div>
             ) : (
@@ -140,10 +136,6 @@ export function Transcript({ rows, first, hasEarlier, loadingEarlier, onEarlier,
     </div>
   );
 }
-
-/** Continue, at the end, unfolds nothing: what comes of it is to be followed. */
-const isUnfolding = (target: EventTarget): boolean =>
-  target instanceof Element && (!target.closest("[data-tail]") || target.closest("[aria-expanded], summary") !== null);
 
 type List = { readonly current: VListHandle | null };
 
