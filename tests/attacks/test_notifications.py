@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from anycowork.config.notifications import NotificationEntry
 from support.fake_network import FakeNetwork, FakeService
 from support.live_server import LiveServer, RequestRefused, live_server
 from support.people import PersonClient, person
@@ -46,7 +47,10 @@ async def test_a_members_webhook_reaches_no_private_address(tmp_path: Path, addr
 
 async def test_a_members_webhook_reaches_a_private_host_that_an_admin_named_and_no_other_port(tmp_path: Path) -> None:
     network = FakeNetwork()
-    async with receiving() as receiver, ada_on(tmp_path, network, notification_hosts=("hooks.lan:80",)) as ada:
+    async with (
+        receiving() as receiver,
+        ada_on(tmp_path, network, notifications=NotificationEntry(private_hosts=("hooks.lan:80",))) as ada,
+    ):
         for port in (80, 81):
             network.put("hooks.lan", port, FakeService(port=receiver.port), "10.0.0.7")
         assert (await send_test(ada, await hook(ada, "http://hooks.lan/")))["delivered"]

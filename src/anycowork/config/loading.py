@@ -27,7 +27,11 @@ from anycowork.config.settings import (
 CONFIG_FILE = "config.toml"
 ENVIRONMENT_PREFIX = "ANYCOWORK_"
 
-_ONLY_IN_THE_FILE = ("providers", "mcp_modules")  # structured; too powerful for a variable that a folder may set
+_ONLY_IN_THE_FILE = (
+    "providers",
+    "mcp_modules",
+    "notifications",
+)  # structured; too powerful for a variable that a folder may set
 _NOT_IN_THE_FILE = ("data_dir",)  # the file is inside it
 
 

@@ -12,8 +12,9 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue, SecretStr, Validat
 
 from anycowork.config.delegates import DelegateFields
 from anycowork.config.errors import describe_problem
+from anycowork.config.notifications import NotificationEntry
 from anycowork.domain.errors import Invalid
-from anycowork.domain.network import is_loopback, read_destination
+from anycowork.domain.network import is_loopback
 from anycowork.domain.values import value
 
 UNKEPT_FOLDERS = (
@@ -240,22 +241,12 @@ class Settings(BaseModel):
         ),
     ] = None
 
-    page_url: Annotated[
-        Annotated[str, Field(pattern=r"^https?://[^\s#?]+$", max_length=2_000)] | None,
-        SettingSpec("address at which people open the page, for links in notifications", changeable=True),
-    ] = None
-    notification_delay: Annotated[
-        float,
-        Field(ge=0, le=3_600, allow_inf_nan=False),
-        SettingSpec("seconds that something waits for a person before they are told", changeable=True),
-    ] = 10.0
-    notification_hosts: Annotated[
-        tuple[Word, ...],
+    notifications: Annotated[
+        NotificationEntry | None,
         SettingSpec(
-            "private hosts that the notifications of people who are no admins may be sent to, such as hooks.lan:8443",
-            changeable=True,
+            "how people are told what waits for them: delay (seconds), page_url, private_hosts, smtp", changeable=True
         ),
-    ] = ()
+    ] = None
 
     plugins: Annotated[
         tuple[Word, ...], SettingSpec("names of installed plugins whose tools may be used", changeable=True)
@@ -293,12 +284,6 @@ class Settings(BaseModel):
     def _a_token_can_stand_in_a_header(self) -> Self:
         if self.token is not None and not _fits_a_header(self.token.get_secret_value()):
             raise ValueError("token must be printable ASCII without spaces, and not empty")
-        return self
-
-    @model_validator(mode="after")
-    def _notification_hosts_are_destinations(self) -> Self:
-        for host in self.notification_hosts:
-            read_destination(host)
         return self
 
     def changed(self, changes: Mapping[str, JsonValue]) -> Self:

@@ -10,6 +10,7 @@ from enum import StrEnum
 from anycowork.domain.chats import EndReason
 from anycowork.domain.errors import Invalid
 from anycowork.domain.messages import Json
+from anycowork.domain.patterns import late_pattern
 from anycowork.domain.times import later
 from anycowork.domain.values import value
 
@@ -25,6 +26,9 @@ CLAIM_SECONDS = 60.0
 """A message whose sender died is sent again after this time."""
 _PAUSES = (15.0, 60.0, 300.0, 1800.0)
 _MOST_LISTED = 20
+_LONGEST_MAIL_ADDRESS = 254
+_MAIL_USER = late_pattern(r"[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+(?:\.[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+)*")
+_MAIL_HOST = late_pattern(r"[A-Za-z0-9](?:[A-Za-z0-9-]*[A-Za-z0-9])?(?:\.[A-Za-z0-9](?:[A-Za-z0-9-]*[A-Za-z0-9])?)*")
 _SECRET_PREFIX = "whsec_"
 _SHORTEST_SECRET, _LONGEST_SECRET = 16, 64  # bytes
 
@@ -192,6 +196,14 @@ def page_of(page: str, chat_id: str) -> str:
 def next_attempt(attempts: int, now: str) -> str | None:
     """Return when it is tried again; None if it was tried often enough."""
     return None if attempts >= MOST_ATTEMPTS else later(now, _PAUSES[min(attempts, len(_PAUSES)) - 1])
+
+
+def read_mail_address(text: str) -> str:
+    """Return the address. Raises: Invalid for one that a mail server or a header could read in several ways."""
+    user, _, host = text.rpartition("@")
+    if len(text) > _LONGEST_MAIL_ADDRESS or not _MAIL_USER.fullmatch(user) or not _MAIL_HOST.fullmatch(host):
+        raise Invalid("This is no e-mail address. Send one such as 'ada@example.org'.", param="address")
+    return text
 
 
 # --- signatures, as standardwebhooks.com describes them

@@ -10,6 +10,7 @@ from pydantic import JsonValue
 from anycowork.config.delegates import delegates_of
 from anycowork.config.known_models import cost_of, entry_of, price_of
 from anycowork.config.loading import save_settings
+from anycowork.config.notifications import NotificationEntry
 from anycowork.config.settings import BadSettings, ModelEntry, PriceEntry, ProviderEntry, SearchEngineEntry, Settings
 from anycowork.domain.agents import AGENT_PROVIDER, AgentSpec, DelegateConfig
 from anycowork.domain.approvals import AskWhen
@@ -87,9 +88,13 @@ class LiveSettings:
     def search_engine(self) -> SearchEngineEntry | None:
         return self._settings.search_engine
 
-    def notifications(self) -> Settings:
-        """Returns the settings in force, for what is sent to people."""
-        return self._settings
+    def notifications(self) -> NotificationEntry:
+        return self._settings.notifications or NotificationEntry()
+
+    def own_address(self) -> str:
+        """Returns the address that the server listens at; empty if it takes any free port."""
+        now = self._settings
+        return f"http://{now.host}:{now.port}" if now.port else ""
 
     def command_timeout(self) -> float:
         return self._settings.command_timeout

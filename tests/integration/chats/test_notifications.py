@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from anycowork.config.notifications import NotificationEntry
 from support.fake_network import FakeNetwork, FakeService
 from support.live_server import LiveServer, live_server
 from support.people import PersonClient, person
@@ -41,7 +42,9 @@ async def test_an_approval_that_stands_after_the_delay_is_told_once_signed_and_w
     replies = [call("create_file", path=SECRET_FILE, content="We sell the ship."), "Done."]
     async with (
         receiving() as receiver,
-        live_server(tmp_path, replies=replies, clock=clock, page_url="https://work.example/ac/") as client,
+        live_server(
+            tmp_path, replies=replies, clock=clock, notifications=NotificationEntry(page_url="https://work.example/ac/")
+        ) as client,
     ):
         target = await hook(client, receiver.url)
         chat = await client.chat()

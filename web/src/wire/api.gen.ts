@@ -6836,21 +6836,16 @@ export interface components {
         };
         /**
          * NewTarget
-         * @description A webhook gets `url`, and may bring a `secret`; without one, the server makes one.
+         * @description A webhook gets `url`, and may bring a `secret`; without one, the server makes one. An e-mail gets `address`.
          */
         NewTarget: {
-            /**
-             * Kind
-             * @constant
-             */
-            kind: "webhook";
+            kind: components["schemas"]["TargetKind"];
             /** Name */
             name?: string | null;
-            /**
-             * Url
-             * @example https://example.org/hook
-             */
-            url: string;
+            /** Url */
+            url?: string | null;
+            /** Address */
+            address?: string | null;
             /** Secret */
             secret?: string | null;
         };

@@ -1,6 +1,6 @@
 """Notifications: where a person is told that a decision waits. Each person manages their own targets; others' do not exist for them."""
 
-from typing import Annotated, Literal
+from typing import Annotated, assert_never
 
 from fastapi import Response
 from pydantic import Field
@@ -10,7 +10,9 @@ from anycowork.api.responses import error_responses, json_response
 from anycowork.api.router import Router, ServicesDep
 from anycowork.api.schemas.notifications import DeliveryResponse, NewTargetResponse, TargetList, TargetResponse
 from anycowork.domain.boundary import Boundary
+from anycowork.domain.errors import Invalid
 from anycowork.domain.network import LONGEST_ADDRESS
+from anycowork.domain.notifications import TargetKind
 
 routes = Router(tags=["notifications"])
 
@@ -18,11 +20,14 @@ Name = Annotated[str, Field(min_length=1, max_length=120, examples=["My phone"])
 
 
 class NewTarget(Boundary):
-    """A webhook gets `url`, and may bring a `secret`; without one, the server makes one."""
+    """A webhook gets `url`, and may bring a `secret`; without one, the server makes one. An e-mail gets `address`."""
 
-    kind: Literal["webhook"]
+    kind: Annotated[TargetKind, Field(strict=False)]
     name: Name | None = None
-    url: Annotated[str, Field(min_length=1, max_length=LONGEST_ADDRESS, examples=["https://example.org/hook"])]
+    url: (
+        Annotated[str, Field(min_length=1, max_length=LONGEST_ADDRESS, examples=["https://example.org/hook"])] | None
+    ) = None
+    address: Annotated[str, Field(min_length=1, max_length=254, examples=["ada@example.org"])] | None = None
     secret: Annotated[str, Field(min_length=1, max_length=200)] | None = None
 
 
@@ -45,10 +50,20 @@ async def show_target(target_id: str, principal: Decider, services: ServicesDep)
 )
 async def add_target(body: NewTarget, principal: Decider, services: ServicesDep) -> Response:
     """What waits for you is told there from now on: its kind and its page, never its contents."""
-    target, secret = await services.notifications.add_webhook(
-        principal, name=body.name, url=body.url, secret=body.secret
-    )
-    return json_response(201, {**target.to_json(), "secret": secret})
+    match body.kind:
+        case TargetKind.WEBHOOK:
+            target, secret = await services.notifications.add_webhook(
+                principal, name=body.name, url=_given(body.url, "url"), secret=body.secret
+            )
+            return json_response(201, {**target.to_json(), "secret": secret})
+        case TargetKind.EMAIL:
+            address = _given(body.address, "address")
+            target = await services.notifications.add_email(principal, name=body.name, address=address)
+        case TargetKind.WEB_PUSH:
+            raise Invalid("This server sends no Web Push yet.", param="kind")
+        case _:
+            assert_never(body.kind)
+    return json_response(201, {**target.to_json(), "secret": None})
 
 
 @routes.delete(
@@ -71,3 +86,10 @@ async def test_target(target_id: str, principal: Decider, services: ServicesDep)
     """Sends a test now and answers how it ended. One that is delivered enables the target again."""
     outcome = await services.notifications.test(principal, target_id)
     return json_response(200, {"delivered": outcome.is_delivered, "status": outcome.status, "error": outcome.error})
+
+
+def _given(text: str | None, param: str) -> str:
+    """Raises: Invalid without a text."""
+    if text is None:
+        raise Invalid(f"A target of this kind needs '{param}'.", param=param)
+    return text

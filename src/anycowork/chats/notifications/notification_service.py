@@ -14,6 +14,7 @@ from anycowork.domain.notifications import (
     NotificationTarget,
     TargetKind,
     new_secret,
+    read_mail_address,
     secret_bytes,
 )
 from anycowork.domain.ports import Clock
@@ -45,6 +46,10 @@ class NotificationService:
         signing_secret = secret or new_secret(secrets.token_bytes(_SECRET_BYTES))
         secret_bytes(signing_secret)
         return await self._add(principal, TargetKind.WEBHOOK, name, address, signing_secret), signing_secret
+
+    async def add_email(self, principal: Principal, *, name: str | None, address: str) -> NotificationTarget:
+        """Raises: Invalid, Conflict, NotAllowed."""
+        return await self._add(principal, TargetKind.EMAIL, name, read_mail_address(address), "")
 
     async def remove(self, principal: Principal, target_id: str) -> None:
         """Raises: NotFound, also for another person's; NotAllowed."""

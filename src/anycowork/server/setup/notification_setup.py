@@ -1,8 +1,12 @@
 """Builds what tells people that a decision waits for them."""
 
+import os
+
+from anycowork.chats.notifications.email_sender import MailSecurity, MailServer
 from anycowork.chats.notifications.message_sender import MessageSender, NotificationSettings
 from anycowork.chats.notifications.notification_service import NotificationService
 from anycowork.chats.notifications.notifier import Notifier
+from anycowork.config.notifications import SmtpEntry
 from anycowork.server.live_settings import LiveSettings
 from anycowork.server.setup.shared_components import SharedComponents
 
@@ -18,9 +22,22 @@ def build_notifications(shared: SharedComponents) -> NotificationService:
 
 def notification_settings(live_settings: LiveSettings) -> NotificationSettings:
     now = live_settings.notifications()
-    own_address = f"http://{now.host}:{now.port}" if now.port else ""
     return NotificationSettings(
-        page=(now.page_url or own_address).rstrip("/"),
-        delay=now.notification_delay,
-        private_hosts=now.notification_hosts,
+        page=(now.page_url or live_settings.own_address()).rstrip("/"),
+        delay=now.delay,
+        private_hosts=now.private_hosts,
+        mail_server=None if now.smtp is None else _mail_server(now.smtp),
+    )
+
+
+def _mail_server(entry: SmtpEntry) -> MailServer:
+    security = MailSecurity(entry.security)
+    return MailServer(
+        host=entry.host,
+        port=entry.port or security.usual_port,
+        security=security,
+        sender=entry.sender,
+        user=entry.user,
+        password=os.environ.get(entry.password_env or "") or None,
+        ca_file=None if entry.ca_file is None else str(entry.ca_file.expanduser()),
     )
