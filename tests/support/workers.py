@@ -55,9 +55,14 @@ async def live_worker(
 def worker_process(
     folder: Path, database_url: str, model_url: str, *, inside: tuple[str, ...] = (), jobs: int = 1
 ) -> Iterator["subprocess.Popen[bytes] | subprocess.Popen[str]"]:
-    """`anycowork worker` as people start it. `inside` is a command that runs it on another machine. What it prints is in `folder`/log."""
+    """`anycowork worker` as people start it. `inside` is a command that runs it on another machine. What it prints is in `folder`/log.
+    The model of a live server's chats is its own."""
     folder.mkdir()
-    environment = CommandLine(folder, model_url).environ(ANYCOWORK_DATABASE_URL=database_url)
+    command_line = CommandLine(folder, model_url)
+    command_line.data.mkdir(mode=0o700)
+    provider = f'[[providers]]\nname = "scripted"\nbase_url = "{model_url}"\nmodels = ["scripted"]\n'
+    (command_line.data / "config.toml").write_text(provider)
+    environment = command_line.environ(ANYCOWORK_DATABASE_URL=database_url)
     words = ["worker", "--jobs", str(jobs)]
     process: subprocess.Popen[bytes] | subprocess.Popen[str]
     with (folder / "log").open("wb") as log:

@@ -160,6 +160,26 @@ async def test_a_question_takes_one_of_its_options_once(client, chat_id, model, 
     assert (again.status, again.error["code"]) == (409, "already_answered")
 
 
+@proves("QST-1/1", "QST-1/2")
+async def test_a_question_reaches_its_reader_with_every_field(client, chat_id, model, until):
+    whole = {
+        **QUESTION,
+        "format_version": "1.0",
+        "context": "The letter begins with it.",
+        "severity": "major",
+        "options": [{"label": "Ann", "value": "ann", "description": "your colleague"}],
+        "default": "ann",
+        "allow_custom": True,
+    }
+    model.replies.append(json.dumps(whole))
+    await send(client, chat_id)
+    asked = await until("question")
+    shown = (await messages(client, chat_id))[-1]
+    assert (shown["message_type"], shown["id"]) == ("question", asked["question"]["message_id"])
+    for told in (shown["payload"], asked["question"]):
+        assert {name: told[name] for name in whole} == whole
+
+
 @proves("PLN-3", "SWI-4")
 async def test_an_edited_plan_is_approved_once_and_carried_out_as_actor(client, model, until, chat_id, workspace):
     await client.put(f"/context/{chat_id}/role", {"role": "planner"})

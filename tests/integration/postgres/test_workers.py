@@ -12,9 +12,9 @@ from anycowork.server.cluster.job_runs import KIND
 from support.jobs import Answers, approved, by_task, plan, report, until, writing
 from support.live_server import RequestRefused, live_server
 from support.postgres import run_sql
-from support.scripted_model import Reply, call
+from support.scripted_model import Reply, ScriptedModel, call
 from support.spec import proves
-from support.workers import live_worker, until_workers, workers_of
+from support.workers import live_worker, until_printed, until_workers, worker_process, workers_of
 
 SECONDS = 60.0
 
@@ -131,6 +131,29 @@ async def test_the_job_of_a_worker_that_leaves_goes_on_elsewhere(tmp_path: Path,
         done = await until(server, chat, job["id"], "completed", "failed")
         assert (done["status"], done["tasks"][0]["attempt"]) == ("completed", 2)
         assert await workers_of(server) == []
+
+
+@proves("JOB-7/3")
+async def test_a_worker_that_leaves_ends_the_task_that_it_works_on_and_begins_no_other(
+    tmp_path: Path, database_url: str
+) -> None:
+    hold = asyncio.Event()
+    async with ScriptedModel([WORK[0], Reply(WORK[1], hold=hold), "Nobody asks me."]) as model:
+        with worker_process(tmp_path / "worker", database_url, model.base_url) as process:
+            async with live_server(tmp_path, database_url=database_url) as server:
+                replies = [call("create_file", path="t1.txt", content="1\n"), report("t1"), "Both are written."]
+                server.model.replies[:] = replies
+                chat = await server.chat()
+                await until_workers(server, bool)
+                job = await approved(server, chat, plan=plan(writing("t0"), writing("t1", "t0")))
+                await model.asked(2)
+                process.terminate()
+                await asyncio.to_thread(until_printed, tmp_path / "worker" / "log", "Finishing what runs")
+                hold.set()
+                assert await asyncio.to_thread(process.wait, SECONDS) == 0
+                done = await until(server, chat, job["id"], "completed", "failed")
+                assert [(task["status"], task["attempt"]) for task in done["tasks"]] == [("completed", 1)] * 2
+                assert len(model.requests) == 2 and len(server.model.requests) == len(replies)
 
 
 async def test_jobs_with_private_copies_stay_on_the_server(tmp_path: Path, database_url: str) -> None:
