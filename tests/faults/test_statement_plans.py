@@ -38,6 +38,7 @@ SMALL = {
     "queued_messages",
     "schedules",
     "notification_targets",
+    "notification_keys",
 }
 SMALL |= {"peers", "pack_folders", "workspace_markers", "refused_jobs", "forwarded_requests", "schema_migrations"}
 SMALL |= {"engine_signals", "layer_folders", "layer_requests", "record_positions", "joined_workers", "worker_invites"}

@@ -27,8 +27,9 @@ CLAIM_SECONDS = 60.0
 _PAUSES = (15.0, 60.0, 300.0, 1800.0)
 _MOST_LISTED = 20
 _LONGEST_MAIL_ADDRESS = 254
-_MAIL_USER = late_pattern(r"[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+(?:\.[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+)*")
-_MAIL_HOST = late_pattern(r"[A-Za-z0-9](?:[A-Za-z0-9-]*[A-Za-z0-9])?(?:\.[A-Za-z0-9](?:[A-Za-z0-9-]*[A-Za-z0-9])?)*")
+_MAIL_USER = late_pattern(r"[A-Za-z0-9.!#$%&'*+/=?^_`{|}~-]{1,64}")
+_MAIL_HOST = late_pattern(r"[A-Za-z0-9.-]{1,253}")
+_PUBLIC_KEY_BYTES, _PUSH_SECRET_BYTES = 65, 16
 _SECRET_PREFIX = "whsec_"
 _SHORTEST_SECRET, _LONGEST_SECRET = 16, 64  # bytes
 
@@ -196,6 +197,36 @@ def page_of(page: str, chat_id: str) -> str:
 def next_attempt(attempts: int, now: str) -> str | None:
     """Return when it is tried again; None if it was tried often enough."""
     return None if attempts >= MOST_ATTEMPTS else later(now, _PAUSES[min(attempts, len(_PAUSES)) - 1])
+
+
+@value
+class PushKeys:
+    """What a browser gave to encrypt its messages with: its public key, and a secret that the push service does not know."""
+
+    public_key: bytes
+    secret: bytes
+
+    def stored(self) -> str:
+        return f"{base64.urlsafe_b64encode(self.public_key).decode()} {base64.urlsafe_b64encode(self.secret).decode()}"
+
+
+def read_push_keys(public_key: str, secret: str) -> PushKeys:
+    """Read both from base64url. Raises: Invalid."""
+    try:
+        keys = PushKeys(_from_base64(public_key), _from_base64(secret))
+    except ValueError:
+        keys = PushKeys(b"", b"")
+    if len(keys.public_key) != _PUBLIC_KEY_BYTES or keys.public_key[0] != 4 or len(keys.secret) != _PUSH_SECRET_BYTES:
+        raise Invalid(
+            "These are no keys of a push subscription. Send what the browser's PushSubscription.toJSON() holds.",
+            param="subscription.keys",
+        )
+    return keys
+
+
+def _from_base64(text: str) -> bytes:
+    """Raises: ValueError."""
+    return base64.b64decode(text + "=" * (-len(text) % 4), altchars=b"-_", validate=True)
 
 
 def read_mail_address(text: str) -> str:

@@ -6836,7 +6836,8 @@ export interface components {
         };
         /**
          * NewTarget
-         * @description A webhook gets `url`, and may bring a `secret`; without one, the server makes one. An e-mail gets `address`.
+         * @description A webhook gets `url`, and may bring a `secret`; without one, the server makes one. An e-mail gets `address`, a browser its
+         *     `subscription`.
          */
         NewTarget: {
             kind: components["schemas"]["TargetKind"];
@@ -6848,6 +6849,7 @@ export interface components {
             address?: string | null;
             /** Secret */
             secret?: string | null;
+            subscription?: components["schemas"]["PushSubscription"] | null;
         };
         /** NewTargetResponse */
         NewTargetResponse: {
@@ -7484,6 +7486,17 @@ export interface components {
             head: string | null;
             /** Remotes */
             remotes: components["schemas"]["PushTargetResponse"][];
+        };
+        /**
+         * PushSubscription
+         * @description What the browser's `PushSubscription.toJSON()` holds.
+         */
+        PushSubscription: {
+            /** Endpoint */
+            endpoint: string;
+            keys: components["schemas"]["SubscriptionKeys"];
+            /** Expirationtime */
+            expirationTime?: number | null;
         };
         /** PushTargetResponse */
         PushTargetResponse: {
@@ -8683,6 +8696,13 @@ export interface components {
             /** Storage */
             storage: components["schemas"]["ShareResponse"][];
         };
+        /** SubscriptionKeys */
+        SubscriptionKeys: {
+            /** P256Dh */
+            p256dh: string;
+            /** Auth */
+            auth: string;
+        };
         /** SuppliedResponse */
         SuppliedResponse: {
             /**
@@ -8782,6 +8802,11 @@ export interface components {
              * @description Your own, oldest first.
              */
             targets: components["schemas"]["TargetResponse"][];
+            /**
+             * Push Key
+             * @description The public key with which a browser subscribes to this server's Web Push.
+             */
+            push_key: string;
         };
         /** TargetResponse */
         TargetResponse: {

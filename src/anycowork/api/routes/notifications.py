@@ -19,8 +19,22 @@ routes = Router(tags=["notifications"])
 Name = Annotated[str, Field(min_length=1, max_length=120, examples=["My phone"])]
 
 
+class SubscriptionKeys(Boundary):
+    p256dh: Annotated[str, Field(min_length=1, max_length=200)]
+    auth: Annotated[str, Field(min_length=1, max_length=100)]
+
+
+class PushSubscription(Boundary):
+    """What the browser's `PushSubscription.toJSON()` holds."""
+
+    endpoint: Annotated[str, Field(min_length=1, max_length=2_000)]
+    keys: SubscriptionKeys
+    expiration_time: Annotated[float | None, Field(alias="expirationTime")] = None
+
+
 class NewTarget(Boundary):
-    """A webhook gets `url`, and may bring a `secret`; without one, the server makes one. An e-mail gets `address`."""
+    """A webhook gets `url`, and may bring a `secret`; without one, the server makes one. An e-mail gets `address`, a browser its
+    `subscription`."""
 
     kind: Annotated[TargetKind, Field(strict=False)]
     name: Name | None = None
@@ -29,12 +43,15 @@ class NewTarget(Boundary):
     ) = None
     address: Annotated[str, Field(min_length=1, max_length=254, examples=["ada@example.org"])] | None = None
     secret: Annotated[str, Field(min_length=1, max_length=200)] | None = None
+    subscription: PushSubscription | None = None
 
 
 @routes.get("/notifications/targets", response_model=TargetList, responses=error_responses())
 async def list_targets(principal: Decider, services: ServicesDep) -> Response:
     targets = await services.notifications.all(principal)
-    return json_response(200, {"targets": [target.to_json() for target in targets]})
+    return json_response(
+        200, {"targets": [target.to_json() for target in targets], "push_key": await services.notifications.push_key()}
+    )
 
 
 @routes.get("/notifications/targets/{target_id}", response_model=TargetResponse, responses=error_responses(404, 422))
@@ -60,7 +77,15 @@ async def add_target(body: NewTarget, principal: Decider, services: ServicesDep)
             address = _given(body.address, "address")
             target = await services.notifications.add_email(principal, name=body.name, address=address)
         case TargetKind.WEB_PUSH:
-            raise Invalid("This server sends no Web Push yet.", param="kind")
+            if body.subscription is None:
+                raise Invalid("A target of this kind needs 'subscription'.", param="subscription")
+            target = await services.notifications.add_browser(
+                principal,
+                name=body.name,
+                endpoint=body.subscription.endpoint,
+                public_key=body.subscription.keys.p256dh,
+                secret=body.subscription.keys.auth,
+            )
         case _:
             assert_never(body.kind)
     return json_response(201, {**target.to_json(), "secret": None})

@@ -25,6 +25,7 @@ class NewTargetResponse(TargetResponse):
 
 class TargetList(DescribedSchema):
     targets: list[TargetResponse] = Field(description="Your own, oldest first.")
+    push_key: str = Field(description="The public key with which a browser subscribes to this server's Web Push.")
 
 
 class DeliveryResponse(DescribedSchema):

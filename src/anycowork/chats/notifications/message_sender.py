@@ -1,13 +1,22 @@
 """Sends one message to one target, in the way of its kind."""
 
+import asyncio
 from collections.abc import Callable
 from typing import assert_never
 
 from anycowork.chats.notifications.email_sender import MailServer, send_email
+from anycowork.chats.notifications.push_sender import new_server_key, send_push
 from anycowork.chats.notifications.webhook_sender import HttpSender, send_webhook
-from anycowork.domain.notifications import DeliveryOutcome, NotificationMessage, NotificationTarget, TargetKind
+from anycowork.domain.notifications import (
+    DeliveryOutcome,
+    NotificationMessage,
+    NotificationTarget,
+    TargetKind,
+    read_push_keys,
+)
 from anycowork.domain.values import value
 from anycowork.sandbox.network.egress import Egress
+from anycowork.store.sql.notifications import NotificationTable
 
 
 @value
@@ -23,9 +32,14 @@ class NotificationSettings:
 class MessageSender:
     """Reads the settings for each message, so that a change applies at once."""
 
-    def __init__(self, egress: Egress, settings: Callable[[], NotificationSettings]) -> None:
+    def __init__(self, egress: Egress, settings: Callable[[], NotificationSettings], table: NotificationTable) -> None:
         self._egress = egress
         self.settings = settings
+        self._table = table
+
+    async def server_key(self) -> str:
+        """Returns the key that Web Push is signed with; the first time it is made."""
+        return await self._table.push_key() or await self._table.keep_push_key(await asyncio.to_thread(new_server_key))
 
     async def send(
         self, target: NotificationTarget, secret: str, message: NotificationMessage, *, by_admin: bool
@@ -39,6 +53,8 @@ class MessageSender:
             case TargetKind.EMAIL:
                 return await send_email(settings.mail_server, target.address, message)
             case TargetKind.WEB_PUSH:
-                return DeliveryOutcome(f"This server cannot send to {target.kind.value} targets.")
+                keys = read_push_keys(*secret.split(" "))
+                server_key = await self.server_key()
+                return await send_push(http, target.address, keys, message, server_key, by_admin=by_admin)
             case _:
                 assert_never(target.kind)

@@ -1,10 +1,12 @@
 """The targets of people: each person lists, adds, tests and removes their own."""
 
+import asyncio
 import logging
 import secrets
 
 from anycowork.chats.notifications.message_sender import MessageSender
 from anycowork.chats.notifications.notifier import Notifier
+from anycowork.chats.notifications.push_sender import encrypted, public_key_of
 from anycowork.domain.errors import Invalid, LimitReached, NotAllowed, NotFound
 from anycowork.domain.network import read_address
 from anycowork.domain.notifications import (
@@ -15,6 +17,7 @@ from anycowork.domain.notifications import (
     TargetKind,
     new_secret,
     read_mail_address,
+    read_push_keys,
     secret_bytes,
 )
 from anycowork.domain.ports import Clock
@@ -50,6 +53,24 @@ class NotificationService:
     async def add_email(self, principal: Principal, *, name: str | None, address: str) -> NotificationTarget:
         """Raises: Invalid, Conflict, NotAllowed."""
         return await self._add(principal, TargetKind.EMAIL, name, read_mail_address(address), "")
+
+    async def add_browser(
+        self, principal: Principal, *, name: str | None, endpoint: str, public_key: str, secret: str
+    ) -> NotificationTarget:
+        """Raises: Invalid, Conflict, NotAllowed."""
+        keys = read_push_keys(public_key, secret)
+        try:
+            address = read_address(endpoint)
+            await asyncio.to_thread(encrypted, b"", keys)
+        except ValueError as error:
+            raise Invalid(f"This push subscription cannot be used: {error}.", param="subscription") from None
+        if address.scheme != "https" and Scope.MANAGE not in principal.scopes:
+            raise Invalid("A push service is reached over https.", param="subscription.endpoint")
+        return await self._add(principal, TargetKind.WEB_PUSH, name, str(address), keys.stored())
+
+    async def push_key(self) -> str:
+        """Returns the public key that browsers subscribe with."""
+        return await asyncio.to_thread(public_key_of, await self._sender.server_key())
 
     async def remove(self, principal: Principal, target_id: str) -> None:
         """Raises: NotFound, also for another person's; NotAllowed."""

@@ -13,7 +13,7 @@ from anycowork.server.setup.shared_components import SharedComponents
 
 def build_notifications(shared: SharedComponents) -> NotificationService:
     database, clock = shared.database, shared.clock
-    sender = MessageSender(shared.egress, lambda: notification_settings(shared.live_settings))
+    sender = MessageSender(shared.egress, lambda: notification_settings(shared.live_settings), database.notifications)
     notifier = Notifier(
         table=database.notifications, waits=database.waits, people=database.people, sender=sender, clock=clock
     )

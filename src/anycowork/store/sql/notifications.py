@@ -48,6 +48,7 @@ _COUNT = (
     "UPDATE notification_targets SET hour_sent = CASE WHEN hour_began > ?1 THEN hour_sent + 1 ELSE 1 END,"
     " hour_began = CASE WHEN hour_began > ?1 THEN hour_began ELSE ?2 END WHERE id = ?3"
 )
+_PUSH_KEY = "SELECT private_key FROM notification_keys WHERE name = 'push'"
 _SETTLE = "UPDATE notifications SET status = ?, due_at = ? WHERE target_id = ? AND wait_id = ? AND status = 'due'"
 _DELIVERED = (
     "UPDATE notification_targets SET failures = 0, last_sent_at = ?, last_error = NULL, disabled = NULL WHERE id = ?"
@@ -91,6 +92,16 @@ class NotificationTable(Table):
         )
         return [_NOTIFICATIONS.value(row) for row in rows]
 
+    @query
+    def push_key(connection: SqlConnection) -> str | None:
+        """Returns the private key that Web Push is signed with."""
+        row = connection.execute(_PUSH_KEY).fetchone()
+        return None if row is None else row[0]
+
+    async def keep_push_key(self, new_key: str) -> str:
+        """Returns the stored key; stores this one if there is none."""
+        return await self._writer.run(partial(_keep_push_key, new_key=new_key))
+
     async def add_target(self, target: NotificationTarget, *, person: str, secret: str) -> None:
         """Raises: Conflict if the person has too many, or this one."""
         await self._writer.run(partial(_add_target, target=target, person=person, secret=secret))
@@ -123,6 +134,13 @@ class NotificationTable(Table):
     async def settle(self, target_id: str, sent: Sequence[Notification], outcome: DeliveryOutcome, *, now: str) -> None:
         """Records how the delivery ended, and when it is tried again."""
         await self._writer.run(partial(_settle, target_id=target_id, sent=sent, outcome=outcome, now=now))
+
+
+def _keep_push_key(connection: SqlConnection, new_key: str) -> str:
+    connection.execute(
+        "INSERT INTO notification_keys (name, private_key) VALUES ('push', ?) ON CONFLICT (name) DO NOTHING", (new_key,)
+    )
+    return str(connection.execute(_PUSH_KEY).fetchone()[0])
 
 
 def remove_of_person(connection: SqlConnection, person: str) -> None:
