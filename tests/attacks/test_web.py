@@ -108,6 +108,14 @@ async def test_what_has_no_end_is_ended(tmp_path: Path, answer: bytes, text: str
 
 
 @proves("TOOL-6/2")
+@pytest.mark.parametrize("kind", ["text/plain", "text/html"])
+async def test_of_an_endless_text_the_beginning_is_kept(tmp_path: Path, kind: str) -> None:
+    async with web({"docs.example": page("word " * 600_000, kind=kind)}) as (network, _):
+        content = await fetched(tmp_path, network)
+        assert "[Only the first 1,000 KB of the page are kept.]" in content and len(content) < 1_001_000
+
+
+@proves("TOOL-6/2")
 async def test_a_page_that_never_comes_ends_with_its_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(web_client, "SECONDS", 0.2)
     async with web({"docs.example": b"HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\n"}) as (network, services):

@@ -1,5 +1,6 @@
 """The terminal below the chat in a real browser: what the agent's commands print, and the person's own, by keyboard and at phone width."""
 
+import re
 from pathlib import Path
 
 from playwright.async_api import Page, expect
@@ -120,3 +121,52 @@ async def test_a_shell_in_the_page_takes_keys_survives_a_reload_and_is_left_by_k
         await page.get_by_role("button", name="End the shell").click()
         await expect(page.get_by_text("1 file changed")).to_be_visible()
         assert (client.workspace / "a.txt").read_text() == "one\nmore\n"
+
+
+# What a file that somebody shows in the terminal may hold: a title, the clipboard, a link to a script, reports that would be typed, a new size.
+HOSTILE = (
+    "\\033]0;stolen title\\007\\033]2;stolen title\\007\\033]52;c;c3RvbGVu\\007\\033]52;c;?\\007"
+    "\\033]8;;javascript:document.title=1\\033\\\\harmless\\033]8;;\\033\\\\"
+    "\\033[21t\\033[8;200;400t\\033[3;0;0t\\033P$qm\\033\\\\\\005<img src=x onerror=document.title=1>\\n"
+)
+# Counts what would reach the clipboard, another window or a dialog.
+WATCH = """() => {
+  window.reached = [];
+  for (const [owner, name] of [[navigator.clipboard ?? {}, "writeText"], [navigator.clipboard ?? {}, "readText"],
+      [document, "execCommand"], [window, "open"], [window, "confirm"], [window, "moveTo"], [window, "resizeTo"]])
+    owner[name] = (...words) => { window.reached.push([name, ...words]); };
+}"""
+
+
+@proves("UI-13/1")
+async def test_nothing_that_is_printed_reaches_the_page_the_clipboard_or_the_keyboard(tmp_path: Path) -> None:
+    async with at_the_page(tmp_path, replies=["Hello."]) as (page, client):
+        await start_chat(page, "Hello")
+        await page.get_by_role("button", name="Terminal", exact=True).click()
+        await page.get_by_role("button", name="Open a shell").click()
+        shell = page.locator(".xterm")
+        await expect(shell).to_be_visible()
+        title, elements = await page.title(), await shell.locator("img, script, iframe").count()
+        await page.evaluate(WATCH)
+        (client.workspace / "show.sh").write_text(
+            f"printf '{HOSTILE}'\nIFS= read -rs -t 2 typed\necho \"typed<$typed>\"; stty size\n"
+        )
+        await page.keyboard.type("echo rea''dy")
+        await page.keyboard.press("Enter")
+        await expect(shell).to_contain_text("ready")
+        await page.keyboard.type("stty size; bash show.sh; echo sh''own")
+        await page.keyboard.press("Enter")
+        await expect(shell).to_contain_text("shown")
+        await expect(shell).to_contain_text("harmless")
+        await expect(shell).to_contain_text("typed<")
+        shown = await shell.inner_text()
+        assert "stolen" not in shown.partition("typed<")[2].partition(">")[0], "no report of the title is typed"
+        link = await shell.locator(".xterm-rows span", has_text="harmless").first.bounding_box()
+        assert link
+        for _ in range(2):
+            await page.mouse.move(link["x"] + 12, link["y"] + 6, steps=5)
+            await page.mouse.click(link["x"] + 12, link["y"] + 6)
+        assert await page.evaluate("window.reached") == []
+        assert (await page.title(), await shell.locator("img, script, iframe").count()) == (title, elements)
+        sizes = re.findall(r"^\d+ \d+$", shown, re.MULTILINE)
+        assert len(set(sizes)) <= 1, "its size is the page's to choose"
