@@ -18,6 +18,8 @@ from anycowork.domain.schedules import (
     StartReason,
     StartStatus,
 )
+from anycowork.domain.times import later
+from anycowork.domain.triggers import TooManyStarts
 from anycowork.domain.values import replace
 from anycowork.store.sql import schedules
 from support.spec import proves
@@ -49,8 +51,6 @@ async def test_of_two_that_see_a_due_time_one_records_it(open_store: OpenStore) 
         assert (await database.schedules.find("s1")) == replace(DAILY, next_at=NEXT)
         assert len(await database.schedules.due()) == 1
         assert not await database.schedules.add_start(start(), most_due=2)
-        with pytest.raises(Conflict):
-            await database.schedules.add_start(start("k"), most_due=1)
 
 
 @proves("OPS-8/4")
@@ -119,6 +119,24 @@ async def test_what_was_not_started_is_forgotten_after_a_while(
             await database.schedules.add_start(replace(start(time, status=status), due_at=time), most_due=9)
         days = [kept.due_at[8:10] for kept in await database.schedules.starts("s1", 9)]
         assert days == ["14", "13", "12", "10"]
+
+
+async def test_starts_are_bounded_by_those_that_wait_and_by_those_of_a_minute(open_store: OpenStore) -> None:
+    async with open_store() as database:
+        await database.schedules.add(replace(DAILY, is_trigger=True, payload={"path": "/file"}, next_at=None))
+        stored = await database.schedules.find("s1")
+        assert stored is not None and stored.payload == {"path": "/file"}
+        await database.schedules.add_start(start(), most_due=1)
+        with pytest.raises(TooManyStarts):
+            await database.schedules.add_start(start("k"), most_due=1)
+        await database.schedules.settle(start(status=StartStatus.FAILED))
+        soon = replace(start("k"), due_at=later(DUE, 59.0))
+        with pytest.raises(TooManyStarts):
+            await database.schedules.add_start(soon, most_due=1, most_a_minute=1)
+        assert await database.schedules.add_start(replace(soon, due_at=later(DUE, 61.0)), most_due=1, most_a_minute=1)
+        await database.schedules.remove("s1")
+        with pytest.raises(NotFound):
+            await database.schedules.add_start(start("after"), most_due=1)
 
 
 async def test_there_are_not_too_many(open_store: OpenStore, monkeypatch: pytest.MonkeyPatch) -> None:

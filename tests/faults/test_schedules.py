@@ -12,6 +12,7 @@ from support.scripted_model import Hang, ScriptedModel
 from support.server import child_server
 from support.set_clock import ScheduleClock
 from support.spec import proves
+from support.triggers import send
 from support.workflows import written
 
 __all__ = ["database_url"]
@@ -51,6 +52,28 @@ async def test_a_time_during_which_the_server_was_dead_is_made_up_for_once_also_
             server.restart()
             assert await started(client, schedule) == {**start, "outcome": "interrupted"}
             assert len((await client.ask("GET", "/context"))["contexts"]) == 1
+
+
+@proves("OPS-8/2", "OPS-8/4")
+async def test_what_a_signed_request_started_is_started_once_also_after_a_kill(
+    fork_server: ForkServer, tmp_path: Path, model: ScriptedModel
+) -> None:
+    written(tmp_path, greet=GREET)
+    model.replies += [Hang("Well, "), "Hello."]
+    with child_server(fork_server, tmp_path, model_url=model.base_url) as server:
+        async with server.connect() as client:
+            trigger = await client.ask("POST", "/triggers", {"name": "Push", "workflow": "greet"}, expect=201)
+            first = await send(client, trigger, {}, id="m1")
+            await model.asked(1)
+            second = await send(client, trigger, {}, id="m2")
+            server.restart()
+            path = f"/triggers/{trigger['id']}"
+            async with asyncio.timeout(TIMEOUT):
+                while (starts := (await client.ask("GET", path))["starts"])[0]["outcome"] != "answered":
+                    await asyncio.sleep(0.02)
+            assert [start["outcome"] for start in starts] == ["answered", "interrupted"]
+            assert [await send(client, trigger, {}, id=id) for id in ("m1", "m2")] == [first, second]
+            assert (first[0], second[0], len((await client.ask("GET", path))["starts"])) == (202, 202, 2)
 
 
 @proves("OPS-8/4")

@@ -4,7 +4,7 @@ A trigger is a schedule without times: a signed request starts it.
 """
 
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import field
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
@@ -63,6 +63,7 @@ class Schedule:
     """`principal` is the label of who changed it last: its runs are theirs. `next_at` is None if no time is to come.
 
     With `chat_id` its runs go into that chat, else each into a new one in `workspace`. `paused` says why the server disabled it.
+    `payload` maps the parameters that a trigger's requests bring to where they stand in the body.
     """
 
     id: str
@@ -86,10 +87,11 @@ class Schedule:
     changed_at: str = ""
     next_at: str | None = None
     paused: str | None = None
+    payload: Mapping[str, str] = field(default_factory=dict, hash=False)
 
     def to_json(self) -> Json:
         timing: Json = (
-            {}
+            {"payload": {**self.payload}}
             if self.is_trigger
             else {"cron": self.cron, "at": self.at, "time_zone": self.time_zone, "missed": self.missed.value}
         )

@@ -26,21 +26,21 @@ STAND_IN = re.compile(r"«hidden \d{1,6}: [A-Za-z ]{1,40}»")
 TOKEN = re.compile(
     r"(?<![A-Za-z0-9_\-])(?:"
     r"(?:pt-ac|sk|glpat|xox[abeprs]|pypi)-[A-Za-z0-9_\-]{12,}+"
-    r"|(?:gh[opsur]|github_pat|gsk|hf|[sr]k_live)_[A-Za-z0-9_]{12,}+|npm_[A-Za-z0-9]{30,}+"
+    r"|(?:gh[opsur]|github_pat|gsk|hf|[sr]k_live)_[A-Za-z0-9_]{12,}+|npm_[A-Za-z0-9]{30,}+|whsec_[A-Za-z0-9+/]{24,100}+={0,2}"
     r"|A[KS]IA[A-Z0-9]{16}|AIza[A-Za-z0-9_\-]{30,}+"
     r")"
 )
 # By a sign that they share, for the same reason as the names below.
 _TOKEN_MARKS = {
     "-": ("sk-", "pt-ac", "glpat", "xox", "pypi-"),
-    "_": ("k_live", "npm_", "gho_", "ghp_", "ghs_", "ghu_", "ghr_", "github_pat", "gsk_", "hf_"),
+    "_": ("k_live", "npm_", "gho_", "ghp_", "ghs_", "ghu_", "ghr_", "github_pat", "gsk_", "hf_", "whsec_"),
     "A": ("AKIA", "ASIA", "AIza"),
 }
 _LIKE_NAMES = ("sk-", "hf_", "gsk_")  # sk-container-id-1 is a name in a page
 _NAMED_TOKENS = {
     "sk-ant": "Anthropic key", "pt-ac": "AnyCowork token", "sk-ac": "AnyCowork key", "glpat": "GitLab token", "xox": "Slack token",
     "gh": "GitHub token", "npm": "npm token", "pypi": "PyPI token", "AKIA": "AWS key id", "ASIA": "AWS key id", "AIza": "Google key",
-    "hf_": "Hugging Face token", "sk_live": "Stripe key", "rk_live": "Stripe key",
+    "hf_": "Hugging Face token", "sk_live": "Stripe key", "rk_live": "Stripe key", "whsec_": "Webhook secret",
 }  # fmt: skip
 _WEB_TOKEN = re.compile(r"(?<![A-Za-z0-9_\-])eyJ[A-Za-z0-9_\-]{8,}+\.eyJ[A-Za-z0-9_\-]{8,}+\.[A-Za-z0-9_\-]{8,}+")
 _PASSWORD_IN_URL = re.compile(r"(?<=://)[^\s/@:]{0,200}+:([^\s/@${}<>]{3,500}+)(?=@)")

@@ -31,6 +31,7 @@ from anycowork.chats.reader_view import ReaderViews
 from anycowork.chats.role_service import RoleService
 from anycowork.chats.rule_service import RuleService
 from anycowork.chats.schedules.schedule_service import ScheduleService
+from anycowork.chats.schedules.trigger_service import TriggerService
 from anycowork.chats.skill_service import SkillService
 from anycowork.chats.trust_service import TrustService
 from anycowork.domain.forwarded_requests import ForwardRequest
@@ -163,6 +164,7 @@ class Services:
     workflow_editor: WorkflowEditor
     job_templates: JobTemplateService
     schedules: ScheduleService
+    triggers: TriggerService
     notifications: NotificationService
     streams: Streams
     roles: RoleRegistry

@@ -7,6 +7,7 @@ from contextlib import asynccontextmanager
 from dataclasses import replace
 
 import aiohttp
+import pytest
 import uvicorn
 
 from anycowork.api.application import create_api
@@ -60,7 +61,8 @@ def test_the_second_write_of_an_answer_waits_for_no_acknowledgement():
 
 
 @proves("SEC-1")
-async def test_a_guesser_cannot_choose_whose_guesses_are_slowed_down(services):
+@pytest.mark.parametrize(("method", "path"), [("GET", "/roles"), ("POST", "/triggers/guessed")])
+async def test_a_guesser_cannot_choose_whose_guesses_are_slowed_down(services, method, path):
     sleeps = []
 
     async def sleep(seconds):
@@ -74,7 +76,7 @@ async def test_a_guesser_cannot_choose_whose_guesses_are_slowed_down(services):
     ):
         for guess in range(3):
             headers = {"authorization": f"Bearer guess-{guess}", "x-forwarded-for": f"10.0.0.{guess}"}
-            async with session.get(f"{url}/roles", headers=headers) as refused:
+            async with session.request(method, url + path, headers=headers) as refused:
                 assert refused.status == 401
     assert sleeps == [0.1, 0.2, 0.4]
 

@@ -13,6 +13,7 @@ SAYS_WHAT_IS_WRONG = {"bad_request", "conflict", "invalid"}
 # Met by programs, and in the terminal: the page sends no such request, or shows its own text.
 NOT_ON_THE_PAGE = {
     "already_running",
+    "already_started",
     "bad_json",
     "cannot_be_limited",
     "cannot_listen",
@@ -23,9 +24,11 @@ NOT_ON_THE_PAGE = {
     "idempotency_unknown",
     "insufficient_quota",
     "method_not_allowed",
+    "not_signed",
     "other_release",  # only workers read it
     "rate_limit_exceeded",
     "too_deep",
+    "trigger_disabled",
     "unknown_encoding",
     "wrong_host",
 }

@@ -32,6 +32,7 @@ SECRETS = {
     "Google key": (f"AIza{RANDOM[:35]}", "{}"),
     "Anthropic key": (f"sk-ant-api03-{RANDOM}", "{}"),
     "API key": (f"sk-proj-{RANDOM}", "{}"),
+    "Webhook secret": (f"whsec_{RANDOM[:43]}=", "{}"),
     "Stripe key": (f"sk_live_{RANDOM[:24]}", "{}"),
     "web token": (WEB_TOKEN, "{}"),
     "private key": (KEY_BLOCK, "{}"),

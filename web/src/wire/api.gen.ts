@@ -2791,6 +2791,78 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/triggers": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Triggers
+         * @description Oldest first, each with its newest start.
+         */
+        get: operations["list_triggers"];
+        put?: never;
+        /**
+         * Create Trigger
+         * @description Its runs are of who creates or changes it, with the access that they have then. Its secret is shown this once.
+         */
+        post: operations["create_trigger"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/triggers/{trigger_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Show Trigger */
+        get: operations["show_trigger"];
+        put?: never;
+        /**
+         * Start Trigger
+         * @description Needs no token, but a signature as the Standard Webhooks specification says: `webhook-signature: v1,` and the base64 of
+         *     HMAC-SHA256, with the trigger's secret, over `webhook-id`, `webhook-timestamp` and the body, with dots between them. A delivery with
+         *     an id that came before gets the same answer and starts nothing.
+         */
+        post: operations["start_trigger"];
+        /**
+         * Delete Trigger
+         * @description What it has started stays, and goes on.
+         */
+        delete: operations["delete_trigger"];
+        options?: never;
+        head?: never;
+        /** Change Trigger */
+        patch: operations["change_trigger"];
+        trace?: never;
+    };
+    "/triggers/{trigger_id}/secret": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Replace Trigger Secret
+         * @description The secret before it is good no more. The new one is shown this once.
+         */
+        post: operations["replace_trigger_secret"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/notifications/targets": {
         parameters: {
             query?: never;
@@ -3696,6 +3768,19 @@ export interface components {
             /** Licence */
             licence: string;
         };
+        /** AcceptedDeliveryResponse */
+        AcceptedDeliveryResponse: {
+            /**
+             * Delivery
+             * @description The request's webhook-id.
+             */
+            delivery: string;
+            /**
+             * Accepted At
+             * @description When it came first.
+             */
+            accepted_at: string;
+        };
         /**
          * AccessLevel
          * @description What a person may do. The scopes of each level are in `principals.py`.
@@ -4480,6 +4565,63 @@ export interface components {
             code?: string | null;
             /** Message */
             message: string;
+        };
+        /** CreatedTriggerResponse */
+        CreatedTriggerResponse: {
+            /** Id */
+            id: string;
+            /** Name */
+            name: string;
+            /** Template */
+            template: string | null;
+            /** Workflow */
+            workflow: string | null;
+            /** Parameters */
+            parameters: {
+                [key: string]: components["schemas"]["JsonValue"];
+            };
+            /** Context Id */
+            context_id: string | null;
+            /** Workspace */
+            workspace: string | null;
+            /** Role */
+            role: string | null;
+            limits: components["schemas"]["RunLimitsResponse"];
+            /** Enabled */
+            enabled: boolean;
+            /**
+             * Principal
+             * @description Who changed it last: its runs are theirs.
+             */
+            principal: string;
+            /** Created By */
+            created_by: string;
+            /** Created At */
+            created_at: string;
+            /** Changed At */
+            changed_at: string;
+            /**
+             * Paused
+             * @description Why the server disabled it.
+             */
+            paused: string | null;
+            /**
+             * Starts
+             * @description The newest first; in a list only the newest.
+             */
+            starts: components["schemas"]["StartResponse"][];
+            /**
+             * Payload
+             * @description The parameters that the body brings, each with a JSON Pointer to its value.
+             */
+            payload: {
+                [key: string]: string;
+            };
+            /**
+             * Secret
+             * @description Shown this once.
+             */
+            secret: string;
         };
         /** DecidedCallResponse */
         DecidedCallResponse: {
@@ -6884,6 +7026,45 @@ export interface components {
              */
             secret: string | null;
         };
+        /** NewTrigger */
+        NewTrigger: {
+            /**
+             * Name
+             * @example Morning report
+             */
+            name: string;
+            /** Template */
+            template?: string | null;
+            /** Workflow */
+            workflow?: string | null;
+            /** Parameters */
+            parameters?: {
+                [key: string]: components["schemas"]["JsonValue"];
+            };
+            /** Context Id */
+            context_id?: string | null;
+            /** Workspace */
+            workspace?: string | null;
+            /** Role */
+            role?: string | null;
+            /** @default {} */
+            limits: components["schemas"]["RunLimits"];
+            /**
+             * Enabled
+             * @default true
+             */
+            enabled: boolean;
+            /**
+             * Payload
+             * @description The parameters that the body brings, each with a JSON Pointer to its value. Nothing else of the body is used.
+             * @example {
+             *       "branch": "/ref"
+             *     }
+             */
+            payload?: {
+                [key: string]: string;
+            };
+        };
         /** NewWorkflow */
         NewWorkflow: {
             /** Content */
@@ -9018,6 +9199,94 @@ export interface components {
              * @description Patterns as in a .gitignore file: what stays at home. One with `!` lets travel what git ignores.
              */
             leave_out: string[];
+        };
+        /** TriggerChanges */
+        TriggerChanges: {
+            /** Name */
+            name?: string | null;
+            /** Template */
+            template?: string | null;
+            /** Workflow */
+            workflow?: string | null;
+            /** Parameters */
+            parameters?: {
+                [key: string]: components["schemas"]["JsonValue"];
+            } | null;
+            /** Context Id */
+            context_id?: string | null;
+            /** Workspace */
+            workspace?: string | null;
+            /** Role */
+            role?: string | null;
+            limits?: components["schemas"]["RunLimits"] | null;
+            /** Enabled */
+            enabled?: boolean | null;
+            /** Payload */
+            payload?: {
+                [key: string]: string;
+            } | null;
+        };
+        /** TriggerList */
+        TriggerList: {
+            /** Triggers */
+            triggers: components["schemas"]["TriggerResponse"][];
+        };
+        /** TriggerResponse */
+        TriggerResponse: {
+            /** Id */
+            id: string;
+            /** Name */
+            name: string;
+            /** Template */
+            template: string | null;
+            /** Workflow */
+            workflow: string | null;
+            /** Parameters */
+            parameters: {
+                [key: string]: components["schemas"]["JsonValue"];
+            };
+            /** Context Id */
+            context_id: string | null;
+            /** Workspace */
+            workspace: string | null;
+            /** Role */
+            role: string | null;
+            limits: components["schemas"]["RunLimitsResponse"];
+            /** Enabled */
+            enabled: boolean;
+            /**
+             * Principal
+             * @description Who changed it last: its runs are theirs.
+             */
+            principal: string;
+            /** Created By */
+            created_by: string;
+            /** Created At */
+            created_at: string;
+            /** Changed At */
+            changed_at: string;
+            /**
+             * Paused
+             * @description Why the server disabled it.
+             */
+            paused: string | null;
+            /**
+             * Starts
+             * @description The newest first; in a list only the newest.
+             */
+            starts: components["schemas"]["StartResponse"][];
+            /**
+             * Payload
+             * @description The parameters that the body brings, each with a JSON Pointer to its value.
+             */
+            payload: {
+                [key: string]: string;
+            };
+        };
+        /** TriggerSecretResponse */
+        TriggerSecretResponse: {
+            /** Secret */
+            secret: string;
         };
         /**
          * TrustRequest
@@ -16528,8 +16797,237 @@ export interface operations {
             409: components["responses"]["Error409"];
             421: components["responses"]["Error421"];
             422: components["responses"]["Error422"];
+            429: components["responses"]["Error429"];
             500: components["responses"]["Error500"];
             503: components["responses"]["Error503"];
+        };
+    };
+    list_triggers: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["TriggerList"];
+                };
+            };
+            401: components["responses"]["Error401"];
+            403: components["responses"]["Error403"];
+            421: components["responses"]["Error421"];
+            500: components["responses"]["Error500"];
+            503: components["responses"]["Error503"];
+        };
+    };
+    create_trigger: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The same key with the same body gives the first answer again, and does nothing twice. */
+                "Idempotency-Key"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["NewTrigger"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["CreatedTriggerResponse"];
+                };
+            };
+            400: components["responses"]["Error400"];
+            401: components["responses"]["Error401"];
+            403: components["responses"]["Error403"];
+            408: components["responses"]["Error408"];
+            409: components["responses"]["Error409"];
+            413: components["responses"]["Error413"];
+            421: components["responses"]["Error421"];
+            422: components["responses"]["Error422"];
+            500: components["responses"]["Error500"];
+            503: components["responses"]["Error503"];
+            507: components["responses"]["Error507"];
+        };
+    };
+    show_trigger: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                trigger_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["TriggerResponse"];
+                };
+            };
+            401: components["responses"]["Error401"];
+            403: components["responses"]["Error403"];
+            404: components["responses"]["Error404"];
+            421: components["responses"]["Error421"];
+            422: components["responses"]["Error422"];
+            500: components["responses"]["Error500"];
+            503: components["responses"]["Error503"];
+        };
+    };
+    start_trigger: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The same key with the same body gives the first answer again, and does nothing twice. */
+                "Idempotency-Key"?: string;
+            };
+            path: {
+                trigger_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AcceptedDeliveryResponse"];
+                };
+            };
+            400: components["responses"]["Error400"];
+            401: components["responses"]["Error401"];
+            403: components["responses"]["Error403"];
+            408: components["responses"]["Error408"];
+            409: components["responses"]["Error409"];
+            413: components["responses"]["Error413"];
+            421: components["responses"]["Error421"];
+            422: components["responses"]["Error422"];
+            429: components["responses"]["Error429"];
+            500: components["responses"]["Error500"];
+            503: components["responses"]["Error503"];
+            507: components["responses"]["Error507"];
+        };
+    };
+    delete_trigger: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                trigger_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            401: components["responses"]["Error401"];
+            403: components["responses"]["Error403"];
+            404: components["responses"]["Error404"];
+            421: components["responses"]["Error421"];
+            422: components["responses"]["Error422"];
+            500: components["responses"]["Error500"];
+            503: components["responses"]["Error503"];
+            507: components["responses"]["Error507"];
+        };
+    };
+    change_trigger: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                trigger_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["TriggerChanges"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["TriggerResponse"];
+                };
+            };
+            400: components["responses"]["Error400"];
+            401: components["responses"]["Error401"];
+            403: components["responses"]["Error403"];
+            404: components["responses"]["Error404"];
+            408: components["responses"]["Error408"];
+            409: components["responses"]["Error409"];
+            413: components["responses"]["Error413"];
+            421: components["responses"]["Error421"];
+            422: components["responses"]["Error422"];
+            500: components["responses"]["Error500"];
+            503: components["responses"]["Error503"];
+            507: components["responses"]["Error507"];
+        };
+    };
+    replace_trigger_secret: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The same key with the same body gives the first answer again, and does nothing twice. */
+                "Idempotency-Key"?: string;
+            };
+            path: {
+                trigger_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["TriggerSecretResponse"];
+                };
+            };
+            401: components["responses"]["Error401"];
+            403: components["responses"]["Error403"];
+            404: components["responses"]["Error404"];
+            421: components["responses"]["Error421"];
+            422: components["responses"]["Error422"];
+            500: components["responses"]["Error500"];
+            503: components["responses"]["Error503"];
+            507: components["responses"]["Error507"];
         };
     };
     list_targets: {

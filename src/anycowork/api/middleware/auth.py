@@ -6,6 +6,7 @@ Host and origin are checked first, so that a forged request learns nothing. Each
 
 import hashlib
 import hmac
+import re
 import secrets
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Coroutine
@@ -54,6 +55,8 @@ _OPEN = frozenset({"/", "/healthz", "/readyz", MCP_SIGN_IN, "/workers/join"})  #
 WORKER_RUNS = "/worker-runs/"
 WORKER = "joined_worker"  # in the scope: the worker whose secret the request came with
 _ASSETS = "/assets/"
+_TRIGGER = re.compile(r"/triggers/[^/]+")
+AFTER_WRONG_SIGNATURE = "after_wrong_signature"  # in the scope of a signed request: waits, as after a wrong token
 PASSTHROUGH_PATHS = frozenset({"/v1/models", "/v1/chat/completions", "/v1/responses", "/v1/embeddings"})
 """All that a client key reaches, and each of the models by its name. What else lies under /v1 is for people."""
 ONE_MODEL = "/v1/models/"
@@ -168,7 +171,7 @@ class AuthMiddleware:
         self._allowed_hosts, self._slowdown = allowed_hosts, slowdown
 
     async def __call__(self, scope: Asked, receive: Receive, send: Send) -> None:
-        open_to_all = scope["path"] in _OPEN or _is_asset(scope)
+        open_to_all = scope["path"] in _OPEN or _is_asset(scope) or is_signed_request(scope)
         cookie = cookie_in(scope, self._sessions.cookie_name)
         if _is_asset(scope):
             self._allowed_hosts().check_host(scope)
@@ -177,6 +180,8 @@ class AuthMiddleware:
         if scope["path"] == "/" and scope["method"] == "GET" and (token := _query_token(scope)) is not None:
             await self._welcome(token, scope, send)
             return
+        if is_signed_request(scope):
+            scope[AFTER_WRONG_SIGNATURE] = partial(self._slowdown.after_wrong, _peer(scope))
         if not open_to_all and not _brings_a_code(scope):
             await self._let_in(scope, cookie)
             scope[LET_IN_AGAIN] = partial(self._let_in, scope, cookie)
@@ -257,6 +262,11 @@ def expired_cookie(name: str, scope: Asked) -> str:
 def _brings_a_code(scope: Asked) -> bool:
     """Whether the request signs in without the token: the route itself requires a one-time code."""
     return bool(scope["path"] == SESSION and scope["method"] == "POST" and header(scope, b"authorization") is None)
+
+
+def is_signed_request(scope: Asked) -> bool:
+    """Whether the request starts a trigger: its signature is all that counts, and the route itself checks it."""
+    return scope["method"] == "POST" and _TRIGGER.fullmatch(scope["path"]) is not None
 
 
 def _is_asset(scope: Asked) -> bool:

@@ -12,7 +12,7 @@ from contextlib import asynccontextmanager
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from anycowork.api.asgi import header
-from anycowork.api.middleware.auth import LET_IN_AGAIN
+from anycowork.api.middleware.auth import LET_IN_AGAIN, is_signed_request
 from anycowork.domain.bounded_json import MAX_VALUES, UnboundedJson, has_more_values, read_json, widest_object
 from anycowork.domain.errors import RequestFault, TooLarge
 from anycowork.domain.principals import Principal
@@ -24,6 +24,7 @@ SLOW_SECONDS = (
 LINGER_SECONDS = 5.0
 LARGE = 64 << 10  # bytes: reading more takes long enough to block the loop
 SIGN_IN_BYTES = 1 << 10
+SIGNED_BYTES = 256 << 10
 FORM_BYTES = 1 << 20
 MAX_FIELDS = 256  # of one object
 MOST_LARGE = 4  # large bodies of one sender that are read at once
@@ -112,7 +113,7 @@ class BodyLimit:
         started_at = loop.time()
         async with self._large_bodies.turn(scope):
             body = await read_body(scope, receive, max_bytes=min(self._max_bytes, _most_bytes(scope)))
-            if _is_json(scope):
+            if _is_json(scope) and not is_signed_request(scope):  # its signature is checked first
                 await asyncio.to_thread(check_json, body) if len(body) > LARGE else check_json(body)
         if loop.time() - started_at > SLOW_SECONDS and (let_in_again := scope.get(LET_IN_AGAIN)) is not None:
             await let_in_again()  # access may have ended while the body was on its way
@@ -121,8 +122,10 @@ class BodyLimit:
 
 
 def _most_bytes(scope: Scope) -> int:
-    """Returns what the longest body of this route needs. Whoever has not signed in can only sign in."""
+    """Returns what the longest body of this route needs. Whoever has not signed in can only sign in, or start a trigger."""
     path = scope["path"]
+    if is_signed_request(scope):
+        return SIGNED_BYTES
     if path.startswith(_SIGN_IN) or "principal" not in scope:
         return SIGN_IN_BYTES
     return sys.maxsize if path.startswith(_WITH_FILES) else FORM_BYTES

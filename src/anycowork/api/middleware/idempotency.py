@@ -18,8 +18,9 @@ from anycowork.store.sql.idempotency import IdempotencyKeys, StoredAnswer
 log = logging.getLogger("anycowork.api")
 
 _KEY = re.compile(r"[!-~]{1,200}")
-# None passes here: the passthrough answers in streams, and a sign-in, people, keys and workers with secrets that nothing stores.
-_NOT_KEPT = ("/v1/", "/session", "/people", "/keys", "/workers/", "/worker-runs/")
+# None passes here: the passthrough answers in streams, and a sign-in, people, keys, workers and triggers with secrets that nothing
+# stores a second time.
+_NOT_KEPT = ("/v1/", "/session", "/people", "/keys", "/workers/", "/worker-runs/", "/triggers")
 TWIN_SECONDS = 10.0
 _REPEATED = (b"idempotent-replay", b"true")
 

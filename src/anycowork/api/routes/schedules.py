@@ -155,12 +155,12 @@ async def delete_schedule(schedule_id: str, principal: Decider, services: Servic
     "/schedules/{schedule_id}/run",
     status_code=202,
     response_model=StartedResponse,
-    responses=error_responses(404, 409, 422),
+    responses=error_responses(404, 409, 422, 429),
 )
 async def run_schedule(schedule_id: str, principal: Decider, services: ServicesDep) -> Response:
     """Starts it now, in the name of who asks, also if it is disabled."""
     try:
-        start = await services.schedules.run(principal, schedule_id, trigger=False)
+        start = await services.schedules.run(principal, schedule_id)
     except UnfittingParameters as fault:
         return unfitting(fault)
     return json_response(202, {"start": start.to_json()})

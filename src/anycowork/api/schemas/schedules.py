@@ -59,3 +59,26 @@ class ScheduleResponse(StartableResponse):
 
 class ScheduleList(DescribedSchema):
     schedules: list[ScheduleResponse]
+
+
+class TriggerResponse(StartableResponse):
+    payload: dict[str, str] = Field(
+        description="The parameters that the body brings, each with a JSON Pointer to its value."
+    )
+
+
+class CreatedTriggerResponse(TriggerResponse):
+    secret: str = Field(description="Shown this once.")
+
+
+class TriggerList(DescribedSchema):
+    triggers: list[TriggerResponse]
+
+
+class TriggerSecretResponse(DescribedSchema):
+    secret: str
+
+
+class AcceptedDeliveryResponse(DescribedSchema):
+    delivery: str = Field(description="The request's webhook-id.")
+    accepted_at: str = Field(description="When it came first.")

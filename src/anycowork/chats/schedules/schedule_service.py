@@ -1,4 +1,4 @@
-"""Schedules as people keep them: created, changed, run now and removed. `schedule_runner.py` starts what is due."""
+"""Schedules and triggers as people keep them: created, changed, run now and removed. `schedule_runner.py` starts what is due."""
 
 import asyncio
 import logging
@@ -9,12 +9,14 @@ import msgspec
 
 from anycowork.chats.schedules.schedule_runner import ScheduleRunner
 from anycowork.domain.errors import Invalid, NotFound
+from anycowork.domain.messages import Json
 from anycowork.domain.ports import Clock
 from anycowork.domain.principals import Principal, Scope
 from anycowork.domain.roles import RoleDefinition
 from anycowork.domain.schedules import Schedule, ScheduledStart, first_time
+from anycowork.domain.triggers import require_pointers
 from anycowork.domain.values import replace
-from anycowork.domain.workflows import NoSuchJobTemplate, NoSuchWorkflow, UnfittingParameters
+from anycowork.domain.workflows import JobTemplate, NoSuchJobTemplate, NoSuchWorkflow, UnfittingParameters, Workflow
 from anycowork.permissions.roles import RoleRegistry
 from anycowork.store.sql.schedules import Schedules
 from anycowork.store.sql.store import Store
@@ -109,10 +111,10 @@ class ScheduleService:
         await self._schedules.remove(schedule_id)
         log.info("%s removed the schedule %s", principal.label(), schedule_id)
 
-    async def run(self, principal: Principal, schedule_id: str, *, trigger: bool) -> ScheduledStart:
+    async def run(self, principal: Principal, schedule_id: str) -> ScheduledStart:
         """Starts it now, in the name of who asks. Raises: NotFound, Conflict; as what it starts."""
         principal.require(Scope.DECIDE)
-        schedule = await self.require(schedule_id, trigger=trigger)
+        schedule = await self.require(schedule_id, trigger=False)
         log.info("%s runs the schedule %s", principal.label(), schedule.id)
         return await self.runner.start_now(principal, schedule, f"run:{self._clock.new_id()}")
 
@@ -135,19 +137,44 @@ class ScheduleService:
             raise Invalid("Send exactly one of 'template' and 'workflow'.", param="template")
         if schedule.chat_id is not None and schedule.workspace is not None:
             raise Invalid("Send 'context_id' or 'workspace', not both.", param="context_id")
+        require_pointers(schedule.payload, schedule.parameters)
         folder, role = await self._place_of(schedule)
         try:
-            if schedule.workflow is not None:
-                await self._workflows.order(schedule.workflow, schedule.parameters, workspace=folder, role=role)
-            else:
-                await self._templates.plan(schedule.template or "", schedule.parameters)
+            await self._require_fitting(schedule, schedule.parameters, folder, role)
         except (NoSuchWorkflow, NoSuchJobTemplate) as fault:
             param = "template" if schedule.workflow is None else "workflow"
             raise Invalid(fault.message, param=param) from fault
         except UnfittingParameters as fault:
-            _require_given(schedule, fault)
+            _require_only(schedule, fault)
+        await self._require_known(schedule, folder)
         with_role = replace(schedule, role=schedule.role and role.name)
         return with_role if schedule.chat_id is not None else replace(with_role, workspace=folder)
+
+    async def require_startable(self, schedule: Schedule, brought: Json) -> None:
+        """Raises: UnfittingParameters if it cannot be started with what a request brought."""
+        folder, role = await self._place_of(schedule)
+        await self._require_fitting(schedule, {**brought, **schedule.parameters}, folder, role)
+
+    async def _require_fitting(self, schedule: Schedule, parameters: Json, folder: str, role: RoleDefinition) -> None:
+        """Raises: UnfittingParameters, NoSuchWorkflow, NoSuchJobTemplate, Forbidden, NotTrusted."""
+        if schedule.workflow is not None:
+            await self._workflows.order(schedule.workflow, parameters, workspace=folder, role=role)
+        else:
+            await self._templates.plan(schedule.template or "", parameters)
+
+    async def _require_known(self, schedule: Schedule, folder: str) -> None:
+        """Raises: UnfittingParameters if a request would bring what is no parameter."""
+        if not schedule.payload:
+            return
+        definition: Workflow | JobTemplate
+        if schedule.workflow is not None:
+            definition = (await self._workflows.catalog(folder)).find(schedule.workflow).workflow
+        else:
+            definition = (await self._templates.catalog()).find(schedule.template or "")
+        names = [parameter.name for parameter in definition.parameters]
+        if unknown := [name for name in schedule.payload if name not in names]:
+            reason = f"is not a parameter (it takes: {', '.join(names) or 'none'})"
+            raise UnfittingParameters.of(definition.name, dict.fromkeys(unknown, reason))
 
     async def _place_of(self, schedule: Schedule) -> tuple[str, RoleDefinition]:
         """Return the folder and the role of its runs. Raises: Invalid."""
@@ -163,10 +190,10 @@ class ScheduleService:
         return chat.workspace, self._roles.stored(chat.role)
 
 
-def _require_given(schedule: Schedule, fault: UnfittingParameters) -> None:
-    """Raises: the fault; for a trigger only of the values that are fixed, as its requests bring the others."""
-    if not schedule.is_trigger or not fault.faults:
+def _require_only(schedule: Schedule, fault: UnfittingParameters) -> None:
+    """Raises: the fault, but for what a trigger's requests bring."""
+    if not fault.faults:
         raise fault
-    faults = {name: reason for name, reason in fault.faults.items() if name in schedule.parameters}
+    faults = {name: reason for name, reason in fault.faults.items() if name not in schedule.payload}
     if faults:
         raise UnfittingParameters.of(schedule.template or schedule.workflow or "", faults) from fault

@@ -27,6 +27,7 @@ from anycowork.chats.reader_view import ReaderViews
 from anycowork.chats.role_service import RoleService
 from anycowork.chats.schedules.schedule_runner import ScheduleRunner
 from anycowork.chats.schedules.schedule_service import ScheduleService
+from anycowork.chats.schedules.trigger_service import TriggerService
 from anycowork.chats.skill_service import SkillService
 from anycowork.chats.trust_service import TrustService
 from anycowork.domain.errors import NotFound
@@ -109,6 +110,7 @@ def build_services(
         hooks=message_hooks,
     )
     templates = JobTemplateService(shared.trusted_files.job_templates)
+    schedules = _build_schedules(shared, chats, jobs, templates, workflows)
     return Services(
         chats=chats,
         queue=QueueService(
@@ -174,8 +176,9 @@ def build_services(
         hook_runner=shared.hook_runner,
         workflow_editor=WorkflowEditor(files=shared.trusted_files, writer=definitions, toolbox=toolbox),
         job_templates=templates,
-        schedules=_build_schedules(shared, chats, jobs, templates, workflows),
         notifications=build_notifications(shared),
+        schedules=schedules,
+        triggers=TriggerService(schedules=shared.database.schedules, service=schedules, clock=clock),
         streams=Streams(store.records, hub, shared.database.journal),
         roles=shared.roles,
         role_editor=RoleService(

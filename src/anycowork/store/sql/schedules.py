@@ -16,24 +16,26 @@ from anycowork.domain.schedules import (
     StartStatus,
 )
 from anycowork.domain.times import later
+from anycowork.domain.triggers import TooManyStarts
 from anycowork.domain.values import replace
 from anycowork.store.sql.connection import SqlConnection, SqlReader, Table, query
 from anycowork.store.sql.row_mapper import BOOLEAN, JSON_OBJECT, ColumnType, RowMapper, enum_of, nullable
 from anycowork.store.sql.writer import Writer
 
 MOST_SCHEDULES = 500
-_KEPT_STARTS, _KEPT_SECONDS = 100, 24 * 3600.0
+_KEPT_STARTS, _KEPT_SECONDS, _MINUTE = 100, 24 * 3600.0, 60.0
 BUDGET = ColumnType(lambda budget: budget.model_dump_json(exclude_none=True), Budget.model_validate_json)
 _SCHEDULES = RowMapper(
     Schedule,
     "id, name, cron, at, time_zone, template, workflow, parameters, chat_id, workspace, role, limits, missed, enabled, is_trigger,"
-    " principal, created_by, created_at, changed_at, next_at, paused",
+    " principal, created_by, created_at, changed_at, next_at, paused, payload",
     types={
         "parameters": JSON_OBJECT,
         "limits": BUDGET,
         "missed": enum_of(MissedRule),
         "enabled": BOOLEAN,
         "is_trigger": BOOLEAN,
+        "payload": JSON_OBJECT,
     },
 )
 _STARTS = RowMapper(
@@ -150,9 +152,9 @@ class Schedules(Table):
         """Records what has come due, and the next time, in one transaction; nothing if another server or a person was first."""
         await self._writer.run(partial(_plan, schedule=schedule, next_at=next_at, starts=starts))
 
-    async def add_start(self, start: ScheduledStart, *, most_due: int) -> bool:
-        """Returns False if there was a start with this key. Raises: Conflict if so many wait already."""
-        return await self._writer.run(partial(_add_start, start=start, most_due=most_due))
+    async def add_start(self, start: ScheduledStart, *, most_due: int, most_a_minute: int | None = None) -> bool:
+        """Returns False if there was a start with this key. Raises: TooManyStarts; NotFound without its schedule."""
+        return await self._writer.run(partial(_add_start, start=start, most_due=most_due, most_a_minute=most_a_minute))
 
     async def settle(self, start: ScheduledStart) -> None:
         """Records how a due start ended; nothing if it was started."""
@@ -227,11 +229,17 @@ def _plan(connection: SqlConnection, schedule: Schedule, next_at: str | None, st
         _insert(connection, start)
 
 
-def _add_start(connection: SqlConnection, start: ScheduledStart, most_due: int) -> bool:
-    counting = "SELECT COUNT(*) FROM schedule_starts WHERE schedule_id = ? AND status = 'due'"
-    [count] = connection.execute(counting, (start.schedule_id,)).fetchone()
-    if count >= most_due:
-        raise Conflict(f"{count} starts of this wait already. Try again when they are over.")
+def _add_start(connection: SqlConnection, start: ScheduledStart, most_due: int, most_a_minute: int | None) -> bool:
+    if connection.execute("SELECT 1 FROM schedules WHERE id = ?", (start.schedule_id,)).fetchone() is None:
+        raise NotFound("schedule", start.schedule_id)
+    counting = "SELECT COUNT(*) FROM schedule_starts WHERE schedule_id = ? AND"
+    [due] = connection.execute(f"{counting} status = 'due'", (start.schedule_id,)).fetchone()
+    if due >= most_due:
+        raise TooManyStarts(f"{due} starts of this wait already. Try again when they are over.", retry_after=60)
+    since = later(start.due_at, -_MINUTE)
+    [recent] = connection.execute(f"{counting} due_at > ?", (start.schedule_id, since)).fetchone()
+    if most_a_minute is not None and recent >= most_a_minute:
+        raise TooManyStarts(f"This was started {recent} times within a minute. Try again later.", retry_after=60)
     return _insert(connection, start)
 
 
