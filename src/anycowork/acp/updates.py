@@ -21,7 +21,7 @@ from acp.schema import (
     UserMessageChunk,
 )
 
-from anycowork.acp.markdown import fenced, shown_text
+from anycowork.acp.markdown import fenced, one_line, shown_text
 from anycowork.acp.tool_calls import call_kind, call_locations, call_title, diff_content
 from anycowork.client.chat_client import objects
 from anycowork.domain.messages import Json
@@ -166,18 +166,20 @@ class UpdateBuilder:
         call_id, diff = str(payload.get("tool_call_id")), payload.get("diff")
         text = content if len(content) <= LONGEST_RESULT else f"{content[:LONGEST_RESULT]}\n… (the chat holds the rest)"
         output = [_text_content(fenced(shown_text(text)))] if text.strip() else []
+        hidden = _hidden_values(payload)
         drawn = diff_content(diff, self._workspace) if isinstance(diff, str) else []
         status: ToolCallStatus = "completed" if payload.get("status") == "ok" else "failed"
         raw_output: Json = {name: payload[name] for name in ("status", "error", "facts") if name in payload}
         was_printed = self._printed.pop(call_id, None) is not None
         self._output_lengths.pop(call_id, None)
         if call_id not in self._shown_terminals:
-            return [_progress(call_id, status=status, content=[*drawn, *output], raw_output=raw_output)]
+            return [_progress(call_id, status=status, content=[*drawn, *output, *hidden], raw_output=raw_output)]
         self._shown_terminals.discard(call_id)
         terminal = TerminalToolCallContent(type="terminal", terminal_id=call_id)
         code = _noun(raw_output, "facts").get("exit_code")
         exit_meta = _terminal("exit", call_id, exit_code=code if isinstance(code, int) else None, signal=None)
-        end = _progress(call_id, status=status, content=[terminal, *drawn], raw_output=raw_output, field_meta=exit_meta)
+        shown = [terminal, *drawn, *hidden]
+        end = _progress(call_id, status=status, content=shown, raw_output=raw_output, field_meta=exit_meta)
         return [end] if was_printed else [self._print(call_id, text), end]
 
     def _plan(self, plan: Json) -> Sequence[SessionUpdate]:
@@ -231,6 +233,14 @@ def _progress(call_id: str, **changed: object) -> ToolCallProgress:
 def _terminal(event: str, terminal_id: str, **more: object) -> dict[str, object]:
     """What editors take for a terminal that they show and do not run: an extension of theirs, in `_meta`."""
     return {f"terminal_{event}": {"terminal_id": terminal_id, **more}}
+
+
+def _hidden_values(payload: Json) -> list[ContentToolCallContent]:
+    """Says of which values the model was told a stand-in instead."""
+    match payload.get("hidden_values"):
+        case [str(), *_] as kinds:
+            return [_text_content(f"The agent is not shown: {one_line(', '.join(map(str, kinds)))}.")]
+    return []
 
 
 def _text_content(text: str) -> ContentToolCallContent:

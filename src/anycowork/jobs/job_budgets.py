@@ -95,7 +95,9 @@ class JobBudgets:
                 continue
             remaining = share.budget.seconds - (await self._spent(job, share)).seconds
             if remaining <= 0:
-                message = f"The {share.kind} has used its {share.budget.seconds:g} seconds. Raise the limit to go on."
+                message = (
+                    f"The {share.kind} has used its {share.budget.seconds:,.12g} seconds. Raise the limit to go on."
+                )
                 raise _reached(message, share.kind)
             limits = context.assignment.limits
             assert limits is not None, "an agent's own limits are set first"
@@ -121,7 +123,9 @@ class JobBudgets:
                 for share in _shares(now, context.turn.task_id):
                     spent = await self._spent(job, share, requested)
                     if excess := overdrawn(share.budget, spent):
-                        reason = _no_room(share, await self._used(job, share), spent, reserve.tokens)
+                        used = replace(await self._used(job, share), seconds=spent.seconds)
+                        reason = _no_room(share, used, spent, reserve.tokens)
+                        excess = overdrawn(share.budget, used) or excess  # reservations are not shown as spent
                         reason = reason or excess.reason.replace("the approved plan", f"the {share.kind}")
                         raise _reached(f"{reason} Raise the limit to go on.", share.kind)
                 yield

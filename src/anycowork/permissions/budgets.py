@@ -53,16 +53,16 @@ def overdrawn(budget: Budget, spent: BudgetUse) -> BudgetSpent | None:
     """Return None while something is left of every limit of the budget. An unknown cost exceeds any cost limit."""
     spent_limits: list[str] = []
     if budget.seconds is not None and spent.seconds >= budget.seconds:
-        spent_limits.append(f"{spent.seconds:.0f} of {budget.seconds:g} seconds")
+        spent_limits.append(f"{spent.seconds:,.0f} of {budget.seconds:,.12g} seconds")
     if budget.tokens is not None and spent.tokens >= budget.tokens:
-        spent_limits.append(f"{spent.tokens} of {budget.tokens} tokens")
+        spent_limits.append(f"{spent.tokens:,} of {budget.tokens:,} tokens")
     if budget.cost is not None and spent.cost is None:
-        spent_limits.append(f"{budget.cost:g} dollars are allowed, and the model's price is not known")
+        spent_limits.append(f"{budget.cost:,.12g} dollars are allowed, and the model's price is not known")
     elif budget.cost is not None and spent.cost is not None and spent.cost >= budget.cost:
-        spent_limits.append(f"{spent.cost:.2f} of {budget.cost:g} dollars")
+        spent_limits.append(f"{spent.cost:,.2f} of {budget.cost:,.12g} dollars")
     calls_only = not spent_limits
     if budget.calls is not None and spent.calls >= budget.calls:
-        spent_limits.append(f"{spent.calls} of {budget.calls} calls")
+        spent_limits.append(f"{spent.calls:,} of {budget.calls:,} calls")
     return (
         BudgetSpent(f"The budget of the approved plan is spent ({', '.join(spent_limits)}).", calls_only)
         if spent_limits

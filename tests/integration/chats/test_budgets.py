@@ -115,7 +115,7 @@ async def test_spent_calls_leave_reading_free_and_spent_tokens_do_not(tmp_path: 
         await approve(client, held, plan(tokens=1_000))
         assert (await held.rest())["state"] == "awaiting_approval"
         pending = await the_only_question(held)
-        assert pending["tool"] == "list_directory" and "1220 of 1000 tokens" in pending["reasons"][-1]
+        assert pending["tool"] == "list_directory" and "1,220 of 1,000 tokens" in pending["reasons"][-1]
         assert [r["status"] for r in await held.results()] == ["ok"]
 
 

@@ -49,6 +49,20 @@ async def test_job_goes_on_after_its_limit_was_raised_and_what_never_started_sta
 
 
 @proves("JOB-5/5")
+async def test_what_a_spent_job_is_said_to_have_used_is_what_it_used(tmp_path: Path) -> None:
+    much = {"prompt_tokens": 50_000, "completion_tokens": 10}
+    async with live_server(tmp_path, replies=[Reply(call("list_directory", path="."), usage=much)]) as client:
+        chat = await client.chat()
+        steps = plan({"id": "t", "action": "look"})
+        job = await approved(client, chat, plan=steps, limits={"job": {"tokens": 40_000}})
+        job = await until(client, chat, job["id"], "failed", "completed")
+        assert job["usage"]["tokens"] == 50_010
+        assert job["error"]["message"] == (
+            "The budget of the job is spent (50,010 of 40,000 tokens). Raise the limit to go on."
+        )
+
+
+@proves("JOB-5/5")
 async def test_task_that_met_its_own_limit_is_tried_again_when_a_person_raises_it(tmp_path: Path) -> None:
     replies = [Reply(call("read_file", path="a.txt"), usage=USED), Reply(report("looked"), usage=USED)]
     replies += [Reply(report("drawn"), usage=USED), "Done."]

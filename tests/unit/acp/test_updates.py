@@ -2,6 +2,8 @@
 
 from typing import Any  # updates that tests look into freely
 
+import pytest
+
 from anycowork.acp.updates import UpdateBuilder, usage_update
 from support.spec import proves
 
@@ -65,3 +67,16 @@ def test_the_editor_is_told_how_full_the_context_is_and_what_the_chat_cost() -> 
     unpriced = usage_update({**used, "models": [{"cost": 0.25}, {"cost": None}]})
     assert unpriced is not None and unpriced.cost is None, "a part of the cost is not the cost"
     assert usage_update({**used, "context_known": False}) is None, "an assumed size is not told as a known one"
+
+
+@proves("ACP-1/7")
+@pytest.mark.parametrize("terminals", [True, False])
+def test_an_editor_is_told_which_values_the_agent_was_not_shown(terminals: bool) -> None:
+    builder = UpdateBuilder("/w", "actor", terminals=terminals)
+    hidden = {**RESULT, "payload": {**RESULT["payload"], "hidden_values": ["GitHub token", "password"]}}
+    *_, end = sent(builder, {"type": "tool-call", "tool_call": CALL}, {"type": "message", "message": hidden})
+    told = {"type": "content", "content": {"type": "text", "text": "The agent is not shown: GitHub token, password."}}
+    assert end["content"][-1] == told
+    builder = UpdateBuilder("/w", "actor", terminals=terminals)
+    *_, end = sent(builder, {"type": "tool-call", "tool_call": CALL}, {"type": "message", "message": RESULT})
+    assert "not shown" not in str(end["content"])

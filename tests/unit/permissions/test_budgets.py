@@ -56,7 +56,7 @@ def test_one_model_without_a_price_makes_the_cost_unknown() -> None:
     [
         (Budget(calls=3), "3 of 3 calls"),
         (Budget(seconds=60), "61 of 60 seconds"),
-        (Budget(tokens=900), "1000 of 900 tokens"),
+        (Budget(tokens=900), "1,000 of 900 tokens"),
         (Budget(cost=0.25), "0.50 of 0.25 dollars"),
     ],
 )

@@ -8,6 +8,7 @@ import { focusComposer } from "../composer/focusComposer";
 import type { CallStanding } from "../content/StatusMark";
 import { useEvidence } from "../content/TurnEvidence";
 import { JobDock } from "../jobs/JobDock";
+import { useChatJob } from "../jobs/jobs";
 import { Card } from "../messages/Card";
 import { WorkCard } from "../messages/WorkCard";
 import { PlanDock } from "../plans/PlanDock";
@@ -95,9 +96,12 @@ export function Conversation(props: Props) {
   const render = useRows(view, runs, onCompare, revise, sending, send);
   const run = runInHand(runs, view.state);
   const evidence = useEvidence(view);
+  const { data: job } = useChatJob(view.id, view.news);
   const tail = (
     <div className="space-y-2">
-      {view.state === "idle" && <TurnChanges messages={view.messages} evidence={evidence} onRestore={onRestore} />}
+      {view.state === "idle" && (
+        <TurnChanges messages={view.messages} evidence={evidence} job={job} onRestore={onRestore} />
+      )}
       {mayDo(me, "PATCH /context/{chat_id}") && <AutonomyOffer view={view} onChoose={onAutonomy} />}
       {run && <RunLine run={run} waits={view.state !== "running"} />}
       {view.state === "running" && view.drafts.length === 0 ? (

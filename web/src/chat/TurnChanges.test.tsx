@@ -1,6 +1,7 @@
 import { fireEvent, screen, within } from "@testing-library/react";
 import userEvent from "@testing-library/user-event";
 import { expect, it, vi } from "vitest";
+import type { Job } from "../jobs/jobs";
 import type { ChatView } from "../state/reduce";
 import { restoreToUndo } from "../state/standing";
 import { expectAccessible, message, show } from "../testing/render";
@@ -36,6 +37,29 @@ it("counts what every task of a job changed: what they are told is no word of th
   expect(files.map(({ path }) => path)).toEqual(["a.txt", "b.txt"]);
 });
 
+it("counts what a job changed only where it is in the workspace", () => {
+  const done = ["a.txt", "b.txt"].map((path) => ({ ...did(path), job_id: "j", task_id: "1" }));
+  const told = (job: object | undefined) => {
+    const { container, unmount } = show(
+      <TurnChanges messages={[said, ...done]} evidence={null} job={job as Job | undefined} onRestore={() => {}} />,
+    );
+    const text = container.textContent;
+    unmount();
+    return text;
+  };
+  const job = { id: "j", commit: "job", race: [], status: "awaiting_commit", left_out: [] };
+  for (const waits of [
+    undefined,
+    job,
+    { ...job, status: "cancelled" },
+    { ...job, status: "completed", race: ["x", "y"] },
+  ])
+    expect(told(waits)).toBe("");
+  expect(told({ ...job, status: "completed" })).toContain("2 files");
+  expect(told({ ...job, status: "completed", left_out: ["b.txt"] })).toContain("1 file");
+  expect(told({ ...job, commit: "task", status: "running" })).toContain("2 files");
+});
+
 it("says that there is more where the turn began before what is loaded", () => {
   expect(changedSince([did("a.txt")]).rest).toContain("before the messages that are loaded");
 });
@@ -43,7 +67,12 @@ it("says that there is more where the turn began before what is loaded", () => {
 it("names the first files, and leads to the way back", async () => {
   const look = vi.fn();
   const { container } = show(
-    <TurnChanges messages={[said, ...["a", "b", "c", "d", "e"].map(did)]} evidence={null} onRestore={look} />,
+    <TurnChanges
+      messages={[said, ...["a", "b", "c", "d", "e"].map(did)]}
+      evidence={null}
+      job={null}
+      onRestore={look}
+    />,
   );
   expect(screen.getByText(/^5 files\s+changed$/)).toBeTruthy();
   expect(screen.getByRole("note").textContent).toContain("a, b, c and 2 more");
@@ -54,13 +83,20 @@ it("names the first files, and leads to the way back", async () => {
 
 it("says nothing where nothing was changed", () => {
   expect(
-    show(<TurnChanges messages={[did("a.txt"), said, message()]} evidence={null} onRestore={() => {}} />).container
-      .textContent,
+    show(<TurnChanges messages={[did("a.txt"), said, message()]} evidence={null} job={null} onRestore={() => {}} />)
+      .container.textContent,
   ).toBe("");
 });
 
 it("is read file by file, by pointer or by key, and says how many were looked at", async () => {
-  show(<TurnChanges messages={[said, ...["a.txt", "b.txt", "c.txt"].map(did)]} evidence={null} onRestore={() => {}} />);
+  show(
+    <TurnChanges
+      messages={[said, ...["a.txt", "b.txt", "c.txt"].map(did)]}
+      evidence={null}
+      job={null}
+      onRestore={() => {}}
+    />,
+  );
   await userEvent.click(screen.getByRole("button", { name: "Review" }));
   const dialog = within(await screen.findByRole("dialog"));
   expect(dialog.getByLabelText("Changes of a.txt")).toBeTruthy();
@@ -75,7 +111,7 @@ it("is read file by file, by pointer or by key, and says how many were looked at
 
 it("draws only some of 2,000 changed files, always the chosen one with its place, and goes to the last by key", async () => {
   const paths = Array.from({ length: 2_000 }, (_, at) => `${at}.txt`);
-  show(<TurnChanges messages={[said, ...paths.map(did)]} evidence={null} onRestore={() => {}} />);
+  show(<TurnChanges messages={[said, ...paths.map(did)]} evidence={null} job={null} onRestore={() => {}} />);
   await userEvent.click(screen.getByRole("button", { name: "Review" }));
   const dialog = within(await screen.findByRole("dialog"));
   const list = dialog.getByRole("listbox");
@@ -123,7 +159,8 @@ it("takes back the newest restore where nothing was said since", () => {
 it("says no more what a turn claimed once all its changes were restored", () => {
   const evidence = { status: "claimed", expectations: [], checks: [], receipt: null } as never;
   const turn = (...messages: Message[]) =>
-    show(<TurnChanges messages={[said, ...messages]} evidence={evidence} onRestore={() => {}} />).container.textContent;
+    show(<TurnChanges messages={[said, ...messages]} evidence={evidence} job={null} onRestore={() => {}} />).container
+      .textContent;
   expect(turn(message())).toContain("Claimed");
   expect(turn(did("a.txt"), wentBack("s1", "s2", { deleted: ["a.txt"] }))).toBe("");
 });
@@ -147,19 +184,19 @@ it("counts a removed folder as the files in it, also those whose lines were left
   const removed = (path: string) => `${gone(path)}@@ -1,2 +0,0 @@\n-one\n-two\n`;
   const small = `${gone("docs")}folder → nothing\n${removed("docs/a.md")}${removed("docs/b.md")}`;
   const { container, unmount } = show(
-    <TurnChanges messages={[said, ran(small)]} evidence={null} onRestore={() => {}} />,
+    <TurnChanges messages={[said, ran(small)]} evidence={null} job={null} onRestore={() => {}} />,
   );
   expect(container.textContent).toMatch(/^2 files\s+changed\+0 −4docs\/a\.md, docs\/b\.md/);
   unmount();
   const large = `${gone("docs")}folder → nothing\nwith 1,200 more files in it:\n  docs/c.md\n${removed("docs/a.md")}`;
-  show(<TurnChanges messages={[said, ran(large)]} evidence={null} onRestore={() => {}} />);
+  show(<TurnChanges messages={[said, ran(large)]} evidence={null} job={null} onRestore={() => {}} />);
   expect(screen.getByRole("note").textContent).toMatch(/^1,201 files\s+changedat least \+0 −2.* and 1,199 more/);
 });
 
 it("does not count what git ignores as changed, and says how much that is", async () => {
   const result = ran(created("a.json") + folder("dist") + created("dist/out.js") + created("dist/in/b.js"));
   const generated = { ...result, payload: { ...(result.payload as object), facts: { ignored: ["dist"] } } as never };
-  show(<TurnChanges messages={[said, generated]} evidence={null} onRestore={() => {}} />);
+  show(<TurnChanges messages={[said, generated]} evidence={null} job={null} onRestore={() => {}} />);
   expect(screen.getByRole("note").textContent).toMatch(/^1 file\s+changed\+1 −02 ignored by gita\.json/);
   await userEvent.click(screen.getByRole("button", { name: "Review" }));
   expect(within(await screen.findByRole("dialog")).getByText("1 of 3 reviewed")).toBeTruthy();
@@ -168,10 +205,10 @@ it("does not count what git ignores as changed, and says how much that is", asyn
 it("says that lines were left out of the count", () => {
   const left = "--- /dev/null\n+++ b/b.json\nnot drawn line by line: nothing → file of 12 bytes, sha256 0\n";
   const { container, unmount } = show(
-    <TurnChanges messages={[said, ran(created("a.json") + left)]} evidence={null} onRestore={() => {}} />,
+    <TurnChanges messages={[said, ran(created("a.json") + left)]} evidence={null} job={null} onRestore={() => {}} />,
   );
   expect(container.textContent).toContain("at least +1 −0");
   unmount();
-  show(<TurnChanges messages={[said, ran(created("a.json"))]} evidence={null} onRestore={() => {}} />);
+  show(<TurnChanges messages={[said, ran(created("a.json"))]} evidence={null} job={null} onRestore={() => {}} />);
   expect(screen.getByRole("note").textContent).not.toContain("at least");
 });

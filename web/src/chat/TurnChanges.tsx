@@ -6,6 +6,7 @@ import { DiffCount } from "../content/DiffView";
 import { type Diff, fileCount, isPartial, readDiff, together, withoutFolders, withoutPaths } from "../content/diffs";
 import { PathLink } from "../content/PathLink";
 import { type Evidence, TurnEvidence } from "../content/TurnEvidence";
+import { isMerged, type Job } from "../jobs/jobs";
 import { isAsked, isRestored, restoredIn } from "../state/standing";
 import { t } from "../texts/chat";
 import { number } from "../texts/language";
@@ -19,11 +20,13 @@ interface Props {
   messages: readonly Message[];
   /** undefined while it is on its way. */
   evidence: Evidence | null | undefined;
+  /** The chat's newest job; undefined while it is on its way. */
+  job: Job | null | undefined;
   onRestore: () => void;
 }
 
-export function TurnChanges({ messages, evidence, onRestore }: Props) {
-  const all = useMemo(() => changedSince(messages), [messages]);
+export function TurnChanges({ messages, evidence, job, onRestore }: Props) {
+  const all = useMemo(() => withoutPaths(changedSince(merged(messages, job)), job?.left_out ?? []), [messages, job]);
   const ignored = useMemo(() => ignoredSince(messages), [messages]);
   const diff = useMemo(() => withoutPaths(all, ignored), [all, ignored]);
   const [reading, setReading] = useState(false);
@@ -77,6 +80,12 @@ export function TurnChanges({ messages, evidence, onRestore }: Props) {
       <Suspense fallback={null}>{reading && <TurnReview diff={all} onClose={() => setReading(false)} />}</Suspense>
     </div>
   );
+}
+
+/** Without what tasks of a job changed in copies of their own that nobody has kept. Pure. */
+function merged(messages: readonly Message[], job: Job | null | undefined): readonly Message[] {
+  if (job === null || (job && isMerged(job))) return messages;
+  return messages.filter(({ job_id, task_id }) => !job_id || !task_id || (job && job.id !== job_id));
 }
 
 /** Since the person last spoke: every file that a call changed and nobody put back, once; with a word about what is not known here. Pure. */

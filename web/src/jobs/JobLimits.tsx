@@ -3,7 +3,6 @@ import { useQueryClient } from "@tanstack/react-query";
 import { Gauge } from "lucide-react";
 import { useState } from "react";
 import { t } from "../texts/jobs";
-import { number } from "../texts/language";
 import { Button } from "../ui/Button";
 import { Dialog } from "../ui/Dialog";
 import { Form, FormButtons, TextField } from "../ui/Form";
@@ -51,7 +50,7 @@ export function LimitsForm({ job, onSave, onCancel }: FormProps) {
   return (
     <Form className="space-y-3" onSubmit={() => isValid && onSave(changesOf(before, fields))}>
       <p className="text-sm text-ink-2">{t.limitsHint}</p>
-      {job.usage && <p className="text-sm">{t.usedSoFar(Math.round(job.usage.seconds), number(job.usage.tokens))}</p>}
+      {job.usage && <p className="text-sm">{t.usedSoFar(Math.round(job.usage.seconds), job.usage.tokens)}</p>}
       {OF.map((of) => (
         <fieldset key={of} className="space-y-2">
           <legend className="font-medium">{of === "job" ? t.limitsOfJob : t.limitsOfTask}</legend>

@@ -28,6 +28,11 @@ export function howItRuns(job: Job): string {
   return job.commit === "job" ? `${together} ${t.reviewedFirst}` : together;
 }
 
+/** Whether what the job's tasks changed is in the workspace: not before a person kept it, and of a race only one agent's part. */
+export function isMerged(job: Job): boolean {
+  return job.race.length === 0 && (job.commit !== "job" || job.status === "completed");
+}
+
 function doneTasks(job: Job): number {
   return job.tasks.filter(({ status }) => status === "completed").length;
 }

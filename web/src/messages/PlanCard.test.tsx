@@ -1,6 +1,7 @@
 import { screen, within } from "@testing-library/react";
 import userEvent from "@testing-library/user-event";
 import { expect, it, vi } from "vitest";
+import { useLive } from "../state/live";
 import { expectAccessible, message, show } from "../testing/render";
 import { type PlanEdits, readPlan } from "../wire/nouns";
 import { PlanCard } from "./PlanCard";
@@ -113,13 +114,26 @@ it("shows of an approved plan its own paths while another plan waits", () => {
   expect(screen.queryByText("c.txt")).toBeNull();
 });
 
+it("names the tasks of earlier plans that a step builds on by what they do", () => {
+  const payload = { type: "plan", goal: "x", steps: [{ id: "a", action: "Write the outline" }] };
+  useLive.setState({ view: { messages: [message({ message_type: "plan", payload: payload as never })] } as never });
+  const steps = [
+    { id: "1", action: "Look", builds_on: ["a", "b"] },
+    { id: "2", action: "Test", dependencies: ["1"] },
+  ];
+  card({ plan: readPlan({ goal: "x", steps })! });
+  expect(screen.getByText("after “Write the outline”, “b”")).toBeTruthy();
+  expect(screen.getByText("after 1")).toBeTruthy();
+  useLive.setState({ view: null });
+});
+
 it("says who does a step, where and after what, and an edit of its words keeps all of it", async () => {
   const steps = [
     { id: "1", action: "Look", agent: "scout", needs: ["gpu"], builds_on: ["a"] },
     { id: "2", action: "Test", role: "tester", dependencies: ["1"] },
   ];
   const { onExecute, container } = card({ plan: readPlan({ goal: "x", steps })! });
-  for (const words of ["by scout", "on a worker with gpu", "after a", "in the role tester", "after 1"])
+  for (const words of ["by scout", "on a worker with gpu", "after “a”", "in the role tester", "after 1"])
     expect(screen.getByText(words)).toBeTruthy();
   await expectAccessible(container);
   await userEvent.click(screen.getByRole("button", { name: "Edit" }));

@@ -1,17 +1,18 @@
 // The steps of a plan with all that each of them grants: every command, check, path and tool, whole and escaped. Nothing here is cut.
 
 import { Bot, Clock, Server, TriangleAlert } from "lucide-react";
-import { useRef } from "react";
+import { useMemo, useRef } from "react";
 import { GrantedText } from "../approvals/DisclosedList";
 import { Inline } from "../content/Inline";
 import { PathLink } from "../content/PathLink";
 import { type VisibleText, visible } from "../content/visible";
 import { StepMark } from "../plans/StepMark";
 import { plannedCallWords } from "../rules/words";
+import { useLive } from "../state/live";
 import { useToolDisplays } from "../state/tools";
 import { t } from "../texts/messages";
 import { SeenMark } from "../ui/SeenMark";
-import type { DisclosedItem, Disclosure, PlanStep } from "../wire/nouns";
+import { type DisclosedItem, type Disclosure, type PlanStep, readPlan } from "../wire/nouns";
 
 interface Props {
   steps: readonly PlanStep[];
@@ -58,8 +59,9 @@ function Step({ step, at, numbers, status, grants, onShown }: StepProps) {
     ends.current[end] = true;
     if (ends.current.top && ends.current.bottom) onShown();
   };
+  const earlier = useEarlierTasks(step.builds_on ?? NONE);
   const after = [
-    ...(step.builds_on ?? []).map(visible),
+    ...earlier.map((name) => t.earlierTask(visible(name))),
     ...step.dependencies.map((id) => numbers.get(id) ?? visible(id)),
   ];
   const does = step.agent ?? step.role;
@@ -123,6 +125,18 @@ function Step({ step, at, numbers, status, grants, onShown }: StepProps) {
       </div>
     </li>
   );
+}
+
+const NONE: readonly string[] = [];
+
+/** What the tasks of earlier plans of the chat do; an id where no plan with it is loaded. */
+function useEarlierTasks(ids: readonly string[]): readonly string[] {
+  const messages = useLive((live) => (ids.length > 0 ? live.view?.messages : undefined));
+  return useMemo(() => {
+    const plans = (messages ?? []).filter(({ message_type }) => message_type === "plan");
+    const steps = plans.flatMap(({ payload }) => readPlan(payload)?.steps ?? []);
+    return ids.map((id) => steps.find((step) => step.id === id)?.action ?? id);
+  }, [messages, ids]);
 }
 
 const NAMES: Partial<Record<DisclosedItem["kind"], string>> = {

@@ -1,5 +1,5 @@
 // Texts of jobs.
-import { translated } from "./language";
+import { number, translated } from "./language";
 
 export const en = {
   jobs: "Jobs",
@@ -20,9 +20,9 @@ export const en = {
   tasks: "Tasks",
   graph: "Which task waits for which",
   answer: "Answer",
-  skippedCount: (count: number) => `${count} skipped`,
-  undoneCount: (count: number) => `${count} undone`,
-  done: (done: number, all: number) => `${done} of ${all} tasks done`,
+  skippedCount: (count: number) => `${number(count)} skipped`,
+  undoneCount: (count: number) => `${number(count)} undone`,
+  done: (done: number, all: number) => `${number(done)} of ${number(all)} tasks done`,
   seeJob: "See the job",
   pause: "Pause",
   pauseHint: "Tasks at work finish; no other starts",
@@ -36,7 +36,7 @@ export const en = {
   retry: "Try again",
   limits: "Limits",
   limitsHint: "A job that stopped at a limit goes on once you raise it. An empty field is no limit.",
-  usedSoFar: (seconds: number, tokens: string) => `Used so far: ${seconds} seconds, ${tokens} tokens.`,
+  usedSoFar: (seconds: number, tokens: number) => `Used so far: ${number(seconds)} seconds, ${number(tokens)} tokens.`,
   limitsOfJob: "The whole job",
   limitsOfTask: "Each task, all its attempts together",
   limitNames: { seconds: "Seconds at work", tokens: "Tokens", cost: "Cost in US dollars" },
@@ -87,7 +87,7 @@ export const en = {
   noChanges: "No file is changed.",
   keepWhich: "Files to keep",
   keepAll: "Keep all changes",
-  keepSome: (kept: number, all: number) => `Keep ${kept} of ${all} files`,
+  keepSome: (kept: number, all: number) => `Keep ${number(kept)} of ${number(all)} files`,
   drop: "Drop all changes",
   dropQuestion: "Drop all changes of this job?",
   dropHint: "Your workspace stays as it is. The changes cannot be brought back.",
@@ -103,7 +103,7 @@ export const en = {
   candidates: "Candidates",
   candidatesHint: "Each agent did the same in its own copy. Keep the work of one; the others are dropped.",
   check: "Check",
-  provedOf: (proved: number, all: number) => `A check proved ${proved} of ${all} tasks.`,
+  provedOf: (proved: number, all: number) => `A check proved ${number(proved)} of ${number(all)} tasks.`,
   proved: "A check proved it.",
   notProved: "Not proved by a check",
   keepThis: "Keep this one",
@@ -119,7 +119,7 @@ export const en = {
   templateHint: "The template makes the plan. Your request is not sent: fill in the fields instead.",
   earlierPlan: "Plan of an earlier job",
   earlierPlanHint: "The steps are taken from that job. Read them, and edit them if needed, before you approve.",
-  planSteps: (steps: number) => (steps === 1 ? "1 step" : `${steps} steps`),
+  planSteps: (steps: number) => (steps === 1 ? "1 step" : `${number(steps)} steps`),
   forgetPlan: "Do not offer this plan again",
   templatesFailed: "The templates could not be read.",
   templateFault: (path: string, line: number | null, reason: string) =>
@@ -128,7 +128,7 @@ export const en = {
   tasksFailed: (count: number) =>
     count === 1
       ? "A task did not complete. Open it to read why, and to try it again:"
-      : `${count} tasks did not complete. Open them to read why, and to try them again:`,
+      : `${number(count)} tasks did not complete. Open them to read why, and to try them again:`,
   leftOut: "left out",
   stepStatuses: {
     open: "not done",

@@ -89,6 +89,7 @@ export const en = {
   drop: (name: string | number) => `Remove ${name}`,
   itHoldsHiddenCharacters: "It contains hidden characters:",
   after: (after: string | number) => `after ${after}`,
+  earlierTask: (name: string) => `“${name}”`,
   doneBy: (agent: string) => `by ${agent}`,
   doneInRole: (role: string) => `in the role ${role}`,
   onWorkerWith: (labels: string) => `on a worker with ${labels}`,

@@ -1,5 +1,6 @@
 // German texts of jobs.
 import type { Texts } from "../jobs";
+import { number } from "./format";
 
 export const jobs: Texts = {
   waiting: "warten auf Sie",
@@ -20,9 +21,9 @@ export const jobs: Texts = {
   tasks: "Aufgaben",
   graph: "Welche Aufgabe auf welche wartet",
   answer: "Antwort",
-  skippedCount: (count: number) => `${count} übersprungen`,
-  undoneCount: (count: number) => `${count} rückgängig gemacht`,
-  done: (done: number, all: number) => `${done} von ${all} Aufgaben erledigt`,
+  skippedCount: (count: number) => `${number(count)} übersprungen`,
+  undoneCount: (count: number) => `${number(count)} rückgängig gemacht`,
+  done: (done: number, all: number) => `${number(done)} von ${number(all)} Aufgaben erledigt`,
   seeJob: "Job ansehen",
   pause: "Anhalten",
   pauseHint: "Laufende Aufgaben werden fertig; keine neue beginnt",
@@ -39,7 +40,7 @@ export const jobs: Texts = {
   limits: "Grenzen",
   limitsHint:
     "Ein Job, der an einer Grenze stehen blieb, läuft weiter, sobald Sie sie anheben. Ein leeres Feld ist keine Grenze.",
-  usedSoFar: (seconds: number, tokens: string) => `Bisher verbraucht: ${seconds} Sekunden, ${tokens} Tokens.`,
+  usedSoFar: (seconds, tokens) => `Bisher verbraucht: ${number(seconds)} Sekunden, ${number(tokens)} Tokens.`,
   limitsOfJob: "Der ganze Job",
   limitsOfTask: "Jede Aufgabe, alle Versuche zusammen",
   limitNames: { seconds: "Arbeitszeit in Sekunden", tokens: "Tokens", cost: "Kosten in US-Dollar" },
@@ -92,7 +93,7 @@ export const jobs: Texts = {
   noChanges: "Keine Datei ist geändert.",
   keepWhich: "Dateien, die bleiben",
   keepAll: "Alle Änderungen behalten",
-  keepSome: (kept, all) => `${kept} von ${all} Dateien behalten`,
+  keepSome: (kept, all) => `${number(kept)} von ${number(all)} Dateien behalten`,
   drop: "Alle Änderungen verwerfen",
   dropQuestion: "Alle Änderungen dieses Jobs verwerfen?",
   dropHint: "Ihr Arbeitsbereich bleibt, wie er ist. Die Änderungen lassen sich nicht zurückholen.",
@@ -109,7 +110,7 @@ export const jobs: Texts = {
   candidatesHint:
     "Jeder Agent hat dieselbe Aufgabe in einer eigenen Kopie erledigt. Behalten Sie die Arbeit von einem; die anderen werden verworfen.",
   check: "Prüfung",
-  provedOf: (proved, all) => `Eine Prüfung belegt ${proved} von ${all} Aufgaben.`,
+  provedOf: (proved, all) => `Eine Prüfung belegt ${number(proved)} von ${number(all)} Aufgaben.`,
   proved: "Durch eine Prüfung belegt.",
   notProved: "Nicht durch eine Prüfung belegt",
   keepThis: "Diese behalten",
@@ -128,7 +129,7 @@ export const jobs: Texts = {
   earlierPlan: "Plan eines früheren Jobs",
   earlierPlanHint:
     "Die Schritte stammen aus jenem Job. Lesen Sie sie, und ändern Sie sie bei Bedarf, bevor Sie sie freigeben.",
-  planSteps: (steps) => (steps === 1 ? "1 Schritt" : `${steps} Schritte`),
+  planSteps: (steps) => (steps === 1 ? "1 Schritt" : `${number(steps)} Schritte`),
   forgetPlan: "Diesen Plan nicht mehr anbieten",
   templatesFailed: "Die Vorlagen konnten nicht gelesen werden.",
   templateFault: (path, line, reason) => `${path}${line ? `, Zeile ${line}` : ""}: ${reason}`,
@@ -136,7 +137,7 @@ export const jobs: Texts = {
   tasksFailed: (count) =>
     count === 1
       ? "Eine Aufgabe wurde nicht erledigt. Öffnen Sie sie, um den Grund zu lesen und sie zu wiederholen:"
-      : `${count} Aufgaben wurden nicht erledigt. Öffnen Sie sie, um den Grund zu lesen und sie zu wiederholen:`,
+      : `${number(count)} Aufgaben wurden nicht erledigt. Öffnen Sie sie, um den Grund zu lesen und sie zu wiederholen:`,
   leftOut: "nicht übernommen",
   stepStatuses: {
     open: "nicht erledigt",

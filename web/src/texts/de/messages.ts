@@ -91,6 +91,7 @@ export const messages: Texts = {
   drop: (name: string | number) => `${name} entfernen`,
   itHoldsHiddenCharacters: "Es enthält verborgene Zeichen:",
   after: (after: string | number) => `nach ${after}`,
+  earlierTask: (name: string) => `„${name}“`,
   doneBy: (agent: string) => `von ${agent}`,
   doneInRole: (role: string) => `in der Rolle ${role}`,
   onWorkerWith: (labels: string) => `auf einem Worker mit ${labels}`,
