@@ -13,10 +13,11 @@ from anycowork.domain.chats import Turn
 from anycowork.domain.errors import ContextFull
 from anycowork.domain.images import images_of
 from anycowork.domain.journal import Change, Reserve, SetChat, Spend
+from anycowork.domain.limits import payer_of
 from anycowork.domain.messages import Json, Message
 from anycowork.domain.metering import Price
 from anycowork.domain.model import ModelOptions, ModelRequest, PromptMessage, Provider, ToolCallStyle, UsageChunk
-from anycowork.domain.ports import HiddenPathRules
+from anycowork.domain.ports import Clock, HiddenPathRules
 from anycowork.domain.provider_errors import NoSuchModel, PromptTooLong, ProviderFault
 from anycowork.domain.skills import Skill
 from anycowork.domain.telemetry import Telemetry
@@ -57,8 +58,10 @@ class ModelCaller:
         foreign_among: Callable[[str, Sequence[str]], Awaitable[Collection[str]]],
         image_bytes: Blobs,
         telemetry: Telemetry,
+        clock: Clock,
     ) -> None:
         self._journal = journal
+        self._clock = clock
         self._providers = providers
         self._ratios = TokenRatios()
         self._prompts = prompts
@@ -96,11 +99,13 @@ class ModelCaller:
             data = await self._image_data(context, prompt_history.messages)
             request = replace(request, image_bytes=data, tries_images=options.tries_images)
         reply_id = reply_stream.reply.message_id  # the usage is recorded under the id of the answer
-        reserve = Reserve(reply_id, context.turn.id, request.purpose, name, prompt_history.tokens)
+        reserve = Reserve(
+            reply_id, context.turn.id, request.purpose, name, prompt_history.tokens, *paid_by(context.turn, self._clock)
+        )
         async with context.assignment.reserving(reserve):
             pending, announcements = context.write_buffer.take_pending()
             change = Change(context.chat.id, (*pending, reserve, context.turn), announcements)
-            await context.write_buffer.write(self._journal, change)
+            await context.write_buffer.reserve(self._journal, change, pending, announcements)
         try:
             with self._telemetry.model_request(context.turn, provider.name, request) as outcome:
                 reply = await reply_stream.receive(provider, request)
@@ -305,6 +310,11 @@ def _with_notes(message: Message) -> Message:
     notes = "\n".join(image.note() for image in images)
     payload = {key: value for key, value in (message.payload or {}).items() if key != "images"}
     return replace(message, content=f"{message.content}\n\n{notes}", payload=payload or None)
+
+
+def paid_by(turn: Turn, clock: Clock) -> tuple[str, str]:
+    """Returns whose limits the turn's next request counts against, and on which day."""
+    return payer_of(turn.principal), clock.now()[:10]
 
 
 def spent_for(reserve: Reserve, reply: Reply) -> tuple[Spend, Json]:

@@ -5,7 +5,7 @@ The model gets the prompt and nothing else: no history, no tools, no instruction
 
 from typing import assert_never
 
-from anycowork.agent.model_caller import find_model, spent_for
+from anycowork.agent.model_caller import find_model, paid_by, spent_for
 from anycowork.agent.reply_stream import Reply
 from anycowork.agent.turn_context import TurnContext
 from anycowork.domain import event_factory
@@ -46,7 +46,9 @@ class PromptSampler:
         provider, model = find_model(self._providers, context)
         name = f"{provider.name}/{model}"
         size = sum(tokens(message.content) for message in prompt.messages)
-        reserve = Reserve(self._clock.new_id(), context.turn.id, PURPOSE, name, size)
+        reserve = Reserve(
+            self._clock.new_id(), context.turn.id, PURPOSE, name, size, *paid_by(context.turn, self._clock)
+        )
         async with context.assignment.reserving(reserve):
             await self._journal.write(Change(context.chat.id, (reserve,)))
         reply = Reply(reserve.id)

@@ -24,6 +24,7 @@ from anycowork.domain.events import NewEvent
 from anycowork.domain.evidence import Evidence, Receipt
 from anycowork.domain.hooks import Hook, HookRuns, checks_recorded
 from anycowork.domain.journal import Change, Reserve, Write
+from anycowork.domain.limit_errors import SpendingLimitReached
 from anycowork.domain.messages import Message, Speaker, is_continuation
 from anycowork.domain.origins import NO_ORIGINS, Origins
 from anycowork.domain.plan import Plan
@@ -337,6 +338,20 @@ class WriteBuffer:
         self._changes.append(change)
         if self._timer is None:  # a running timer covers this change too
             self._timer = asyncio.get_running_loop().call_later(FLUSH_SECONDS, self._submit, journal)
+
+    async def reserve(
+        self, journal: Journal, change: Change, pending: Sequence[Write], announcements: Sequence[NewEvent]
+    ) -> None:
+        """Write as `write` does. Raises: SpendingLimitReached; then `pending` and what was buffered waits again, to be written without
+        the reservation."""
+        waiting = self._changes
+        try:
+            await self.write(journal, change)
+        except SpendingLimitReached:
+            self._changes = [*waiting, *self._changes]
+            self.pending = [*pending, *self.pending]
+            self.announcements = [*announcements, *self.announcements]
+            raise
 
     async def write(self, journal: Journal, *changes: Change) -> None:
         """Write all buffered changes and then these, in one transaction. Raises: as `Journal.write`, also for submitted changes."""

@@ -30,6 +30,7 @@ from anycowork.domain.errors import (
     ToolFault,
     Unauthenticated,
 )
+from anycowork.domain.limit_errors import SpendingLimitReached
 from anycowork.domain.messages import Json
 from anycowork.domain.provider_errors import NoAnswerInTime, NoSuchModel, ProviderFault
 from anycowork.domain.values import value
@@ -97,6 +98,8 @@ def error_response(error: Exception) -> ErrorResponse:
             return ErrorResponse(error.status, error.code, error.message, error.param)
         case DatabaseAway():
             return ErrorResponse(503, error.code, error.message, more=((b"retry-after", b"2"),))
+        case SpendingLimitReached():
+            return ErrorResponse(429, error.code, error.message, error.param)
         case AnyCoworkError():
             return ErrorResponse(_status_of(error), error.code, error.message)
         case RequestValidationError():

@@ -13,7 +13,8 @@ from anycowork.domain import event_factory
 from anycowork.domain.approvals import Approval, PlanRow, PlanState, QuestionState
 from anycowork.domain.chats import ChatState, Turn, TurnState
 from anycowork.domain.errors import AlreadyAnswered, AlreadyDecided, Invalid, NotFound
-from anycowork.domain.journal import ApprovePlan, SetChat, SettleQuestion, Write
+from anycowork.domain.journal import ApprovePlan, RequireRoom, SetChat, SettleQuestion, Write
+from anycowork.domain.limits import RequestedUse, payer_of
 from anycowork.domain.messages import ASKED_BY, Json, Message, MessageType, Speaker
 from anycowork.domain.people import authorship
 from anycowork.domain.plan import PlanStatus
@@ -200,6 +201,7 @@ class DecisionService:
             note = "Continued where it stopped."
             writes: list[Write] = [
                 require_idle(chat),
+                RequireRoom(RequestedUse(payer_of(turn.principal), chat.config.model_id)),
                 self._draft.message(chat, Speaker.SYSTEM, note, payload=payload, turn_id=turn.id),
             ]
             events = [replace(event_factory.turn_started(turn), cause=turn.message_id)]

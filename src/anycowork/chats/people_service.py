@@ -6,6 +6,7 @@ import secrets
 from collections.abc import Awaitable, Callable, Sequence
 
 from anycowork.domain.errors import Conflict
+from anycowork.domain.limits import read_group_name
 from anycowork.domain.people import PERSON_TOKEN_PREFIX, AccessLevel, Person, read_person_name
 from anycowork.domain.people_changes import PeopleChange
 from anycowork.domain.ports import Clock
@@ -39,24 +40,35 @@ class PeopleService:
         principal.require(Scope.MANAGE)
         return await self._people.changes(before=before, limit=limit)
 
-    async def add(self, principal: Principal, name: str, access: AccessLevel) -> tuple[Person, str]:
+    async def add(
+        self, principal: Principal, name: str, access: AccessLevel, groups: Sequence[str] = ()
+    ) -> tuple[Person, str]:
         """Return the new person and their token. Raises: NotAllowed, Invalid, Conflict."""
         principal.require(Scope.MANAGE)
         token = _new_token()
         now, digest = self._clock.now(), person_token_digest(token)
-        person = Person(self._clock.new_id(), read_person_name(name), access, now, None, digest)
+        person = Person(self._clock.new_id(), read_person_name(name), access, now, None, digest, _read_groups(groups))
         await self._people.add(person, by=principal.label())
         log.info("%s added %s as %s", principal.label(), person.name, access)
         return person, token
 
     async def change(
-        self, principal: Principal, person_id: str, *, name: str | None, access: AccessLevel | None
+        self,
+        principal: Principal,
+        person_id: str,
+        *,
+        name: str | None,
+        access: AccessLevel | None,
+        groups: Sequence[str] | None = None,
     ) -> Person:
         """Raises: NotAllowed, Invalid, NotFound; Conflict for the owner, or if the name could be taken for another person's."""
         principal.require(Scope.MANAGE)
         _refuse_owner(person_id)
         new_name = None if name is None else read_person_name(name)
-        person = await self._people.change(person_id, by=principal.label(), name=new_name, access=access)
+        new_groups = None if groups is None else _read_groups(groups)
+        person = await self._people.change(
+            person_id, by=principal.label(), name=new_name, access=access, groups=new_groups
+        )
         log.info("%s changed %s: %s, %s", principal.label(), person.id, person.name, person.access)
         return person
 
@@ -77,6 +89,10 @@ class PeopleService:
         person = await self._people.remove(person_id, by=principal.label())
         await self._end_sessions(person_id)
         log.info("%s removed %s", principal.label(), person.name)
+
+
+def _read_groups(names: Sequence[str]) -> tuple[str, ...]:
+    return tuple(sorted({read_group_name(name) for name in names}))
 
 
 def _new_token() -> str:

@@ -14,7 +14,7 @@ COMMAND_ORDER = (
     *("chats", "search", "export", "import"),
     *("jobs", "agents", "workflow", "schedules", "skills", "role", "instructions"),
     *("model", "mcp", "acp"),
-    *("doctor", "usage", "people", "audit", "verify", "database", "worker", "workers"),
+    *("doctor", "usage", "people", "limits", "audit", "verify", "database", "worker", "workers"),
     *("version", "help"),
 )
 """What a newcomer needs first stands first."""
@@ -36,6 +36,7 @@ GROUPS = {
     "model": LazyGroup("anycowork.cli.models", "Connect models, or download one for this machine."),
     "mcp": LazyGroup("anycowork.cli.mcp_commands", "Use the tools of MCP servers, or be one."),
     "people": LazyGroup("anycowork.cli.people", "List, add and remove people."),
+    "limits": LazyGroup("anycowork.cli.limits", "Show and set limits of a day."),
     "audit": LazyGroup("anycowork.cli.audit", "The log of every decision and effect, chained by hashes."),
     "workers": LazyGroup("anycowork.cli.workers", "Invite, list and remove workers."),
     "database": LazyGroup("anycowork.cli.database", "The database that keeps the chats."),

@@ -29,6 +29,7 @@ Examples:
     anycowork people add Ada
     anycowork people add Bob --access viewer
     anycowork people access Bob member
+    anycowork people groups Ada design
     anycowork people token Ada
     anycowork people remove Bob
     anycowork people log
@@ -61,6 +62,16 @@ def add_person(
 @app.command("access", help="Change what a person may do, at once.")
 def change_access(context: typer.Context, name: Name, level: Level, data_dir: DataDir = None) -> None:
     raise typer.Exit(_change_access(invoked(context, data_dir=data_dir), name, level))
+
+
+@app.command("groups", help="Replace the groups of a person; without GROUP, none.")
+def change_groups(
+    context: typer.Context,
+    name: Name,
+    groups: Annotated[list[str] | None, typer.Argument(help="The groups.", metavar="GROUP...")] = None,
+    data_dir: DataDir = None,
+) -> None:
+    raise typer.Exit(_change_groups(invoked(context, data_dir=data_dir), name, groups or []))
 
 
 @app.command("token", help="Print a new token for a person, this once. The old one ends, and so do their browsers.")
@@ -133,6 +144,14 @@ def _change_access(invocation: Invocation, name: str, level: str) -> int:
     return _run("access", invocation, work)
 
 
+def _change_groups(invocation: Invocation, name: str, groups: list[str]) -> int:
+    async def work(client: ServerClient) -> None:
+        changed = await client.patch(f"/people/{await _id_of(client, name)}", {"groups": [*groups]})
+        stdout().line(strip_controls(f"{changed['name']} is in {_listed(changed['groups'])}."))
+
+    return _run("groups", invocation, work)
+
+
 def _new_token(invocation: Invocation, name: str) -> int:
     """Prints the new token; returns the exit code."""
 
@@ -193,10 +212,19 @@ def _sentence(change: Json) -> str:
         case _:
             renamed = f"renamed {old} to {name}" if old != name else ""
             changed = f"made {name} {_with_article(person['access'])} (was {_with_article(before.get('access'))})"
-            action = " and ".join(
-                part for part in (renamed, changed if person["access"] != before.get("access") else "") if part
+            grouped = f"put {name} into {_listed(person['groups'])}"
+            parts = (
+                renamed,
+                changed if person["access"] != before.get("access") else "",
+                grouped if person["groups"] != before.get("groups") else "",
             )
+            action = " and ".join(part for part in parts if part)
     return f"{change['by'] or 'The owner'} {action}"
+
+
+def _listed(groups: object) -> str:
+    names = [str(group) for group in groups] if isinstance(groups, list) else []
+    return f"the groups {', '.join(names)}" if names else "no group"
 
 
 def _object(value: object) -> Json:

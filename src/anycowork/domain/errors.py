@@ -168,7 +168,7 @@ class NotKept(ToolFault):
 
 class LimitReached(AnyCoworkError):
     code = "limit_reached"
-    limit: str | None = None  # whose it is: the `job`'s, or that of each `task`
+    limit: str | None = None  # whose it is: the `job`'s, that of each `task`, a `person`'s or a `group`'s
 
 
 class TooManySteps(LimitReached):

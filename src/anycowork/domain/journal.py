@@ -9,10 +9,11 @@ from anycowork.domain.errors import RequestFault
 from anycowork.domain.events import SERVER_LABEL, NewEvent
 from anycowork.domain.evidence import Receipt
 from anycowork.domain.jobs import Job, JobTask
+from anycowork.domain.limits import RequestedUse
 from anycowork.domain.messages import Json, Message, QueuedMessage
 from anycowork.domain.origins import Origins
 from anycowork.domain.people import AccessLevel
-from anycowork.domain.principals import Principal
+from anycowork.domain.principals import OWNER, Principal
 from anycowork.domain.rules import Rule
 from anycowork.domain.schedules import ClaimStart
 from anycowork.domain.snapshots import Snapshot
@@ -85,6 +86,9 @@ class Reserve:
     purpose: str
     model: str
     tokens: int
+    payer: str = OWNER.id
+    """The id of the person whose limits it counts against, on `day` (UTC)."""
+    day: str = ""
 
 
 @value
@@ -132,6 +136,13 @@ class RequireAccess:
 def required_access(principal: Principal) -> RequireAccess | None:
     """Return what a change of this principal requires; None for the owner, whose access does not end."""
     return None if principal.person is None else RequireAccess(principal.person.id, principal.access)
+
+
+@value
+class RequireRoom:
+    """Refuses the whole change with SpendingLimitReached unless the limits of who pays have room for this."""
+
+    request: RequestedUse
 
 
 @value
@@ -205,6 +216,7 @@ Write = (
     | ClaimStart
     | RequireState
     | RequireAccess
+    | RequireRoom
     | RequireLease
     | RequireNoDenial
 )

@@ -65,6 +65,7 @@ class Person:
     created_at: str
     removed_at: str | None = None
     token_digest: str | None = None
+    groups: tuple[str, ...] = ()
 
     def named(self) -> PersonName:
         return PersonName(self.id, self.name)

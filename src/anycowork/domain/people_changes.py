@@ -38,6 +38,8 @@ class PeopleChange:
     old_name: str | None
     old_access: AccessLevel | None
     token_mark: str | None
+    groups: tuple[str, ...] = ()
+    old_groups: tuple[str, ...] = ()
 
     def to_bytes(self) -> bytes:
         """Return what the chain covers."""
@@ -47,10 +49,15 @@ class PeopleChange:
                 "type": self.type.value,
                 "at": self.at,
                 "principal": self.principal,
-                "person": {"id": self.person_id, "name": self.name, "access": self.access.value},
+                "person": {
+                    "id": self.person_id,
+                    "name": self.name,
+                    "access": self.access.value,
+                    "groups": [*self.groups],
+                },
                 "before": None
                 if self.old_name is None or self.old_access is None
-                else {"name": self.old_name, "access": self.old_access.value},
+                else {"name": self.old_name, "access": self.old_access.value, "groups": [*self.old_groups]},
                 "token_mark": self.token_mark,
             },
             ensure_ascii=False,
@@ -70,6 +77,8 @@ def people_change(seq: int, by: str, recorded_at: str, before: Person | None, af
         before.name if before else None,
         before.access if before else None,
         _token_mark(after),
+        after.groups,
+        before.groups if before else (),
     )
 
 
@@ -92,7 +101,14 @@ def read_people_change(body: bytes) -> PeopleChange:
         str(before["name"]) if before else None,
         AccessLevel(str(before["access"])) if before else None,
         None if record["token_mark"] is None else str(record["token_mark"]),
+        _read_groups(person),
+        _read_groups(before or {}),
     )
+
+
+def _read_groups(person: Mapping[str, object]) -> tuple[str, ...]:
+    groups = person.get("groups", [])
+    return tuple(map(str, groups)) if isinstance(groups, list) else ()
 
 
 def find_unrecorded(changes: Iterable[PeopleChange], people: Iterable[Person]) -> BrokenChain | None:
@@ -113,6 +129,7 @@ def _difference(last: Mapping[str, PeopleChange], person: Person) -> str | None:
     pairs = {
         "name": (change.name, person.name),
         "access": (change.access, person.access),
+        "groups": (change.groups, person.groups),
         "token": (change.token_mark, _token_mark(person)),
         "removal": (change.type is PeopleChangeType.REMOVED, person.removed_at is not None),
     }

@@ -18,6 +18,12 @@ def later(written: str, seconds: float) -> str:
     return written_time(datetime.fromisoformat(written) + timedelta(seconds=seconds))
 
 
+def midnight_after(written: str) -> str:
+    """Return when the day (UTC) of a written time ends."""
+    midnight = datetime.fromisoformat(written).astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
+    return written_time(midnight + timedelta(days=1))
+
+
 def seconds_between(earlier: str, written: str) -> float:
     """Return the seconds from one written time to a later one; 0 if it is not later."""
     return max(0.0, (datetime.fromisoformat(written) - datetime.fromisoformat(earlier)).total_seconds())

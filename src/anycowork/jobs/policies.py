@@ -64,9 +64,9 @@ def after_turn(job: Job, task: JobTask, turn: Turn | None, *, now: str) -> JobTa
 
 
 def spent_limit(tasks: Iterable[JobTask]) -> Json | None:
-    """The error of the task that met the limit of the whole job; None while there is room."""
+    """The error of the task that met the limit of the whole job, or of who pays for it; None while there is room."""
     errors = (task.error for task in tasks if task.status is TaskStatus.FAILED and task.error is not None)
-    return next((error for error in errors if error.get("limit") == "job"), None)
+    return next((error for error in errors if error.get("limit") in ("job", "person", "group")), None)
 
 
 def is_accepted(tasks: Sequence[JobTask]) -> bool:

@@ -18,14 +18,16 @@ from anycowork.domain.chats import Autonomy, Limits
 from anycowork.domain.messages import Json
 from anycowork.domain.metering import ModelUsage, Price
 from anycowork.domain.model import SMALL_MODEL, ModelOptions, ToolCallStyle
-from anycowork.providers.config import ModelSettings, Privacy, ProviderConfig, usual_context
+from anycowork.providers.config import GUIDE, ModelSettings, Privacy, ProviderConfig, usual_context
 from anycowork.providers.discovery import from_environment
-from anycowork.providers.registry import ProviderRegistry, require_free_name
+from anycowork.providers.registry import LOCAL, ProviderRegistry, require_free_name
 from anycowork.sandbox.toolchains import Toolchains
 from anycowork.server.setup.sandbox_setup import SandboxSetup, visible_tools
 from anycowork.telemetry.server_log import set_log_level
 from anycowork.tools.plugins.manager import PluginManager
 from anycowork.workspace.paths import shown
+
+_ON_THIS_MACHINE = (LOCAL, GUIDE)
 
 
 class LiveSettings:
@@ -55,6 +57,10 @@ class LiveSettings:
         if price is None:
             return None
         return cost_of(price, prompt=used.prompt, completion=used.completion, cached=used.cached)
+
+    def cost_of_day(self, used: ModelUsage) -> float | None:
+        """As `cost`, for limits of people; what runs on this machine costs nothing."""
+        return 0.0 if used.model.partition("/")[0] in _ON_THIS_MACHINE else self.cost(used)
 
     def _listed_price(self, model: str) -> PriceEntry | None:
         provider, _, name = model.partition("/")

@@ -23,6 +23,7 @@ from anycowork.chats.jobs.earlier_plans import EarlierPlans
 from anycowork.chats.jobs.job_audit import JobAudit
 from anycowork.chats.jobs.job_commit_service import JobCommitService
 from anycowork.chats.jobs.job_service import JobService
+from anycowork.chats.limit_service import LimitService
 from anycowork.chats.notifications.notification_service import NotificationService
 from anycowork.chats.people_service import PeopleService
 from anycowork.chats.plan_audit import PlanAudit
@@ -178,5 +179,6 @@ class Services:
     models: ModelServices
     access: AccessServices
     people: PeopleService
+    limits: LimitService
     workspaces: WorkspaceServices
     server: ServerServices

@@ -9,8 +9,11 @@ from typing import Protocol
 from anycowork.domain import event_factory
 from anycowork.domain.chats import Chat, ChatState, Turn, TurnState
 from anycowork.domain.events import NewEvent
-from anycowork.domain.journal import Change, SetChat, Write, required_access
+from anycowork.domain.journal import Change, RequireRoom, SetChat, Write, required_access
+from anycowork.domain.limits import RequestedUse, payer_of
+from anycowork.domain.messages import Message
 from anycowork.domain.principals import Principal
+from anycowork.prompts.tokens import tokens
 from anycowork.store.sql.journal import Journal
 from anycowork.store.sql.store import Store
 from anycowork.turns.lookup import require_chat_row
@@ -81,9 +84,12 @@ class ChatCoordinator:
     async def begin(
         self, principal: Principal, chat: Chat, turn: Turn, *writes: Write, events: tuple[NewEvent, ...] = ()
     ) -> None:
-        """Write the turn and its first records in one transaction, then start it. Raises: TurnAlreadyRunning unless the chat is idle."""
+        """Write the turn and its first records in one transaction, then start it. Raises: TurnAlreadyRunning unless the chat is idle;
+        SpendingLimitReached."""
         started = replace(event_factory.turn_started(turn), cause=turn.message_id)
-        await self.write(principal, chat.id, require_idle(chat), *writes, turn, events=(*events, started))
+        # What the message alone needs is asked for now; each request asks for what it needs.
+        room = RequireRoom(RequestedUse(payer_of(turn.principal), chat.config.model_id, _message_tokens(writes)))
+        await self.write(principal, chat.id, require_idle(chat), room, *writes, turn, events=(*events, started))
         self._scheduler.start(turn)
 
     def start(self, turn: Turn) -> None:
@@ -114,3 +120,7 @@ class ChatCoordinator:
         for turn in turns:
             await self._scheduler.stop(turn, principal=principal.label(), note="Stopped by the person.")
         return bool(turns)
+
+
+def _message_tokens(writes: Sequence[Write]) -> int:
+    return sum(tokens(write.content) for write in writes if isinstance(write, Message))

@@ -6,6 +6,7 @@ from typing import Any  # a test's own words
 
 import pytest
 
+from anycowork.cli.limits import app as limits
 from anycowork.cli.people import app
 from support.spec import proves
 
@@ -53,3 +54,23 @@ def test_the_log_says_who_changed_whom_newest_first(people: Any) -> None:
         "The owner added Ada as a member",
     ]
     assert [one["seq"] for one in json.loads(people(0, "log", "--json"))["changes"]] == [4, 3, 2, 1]
+
+
+def test_limits_of_a_person_and_a_group_are_set_shown_and_removed(type_command: Callable[..., tuple[int, str]]) -> None:
+    def typed(app: Any, expected: int, *words: str) -> str:
+        code, output = type_command(app, *words)
+        assert code == expected, output
+        return output
+
+    typed(app, 0, "add", "Ada")
+    assert "Ada is in the groups design." in typed(app, 0, "groups", "Ada", "Design")
+    assert "put Ada into the groups design" in typed(app, 0, "log")
+    assert "Ada: $0.00 of $5.0, 0 tokens, 0 jobs of 2" in typed(limits, 0, "set", "ada", "--usd", "5", "--jobs", "2")
+    assert "design (group): $0.00, 0 tokens of 9, 0 jobs" in typed(
+        limits, 0, "set", "design", "--group", "--tokens", "9"
+    )
+    typed(limits, 0, "set", "*", "--tokens", "7")
+    shown = json.loads(typed(limits, 0, "--json"))
+    assert shown["person"]["tokens_per_day"] == 7 and shown["person"]["Ada"]["jobs"] == 2
+    assert "Ada: $0.00, 0 tokens of 7, 0 jobs" in typed(limits, 0, "remove", "Ada")
+    typed(limits, 2, "set", "Nobody", "--usd", "1")

@@ -2543,6 +2543,30 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/limits": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Show Limits
+         * @description Your limits and what you used today; an admin sees everyone's.
+         */
+        get: operations["show_limits"];
+        /**
+         * Put Limits
+         * @description Replaces the limits of those who are named; they hold from the next request on. The change stands in the audit chain.
+         */
+        put: operations["put_limits"];
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/session": {
         parameters: {
             query?: never;
@@ -3829,6 +3853,44 @@ export interface components {
             description: string;
             limits: components["schemas"]["AgentLimitsResponse"];
         };
+        /**
+         * AllLimitsRequest
+         * @description `{"person": {"tokens_per_day": 100000}}` limits each person, `{"person": {"Ada": {"usd_per_day": 2}}}` one of them.
+         */
+        AllLimitsRequest: {
+            /** Usd Per Day */
+            usd_per_day?: number | null;
+            /** Tokens Per Day */
+            tokens_per_day?: number | null;
+            /** Jobs */
+            jobs?: number | null;
+            /** Person */
+            person?: components["schemas"]["LimitsByNameRequest"] | string | null;
+            /** Group */
+            group?: components["schemas"]["LimitsByNameRequest"] | string | null;
+        };
+        /** AllLimitsResponse */
+        AllLimitsResponse: {
+            /**
+             * Day
+             * @description The day (UTC) that the limits count.
+             */
+            day: string;
+            /** Ends At */
+            ends_at: string;
+            person: components["schemas"]["LimitsByName"];
+            group: components["schemas"]["LimitsByName"];
+            /**
+             * Today
+             * @description Admins see all; others themselves and their groups.
+             */
+            today: components["schemas"]["LimitedSubject"][];
+            /**
+             * Changes
+             * @description The newest, for admins. They stand in the audit chain.
+             */
+            changes: components["schemas"]["LimitChangeResponse"][];
+        };
         /** AllowedHooksResponse */
         AllowedHooksResponse: {
             /** Allowed */
@@ -4184,6 +4246,8 @@ export interface components {
             /** Name */
             name: string;
             access: components["schemas"]["AccessLevel"];
+            /** Groups */
+            groups: string[];
             /** Id */
             id: string;
         };
@@ -4622,6 +4686,58 @@ export interface components {
              * @description Shown this once.
              */
             secret: string;
+        };
+        /**
+         * DayLimitsRequest
+         * @description What is not named, or null, is not limited.
+         */
+        DayLimitsRequest: {
+            /** Usd Per Day */
+            usd_per_day?: number | null;
+            /** Tokens Per Day */
+            tokens_per_day?: number | null;
+            /** Jobs */
+            jobs?: number | null;
+        };
+        /**
+         * DayLimitsResponse
+         * @description null: no such limit.
+         */
+        DayLimitsResponse: {
+            /** Usd Per Day */
+            usd_per_day: number | null;
+            /** Tokens Per Day */
+            tokens_per_day: number | null;
+            /**
+             * Jobs
+             * @description Jobs that run at the same time.
+             */
+            jobs: number | null;
+        };
+        /** DayUseResponse */
+        DayUseResponse: {
+            /** Usd */
+            usd: number;
+            /**
+             * Tokens
+             * @description With what requests that run have set aside.
+             */
+            tokens: number;
+            /**
+             * Reserved
+             * @description Tokens set aside for requests that have not reported their use.
+             */
+            reserved: number;
+            /**
+             * Jobs
+             * @description Those that run now.
+             */
+            jobs: number;
+            /**
+             * Unpriced Requests
+             * @description Counted in tokens only: no price is known.
+             */
+            unpriced_requests: number;
         };
         /** DecidedCallResponse */
         DecidedCallResponse: {
@@ -5911,6 +6027,79 @@ export interface components {
             /** Reason */
             reason: string;
         };
+        /** LimitChangeResponse */
+        LimitChangeResponse: {
+            /** Seq */
+            seq: number;
+            /** Type */
+            type: string;
+            /** Changed At */
+            changed_at: string;
+            /** Principal */
+            principal: string;
+            /**
+             * By
+             * @description The name of who made it; null for the owner.
+             */
+            by: string | null;
+            kind: components["schemas"]["LimitKind"];
+            /**
+             * Subject
+             * @description A person's id or a group's name; `*`: each.
+             */
+            subject: string;
+            /** Name */
+            name: string;
+            before: components["schemas"]["DayLimitsResponse"] | null;
+            after: components["schemas"]["DayLimitsResponse"] | null;
+        };
+        /**
+         * LimitKind
+         * @enum {string}
+         */
+        LimitKind: "person" | "group";
+        /** LimitedSubject */
+        LimitedSubject: {
+            kind: components["schemas"]["LimitKind"];
+            /** Id */
+            id: string;
+            /** Name */
+            name: string;
+            /** @description Those that hold. */
+            limits: components["schemas"]["DayLimitsResponse"];
+            used: components["schemas"]["DayUseResponse"];
+        };
+        /**
+         * LimitsByName
+         * @description What each has who has none of their own, and below a name what that person or group has instead.
+         */
+        LimitsByName: {
+            /** Usd Per Day */
+            usd_per_day: number | null;
+            /** Tokens Per Day */
+            tokens_per_day: number | null;
+            /**
+             * Jobs
+             * @description Jobs that run at the same time.
+             */
+            jobs: number | null;
+        } & {
+            [key: string]: components["schemas"]["DayLimitsResponse"];
+        };
+        /**
+         * LimitsByNameRequest
+         * @description The limits of each, and below a name those of one. null: that one has none of its own again.
+         */
+        LimitsByNameRequest: {
+            /** Usd Per Day */
+            usd_per_day?: number | null;
+            /** Tokens Per Day */
+            tokens_per_day?: number | null;
+            /** Jobs */
+            jobs?: number | null;
+        } & {
+            [key: string]: components["schemas"]["DayLimitsRequest"] | null;
+        };
         /** LimitsRequest */
         LimitsRequest: {
             /** Seconds */
@@ -6511,6 +6700,8 @@ export interface components {
             /** Name */
             name: string;
             access: components["schemas"]["AccessLevel"];
+            /** Groups */
+            groups: string[];
         };
         /** NetChangeList */
         NetChangeList: {
@@ -6798,6 +6989,13 @@ export interface components {
             name: string;
             /** @default member */
             access: components["schemas"]["AccessLevel"];
+            /**
+             * Groups
+             * @example [
+             *       "design"
+             *     ]
+             */
+            groups?: string[];
         };
         /**
          * NewPlan
@@ -7245,6 +7443,11 @@ export interface components {
             /** Name */
             name: string;
             access: components["schemas"]["AccessLevel"];
+            /**
+             * Groups
+             * @description Those whose limits hold for them too.
+             */
+            groups: string[];
             /** Owner */
             owner: boolean;
             /**
@@ -7261,6 +7464,8 @@ export interface components {
             /** Name */
             name?: string | null;
             access?: components["schemas"]["AccessLevel"] | null;
+            /** Groups */
+            groups?: string[] | null;
         };
         /** PersonWithToken */
         PersonWithToken: {
@@ -7272,6 +7477,11 @@ export interface components {
             /** Name */
             name: string;
             access: components["schemas"]["AccessLevel"];
+            /**
+             * Groups
+             * @description Those whose limits hold for them too.
+             */
+            groups: string[];
             /** Owner */
             owner: boolean;
             /**
@@ -16165,6 +16375,67 @@ export interface operations {
             403: components["responses"]["Error403"];
             404: components["responses"]["Error404"];
             409: components["responses"]["Error409"];
+            421: components["responses"]["Error421"];
+            422: components["responses"]["Error422"];
+            500: components["responses"]["Error500"];
+            503: components["responses"]["Error503"];
+            507: components["responses"]["Error507"];
+        };
+    };
+    show_limits: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AllLimitsResponse"];
+                };
+            };
+            401: components["responses"]["Error401"];
+            403: components["responses"]["Error403"];
+            421: components["responses"]["Error421"];
+            500: components["responses"]["Error500"];
+            503: components["responses"]["Error503"];
+        };
+    };
+    put_limits: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["AllLimitsRequest"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AllLimitsResponse"];
+                };
+            };
+            400: components["responses"]["Error400"];
+            401: components["responses"]["Error401"];
+            403: components["responses"]["Error403"];
+            404: components["responses"]["Error404"];
+            408: components["responses"]["Error408"];
+            409: components["responses"]["Error409"];
+            413: components["responses"]["Error413"];
             421: components["responses"]["Error421"];
             422: components["responses"]["Error422"];
             500: components["responses"]["Error500"];

@@ -20,12 +20,21 @@ routes = Router(tags=["people"])
 
 PersonNameField = Annotated[str, Field(min_length=1, max_length=4 * LONGEST_PERSON_NAME, examples=["Ada"])]
 AccessField = Annotated[AccessLevel, Field(strict=False)]
-_OWNER: Json = {"id": OWNER.id, "name": OWNER.name, "access": OWNER.access.value, "owner": True, "created_at": None}
+GroupsField = Annotated[list[Annotated[str, Field(max_length=60)]], Field(max_length=50, examples=[["design"]])]
+_OWNER: Json = {
+    "id": OWNER.id,
+    "name": OWNER.name,
+    "access": OWNER.access.value,
+    "groups": [],
+    "owner": True,
+    "created_at": None,
+}
 
 
 class NewPerson(Boundary):
     name: PersonNameField
     access: AccessField = AccessLevel.MEMBER
+    groups: GroupsField = Field(default_factory=list)
 
 
 class PersonUpdate(Boundary):
@@ -33,6 +42,7 @@ class PersonUpdate(Boundary):
 
     name: PersonNameField | None = None
     access: AccessField | None = None
+    groups: GroupsField | None = None
 
 
 @routes.get("/people", response_model=PeopleList, responses=error_responses())
@@ -58,7 +68,7 @@ async def list_people_changes(
 @routes.post("/people", status_code=201, response_model=PersonWithToken, responses=error_responses(body=True))
 async def add_person(body: NewPerson, principal: Manager, request: Request, services: ServicesDep) -> Response:
     """Adds a person, and answers with the token that they sign in with."""
-    person, token = await services.people.add(principal, body.name, body.access)
+    person, token = await services.people.add(principal, body.name, body.access, body.groups)
     sessions = services.access.sessions
     await sessions.record_made(NodeKind.PERSON, person.id, maker_in(request.scope, sessions))
     return _with_token(201, person, token)
@@ -67,7 +77,7 @@ async def add_person(body: NewPerson, principal: Manager, request: Request, serv
 @routes.patch("/people/{person_id}", response_model=PersonResponse, responses=error_responses(404, body=True))
 async def change_person(person_id: str, body: PersonUpdate, principal: Manager, services: ServicesDep) -> Response:
     """Changes the access or the name, at once. The person's event streams end, and open again with the new access."""
-    person = await services.people.change(principal, person_id, name=body.name, access=body.access)
+    person = await services.people.change(principal, person_id, name=body.name, access=body.access, groups=body.groups)
     return json_response(200, _shown(person))
 
 
@@ -100,6 +110,7 @@ def _shown(person: Person) -> Json:
         "id": person.id,
         "name": person.name,
         "access": person.access.value,
+        "groups": [*person.groups],
         "owner": False,
         "created_at": person.created_at,
     }
@@ -108,13 +119,18 @@ def _shown(person: Person) -> Json:
 def _shown_change(change: PeopleChange) -> Json:
     before: Json | None = None
     if change.old_access is not None:
-        before = {"name": change.old_name, "access": change.old_access.value}
+        before = {"name": change.old_name, "access": change.old_access.value, "groups": [*change.old_groups]}
     return {
         "seq": change.seq,
         "type": change.type.value,
         "at": change.at,
         "principal": change.principal,
         "by": person_name_in(change.principal),
-        "person": {"id": change.person_id, "name": change.name, "access": change.access.value},
+        "person": {
+            "id": change.person_id,
+            "name": change.name,
+            "access": change.access.value,
+            "groups": [*change.groups],
+        },
         "before": before,
     }

@@ -11,6 +11,7 @@ class PersonResponse(DescribedSchema):
     id: str = Field(description="`owner` for the owner of the server.")
     name: str
     access: AccessLevel
+    groups: list[str] = Field(description="Those whose limits hold for them too.")
     owner: bool
     created_at: str | None = Field(description="null for the owner.")
 
@@ -26,6 +27,7 @@ class PersonWithToken(PersonResponse):
 class NamedAccess(DescribedSchema):
     name: str
     access: AccessLevel
+    groups: list[str]
 
 
 class ChangedPerson(NamedAccess):

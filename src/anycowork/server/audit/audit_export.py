@@ -149,7 +149,8 @@ def _shown(body: bytes) -> tuple[Json, str, Json]:
 def _people(connection: SqlConnection) -> Iterator[bytes]:
     if connection.dialect.has_table(connection, "people"):
         for person in stored_people(connection):
-            facts = {name: getattr(person, name) for name in ("id", "name", "access", "created_at", "removed_at")}
+            names = ("id", "name", "access", "created_at", "removed_at", "groups")
+            facts = {name: getattr(person, name) for name in names}
             yield _line(facts)
 
 

@@ -211,7 +211,8 @@ class ExportVerifier:
         entry = self._manifest.get(PEOPLE_CHANGES)
         if entry is not None:
             for _, record, _ in self._chain(PEOPLE_CHANGES, entry):
-                newest[str(record["person"]["id"])] = record
+                if record.get("type") != "limits-changed":
+                    newest[str(record["person"]["id"])] = record
         return newest
 
     def _verify_people(self, newest: Mapping[str, Object]) -> None:
@@ -222,6 +223,7 @@ class ExportVerifier:
             seen.add(str(person.get("id")))
             recorded = change["person"] if change is not None else {}
             same = all(recorded.get(field) == person.get(field) for field in ("name", "access"))
+            same = same and recorded.get("groups", []) == person.get("groups", [])
             if not same or removed != (person.get("removed_at") is not None):
                 self._report(PEOPLE, number, "this person is not what the recorded changes made them")
         for person_id in sorted({*newest} - seen):

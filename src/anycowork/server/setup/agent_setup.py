@@ -176,6 +176,7 @@ def build_agent(
         recorder=recorder,
         model_caller=ModelCaller(
             journal=journal,
+            clock=clock,
             providers=providers,
             prompts=prompts,
             hidden=gate.hidden,

@@ -19,6 +19,7 @@ from anycowork.chats.jobs.earlier_plans import EarlierPlans
 from anycowork.chats.jobs.job_audit import JobAudit
 from anycowork.chats.jobs.job_commit_service import JobCommitService
 from anycowork.chats.jobs.job_service import JobService
+from anycowork.chats.limit_service import LimitService
 from anycowork.chats.message_hooks import MessageHooks
 from anycowork.chats.people_service import PeopleService, person_token_digest
 from anycowork.chats.plan_audit import PlanAudit
@@ -193,6 +194,7 @@ def build_services(
         models=models,
         access=access,
         people=PeopleService(people=shared.database.people, end_sessions=access.sessions.end_all_of, clock=clock),
+        limits=LimitService(limits=shared.database.limits, people=shared.database.people, clock=clock),
         workspaces=workspaces,
         server=_build_server(shared, metrics),
     )

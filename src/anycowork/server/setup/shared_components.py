@@ -118,6 +118,7 @@ async def build_shared_components(
     live_settings = LiveSettings(settings, providers, sandbox_setup, plugins)
     telemetry = build_telemetry(settings, toolbox, roles, live_settings.cost)
     database.journal.committed = telemetry.committed
+    database.limits.enforcer.priced_by = live_settings.cost_of_day
     return SharedComponents(
         settings=settings,
         clock=clock,

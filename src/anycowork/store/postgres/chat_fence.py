@@ -11,8 +11,8 @@ from anycowork.store.postgres.connection import PostgresConnection
 from anycowork.store.postgres.dialect import MARK_POSITION
 from anycowork.store.postgres.peer_table import is_held
 from anycowork.store.postgres.pending_writes import TakenPositions, WriteGuard
-from anycowork.store.sql.change_writer import ChainState
 from anycowork.store.sql.connection import SqlConnection
+from anycowork.store.sql.row_batch import ChainState
 
 # Another process that lives has what the chat needs to go on: the layers of its job, or the held changes of a command.
 KEPT_ELSEWHERE = f"""

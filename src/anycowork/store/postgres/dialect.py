@@ -87,6 +87,7 @@ class PostgresDialect:
         connection.executemany("DELETE FROM message_search WHERE position = ?", [(position,) for position, _ in texts])
 
     share = " FOR SHARE"
+    lock = " FOR UPDATE"
     merges_writes = True
 
     def take_positions(self, connection: SqlConnection, count: int) -> Sequence[int]:

@@ -5,7 +5,7 @@ from typing import assert_never
 
 from anycowork.domain.approvals import Approval, PlanRow, QuestionRow
 from anycowork.domain.audit import START, ChainEnd, HeadEvent
-from anycowork.domain.chats import ChatState, Turn, TurnState
+from anycowork.domain.chats import Turn, TurnState
 from anycowork.domain.errors import Conflict, NotFound
 from anycowork.domain.events import SIDEBAR
 from anycowork.domain.evidence import Receipt
@@ -22,6 +22,7 @@ from anycowork.domain.journal import (
     RequireAccess,
     RequireLease,
     RequireNoDenial,
+    RequireRoom,
     RequireState,
     Reserve,
     SetChat,
@@ -39,11 +40,9 @@ from anycowork.domain.values import value
 from anycowork.domain.workflows import Run
 from anycowork.store.sql import (
     approvals,
-    calls,
     chats,
     jobs,
     message_queue,
-    messages,
     origins,
     people,
     questions_and_plans,
@@ -54,17 +53,16 @@ from anycowork.store.sql import (
     schedules,
     snapshots,
     turns,
-    usage,
     workspaces,
 )
 from anycowork.store.sql.connection import SqlConnection
 from anycowork.store.sql.envelopes import RecordRow
+from anycowork.store.sql.limits import SpendingLimits
+from anycowork.store.sql.row_batch import ChainState, NumberedChanges, RowBatch
 
 REMEMBERED = 4096
 _SECOND = len("2026-01-01T00:00:00")
 _IN_THE_LIST = frozenset({AddChat, SetChat, RemoveChat})
-ChainState = tuple[str, int]
-"""The end of a chat's chain, and its next free number."""
 
 
 @value
@@ -80,21 +78,6 @@ class SharedChats:
     """Forgets that, because it was rolled back."""
     announce: Callable[[Iterable[str], bool], None]
     """Has the others told, once it is durable, which chats were written to, and whether the list of chats may have changed."""
-
-
-@value
-class NumberedChanges:
-    """Changes that are written together. They are numbered and their records encoded; `messages` gives the position of each message."""
-
-    chat_id: str
-    writes: tuple[Write, ...]
-    entries: tuple[RecordRow, ...]
-    messages: tuple[messages.Row, ...]
-    first_seq: int
-    next_seq: int
-    recorded_at: str
-    step: bool = False
-    """True for steps of an agent's turn: these update `updated_at` once a second, all other changes at once."""
 
 
 @value
@@ -116,6 +99,7 @@ class ChangeWriter:
         self,
         note_head: Callable[[str, HeadEvent, ChainEnd | None], None],
         shared: SharedChats | None,
+        limits: SpendingLimits,
     ) -> None:
         """Calls `note_head` for each chat whose chain gets a new head or is removed, with its new end where it is known.
 
@@ -123,6 +107,7 @@ class ChangeWriter:
         """
         self._note_head = note_head
         self._shared = shared
+        self._limits = limits
         self._position: int | None = None
         self._chains: dict[str, str] = {}
         self._seconds: dict[str, str] = {}
@@ -138,15 +123,17 @@ class ChangeWriter:
         chat_ids = list(dict.fromkeys(numbered.chat_id for numbered in changes))
         count = sum([len(numbered.entries) for numbered in changes])
         if self._shared is None:
-            batch = _RowBatch(self._next_positions(connection, count))
+            batch = RowBatch(self._next_positions(connection, count))
         else:
             self._forget_rows()
             states, positions = self._shared.lock(connection, chat_ids, count)
             self._chains.update({chat_id: chain for chat_id, (chain, _) in states.items()})
-            batch = _RowBatch(positions, locked=True)
+            batch = RowBatch(positions, locked=True)
         written = [self._write(connection, numbered, batch) for numbered in changes]
         ends = batch.ends
         batch.flush(connection)
+        if batch.reserved:
+            self._limits.require_reserved(connection, batch.reserved)
         if self._shared is not None:
             self._shared.wrote(ends)
             listed = any(type(write) in _IN_THE_LIST for numbered in changes for write in numbered.writes)
@@ -184,7 +171,7 @@ class ChangeWriter:
         self._chains.clear()
         self._turns.clear()
 
-    def _write(self, connection: SqlConnection, numbered: NumberedChanges, batch: "_RowBatch") -> Sequence[int]:
+    def _write(self, connection: SqlConnection, numbered: NumberedChanges, batch: RowBatch) -> Sequence[int]:
         chat_id, first, removed = numbered.chat_id, numbered.first_seq, False
         batch.messages += numbered.messages
         for ordinal, write in enumerate(numbered.writes):
@@ -194,7 +181,7 @@ class ChangeWriter:
             elif type(write) is Call:
                 batch.calls.append((write, first))
             elif type(write) is Spend or type(write) is Reserve:
-                batch.usage.append((chat_id, write))
+                batch.add_usage(chat_id, write)
             elif type(write) is JobTask:
                 batch.tasks.append((write, first))
             elif type(write) is Turn:
@@ -207,6 +194,7 @@ class ChangeWriter:
                 self._remove(connection, chat_id, write, batch)
                 removed = True
             else:
+                self._limits.require_allowed(connection, write)
                 _apply(connection, numbered, write, ordinal)
         positions = batch.take_positions(len(numbered.entries))
         if not removed:
@@ -216,7 +204,7 @@ class ChangeWriter:
                 self._note_head(chat_id, HeadEvent.ADVANCED, self._end_of(numbered))
         return positions
 
-    def _remove(self, connection: SqlConnection, chat_id: str, write: RemoveChat, batch: "_RowBatch") -> None:
+    def _remove(self, connection: SqlConnection, chat_id: str, write: RemoveChat, batch: RowBatch) -> None:
         if write.chain is not None and self._chain_of(connection, chat_id) != write.chain:
             raise Conflict("Something was written to this chat in this very moment. Look at it, then delete it again.")
         batch.flush(connection)  # the rows written so far are deleted with the chat
@@ -227,7 +215,7 @@ class ChangeWriter:
     def _end_of(self, numbered: NumberedChanges) -> ChainEnd | None:
         return ChainEnd(self._chains[numbered.chat_id], numbered.entries[-1].seq) if numbered.entries else None
 
-    def _put(self, batch: "_RowBatch", turn: Turn, seq: int) -> None:
+    def _put(self, batch: RowBatch, turn: Turn, seq: int) -> None:
         before = self._turns.get(turn.id)
         if before is not None and turns.goes_on(before, turn):
             return
@@ -262,89 +250,6 @@ class ChangeWriter:
         return chain
 
 
-class _RowBatch:
-    """Collects the rows of a group of changes and writes them together at its end."""
-
-    __slots__ = (
-        "_ends",
-        "_locked",
-        "_positions",
-        "_taken",
-        "calls",
-        "messages",
-        "records",
-        "states",
-        "tasks",
-        "turns",
-        "usage",
-    )
-
-    def __init__(self, positions: Sequence[int], *, locked: bool = False) -> None:
-        """`locked`: the transaction holds the rows of its chats, so that nobody else has changed them."""
-        self._positions = positions
-        self._taken = 0
-        self._locked = locked
-        self._clear()
-
-    @property
-    def ends(self) -> dict[str, ChainState]:
-        """How the chats are left by what was appended."""
-        return {chat_id: (end.chain, end.next_seq) for chat_id, end in self._ends.items()}
-
-    def take_positions(self, count: int) -> Sequence[int]:
-        self._taken += count
-        return self._positions[self._taken - count : self._taken]
-
-    def _clear(self) -> None:
-        self.turns: dict[str, turns.Put] = {}
-        self.records: list[records.Row] = []
-        self.messages: list[messages.Row] = []
-        self.calls: list[calls.Put] = []
-        self.usage: list[usage.Put] = []
-        self.tasks: list[jobs.TaskPut] = []
-        self.states: dict[str, ChatState] = {}
-        self._ends: dict[str, chats.ChatEnd] = {}
-
-    def takes(self, chat_id: str, write: SetChat) -> bool:
-        """Tells whether the write only gives a locked chat another state. It is then written with the end of its chain."""
-        if not self._locked or write.state is None:
-            return False
-        if write != SetChat(state=write.state):
-            self.states.pop(chat_id, None)
-            return False
-        self.states[chat_id] = write.state
-        return True
-
-    def append(self, numbered: NumberedChanges, positions: Sequence[int], chain: str, updated_at: str | None) -> str:
-        """Adds the records and returns the new end of the chain."""
-        chat_id = numbered.chat_id
-        rows, end = records.chained(numbered.entries, positions=positions, chain=chain)
-        self.records += rows
-        earlier = self._ends.get(chat_id)
-        if earlier is not None:
-            chain, updated_at = earlier.before, updated_at or earlier.updated_at
-        self._ends[chat_id] = chats.ChatEnd(numbered.next_seq, end, updated_at, chat_id, chain)
-        return end
-
-    def flush(self, connection: SqlConnection) -> None:
-        if self.turns:
-            turns.put(connection, self.turns.values())
-        if self.messages:
-            messages.insert(connection, self.messages)
-        if self.calls:
-            calls.put(connection, self.calls)
-        if self.usage:
-            usage.put(connection, self.usage)
-        if self.tasks:
-            jobs.put_tasks(connection, self.tasks)
-        records.insert(connection, self.records)
-        if self._locked:
-            chats.advance_locked(connection, self._ends.values(), self.states)
-        else:
-            chats.advance(connection, self._ends.values())
-        self._clear()
-
-
 def _apply(connection: SqlConnection, numbered: NumberedChanges, write: Write, ordinal: int) -> None:  # noqa: C901 — one line per kind
     chat_id, seq = numbered.chat_id, numbered.first_seq
     match write:
@@ -352,6 +257,8 @@ def _apply(connection: SqlConnection, numbered: NumberedChanges, write: Write, o
             records.compact(connection, chat_id, write.message_id)
         case RequireAccess():
             people.require_access(connection, write)
+        case RequireRoom():
+            pass  # the limits were asked
         case RequireLease():
             workspaces.require_lease(connection, write)
         case RequireNoDenial():

@@ -8,7 +8,7 @@ from anycowork.domain.chats import Chat, ChatConfig, ChatState
 from anycowork.domain.errors import Conflict, Invalid
 from anycowork.domain.journal import AddChat, RequireState, SetChat
 from anycowork.domain.values import leaf_value
-from anycowork.store.sql import calls, messages, records
+from anycowork.store.sql import calls, messages, records, usage
 from anycowork.store.sql.connection import SqlConnection, SqlReader, Table
 from anycowork.store.sql.held_rows import CHAT, HeldRows
 from anycowork.store.sql.records import RecordTable
@@ -166,6 +166,7 @@ def remove(connection: SqlConnection, chat_id: str) -> None:
     hashes = messages.remove_of_chat(connection, chat_id)
     records.remove_of_chat(connection, chat_id)
     calls.remove_of_chat(connection, chat_id)
+    usage.keep_of_removed_chat(connection, chat_id)
     for table in _ROWS_OF_A_CHAT:
         connection.execute(f"DELETE FROM {table} WHERE chat_id = ?", (chat_id,))
     connection.execute("DELETE FROM chats WHERE id = ?", (chat_id,))

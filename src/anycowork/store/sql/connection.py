@@ -105,6 +105,10 @@ class Dialect(Protocol):
     def share(self) -> str:
         """Ends a SELECT: nobody changes the rows before the transaction ends."""
 
+    @property
+    def lock(self) -> str:
+        """Ends a SELECT: nobody reads the rows so, or changes them, before the transaction ends."""
+
     def has_table(self, connection: SqlConnection, name: str) -> bool: ...
     def take_positions(self, connection: SqlConnection, count: int) -> Sequence[int]:
         """Return so many ascending positions of records that were never used."""

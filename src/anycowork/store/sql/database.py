@@ -19,6 +19,7 @@ from anycowork.store.sql.idempotency import IdempotencyKeys
 from anycowork.store.sql.joined_workers import JoinedWorkerTable
 from anycowork.store.sql.journal import SKIPPED_NUMBERS, Journal
 from anycowork.store.sql.ledger import KeyLedger
+from anycowork.store.sql.limits import LimitTable, SpendingLimits
 from anycowork.store.sql.notifications import NotificationTable
 from anycowork.store.sql.people import People
 from anycowork.store.sql.principals import ClientKeys
@@ -56,6 +57,7 @@ class Database:
     store: Store
     principals: ClientKeys
     people: People
+    limits: LimitTable
     ledger: KeyLedger
     roots: RegisteredRoots
     rules: Rules
@@ -150,16 +152,23 @@ def assemble(
     """Builds the parts. `connection` belongs to the writer's thread from now on."""
     shared = peers is not None
     job_turns = JobTurns(task_states(connection))
-    change_writer = ChangeWriter(heads.note, shared_chats)
+    held_limits = SpendingLimits(clock, shared=shared)
+    change_writer = ChangeWriter(heads.note, shared_chats, held_limits)
 
     def undone() -> None:
         change_writer.forget()
+        held_limits.forget()
         heads.forget_ends()
 
     writer = Writer(connection, undone=undone, committed=heads.write, settled=partial(announce, connection))
     sequencer = ChatSequencer(lambda chat_id: reader.read_now(records.next_seq, chat_id))
     pieces, running = DeltaBuffer(), RunningTurnCache()
     held_rows = HeldRows() if peers is None else HeldRows(peers.holding)
+
+    def note_people(chain: str) -> None:
+        heads.note(chain)
+        held_limits.forget()  # people may be in other groups now
+
     rules = Rules(reader, writer, clock, shared=shared)
     return Database(
         journal=Journal(
@@ -178,7 +187,8 @@ def assemble(
         ),
         store=Store(reader, sequencer, pieces, running, held_rows, heads, lambda: None if shared else writer.changes),
         principals=ClientKeys(reader, writer, clock, shared=shared),
-        people=People(reader, writer, clock, heads.note, shared=shared),
+        people=People(reader, writer, clock, note_people, shared=shared),
+        limits=LimitTable(reader, writer, clock, held_limits, note_people),
         ledger=KeyLedger(reader, writer, shared=shared),
         roots=RegisteredRoots(reader, writer, clock),
         rules=rules,

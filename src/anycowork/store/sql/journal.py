@@ -27,12 +27,13 @@ from anycowork.domain.rules import Rule
 from anycowork.domain.snapshots import Snapshot
 from anycowork.domain.tools import Call
 from anycowork.store.sql import chats, messages, records, turns
-from anycowork.store.sql.change_writer import ChangeWriter, NumberedChanges, NumberedPieces
+from anycowork.store.sql.change_writer import ChangeWriter, NumberedPieces
 from anycowork.store.sql.chat_sequencer import ChatSequence, ChatSequencer
 from anycowork.store.sql.connection import SqlConnection, SqlReader
 from anycowork.store.sql.delta_buffer import DeltaBuffer, DeltaPiece, DroppedDeltas, StreamDelta
 from anycowork.store.sql.envelopes import RecordRow, encoded, encoded_message
 from anycowork.store.sql.held_rows import HeldRows
+from anycowork.store.sql.row_batch import NumberedChanges
 from anycowork.store.sql.turns import JobTurns, RunningTurnCache
 from anycowork.store.sql.unstored_events import PrintedOutputs, TurnWaits
 from anycowork.store.sql.writer import UncancellableFuture, WriteDone, WriteFailed, Writer

@@ -6,6 +6,7 @@ from functools import partial
 from anycowork.domain.audit import START, BrokenChain, ChainEnd, link
 from anycowork.domain.errors import Conflict, NotAllowed, NotFound
 from anycowork.domain.journal import RequireAccess, required_access
+from anycowork.domain.limit_changes import LIMITS_CHANGED, LimitChange
 from anycowork.domain.people import AccessLevel, Person, name_key
 from anycowork.domain.people_changes import (
     PEOPLE_CHAIN,
@@ -29,7 +30,7 @@ from anycowork.store.sql.connection import SqlConnection, SqlReader
 from anycowork.store.sql.joined_workers import withdraw_invites
 from anycowork.store.sql.notifications import remove_of_person
 from anycowork.store.sql.principals import ChangeSignal
-from anycowork.store.sql.row_mapper import RowMapper, enum_of
+from anycowork.store.sql.row_mapper import RowMapper, enum_of, json_of, to_json_text
 from anycowork.store.sql.schedules import pause_of_person
 from anycowork.store.sql.writer import Work, Writer
 
@@ -71,7 +72,13 @@ class People:
         await self._write(partial(_add, person=person), by)
 
     async def change(
-        self, person_id: str, *, by: str, name: str | None = None, access: AccessLevel | None = None
+        self,
+        person_id: str,
+        *,
+        by: str,
+        name: str | None = None,
+        access: AccessLevel | None = None,
+        groups: tuple[str, ...] | None = None,
     ) -> Person:
         """Return the changed person. What they wrote for a running turn is withdrawn if they may only read now.
 
@@ -79,7 +86,8 @@ class People:
         """
 
         def changed(person: Person) -> Person:
-            return replace(person, name=name or person.name, access=access or person.access)
+            new_groups = person.groups if groups is None else groups
+            return replace(person, name=name or person.name, access=access or person.access, groups=new_groups)
 
         return await self._write(partial(_change, person_id=person_id, changed=changed), by)
 
@@ -175,7 +183,7 @@ def require_access(connection: SqlConnection, write: RequireAccess) -> None:
 def _add(connection: SqlConnection, person: Person) -> tuple[None, Person]:
     _require_free(connection, person)
     connection.execute(
-        f"INSERT INTO people ({PERSON_ROWS.columns}, name_key) VALUES (?, ?, ?, ?, ?, ?, ?)",
+        f"INSERT INTO people ({PERSON_ROWS.columns}, name_key) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
         (*PERSON_ROWS.row(person), name_key(person.name)),
     )
     return None, person
@@ -191,8 +199,16 @@ def _change(
     person = changed(before)
     _require_free(connection, person)
     connection.execute(
-        "UPDATE people SET name = ?, name_key = ?, access = ?, removed_at = ?, token_digest = ? WHERE id = ?",
-        (person.name, name_key(person.name), person.access.value, person.removed_at, person.token_digest, person.id),
+        "UPDATE people SET name = ?, name_key = ?, access = ?, removed_at = ?, token_digest = ?, groups = ? WHERE id = ?",
+        (
+            person.name,
+            name_key(person.name),
+            person.access.value,
+            person.removed_at,
+            person.token_digest,
+            to_json_text(person.groups),
+            person.id,
+        ),
     )
     if person.removed_at is not None or person.access is AccessLevel.VIEWER:
         _withdraw_steering(connection, person.id)
@@ -225,18 +241,24 @@ def _withdraw_steering(connection: SqlConnection, person_id: str) -> None:
 
 
 PERSON_ROWS = RowMapper(
-    Person, "id, name, access, created_at, removed_at, token_digest", types={"access": enum_of(AccessLevel)}
+    Person,
+    "id, name, access, created_at, removed_at, token_digest, groups",
+    types={"access": enum_of(AccessLevel), "groups": json_of(tuple[str, ...])},
 )
 
 
 def add_change(connection: SqlConnection, by: str, recorded_at: str, before: Person | None, after: Person) -> None:
-    """Adds the change to the end of the chain. Transactions that write follow one another, so no other change comes between."""
+    append_change(connection, lambda seq: people_change(seq, by, recorded_at, before, after))
+
+
+def append_change(connection: SqlConnection, numbered: Callable[[int], PeopleChange | LimitChange]) -> None:
+    """Adds a change to the end of the chain. Transactions that write follow one another, so no other change comes between."""
     end = people_chain_end(connection) or ChainEnd(START, 0)
-    change = people_change(end.seq + 1, by, recorded_at, before, after)
+    change = numbered(end.seq + 1)
     body = change.to_bytes()
     connection.execute(
         "INSERT INTO people_changes (seq, type, hash, body) VALUES (?, ?, ?, ?)",
-        (change.seq, change.type.value, link(end.hash, body), body),
+        (change.seq, str(change.type), link(end.hash, body), body),
     )
 
 
@@ -249,8 +271,8 @@ def people_chain_end(connection: SqlConnection) -> ChainEnd | None:
 def newest_changes(connection: SqlConnection, before: int | None, limit: int) -> list[PeopleChange]:
     """Returns a page of the changes, newest first: those before this number, or the newest."""
     rows = connection.execute(
-        "SELECT body FROM people_changes WHERE seq < ? ORDER BY seq DESC LIMIT ?",
-        (2**62 if before is None else before, limit),
+        "SELECT body FROM people_changes WHERE seq < ? AND type <> ? ORDER BY seq DESC LIMIT ?",
+        (2**62 if before is None else before, LIMITS_CHANGED, limit),
     )
     return [read_people_change(row[0]) for row in rows]
 
@@ -264,7 +286,7 @@ def stored_people(connection: SqlConnection) -> list[Person]:
 def check_people(connection: SqlConnection) -> BrokenChain | None:
     """Finds a person whose row was changed past the server. The chain itself is checked before."""
     try:
-        rows = connection.execute("SELECT body FROM people_changes ORDER BY seq")
+        rows = connection.execute("SELECT body FROM people_changes WHERE type <> ? ORDER BY seq", (LIMITS_CHANGED,))
         return find_unrecorded([read_people_change(row[0]) for row in rows], stored_people(connection))
     except (ValueError, KeyError, TypeError) as error:
         return BrokenChain(0, f"a row cannot be read ({error})")

@@ -6,23 +6,25 @@ from typing import Any, assert_never
 
 from anycowork.domain.errors import NotFound
 from anycowork.domain.journal import Reserve, Spend
+from anycowork.domain.limits import ANSWER_TOKENS
 from anycowork.domain.metering import ChatUsage, GroupedUsage, ModelUsage, TurnUsage, UsageGroup
 from anycowork.store.sql.connection import SqlConnection, Table, large_query, query
 from anycowork.store.sql.row_mapper import require_number
 
 _COUNTED = ("requests", "reserved", "prompt", "completion", "cached", "reasoning", "estimated")
 _SUMS = ", ".join(f"SUM({name})" for name in _COUNTED)
-_MORE = ", ".join(f"{name} = usage.{name} + excluded.{name}" for name in _COUNTED)
+_WRITTEN = (*_COUNTED, "reserved_answer")
+_MORE = ", ".join(f"{name} = usage.{name} + excluded.{name}" for name in _WRITTEN)
 _BEGIN = (
-    f"INSERT INTO usage ({', '.join(_COUNTED)}, newest, filled, chat_id, turn_id, model, purpose, first)"
-    " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
-    f" ON CONFLICT (chat_id, turn_id, model, purpose) DO UPDATE SET {_MORE},"
+    f"INSERT INTO usage ({', '.join(_WRITTEN)}, newest, filled, chat_id, turn_id, model, purpose, day, first, payer)"
+    " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+    f" ON CONFLICT (chat_id, turn_id, model, purpose, day) DO UPDATE SET {_MORE},"
     " newest = CASE WHEN excluded.newest = '' THEN usage.newest ELSE excluded.newest END,"
     " filled = CASE WHEN excluded.newest = '' THEN usage.filled ELSE excluded.filled END"
 )
 _GO_ON = (
-    f"UPDATE usage SET {', '.join(f'{name} = {name} + ?' for name in _COUNTED)}, newest = ?, filled = ?"
-    " WHERE chat_id = ? AND turn_id = ? AND model = ? AND purpose = ?"
+    f"UPDATE usage SET {', '.join(f'{name} = {name} + ?' for name in _WRITTEN)}, newest = ?, filled = ?"
+    " WHERE chat_id = ? AND turn_id = ? AND model = ? AND purpose = ? AND day = ?"
 )
 
 Put = tuple[str, Reserve | Spend]
@@ -38,15 +40,15 @@ def put(connection: SqlConnection, puts: Sequence[Put]) -> None:
     going_on: dict[_Key, _Sum] = {}
     for chat_id, write in puts:
         reservation = write.of if isinstance(write, Spend) else write
-        key = (chat_id, reservation.turn_id, reservation.model, reservation.purpose)
+        key = (chat_id, reservation.turn_id, reservation.model, reservation.purpose, reservation.day)
         summed = going_on.get(key) or begun.get(key)
         if summed is None:
-            summed = _Sum()
+            summed = _Sum(payer=reservation.payer)
             (going_on if reservation is not write else begun)[key] = summed
         summed.add(write)
     if begun:
         connection.write_later(
-            _BEGIN, [(*summed.row(), *key, summed.first) for key, summed in begun.items()], apart=True
+            _BEGIN, [(*summed.row(), *key, summed.first, summed.payer) for key, summed in begun.items()], apart=True
         )
     if going_on:
         missing = NotFound("reservation", " or ".join(summed.first for summed in going_on.values()))
@@ -54,13 +56,27 @@ def put(connection: SqlConnection, puts: Sequence[Put]) -> None:
         connection.write_later(_GO_ON, rows, missing=missing, apart=True)
 
 
-_Key = tuple[str, str, str, str]
+_KEPT = (
+    f"INSERT INTO usage ({', '.join(_WRITTEN)}, newest, filled, chat_id, turn_id, model, purpose, day, first, payer)"
+    f" SELECT {', '.join(f'SUM({name})' for name in _WRITTEN)}, '', 0, '', payer, model, 'removed', day, '', payer FROM usage"
+    " WHERE chat_id = ? GROUP BY payer, model, day"
+    f" ON CONFLICT (chat_id, turn_id, model, purpose, day) DO UPDATE SET {_MORE}"
+)
+
+
+def keep_of_removed_chat(connection: SqlConnection, chat_id: str) -> None:
+    """Keeps what each person used in a chat on each day: deleting a chat gives nobody more of the day's limits."""
+    connection.execute(_KEPT, (chat_id,))
+
+
+_Key = tuple[str, str, str, str, str]
 
 
 @dataclass(slots=True)
 class _Sum:
     """What is added to a row."""
 
+    payer: str
     first: str = ""
     requests: int = 0
     reserved: int = 0
@@ -69,6 +85,7 @@ class _Sum:
     cached: int = 0
     reasoning: int = 0
     estimated: int = 0
+    reserved_answer: int = 0
     newest: str = ""
     filled: int = 0
 
@@ -78,9 +95,11 @@ class _Sum:
                 self.first = self.first or write.id
                 self.requests += 1
                 self.reserved += write.tokens
+                self.reserved_answer += ANSWER_TOKENS
             case Spend():
                 self.first = self.first or write.of.id
                 self.reserved -= write.of.tokens
+                self.reserved_answer -= ANSWER_TOKENS
                 self.prompt += write.prompt
                 self.completion += write.completion
                 self.cached += write.cached
@@ -92,7 +111,7 @@ class _Sum:
 
     def row(self) -> tuple[int | str, ...]:
         counted = (self.requests, self.reserved, self.prompt, self.completion, self.cached, self.reasoning)
-        return (*counted, self.estimated, self.newest, self.filled)
+        return (*counted, self.estimated, self.reserved_answer, self.newest, self.filled)
 
 
 class UsageTable(Table):

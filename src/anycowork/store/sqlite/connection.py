@@ -86,6 +86,7 @@ class SqliteDialect:
         connection.executemany(statement, texts)
 
     share = ""
+    lock = ""
     merges_writes = False
 
     def take_positions(self, connection: SqlConnection, count: int) -> Sequence[int]:

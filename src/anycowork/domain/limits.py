@@ -1,0 +1,211 @@
+"""Limits of people and groups for one day (UTC): dollars, tokens and jobs that run at the same time. Pure; the day is a parameter."""
+
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import date, timedelta
+from enum import StrEnum
+
+from anycowork.domain.errors import Invalid
+from anycowork.domain.limit_errors import SpendingLimitReached
+from anycowork.domain.metering import ModelUsage
+from anycowork.domain.principals import OWNER, read_label
+from anycowork.domain.values import replace, value
+
+EACH = "*"
+"""The subject of the limits that each person, or each group, has who has none of their own."""
+ANSWER_TOKENS = 1024
+"""Set aside for the answer of each request until its use is known."""
+_GROUP_NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,59}")
+
+
+class LimitKind(StrEnum):
+    PERSON = "person"
+    GROUP = "group"
+
+
+class LimitAmount(StrEnum):
+    USD = "usd_per_day"
+    TOKENS = "tokens_per_day"
+    JOBS = "jobs"
+
+
+@value
+class DayLimits:
+    """None: no such limit. `jobs` run at the same time."""
+
+    usd_per_day: float | None = None
+    tokens_per_day: int | None = None
+    jobs: int | None = None
+
+
+NO_LIMITS = DayLimits()
+LimitKey = tuple[LimitKind, str]
+"""A person's id or a group's name, or `EACH`."""
+
+
+@value
+class UsedModel:
+    """What a person used of a model on a day. Keys count in dollars already: `usd` is theirs, and their `model` is empty."""
+
+    payer: str
+    used: ModelUsage
+    usd: float = 0.0
+    unpriced: int = 0
+    answer: int = 0  # set aside for answers
+
+
+@value
+class DayUse:
+    """`tokens` and `usd` count what requests that run have set aside: `reserved` tokens of them."""
+
+    tokens: int = 0
+    usd: float = 0.0
+    reserved: int = 0
+    unpriced_requests: int = 0
+    jobs: int = 0
+
+
+PricedBy = Callable[[ModelUsage], float | None]
+
+
+@value
+class LimitSubject:
+    """A person or a group, with the limits that hold for them and the people whose use counts."""
+
+    kind: LimitKind
+    id: str
+    name: str
+    limits: DayLimits
+    payers: tuple[str, ...]
+
+
+@value
+class LimitBook:
+    """All limits of the server, and who is in which group. People who were removed stay in their groups: what they used counts."""
+
+    limits: Mapping[LimitKey, DayLimits]
+    names: Mapping[str, str]
+    groups: Mapping[str, tuple[str, ...]]  # by person id
+
+    def subjects_of(self, payer: str) -> tuple[LimitSubject, ...]:
+        """Return the limits that hold for what this person uses."""
+        if not self.limits:
+            return ()
+        subjects = [self.person(payer), *map(self.group, self.groups.get(payer, ()))]
+        return tuple(subject for subject in subjects if subject.limits != NO_LIMITS)
+
+    def person(self, person_id: str) -> LimitSubject:
+        name = self.names.get(person_id, OWNER.name)
+        limits = self._of(LimitKind.PERSON, person_id)
+        return LimitSubject(LimitKind.PERSON, person_id, name, limits, (person_id,))
+
+    def group(self, name: str) -> LimitSubject:
+        members = tuple(person_id for person_id, groups in self.groups.items() if name in groups)
+        return LimitSubject(LimitKind.GROUP, name, name, self._of(LimitKind.GROUP, name), members)
+
+    def _of(self, kind: LimitKind, subject: str) -> DayLimits:
+        return self.limits.get((kind, subject)) or self.limits.get((kind, EACH), NO_LIMITS)
+
+
+@value
+class RequestedUse:
+    """What a request is about to use. `model` is None where it is not known yet; then no price is asked for."""
+
+    payer: str
+    model: str | None = None
+    prompt: int = 0
+    answer: int = 1
+
+    def usage(self) -> ModelUsage:
+        return ModelUsage(self.model or "", 1, 0, self.prompt, self.answer, 0, 0, estimated=True)
+
+
+def payer_of(label: str) -> str:
+    """Return the id of the person who pays for what this principal began."""
+    person = read_label(label).person
+    return OWNER.id if person is None else person.id
+
+
+def read_group_name(text: str) -> str:
+    """Return the name as it is stored: upper and lower case do not matter. Raises: Invalid."""
+    name = text.strip().casefold()
+    if _GROUP_NAME.fullmatch(name) is None:
+        raise Invalid(
+            f"'{text[:60]}' cannot be a group's name. Use letters a to z, digits, dots, dashes and underscores, such as 'design'.",
+            param="groups",
+        )
+    return name
+
+
+def summed_use(used: Iterable[UsedModel], priced_by: PricedBy, *, jobs: int = 0) -> DayUse:
+    """Add up what was used and what is set aside. A model without a price counts in tokens alone."""
+    tokens = reserved = unpriced = 0
+    usd = 0.0
+    for row in used:
+        counted = _with_reserved(row)
+        tokens += counted.prompt + counted.completion
+        reserved += row.used.reserved + row.answer
+        unpriced += row.unpriced
+        usd += row.usd
+        if row.used.model:
+            cost = priced_by(counted)
+            usd += cost or 0.0
+            unpriced += 0 if cost is not None else counted.requests
+    return DayUse(tokens, usd, reserved, unpriced, jobs)
+
+
+def find_exceeded(
+    subjects: Sequence[LimitSubject],
+    used: Sequence[UsedModel],
+    request: RequestedUse,
+    *,
+    priced_by: PricedBy,
+    day: str,
+) -> SpendingLimitReached | None:
+    """Return the refusal of the first limit that has no room for the request; None while each has."""
+    cost = priced_by(request.usage()) if request.model is not None else None
+    for subject in subjects:
+        use = summed_use((row for row in used if row.payer in subject.payers), priced_by)
+        most_tokens, most_usd = subject.limits.tokens_per_day, subject.limits.usd_per_day
+        needed = request.prompt + request.answer
+        if most_tokens is not None and use.tokens + needed > most_tokens:
+            running = f", {use.reserved:,} of them set aside for requests that run" if use.reserved else ""
+            reason = f"{use.tokens:,} of {most_tokens:,} tokens of today are used{running}, and the next request needs {needed:,}"
+            return _refusal(subject, LimitAmount.TOKENS, reason, day)
+        if most_usd is None:
+            continue
+        if request.model is not None and cost is None:
+            reason = f"${most_usd:g} a day are allowed, and nobody knows what {request.model} costs"
+            return _refusal(subject, LimitAmount.USD, reason, day)
+        if use.usd + (cost or 0.0) > most_usd or use.usd >= most_usd > 0:
+            reason = f"${use.usd:.4g} of ${most_usd:g} of today are used"
+            return _refusal(subject, LimitAmount.USD, reason, day)
+    return None
+
+
+def too_many_jobs(subject: LimitSubject, running: int, day: str) -> SpendingLimitReached | None:
+    """Return the refusal of one more job; None while the limit has room for it."""
+    if subject.limits.jobs is None or running < subject.limits.jobs:
+        return None
+    allowed = subject.limits.jobs
+    return _refusal(subject, LimitAmount.JOBS, f"{running} of {allowed} jobs at the same time are running", day)
+
+
+def end_of(day: str) -> str:
+    """Return when the limits of this day end."""
+    return f"{date.fromisoformat(day) + timedelta(days=1)} 00:00 UTC"
+
+
+def _refusal(subject: LimitSubject, amount: LimitAmount, reason: str, day: str) -> SpendingLimitReached:
+    whose = f"of {subject.name}" if subject.kind is LimitKind.PERSON else f"of the group '{subject.name}'"
+    limit = f"The limit '{amount.value}' {whose} is reached: {reason}."
+    if amount is LimitAmount.JOBS:
+        way_out = "Start it when one of them has ended, or have an admin raise the limit."
+    else:
+        way_out = f"It ends at {end_of(day)}. Go on then, or have an admin raise it."
+    return SpendingLimitReached(f"{limit} {way_out}", limit=subject.kind.value, amount=amount.value)
+
+
+def _with_reserved(row: UsedModel) -> ModelUsage:
+    used = row.used
+    return replace(used, prompt=used.prompt + used.reserved, completion=used.completion + row.answer, reserved=0)
