@@ -143,8 +143,9 @@ async def start_services(
             watches = [tasks.create_task(server.local.watch()), tasks.create_task(server.maintenance.keep_up())]
             watches += [tasks.create_task(watch) for watch in server.peer_watches]
             if worker_jobs is None:
-                watches.append(tasks.create_task(server.services.schedules.runner.keep_up()))
-                watches.append(tasks.create_task(server.services.notifications.notifier.keep_up()))
+                services = server.services
+                workers = (services.schedules.runner, services.notifications.notifier, services.access.sign_on)
+                watches += [tasks.create_task(worker.keep_up()) for worker in workers if worker is not None]
             watcher = LocalServerWatcher(providers, is_wanted=server.settings.probe_local_servers)
             server.settings.pass_on("probe_local_servers", watcher.changed.set)
             watches.append(tasks.create_task(watcher.watch()))

@@ -31,6 +31,7 @@ _ONLY_IN_THE_FILE = (
     "providers",
     "mcp_modules",
     "notifications",
+    "openid",
 )  # structured; too powerful for a variable that a folder may set
 _NOT_IN_THE_FILE = ("data_dir",)  # the file is inside it
 

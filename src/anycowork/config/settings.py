@@ -13,6 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue, SecretStr, Validat
 from anycowork.config.delegates import DelegateFields
 from anycowork.config.errors import describe_problem
 from anycowork.config.notifications import NotificationEntry
+from anycowork.config.openid import OpenIdEntry
 from anycowork.domain.errors import Invalid
 from anycowork.domain.network import is_loopback
 from anycowork.domain.values import value
@@ -246,6 +247,11 @@ class Settings(BaseModel):
         SettingSpec(
             "how people are told what waits for them: delay (seconds), page_url, private_hosts, smtp", changeable=True
         ),
+    ] = None
+
+    openid: Annotated[
+        OpenIdEntry | None,
+        SettingSpec("the OpenID provider with which people sign on; none by default, only in config.toml"),
     ] = None
 
     plugins: Annotated[

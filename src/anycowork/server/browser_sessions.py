@@ -55,6 +55,18 @@ class SignInCode:
     session: BrowserSession
 
 
+class SignOn(BaseModel):
+    """What a session keeps of the sign-on with an OpenID provider that it came from: it ends with that, or at `until` without renewal."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+    subject: str
+    provider_session: str | None = None
+    refresh_token: str | None = None
+    renew_at: str
+    until: str
+
+
 class StoredSession(BaseModel):
     """What the file keeps of one session: its start, the digests of its secrets, whose it is, and what made it.
 
@@ -72,6 +84,7 @@ class StoredSession(BaseModel):
     maker: str | None = None
     code_sha256: str | None = None
     confirmation_sha256: str | None = None
+    sign_on: SignOn | None = None
 
     @property
     def node(self) -> str:
@@ -106,6 +119,7 @@ class _OneTimeCode:
     expires: float
     maker: str | None
     confirmation_sha256: str | None
+    sign_on: SignOn | None
 
 
 async def _nothing_made(kind: NodeKind, id_: str) -> None:
@@ -138,13 +152,14 @@ class BrowserSessions:
         person: Person | None = None,
         maker: str | None = None,
         needs_confirmation: bool = True,
+        sign_on: SignOn | None = None,
     ) -> SignInCode:
         """Returns a one-time code, and the session that begins when the code is redeemed: of this person, or of the owner."""
         code, confirmation = secrets.token_urlsafe(24), f"{secrets.randbelow(10**6):06d}"
         offered = SignInCode(code, confirmation, _new_session())
         expires = self._clock.monotonic() + seconds
         unconfirmed = _digest(confirmation) if needs_confirmation else None
-        self._codes[_digest(code)] = _OneTimeCode(offered.session, person, expires, maker, unconfirmed)
+        self._codes[_digest(code)] = _OneTimeCode(offered.session, person, expires, maker, unconfirmed, sign_on)
         own_codes = [digest for digest, entry in self._codes.items() if _id_of(entry.person) == _id_of(person)]
         for digest in own_codes[:-MAX_CODES]:
             del self._codes[digest]
@@ -167,7 +182,7 @@ class BrowserSessions:
         unconfirmed = offered.confirmation_sha256
         if unconfirmed is not None and hmac.compare_digest(_digest(confirmation or ""), unconfirmed):
             unconfirmed = None
-        await self._begin(offered.session, offered.person, offered.maker, digest, unconfirmed)
+        await self._begin(offered.session, offered.person, offered.maker, digest, unconfirmed, offered.sign_on)
         return offered.session
 
     async def confirm(self, session: str, confirmation: str) -> bool:
@@ -208,6 +223,17 @@ class BrowserSessions:
         """Ends this session, and the codes and sessions that it made. People and keys stay: signing out takes nothing back."""
         self._drop(descendants(self._makers(), session, through=_is_sign_in))
         await self._save()
+
+    def signed_on(self) -> list[StoredSession]:
+        """Returns the sessions that came from an OpenID provider."""
+        return [stored for stored in self._sessions.values() if stored.sign_on is not None]
+
+    async def renew(self, session: str, sign_on: SignOn) -> None:
+        """Stores the renewed sign-on of a session, unless it has ended meanwhile."""
+        _, digest = read_node(session)
+        if (stored := self._sessions.get(digest)) is not None:
+            self._sessions[digest] = stored.model_copy(update={"sign_on": sign_on})
+            await self._save()
 
     async def end_all_of(self, person_id: str) -> None:
         """Ends the sessions and the codes of a person who was removed or has a new token."""
@@ -271,6 +297,7 @@ class BrowserSessions:
         maker: str | None,
         code_sha256: str | None,
         confirmation_sha256: str | None,
+        sign_on: SignOn | None = None,
     ) -> None:
         stored = StoredSession(
             cookie_sha256=_digest(session.cookie),
@@ -281,6 +308,7 @@ class BrowserSessions:
             maker=maker,
             code_sha256=code_sha256,
             confirmation_sha256=confirmation_sha256,
+            sign_on=sign_on,
         )
         self._sessions[stored.cookie_sha256] = stored
         self._keep_quota(stored)
@@ -298,8 +326,10 @@ class BrowserSessions:
         self._drop(descendants(makers, (beside or own_nodes)[0], through=_is_sign_in) - {newest.node})
 
     def _is_over(self, stored: StoredSession) -> bool:
-        age = datetime.fromisoformat(self._clock.now()) - datetime.fromisoformat(stored.created_at)
-        return age > timedelta(days=SESSION_DAYS)
+        now = datetime.fromisoformat(self._clock.now())
+        if stored.sign_on is not None and now > datetime.fromisoformat(stored.sign_on.until):
+            return True
+        return now - datetime.fromisoformat(stored.created_at) > timedelta(days=SESSION_DAYS)
 
     def _load(self) -> None:
         """Reads nothing if the file is missing or damaged, or if the token is new: then people sign in again."""

@@ -57,6 +57,7 @@ from anycowork.server.live_settings import LiveSettings
 from anycowork.server.model_connections import ModelConnections
 from anycowork.server.search_connection import SearchConnection
 from anycowork.server.setup.metrics_setup import ScrapedMetrics
+from anycowork.server.sign_on.sign_on_service import SignOnService
 from anycowork.server.workspace_roots import WorkspaceRoots
 from anycowork.store.sql.blobs import Blobs
 from anycowork.store.sql.idempotency import IdempotencyKeys
@@ -94,6 +95,8 @@ class AccessServices:
     sessions: BrowserSessions
     ledger: KeyLedger
     receipts: IdempotencyKeys
+    sign_on: SignOnService | None = None
+    """The OpenID provider with which people sign on; None where they bring a token."""
     host: str = "127.0.0.1"
     allowed_hosts: Callable[[], tuple[str, ...]] = tuple
     request_limit_bytes: int = 10 * 1024 * 1024

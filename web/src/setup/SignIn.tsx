@@ -1,8 +1,9 @@
-import { KeyRound } from "lucide-react";
+import { KeyRound, LogIn } from "lucide-react";
 import { useEffect, useState } from "react";
 import { t } from "../texts/start";
 import { Button } from "../ui/Button";
 import { Logo } from "../ui/Logo";
+import { api, given } from "../wire/client";
 import { isLinkRefused, onSessionChange, redeemCode, signIn } from "../wire/session";
 
 /** Asks for the server's token. Signing in in another tab of this browser is enough. */
@@ -17,6 +18,7 @@ export function SignIn() {
     if (signedIn === "yes") return location.reload(); // the address stays, and with it the chat
     setProblem(signedIn === "no" ? t.thisTokenIsNotThe : t.theServerDoesNotAnswer);
   };
+  const provider = useSignOn();
   useEffect(() => onSessionChange(() => location.reload()), []);
   useEffect(() => void redeemCode().then((redeemed) => redeemed && location.reload()), []); // one that nobody answered
   return (
@@ -32,6 +34,14 @@ export function SignIn() {
           <Logo />
           <h1 className="text-xl font-semibold tracking-tight">{t.anycowork}</h1>
         </div>
+        {provider && (
+          <a
+            href="/openid/sign-in"
+            className="mb-6 flex min-h-10 items-center justify-center gap-2 rounded-lg bg-ink px-3 text-sm font-medium text-paper hover:opacity-90"
+          >
+            <LogIn size={15} aria-hidden /> {t.signInWith(provider)}
+          </a>
+        )}
         <label htmlFor="token" className="text-sm text-ink-2">
           {t.pasteYourToken} <code className="font-mono text-[13px]">{t.token}</code> {t.ofTheDataFolderOn}{" "}
           <code className="font-mono text-[13px]">{t.anycoworkOpen}</code> {t.opensThisPageSignedIn}
@@ -63,4 +73,15 @@ export function SignIn() {
       </form>
     </main>
   );
+}
+
+/** The provider with which people sign on here; null without one. Nobody is signed in yet, so nothing is sent but the question. */
+function useSignOn(): string | null {
+  const [provider, setProvider] = useState<string | null>(null);
+  useEffect(() => {
+    void given(api.GET("/openid"))
+      .then(({ name }) => setProvider(name))
+      .catch(() => null);
+  }, []);
+  return provider;
 }

@@ -10,6 +10,7 @@ export const en = {
   noAccountNoKeyNothing: "No account, no key. Nothing is changed before you have seen it and allowed it.",
   theServerDoesNotAnswer: "The server does not answer.",
   whoAnswers: "Models",
+  signInWith: (provider: string) => `Sign in with ${provider}`,
   enter: "Sign in",
   enterTheDigits: "To change settings, keys or people here, enter the six digits beside the link in your terminal.",
   theseAreNotTheDigits: "These are not the digits of this browser's link. After five wrong ones it is signed out.",

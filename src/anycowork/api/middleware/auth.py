@@ -40,6 +40,7 @@ from anycowork.domain.principals import (
 )
 from anycowork.domain.values import replace
 from anycowork.server.browser_sessions import BrowserSessions, StoredSession
+from anycowork.server.sign_on.sign_on_service import CALLBACK
 from anycowork.store.sql.people import People
 from anycowork.store.sql.principals import ClientKeys
 
@@ -51,7 +52,13 @@ LET_IN_AGAIN = "let_in_again"  # in the scope: authenticates once more, for a re
 OPEN_SESSION = "open_session"  # in the scope: the browser's session that the request came with; absent with a token
 MCP_SIGN_IN = "/mcp/sign-in"
 """Where a browser comes back from an MCP server's log-in. It is sent there by another site, so it can bring nothing of ours."""
-_OPEN = frozenset({"/", "/healthz", "/readyz", MCP_SIGN_IN, "/workers/join"})  # who joins brings a token in the body
+OPENID_SIGN_IN, OPENID_CALLBACK, OPENID_LOGOUT = "/openid/sign-in", CALLBACK, "/openid/logout"
+_OPEN = frozenset(
+    {
+        *("/", "/healthz", "/readyz", MCP_SIGN_IN, "/workers/join"),  # who joins brings a token in the body
+        *("/openid", OPENID_SIGN_IN, OPENID_CALLBACK, OPENID_LOGOUT),  # the provider's signature says who it is
+    }
+)
 WORKER_RUNS = "/worker-runs/"
 WORKER = "joined_worker"  # in the scope: the worker whose secret the request came with
 _ASSETS = "/assets/"

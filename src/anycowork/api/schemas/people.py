@@ -49,6 +49,10 @@ class PeopleChangeList(DescribedSchema):
     next: int | None = Field(description="`before` of the next page; null on the last one.")
 
 
+class SignOnResponse(DescribedSchema):
+    name: str | None = Field(description="The OpenID provider with which people sign on; null without one.")
+
+
 class SignedInResponse(DescribedSchema):
     id: str
     name: str = Field(description="The person's name, or the program's that acts for them.")

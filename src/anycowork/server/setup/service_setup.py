@@ -1,6 +1,7 @@
 """Fills the container of services that every face (API, ACP, MCP) uses."""
 
 import asyncio
+import os
 import secrets
 from contextlib import suppress
 from functools import partial
@@ -60,6 +61,8 @@ from anycowork.server.setup.metrics_setup import ScrapedMetrics
 from anycowork.server.setup.notification_setup import build_notifications
 from anycowork.server.setup.shared_components import SharedComponents
 from anycowork.server.setup.turn_setup import TurnRuntime
+from anycowork.server.sign_on.openid_provider import OpenIdProvider
+from anycowork.server.sign_on.sign_on_service import SignOnService
 from anycowork.store.sql.database import Database
 from anycowork.workflows.definition_files import DefinitionFiles
 from anycowork.workflows.job_templates import JobTemplateService
@@ -274,19 +277,34 @@ def _build_schedules(
 
 def _build_access(shared: SharedComponents, token: str) -> AccessServices:
     settings, database = shared.settings, shared.database
+    sessions = BrowserSessions(
+        settings.data_dir, token, shared.clock, partial(_end_made, database, _joined_workers(shared))
+    )
     return AccessServices(
         token=token,
         people=database.people,
         keys=database.principals,
-        sessions=BrowserSessions(
-            settings.data_dir, token, shared.clock, partial(_end_made, database, _joined_workers(shared))
-        ),
+        sessions=sessions,
+        sign_on=_build_sign_on(shared, sessions, token),
         ledger=database.ledger,
         receipts=database.idempotency,
         host=settings.host,
         allowed_hosts=shared.live_settings.allowed_hosts,
         request_limit_bytes=settings.request_limit_bytes,
     )
+
+
+def _build_sign_on(shared: SharedComponents, sessions: BrowserSessions, token: str) -> SignOnService | None:
+    entry = shared.settings.openid
+    if entry is None:
+        return None
+    secret = partial(os.environ.get, entry.client_secret_env) if entry.client_secret_env else lambda: None
+    provider = OpenIdProvider(entry, secret, shared.clock)
+
+    def page_url() -> str | None:
+        return shared.live_settings.notifications().page_url
+
+    return SignOnService(provider, shared.database.people, sessions, shared.clock, token, page_url)
 
 
 def _joined_workers(shared: SharedComponents) -> JoinedWorkers:

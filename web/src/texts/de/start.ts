@@ -10,6 +10,7 @@ export const start: Texts = {
   noAccountNoKeyNothing: "Kein Konto, kein Schlüssel. Nichts wird geändert, bevor Sie es gesehen und erlaubt haben.",
   theServerDoesNotAnswer: "Der Server antwortet nicht.",
   whoAnswers: "Modelle",
+  signInWith: (provider: string) => `Mit ${provider} anmelden`,
   enter: "Anmelden",
   enterTheDigits:
     "Um hier Einstellungen, Schlüssel oder Personen zu ändern, geben Sie die sechs Ziffern ein, die in Ihrem Terminal neben dem Link stehen.",
