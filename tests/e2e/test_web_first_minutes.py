@@ -28,8 +28,13 @@ async def test_a_newcomer_follows_the_readme_with_a_pasted_key(tmp_path):
         await expect(form.get_by_role("combobox")).to_be_focused()
         await form.get_by_role("combobox").select_option(label=other)
         await form.get_by_label(re.compile(f"^{key}")).fill(KEY)
-        await form.get_by_label(re.compile(f"^{address}")).fill(client.model.base_url)
+        typed = client.model.base_url.removesuffix("/v1")  # as people leave it out
+        await form.get_by_label(re.compile(f"^{address}")).fill(f"{typed}/other")
         await form.get_by_label(re.compile(f"^{name}")).fill("office")
+        await form.get_by_role("button", name=test).click()
+        wrong = form.get_by_label(re.compile(f"^{address}"))
+        await expect(wrong).to_have_accessible_description(re.compile(r"most end in /v1\.$"))
+        await wrong.fill(typed)
         assert await violations(page) == []
         await form.get_by_role("button", name=test).click()
         refused = form.get_by_label(re.compile(f"^{key}"))

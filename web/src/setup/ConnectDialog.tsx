@@ -17,7 +17,7 @@ export default function ConnectDialog({ onClose }: { onClose: () => void }) {
   const connect = async (provider: NewProvider) => {
     setBusy(true);
     try {
-      await connectAndTest(provider);
+      await connectWhereItAnswers(provider);
     } finally {
       await queries.invalidateQueries({ queryKey: ["providers"] });
       setBusy(false);
@@ -33,12 +33,28 @@ export default function ConnectDialog({ onClose }: { onClose: () => void }) {
   );
 }
 
+const NOT_THERE = "not_there"; // a server answered, but not at this address
+
 /** The parameter that is to blame, by the status of a connection that failed its test. */
 const BLAMED: Readonly<Record<string, string>> = {
   "key refused": "api_key",
   "no key": "api_key",
   unreachable: "base_url",
 };
+
+/** Also where people leave out the /v1 that most addresses end in. Throws: Refusal, of the parameter that is to blame. */
+async function connectWhereItAnswers(provider: NewProvider): Promise<void> {
+  try {
+    return await connectAndTest(provider);
+  } catch (refusal) {
+    const address = provider.base_url?.replace(/\/+$/, "");
+    const isNotThere = refusal instanceof Refusal && refusal.code === NOT_THERE;
+    if (!isNotThere || !address || new URL(address).pathname !== "/") throw refusal;
+    return await connectAndTest({ ...provider, base_url: `${address}/v1` }).catch((other: unknown) => {
+      throw other instanceof Refusal && other.code === NOT_THERE ? refusal : other;
+    });
+  }
+}
 
 /** Keeps a server only if it answers. Throws: Refusal, of the parameter that is to blame. */
 async function connectAndTest(provider: NewProvider): Promise<void> {
@@ -57,10 +73,8 @@ async function connectAndTest(provider: NewProvider): Promise<void> {
 async function refusalOfTest(name: string, message: string): Promise<Refusal> {
   const { providers } = await given(api.GET("/providers"));
   const status = providers.find((one) => one.name === name)?.status ?? "";
-  return new Refusal(
-    0,
-    "not_connected",
-    status === "key refused" ? t.keyRefused(name) : message,
-    BLAMED[status] ?? null,
-  );
+  const said = status === "key refused" ? t.keyRefused(name) : message;
+  const blamed = BLAMED[status] ?? null;
+  if (!blamed && message.includes("(404)")) return new Refusal(0, NOT_THERE, said, "base_url");
+  return new Refusal(0, "not_connected", said, blamed);
 }

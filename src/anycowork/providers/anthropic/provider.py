@@ -194,7 +194,7 @@ class AnthropicProvider:
             raise BrokenStream(f"{self.name} fell silent for {self._timeouts.idle:g} s. Ask again.") from None
         except (anthropic.AnthropicError, ValueError) as error:
             quote = self._upstream.quoted(str(error))
-            raise BrokenStream(f"{self.name} sent an unreadable answer ({quote}). Check its base URL.") from None
+            raise BrokenStream(f"{self.name} sent an unreadable answer ({quote}). Check its address.") from None
 
     def _refusal(self, error: "APIStatusError", model: str) -> Exception:
         status, body = error.status_code, error.response.content

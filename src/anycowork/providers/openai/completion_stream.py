@@ -57,7 +57,7 @@ class CompletionStream:
             if self._finish is None:
                 raise
         if not self._done and self._finish is None:
-            raise self._broken("ended its answer without finishing it. Check its base URL, or ask again.")
+            raise self._broken("ended its answer without finishing it. Check its address, or ask again.")
         for call in self._calls.whole():
             yield call
         if self._usage is not None:

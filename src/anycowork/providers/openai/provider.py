@@ -163,7 +163,7 @@ class OpenAIProvider:
                     url, json=body, headers=headers, timeout=limits, allow_redirects=False, **route
                 )
         except aiohttp.InvalidURL:
-            raise RejectedRequest(f"The base URL of {self.name} is not a web address. Correct it.") from None
+            raise RejectedRequest(f"The address of {self.name} is not a web address. Correct it.") from None
         except (aiohttp.ClientError, ConnectionError) as error:
             raise self._no_answer(error) from None
         except TimeoutError:

@@ -55,7 +55,7 @@ class Upstream:
         try:
             return target_of(self.base_url, self.proxy, self.ca_file)
         except UnusableProxy as reason:
-            raise RejectedRequest(f"The base URL of {self.name} is not usable: {reason}. Correct it.") from None
+            raise RejectedRequest(f"The address of {self.name} is not usable: {reason}. Correct it.") from None
 
     @property
     def bound_field(self) -> str:
@@ -107,7 +107,7 @@ class Upstream:
             return Overloaded(f"{self.name} could not answer ({status}).{detail} Try again later.")
         if status == 404 or 300 <= status < 400:
             return RejectedRequest(
-                f"{self.url('chat/completions')} is not there ({status}).{detail} Check the base URL of {self.name}."
+                f"{self.url('chat/completions')} is not there ({status}).{detail} Check the address of {self.name}: most end in /v1."
             )
         if code in _TOO_LONG_CODES or any(mark in message.lower() for mark in _TOO_LONG):
             return PromptTooLong(f"The prompt is longer than '{model}' of {self.name} accepts ({status}).{detail}")
