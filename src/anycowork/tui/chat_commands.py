@@ -1,6 +1,7 @@
 """What the commands of the terminal chat do: each asks the server, shows a list where there is a choice, and tells the person the outcome."""
 
 from collections.abc import Awaitable, Callable, Sequence
+from itertools import groupby
 from typing import TYPE_CHECKING
 
 from rich.text import Text
@@ -9,7 +10,8 @@ from anycowork.client.console import shortened, strip_controls
 from anycowork.domain.errors import AnyCoworkError
 from anycowork.domain.messages import Json
 from anycowork.domain.times import local_time
-from anycowork.tui.cards import diff_lines
+from anycowork.tui.cards import call_line, diff_lines
+from anycowork.tui.chat_state import noun
 from anycowork.tui.dialogs import FilteredMenuScreen, MenuChoice, MenuScreen, TextInputScreen, autonomy_choices
 from anycowork.tui.slash_commands import SlashCommand, command_help
 
@@ -17,6 +19,7 @@ if TYPE_CHECKING:
     from anycowork.tui.screen import ChatScreen
 
 SNIPPET_WIDTH = 160
+_WHOLE_TURN = "turn:"  # before the id of the snapshot that a turn began with
 
 
 class ChatCommands:
@@ -116,17 +119,11 @@ class ChatCommands:
         if not changes:
             self._host.show_status("Nothing was changed in this chat, so there is nothing to restore.")
             return
-        choices = [
-            MenuChoice(
-                str(change["id"]),
-                f"before {local_time(str(change.get('created_at')), seconds=True)}",
-                "1 file" if change.get("files") == 1 else f"{change.get('files')} files",
-            )
-            for change in changes
-        ]
-        snapshot_id = await self._host.ask(MenuScreen("Restore the files as of", choices))
-        if snapshot_id is None:
+        messages, _ = await client.messages()
+        choice = await self._host.ask(MenuScreen("Restore the files as of", _restore_choices(changes, messages)))
+        if choice is None:
             return
+        snapshot_id = choice.removeprefix(_WHOLE_TURN)
         preview = await client.restore(snapshot_id, dry_run=True)
         sure = [MenuChoice("yes", "Restore"), MenuChoice("no", "Leave everything as it is")]
         if await self._host.ask(MenuScreen(_preview_text(preview), sure)) == "yes":
@@ -167,6 +164,25 @@ def _chat_details(chat: Json) -> str:
 def _found(result: Json) -> str:
     date = local_time(str(result.get("created_at")))
     return f"{date}\n  {result.get('role')}: {shortened(str(result.get('snippet')), SNIPPET_WIDTH)}"
+
+
+def _restore_choices(changes: Sequence[Json], messages: Sequence[Json]) -> list[MenuChoice]:
+    """Returns each change by its call, newest first, and before those of a turn that made several a choice for all of them."""
+    calls = [noun(message, "payload") for message in messages if message.get("message_type") == "tool_call"]
+    call_lines = {call.get("id"): call_line(call).plain.removeprefix("→ ") for call in calls}
+    choices: list[MenuChoice] = []
+    for turn, group in groupby(changes, lambda change: change.get("turn_id")):
+        of_turn = list(group)
+        if turn is not None and len(of_turn) > 1:
+            first = str(of_turn[-1]["id"])
+            choices.append(MenuChoice(_WHOLE_TURN + first, f"before all {len(of_turn)} changes of the turn"))
+        for change in of_turn:
+            time = local_time(str(change.get("created_at")), seconds=True)
+            files = "1 file" if change.get("files") == 1 else f"{change.get('files')} files"
+            call = call_lines.get(change.get("tool_call_id"))
+            label, details = (f"before {call}", f"{files}, {time}") if call else (f"before {time}", files)
+            choices.append(MenuChoice(str(change["id"]), label, details))
+    return choices
 
 
 def _preview_text(preview: Json) -> str:

@@ -217,6 +217,24 @@ async def test_changes_are_taken_back_to_a_chosen_moment(tmp_path: Path) -> None
         await person.until(lambda: not (person.workspace / "hello.txt").exists())
 
 
+@proves("CLI-2", "SNAP-2")
+async def test_all_that_a_turn_changed_is_taken_back_by_the_first_choice(tmp_path: Path) -> None:
+    replies = ["\n".join(call("create_file", path=f"{name}.txt", content=name) for name in "ab"), "Done."]
+    async with at_a_terminal(tmp_path, replies=replies) as person:
+        await person.say("Greet")
+        await person.sees("1 of 2")
+        await person.press("Y")
+        await person.sees("2 of 2")
+        await person.press("Y")
+        await person.sees("Done.")
+        await person.pilot.press("ctrl+g")
+        await person.sees("before all 2 changes of the turn", "before create_file b.txt", "before create_file a.txt")
+        await person.pilot.press("enter")
+        await person.sees("2 files to be removed: a.txt, b.txt")
+        await person.pilot.press("enter")
+        await person.until(lambda: not list(person.workspace.iterdir()))
+
+
 @proves("CLI-2")
 async def test_an_open_approval_is_there_again_when_the_chat_is_taken_up(tmp_path: Path) -> None:
     async with live_server(tmp_path, replies=[call("create_file", path="a.txt", content="a"), "Done."]) as client:
