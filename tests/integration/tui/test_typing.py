@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from textual.widget import Widget
 
+from anycowork.tui import docks
 from anycowork.tui.composer import Composer
 from anycowork.tui.docks import Dock
 from anycowork.tui.message_scroll import CardView, MessageScroll
@@ -106,6 +107,22 @@ async def test_a_letter_decides_once_the_card_was_given_the_focus_and_stays_alon
         await person.sees("y allow once")
         await person.press("y")
         await person.sees("Done.")
+
+
+@proves("UI-15/2")
+async def test_two_letters_that_decide_are_a_word(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(docks, "ALONE_SECONDS", 60.0)  # however slowly the second one comes
+    async with at_a_terminal(tmp_path, replies=[call("create_file", path="a.txt", content="a"), "Done."]) as person:
+        await person.say("Make it")
+        await person.sees("F2, Tab or a click goes here")
+        await person.pilot.press("f2")
+        await person.sees("y allow once")
+        dock = next(one for one in person.screen.query(Dock) if one.display)
+        await person.until(lambda: dock.accepts_keys)
+        await person.pilot.press(*"yn")
+        composer = person.screen.query_one(Composer)
+        await person.until(lambda: composer.text == "yn")
+        assert await person.chat.approvals()
 
 
 @proves("UI-15/1")

@@ -3,16 +3,26 @@
 from collections.abc import Sequence
 from itertools import count
 
+from acp.schema import AgentPlanUpdate
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from anycowork.acp.updates import UpdateBuilder
 from anycowork.agent.plan_progress import PlanProgress, not_ready
 from anycowork.agent.step_states import StepRecord, outdates, state_at_end, state_in_turn
-from anycowork.domain.chats import EndReason
-from anycowork.domain.plan import Plan, PlanStep, StepStatus
+from anycowork.chats.export.export_html import HtmlReport
+from anycowork.chats.export.export_markdown import MarkdownExport
+from anycowork.chats.export.exported_chat import ExportedChat
+from anycowork.chats.plan_audit import compare
+from anycowork.client.chat_client import objects
+from anycowork.domain.chats import Chat, ChatConfig, EndReason, Turn, TurnState
+from anycowork.domain.event_factory import plan_progress, plan_update
+from anycowork.domain.plan import Plan, PlanStatus, PlanStep, StepStatus, plan_status
 from anycowork.domain.roles import Permission
 from anycowork.domain.tools import Call, CallState, CallStatus, Intent, PathIntent, Provenance, ToolResult, ToolSpec
 from anycowork.domain.values import replace
+from anycowork.tui.cards import plan_standing
+from anycowork.tui.chat_state import ChatStatus
 from support.spec import proves
 
 FILES = ["a.txt", "b.txt", "dist/out.txt", "c.txt"]
@@ -150,12 +160,11 @@ def plans(draw: st.DrawFn) -> list[PlanStep]:
     return steps
 
 
-@proves("PLN-5/6")
-@settings(max_examples=150, deadline=None)
-@given(plans(), st.lists(st.one_of(st.lists(calls, min_size=1, max_size=3), st.booleans()), max_size=8))
-def test_events_and_audit_tell_the_same_state_of_every_step_at_every_moment(
-    steps: list[PlanStep], history: list[list[Call] | bool]
-) -> None:
+# Calls of one reply, or how the next check that is due ends.
+histories = st.lists(st.one_of(st.lists(calls, min_size=1, max_size=3), st.booleans()), max_size=8)
+
+
+def walked(steps: list[PlanStep], history: list[list[Call] | bool]) -> Walk:
     walk = Walk(*steps)
     for event in history:
         if isinstance(event, bool):
@@ -163,12 +172,73 @@ def test_events_and_audit_tell_the_same_state_of_every_step_at_every_moment(
                 walk.check(due.id, passes=event, writes=["dist/out.txt"])
         else:
             walk.make(*(replace(call, id=str(next(NUMBERS))) for call in event))
+    return walk
+
+
+@proves("PLN-5/6")
+@settings(max_examples=150, deadline=None)
+@given(plans(), histories)
+def test_events_and_audit_tell_the_same_state_of_every_step_at_every_moment(
+    steps: list[PlanStep], history: list[list[Call] | bool]
+) -> None:
+    walk = walked(steps, history)
     for one in steps:
         if walk.progress.statuses()[one.id] is StepStatus.DONE:
             own = [
                 call for call in walk.progress.calls_of(one.id) if call.result and call.result.status is CallStatus.OK
             ]
             assert own, "a step is done only by a call that belongs to it, or by its check"
+
+
+IN_WORDS = {
+    "open": "not done",
+    "done": "done",
+    "claimed": "claimed (only the agent says so)",
+    "failed": "failed",
+    "skipped": "skipped",
+}
+
+
+@proves("PLN-5/6")
+@settings(max_examples=100, deadline=None)
+@given(plans(), histories, st.sampled_from(EndReason))
+def test_terminal_editor_audit_and_exports_tell_the_same_state_of_every_step(
+    steps: list[PlanStep], history: list[list[Call] | bool], reason: EndReason
+) -> None:
+    walk = walked(steps, history)
+    told = walk.progress.statuses(is_ended=True, reason=reason)
+    status = plan_status(told, finished=True)
+    terminal, editor = ChatStatus(role="actor"), UpdateBuilder("/w", "actor")
+    for event in (
+        plan_update("m", "t", walk.plan, PlanStatus.APPROVED),
+        plan_progress("m", "t", status, told),
+    ):
+        body = {"type": event.type.value, **event.body}
+        terminal.see(body)
+        (plan,) = editor.from_event(body)
+    turn = Turn("t", "c", "actor", "person", "m", state=TurnState.ENDED, reason=reason)
+    stored = PlanProgress(walk.plan, SPECS, "/w", walk.calls)
+    audit = compare(stored, turn, walk.calls, {}, reads=lambda call: False)
+    assert [step["status"] for step in objects(audit, "steps")] == walk.ended(reason)
+    assert audit["status"] == status.value and terminal.carried_out is not None
+    lines = [f"  {step_id} {IN_WORDS[state]}: do {step_id}" for step_id, state in told.items()]
+    assert plan_standing(terminal.carried_out) == "\n".join([f"Plan {status.value}", *lines])
+    assert isinstance(plan, AgentPlanUpdate)
+    assert [entry.status == "completed" for entry in plan.entries] == [
+        state in ("done", "claimed") for state in told.values()
+    ]
+    assert ["not verified" in entry.content for entry in plan.entries] == [
+        state == "claimed" for state in told.values()
+    ]
+    exported = ExportedChat(
+        Chat("c", "", "w", ChatConfig("actor")), ({"goal": "g", **audit},), {"end": "", "last_seq": 0}, ""
+    )
+    markdown, page = (
+        "\n".join([*export.beginning(), *export.end()]) for export in (MarkdownExport(exported), HtmlReport(exported))
+    )
+    for step_id, state in told.items():
+        assert f"| {step_id} | do {step_id} | {state} |" in markdown
+        assert f"<td>{step_id}</td><td>do {step_id}</td><td>{state}</td>" in page
 
 
 @proves("LOOP-12/1")

@@ -313,7 +313,7 @@ it("decides nothing right after something new appeared", () => {
 });
 
 it("does not take the focus, and names no risk that is not high", () => {
-  dock(TWO[0]);
+  dock(approval({ risk: "medium" }));
   expect(document.activeElement).toBe(document.body);
   expect(screen.queryByText(/risk/)).toBeNull(); // a mark that is always there says nothing
 });
