@@ -7,6 +7,7 @@ from playwright.async_api import expect
 
 from anycowork.config.settings import PriceEntry, ProviderEntry
 from e2e.browsing import DESKTOP, PHONE, at_the_page, start_chat, violations
+from e2e.test_web_first_minutes import COVERED
 from support.scripted_model import Reply, ScriptedModel, call
 from support.spec import proves
 
@@ -79,12 +80,17 @@ async def test_a_budget_is_set_on_the_plan_and_asks_when_it_is_spent(tmp_path):
             await page.set_viewport_size(viewport)
             await plan.get_by_role("button", name="Edit").click()
             await expect(plan.get_by_label("Step 1: what should it do?")).to_be_in_viewport()
+            back = plan.get_by_role("button", name="Back to the plan")
+            await page.set_viewport_size({**viewport, "height": 500})
+            await expect(page.get_by_text("Latest", exact=True)).to_be_attached()
+            await page.wait_for_function(f"(it) => ({COVERED})(it).length === 0", arg=await back.element_handle())
+            await page.set_viewport_size(viewport)
             if viewport == PHONE:
                 await page.set_viewport_size({**PHONE, "height": 420})  # the keyboard is open
                 await plan.get_by_label("Step 2: what should it do?").focus()
                 assert await page.evaluate(IS_UNCOVERED), "the buttons that stay in view cover what is typed"
                 await expect(plan.get_by_role("button", name="Execute edited plan")).to_be_in_viewport(ratio=1)
-                await plan.get_by_role("button", name="Back to the plan").click()
+                await back.click()
         await plan.get_by_label("Changes and commands").fill("1")
         assert await violations(page) == []
         execute = plan.get_by_role("button", name="Execute edited plan")

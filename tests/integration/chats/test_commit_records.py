@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+import pytest
+
 from support.git_commands import git
 from support.live_server import LiveChat, LiveServer, live_server
 
@@ -43,6 +45,24 @@ async def test_a_repository_without_a_name_says_so_and_is_given_one(tmp_path: Pa
         assert "Ann" in (await chat.last())["content"]
         await commit(client, chat, 200)
         assert git(folder, "log", "-1", "--format=%an <%ae>").strip() == 'Ann "Tiny" Ä <ann@example.org>'
+
+
+async def test_the_repositorys_own_name_comes_before_the_persons(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home = tmp_path / "home"
+    home.mkdir()
+    (home / ".gitconfig").write_text("[user]\nname = Everywhere\nemail = everywhere@example.org\n")
+    monkeypatch.setenv("HOME", str(home))
+    async with live_server(tmp_path, replies=[], files={"a.txt": "one\n"}) as client:
+        chat, folder = await client.chat(), client.workspace
+        git(folder, "init", "-q", "-b", "main")
+        everywhere = {"name": "Everywhere", "email": "everywhere@example.org"}
+        assert (await client.ask("GET", f"{chat.path}/git"))["identity"] == everywhere
+        git(folder, "config", "user.name", "Here")
+        assert (await client.ask("GET", f"{chat.path}/git"))["identity"] == {**everywhere, "name": "Here"}
+        await commit(client, chat, 200)
+        assert git(folder, "log", "-1", "--format=%an <%ae>").strip() == "Here <everywhere@example.org>"
 
 
 async def test_hooks_of_the_repository_are_named_where_they_are_not_run(tmp_path: Path) -> None:

@@ -77,7 +77,7 @@ export function Transcript({ rows, first, hasEarlier, loadingEarlier, onEarlier,
       role="log"
       aria-live="off"
       aria-label={t.conversation}
-      className="relative min-h-0 flex-1 overflow-hidden"
+      className="group/log relative min-h-0 flex-1 overflow-hidden"
     >
       <Folds value={folds}>
         {/* the list hears no pointer while it scrolls and a moment after: a click on what has just come into view would be lost */}
@@ -128,7 +128,7 @@ export function Transcript({ rows, first, hasEarlier, loadingEarlier, onEarlier,
         <button
           type="button"
           onClick={sticking.toEnd}
-          className="rise absolute bottom-3 left-1/2 inline-flex -translate-x-1/2 max-sm:right-3 max-sm:left-auto max-sm:translate-x-0 thumb:min-h-10 items-center gap-1.5 rounded-full border border-line-strong bg-surface px-3.5 py-1.5 text-sm shadow-md hover:bg-sunken"
+          className="rise absolute bottom-3 left-1/2 group-has-[[data-edits]:focus-within]/log:hidden inline-flex -translate-x-1/2 max-sm:right-3 max-sm:left-auto max-sm:translate-x-0 thumb:min-h-10 items-center gap-1.5 rounded-full border border-line-strong bg-surface px-3.5 py-1.5 text-sm shadow-md hover:bg-sunken"
         >
           <ArrowDown size={14} aria-hidden /> {t.latest}
         </button>

@@ -33,7 +33,8 @@ export function PlanEditor({ plan, busy, onCancel, onExecute }: Props) {
   }, []);
   const ready = steps.length > 0 && steps.every(({ action }) => action.trim());
   return (
-    <div>
+    <div data-edits>
+      {/* meanwhile the way to the end of the chat would lie over its buttons */}
       <ol className="space-y-3">
         {steps.map((step, at) => (
           <StepFields
