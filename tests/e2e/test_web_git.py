@@ -5,7 +5,7 @@ from pathlib import Path
 
 from playwright.async_api import expect
 
-from e2e.browsing import PHONE, at_the_page, hold_toasts, start_chat, violations
+from e2e.browsing import DRAWN, PHONE, at_the_page, hold_toasts, start_chat, violations
 from e2e.test_web_everyday import COVERED
 from e2e.test_web_files import open_files
 from support.git_commands import git
@@ -36,6 +36,10 @@ async def test_a_day_with_git_beside_the_chat(tmp_path: Path) -> None:
         dialog = page.get_by_role("dialog", name="Hooks of this repository")
         await expect(dialog).to_contain_text("echo ran")
         assert await violations(page) == []
+        await page.keyboard.press("Escape")
+        await expect(dialog).to_have_count(0)
+        await page.evaluate(DRAWN)
+        await page.get_by_role("button", name="Hooks…").click()  # the pane behind the dialog is still there
         await dialog.get_by_role("button", name="Run these hooks when I commit").click()
         await expect(page.get_by_text("Hooks that run: pre-commit.")).to_be_visible()
         await page.get_by_role("button", name=re.compile("^a.txt")).click()

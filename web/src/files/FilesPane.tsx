@@ -41,7 +41,7 @@ export default function FilesPane({ chatId, moment }: { chatId: string; moment: 
   }, [moment, readAgain]);
   const onKey = (event: KeyboardEvent) => {
     if (event.key !== "Escape" || event.defaultPrevented) return;
-    if ((event.target as HTMLElement).closest("[contenteditable], input, textarea")) return;
+    if ((event.target as HTMLElement).closest("dialog, [contenteditable], input, select, textarea")) return;
     event.preventDefault();
     if (part === "files" && path) closeFile();
     else closeFiles();

@@ -135,7 +135,7 @@ interface SumsProps {
 }
 
 export function Sums({ by, rows, groups, total }: SumsProps) {
-  if (rows.length === 0) return <p className="text-sm text-ink-3">{t.nothing}</p>;
+  if (rows.length === 0) return <p className="text-sm text-ink-3">{by === "job" ? t.noJob : t.nothing}</p>;
   return (
     <div
       tabIndex={0}

@@ -49,6 +49,11 @@ it("lists what was used, and calls a price that nobody knows unknown", async () 
   await expectAccessible(container);
 });
 
+it("says that no job used anything where chats did", () => {
+  const { container } = show(<Sums by="job" rows={[]} groups={0} total={used} />);
+  expect(container.textContent).toBe("No job used anything in this period.");
+});
+
 it("keeps the bars of all time within bounds, and the address that the limits had", () => {
   expect(barsOf([{ key: "1970-01-01", ...used }], null, "2026-11-04").length).toBe(366);
   expect(barsOf([], null, "2026-11-04").length).toBe(1);

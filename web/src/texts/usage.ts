@@ -15,6 +15,7 @@ export const en = {
   cost: "Cost",
   unknown: "unknown",
   nothing: "Nothing was used in this period.",
+  noJob: "No job used anything in this period.",
   total: "Total",
   plot: (from: string, to: string, most: string) => `Tokens by day from ${from} to ${to}; the most on one day: ${most}`,
   onDay: (day: string, tokens: string) => `${day}: ${tokens} tokens`,

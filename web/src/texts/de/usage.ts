@@ -16,6 +16,7 @@ export const usage: Texts = {
   cost: "Kosten",
   unknown: "unbekannt",
   nothing: "In diesem Zeitraum wurde nichts verbraucht.",
+  noJob: "In diesem Zeitraum hat kein Job etwas verbraucht.",
   total: "Summe",
   plot: (from: string, to: string, most: string) =>
     `Tokens nach Tagen vom ${from} bis ${to}; am meisten an einem Tag: ${most}`,
