@@ -134,9 +134,10 @@ async def test_errors_about_other_paths_are_dropped(bench: ToolWorkspace) -> Non
         bench.root,
         "pylsp",
         "start()\nmessage = receive()\n"
+        "publish(message, [error(0, 'here')])\n"
         "for uri in ('file:///etc/passwd', 'file:///', '../x', 7, message['params']['textDocument']['uri'] + '/../b.py'):\n"
         "    send({'method': 'textDocument/publishDiagnostics', 'params': {'uri': uri, 'diagnostics': [error(0, 'elsewhere')]}})\n"
-        "publish(message, [error(0, 'here')])\nreceive()",
+        "receive()",
     )
     async with diagnosing(bench):
         assert messages(await bench.call("create_file", path="a.py", content="wrong = 1\n")) == ["here"]
@@ -238,6 +239,8 @@ async def test_a_file_that_the_agent_may_not_read_is_shown_to_no_server(bench: T
         assert messages(hidden) == [] and running(servers) == []
         shown = await bench.call("create_file", tool_context, path="a.py", content="wrong = 1\n")
         assert messages(shown) == ["wrong = 1"]
+        assert messages(await bench.call("create_file", path="b.py", content="wrong = 2\n")) == ["wrong = 2"]
+        assert len(running(servers)) == 2, "who may read everything shares no server with who may not"
 
 
 @proves("TOOL-7/2")

@@ -48,6 +48,50 @@ async def test_an_edit_brings_the_errors_that_a_real_server_finds(bench: ToolWor
 
 
 @proves("TOOL-7/1")
+async def test_only_errors_are_told_and_what_another_edit_changed_meanwhile_is_no_news(bench: ToolWorkspace) -> None:
+    install(
+        bench.root,
+        "pylsp",
+        """
+start()
+while True:
+    message = receive()
+    if message["method"] in ("textDocument/didOpen", "textDocument/didChange"):
+        found = [error(row, f"At {line.strip()}") for row, line in enumerate(text_of(message).split("\\n")) if "wrong" in line]
+        hints = [error(0, f"Severity {level}", severity=level) for level in (2, 3, 4, "1", None)]
+        publish(message, [*hints, *found])
+""",
+    )
+    async with diagnosing(bench):
+        made = await bench.call("create_file", path="a.py", content="x = 1\nwrong_one = 1\n")
+        assert messages(made) == ["At wrong_one = 1"]
+        bench.write("a.py", "wrong_two = 2\nx = 1\nwrong_one = 1\n")  # by the person, in an editor
+        edit = [{"find": "x = 1", "replace": "x = 1\nwrong_three = 3"}]
+        assert messages(await bench.call("update_file", path="a.py", edits=edit)) == ["At wrong_three = 3"]
+
+
+@proves("TOOL-7/1")
+async def test_what_a_server_says_of_an_older_text_is_dropped(bench: ToolWorkspace) -> None:
+    install(
+        bench.root,
+        "pylsp",
+        """
+start()
+while True:
+    message = receive()
+    document = message["params"]["textDocument"]
+    for version in (document["version"] - 1, document["version"], document["version"] - 1):
+        told = [error(0, f"Of version {version}")]
+        send({"method": "textDocument/publishDiagnostics", "params": {**document, "version": version, "diagnostics": told}})
+""",
+    )
+    async with diagnosing(bench):
+        assert messages(await bench.call("create_file", path="a.py", content="x = 1\n")) == ["Of version 1"]
+        edit = [{"find": "1", "replace": "2"}]
+        assert messages(await bench.call("update_file", path="a.py", edits=edit)) == ["Of version 2"]
+
+
+@proves("TOOL-7/1")
 async def test_errors_that_come_too_late_come_with_the_next_edit(bench: ToolWorkspace) -> None:
     install(bench.root, "pylsp", SLOW)
     seconds = 0.05
