@@ -47,6 +47,19 @@ async def test_the_access_is_what_the_groups_give_at_each_sign_on_and_renewal(tm
 
 
 @proves("OPS-5/2")
+async def test_the_limits_of_a_group_hold_for_those_who_are_in_it_at_the_provider(tmp_path: Path) -> None:
+    async with sign_on_server(tmp_path) as there, there.browser() as browser:
+        there.provider.claims["groups"] = ["staff", "/teams/design", "x" * 500, "a\nb", ""]
+        await browser.sign_on(there.provider)
+        [_, ada] = (await there.server.ask("GET", "/people"))["people"]
+        assert ada["groups"] == ["design", "staff"]
+        there.provider.claims["groups"] = ["staff"]
+        await there.look(LATER)
+        [_, ada] = (await there.server.ask("GET", "/people"))["people"]
+        assert ada["groups"] == ["staff"]
+
+
+@proves("OPS-5/2")
 async def test_who_is_in_no_group_does_not_get_in_and_who_left_them_all_is_put_out(tmp_path: Path) -> None:
     async with sign_on_server(tmp_path) as there, there.browser() as browser, there.browser() as outsider:
         await browser.sign_on(there.provider)

@@ -8,6 +8,7 @@ import json
 import logging
 import secrets
 from collections.abc import Callable
+from contextlib import suppress
 from datetime import datetime, timedelta
 from urllib.parse import urlsplit
 
@@ -15,6 +16,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from anycowork.config.openid import GroupAccess
 from anycowork.domain.errors import AnyCoworkError, Conflict, Invalid, NotAllowed, Unauthenticated
+from anycowork.domain.limits import read_group_name
 from anycowork.domain.people import LONGEST_PERSON_NAME, AccessLevel, Person, read_person_name
 from anycowork.domain.ports import Clock
 from anycowork.domain.principals import SERVER_PRINCIPAL
@@ -179,10 +181,12 @@ class SignOnService:
         if access is None:
             await self._let_go(person)
             raise NotAllowed(f"None of your groups at {self.name} may use this server. Ask its admin.")
-        by = SERVER_PRINCIPAL.label()
+        groups = usable_groups(signed_on.groups or frozenset())
         if person is None:
-            return await self._added(person_id, signed_on.name, access)
-        return person if person.access is access else await self._people.change(person_id, by=by, access=access)
+            return await self._added(person_id, signed_on.name, access, groups)
+        if (person.access, person.groups) == (access, groups):
+            return person
+        return await self._people.change(person.id, by=SERVER_PRINCIPAL.label(), access=access, groups=groups)
 
     async def _let_go(self, person: Person | None) -> None:
         """Takes away what the groups no longer give. The person stays known, and comes back with a group."""
@@ -190,12 +194,12 @@ class SignOnService:
             await self._people.change(person.id, by=SERVER_PRINCIPAL.label(), access=AccessLevel.VIEWER)
             await self._sessions.end_all_of(person.id)
 
-    async def _added(self, person_id: str, name: str | None, access: AccessLevel) -> Person:
+    async def _added(self, person_id: str, name: str | None, access: AccessLevel, groups: tuple[str, ...]) -> Person:
         """Raises: Conflict if too many are named like this one."""
         own_name = usable_name(name) or f"Person {person_id[:6]}"
         for number in range(1, _NAMESAKES + 1):
             unique = own_name if number == 1 else f"{own_name[: LONGEST_PERSON_NAME - 3]} {number}"
-            person = Person(person_id, unique, access, self._clock.now())
+            person = Person(person_id, unique, access, self._clock.now(), groups=groups)
             try:
                 await self._people.add(person, by=SERVER_PRINCIPAL.label())
             except Conflict:
@@ -259,3 +263,12 @@ def usable_name(name: str | None) -> str | None:
         return read_person_name(" ".join(plain.split())[:LONGEST_PERSON_NAME])
     except Invalid:
         return None
+
+
+def usable_groups(names: frozenset[str]) -> tuple[str, ...]:
+    """Returns the groups of the provider under whose names there can be limits here; a folder in front of a name is left out."""
+    groups = set()
+    for name in names:
+        with suppress(Invalid):
+            groups.add(read_group_name(name.rpartition("/")[2]))
+    return tuple(sorted(groups))
