@@ -72,3 +72,28 @@ async def test_clock_that_goes_back_gives_nothing_a_second_time(tmp_path: Path) 
         await owner.ask("PUT", "/limits", {"person": {"tokens_per_day": 3000}})
         clock.time = "2026-11-18T23:00:00.000000Z"
         await owner.ask("POST", f"{chat.path}/messages", {"content": "hi"}, expect=429)
+
+
+@proves("OPS-6/8", "OPS-6/9")
+async def test_keys_and_chats_side_by_side_spend_no_more_than_the_limit_of_who_made_them(tmp_path: Path) -> None:
+    hold = asyncio.Event()
+    replies = [Reply("One.", usage={"prompt_tokens": 20, "completion_tokens": 100}, hold=hold) for _ in range(12)]
+    body = {"model": "scripted", "messages": [{"role": "user", "content": "hi"}], "max_tokens": 100}
+    async with live_server(tmp_path, replies=replies) as owner, person(owner, "Ada", "admin") as ada:
+        made = [await ada.ask("POST", "/keys", {"name": f"k{number}"}, expect=201) for number in range(6)]
+        await owner.ask("PUT", "/limits", {"person": {"Ada": {"tokens_per_day": 500}}})
+
+        async def ask(key: str) -> int:
+            headers = {"Authorization": f"Bearer {key}"}
+            async with owner.session.post(owner.url + "/v1/chat/completions", json=body, headers=headers) as answer:
+                await answer.read()
+                return answer.status
+
+        asking = [asyncio.create_task(ask(made[number % 6]["key"])) for number in range(12)]
+        while sum(task.done() for task in asking) + len(owner.model.requests) < 12:
+            await asyncio.sleep(0)
+        hold.set()
+        statuses = await asyncio.gather(*asking)
+        passed = statuses.count(200)
+        assert passed == len(owner.model.requests) and 1 <= passed <= 4 and set(statuses) == {200, 429}
+        assert (await ada.ask("GET", "/limits"))["today"][0]["used"]["tokens"] <= 500

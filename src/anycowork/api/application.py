@@ -121,7 +121,7 @@ def create_api(services: Services, routes: FastAPI | None = None) -> ASGIApp:
     large_bodies = LargeBodies()
     app = BodyLimit(app, max_bytes=services.access.request_limit_bytes, large_bodies=large_bodies)
     app = ReaderViewMiddleware(app, services.reader_views)
-    meter = Meter(services.access.ledger, services.clock)
+    meter = Meter(services.access.ledger, services.access.limits, services.clock)
     app = Gateway(
         app,
         services.models.upstreams,

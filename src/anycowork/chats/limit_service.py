@@ -22,6 +22,7 @@ from anycowork.domain.people import name_key
 from anycowork.domain.ports import Clock
 from anycowork.domain.principals import OWNER, Principal, Scope, person_name_in
 from anycowork.domain.times import midnight_after
+from anycowork.store.sql.ledger import KeyLedger
 from anycowork.store.sql.limits import LimitTable
 from anycowork.store.sql.people import People
 
@@ -32,8 +33,8 @@ NEWEST_CHANGES = 50
 class LimitService:
     """Everyone sees their own limits and use; admins see and change all."""
 
-    def __init__(self, *, limits: LimitTable, people: People, clock: Clock) -> None:
-        self._limits, self._people, self._clock = limits, people, clock
+    def __init__(self, *, limits: LimitTable, ledger: KeyLedger, people: People, clock: Clock) -> None:
+        self._limits, self._ledger, self._people, self._clock = limits, ledger, people, clock
 
     async def show(self, principal: Principal) -> Json:
         """Raises: NotAllowed."""
@@ -41,6 +42,7 @@ class LimitService:
         is_admin = Scope.MANAGE in principal.scopes
         book, now = await self._limits.book(), self._clock.now()
         subjects = await self._all(book) if is_admin else _own(book, payer_of(principal.label()))
+        await self._ledger.write_all()
         used = await self._limits.used(subjects, day=now[:10])
         changes = await self._limits.changes(limit=NEWEST_CHANGES) if is_admin else []
         return {

@@ -16,7 +16,7 @@ from anycowork.domain.messages import Json
 
 LIMITS_HELP = """Show and set what people and groups may use on a day (UTC).
 
-Tokens and dollars count over chats and jobs. A limit holds from the next request on.
+Tokens and dollars count over chats, jobs and programs with keys. A limit holds from the next request on.
 
 Examples:
 

@@ -37,6 +37,11 @@ class DayLimits:
     tokens_per_day: int | None = None
     jobs: int | None = None
 
+    @property
+    def bound_use(self) -> bool:
+        """Whether they limit tokens or money, not only the number of jobs."""
+        return self.tokens_per_day is not None or self.usd_per_day is not None
+
 
 NO_LIMITS = DayLimits()
 LimitKey = tuple[LimitKind, str]
@@ -115,6 +120,8 @@ class RequestedUse:
     model: str | None = None
     prompt: int = 0
     answer: int = 1
+    by_key: bool = False  # of a program: its use is counted by key, and `usd` is its price
+    usd: float | None = None
 
     def usage(self) -> ModelUsage:
         return ModelUsage(self.model or "", 1, 0, self.prompt, self.answer, 0, 0, estimated=True)
@@ -163,7 +170,9 @@ def find_exceeded(
     day: str,
 ) -> SpendingLimitReached | None:
     """Return the refusal of the first limit that has no room for the request; None while each has."""
-    cost = priced_by(request.usage()) if request.model is not None else None
+    cost = request.usd
+    if cost is None and request.model is not None:
+        cost = priced_by(request.usage())
     for subject in subjects:
         use = summed_use((row for row in used if row.payer in subject.payers), priced_by)
         most_tokens, most_usd = subject.limits.tokens_per_day, subject.limits.usd_per_day

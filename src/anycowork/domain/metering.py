@@ -178,13 +178,31 @@ class ExceededLimit:
 SOON = 1  # second: the missing amount is reserved for running requests and may be released at any time
 
 
+@value
+class DayRest:
+    """What the limits of a person and their groups leave of the day; None where none of them holds. `spend` is in billionths of a dollar."""
+
+    tokens: int | None = None
+    spend: int | None = None
+
+
 @dataclass(slots=True)
 class Account:
-    """The limits of one key, and its use today and in the last minute."""
+    """The limits of one key, and its use today and in the last minute. `payer` is the id of the person who made it.
+
+    `rest` is what the limits of that person leave; None if there are none.
+    """
 
     limits: KeyLimits
     today: DailyUsage
+    payer: str = ""
+    rest: DayRest | None = None
     _recent: deque[float] = field(default_factory=deque)
+
+    @property
+    def bounds_use(self) -> bool:
+        """Whether limits of tokens or money hold, those of the key or of who pays."""
+        return self.limits.bound_use or self.rest is not None
 
     def reserve(
         self, expected: ExpectedUse, price: Price | None, *, date: str, clock: float, now: str
@@ -224,6 +242,11 @@ class Account:
             completion = min(completion, limits.tokens_per_day - day.tokens - day.reserved - expected.prompt)
         if limits.spend_per_day is not None and price is not None and price.output > 0:
             remaining = limits.spend_per_day - day.spend - day.reserved_spend - price.of(TokenUsage(expected.prompt))
+            completion = min(completion, int(remaining / (price.output * 1000)))
+        if self.rest is not None and self.rest.tokens is not None:
+            completion = min(completion, self.rest.tokens - expected.prompt)
+        if self.rest is not None and self.rest.spend is not None and price is not None and price.output > 0:
+            remaining = self.rest.spend - price.of(TokenUsage(expected.prompt))
             completion = min(completion, int(remaining / (price.output * 1000)))
         return TokenUsage(expected.prompt, max(1, completion), estimated=True)
 

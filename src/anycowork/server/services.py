@@ -62,6 +62,7 @@ from anycowork.server.workspace_roots import WorkspaceRoots
 from anycowork.store.sql.blobs import Blobs
 from anycowork.store.sql.idempotency import IdempotencyKeys
 from anycowork.store.sql.ledger import KeyLedger
+from anycowork.store.sql.limits import LimitTable
 from anycowork.store.sql.people import People
 from anycowork.store.sql.principals import ClientKeys
 from anycowork.store.sql.store import Store
@@ -91,6 +92,7 @@ class AccessServices:
 
     token: str
     people: People
+    limits: LimitTable
     keys: ClientKeys
     sessions: BrowserSessions
     ledger: KeyLedger

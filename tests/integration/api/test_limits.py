@@ -223,3 +223,38 @@ async def _events(chat: Any) -> AsyncIterator[dict[str, Any]]:
         yield event
         if event["type"] == "turn-ended":
             return
+
+
+@proves("OPS-6/8")
+async def test_keys_and_own_tokens_of_programs_count_against_who_made_them(tmp_path: Path) -> None:
+    replies = [Reply("One.", usage=used(400, 100)), Reply("Two.", usage=used(400, 100)), Reply("3", usage=used(1, 1))]
+    async with live_server(tmp_path, replies=replies) as owner, person(owner, "Ada", "admin") as ada:
+        key = (await ada.ask("POST", "/keys", {"name": "editor"}, expect=201))["key"]
+        of_key = {"Authorization": f"Bearer {key}"}
+        body = {"model": "scripted", "messages": [{"role": "user", "content": "hi"}], "max_tokens": 100}
+        path = "/v1/chat/completions"
+        await ada.ask("POST", path, body, headers=of_key)
+        await ada.ask("POST", path, body)
+        assert (await of_today(ada, "Ada"))["used"]["tokens"] == 1000
+        await owner.ask("PUT", "/limits", {"person": {"Ada": {"tokens_per_day": 1050}}})
+        for headers in (of_key, {}):
+            error = (await ada.ask("POST", path, body, expect=429, headers=headers))["error"]
+            assert error["code"] == "limit_reached" and error["param"] == "person.tokens_per_day"
+        chat = await ada.chat()
+        await refusal(ada, "POST", f"{chat.path}/messages", {"content": "more " * 100})
+        await owner.ask("POST", path, body)
+        await owner.ask("PUT", "/limits", {"person": {"Ada": {"usd_per_day": 1}}})
+        error = (await ada.ask("POST", path, body, expect=429, headers=of_key))["error"]
+        assert "nobody knows what scripted costs" in error["message"]
+
+
+@proves("OPS-6/8")
+async def test_answer_to_a_program_is_bounded_by_what_is_left_of_the_day(tmp_path: Path) -> None:
+    async with priced_server(tmp_path / "a", [Reply("One.", usage=used(10, 5))]) as owner:
+        key = (await owner.ask("POST", "/keys", {"name": "editor"}, expect=201))["key"]
+        await owner.ask("PUT", "/limits", {"person": {"owner": {"tokens_per_day": 500, "usd_per_day": 0.2}}})
+        body = {"model": "scripted", "messages": [{"role": "user", "content": "hi"}]}
+        of_key = {"Authorization": f"Bearer {key}"}
+        await owner.ask("POST", "/v1/chat/completions", body, headers=of_key)
+        today = (await of_today(owner, "The owner of this server"))["used"]
+        assert today["tokens"] == 15 and today["usd"] == pytest.approx((10 * 100 + 5 * 1000) / 1e6)

@@ -124,12 +124,13 @@ class Gateway:
         self._count(principal.identity())
         account = await self._meter.account(principal)
         if asks_models:
-            with self._meter.reserved(account, NOTHING, None, name=principal.name):
+            async with self._meter.reserved(account, NOTHING, None, name=principal.name):
                 await _while_listened_to(receive, self._send_models(path.removeprefix(ONE_MODEL), send))
             return
         request = await self._read(scope, receive, account, name=principal.name)
         price = request.line.price(request.model)
-        with self._meter.reserved(account, request.expected, price, name=principal.name) as metered:
+        reserved = self._meter.reserved(account, request.expected, price, name=principal.name, model=request.model)
+        async with reserved as metered:
             sent = _as_it_came(scope, request.body)
             if request.limited and metered:
                 granted = metered.expected.completion
@@ -146,7 +147,7 @@ class Gateway:
             metered_request = read_metered_request(plain)
             line = self._upstreams.find(metered_request.model) or _no_provider()
             limited = None
-            if account is not None and account.limits.bound_use:
+            if account is not None and account.bounds_use:
                 if len(plain) > LARGE:
                     price = line.price(metered_request.model)
                     self._meter.require_room(account, fewest_tokens(len(plain)), price, name=name)

@@ -1,16 +1,19 @@
 """Enforces the limits of client keys: reserves the expected use before a request is forwarded, and settles it after the answer.
 
-All of it happens in memory, in one step of the event loop, so that requests side by side cannot both take the last token.
+Limits of a key are held in memory, in one step of the event loop, so that requests side by side cannot both take the last token. Limits of
+who pays are held in the transaction that writes the reservation.
 """
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from datetime import datetime, timedelta
 from typing import assert_never
 
 import msgspec
 
 from anycowork.domain.errors import KeyLimitReached, KeyUsedUp
+from anycowork.domain.limit_errors import SpendingLimitReached
+from anycowork.domain.limits import RequestedUse, payer_of
 from anycowork.domain.metering import (
     NANOS,
     Account,
@@ -22,8 +25,9 @@ from anycowork.domain.metering import (
     TokenUsage,
 )
 from anycowork.domain.ports import Clock
-from anycowork.domain.principals import Principal, PrincipalKind
+from anycowork.domain.principals import OWNER, Principal, PrincipalKind
 from anycowork.store.sql.ledger import KeyLedger
+from anycowork.store.sql.limits import LimitTable
 
 BYTES_PER_TOKEN = 4
 GUESSED_COMPLETION = 4096
@@ -93,22 +97,27 @@ class ReservedUse:
 
 
 class Meter:
-    """Counts client keys. The owner is not counted."""
+    """Counts client keys, and people who have limits or are not alone. The owner without limits is not counted."""
 
-    def __init__(self, ledger: KeyLedger, clock: Clock) -> None:
+    def __init__(self, ledger: KeyLedger, limits: LimitTable, clock: Clock) -> None:
         self._ledger = ledger
+        self._limits = limits
         self._clock = clock
         self._accounts: dict[str, Account] = {}
 
     async def account(self, principal: Principal) -> Account | None:
         """Return the account; None for principals that are not metered."""
-        if principal.kind is not PrincipalKind.CLIENT_KEY:
+        day = self._clock.now()[:10]
+        is_key = principal.kind is PrincipalKind.CLIENT_KEY
+        account_id = principal.id if is_key else payer_of(principal.label())
+        if account_id == OWNER.id and await self._limits.rest(account_id, day=day) is None:
             return None
-        account = self._accounts.get(principal.id)
+        account = self._accounts.get(account_id)
         if account is None:
-            opened = await self._ledger.account(principal.id, self._clock.now()[:10])
-            account = self._accounts.setdefault(principal.id, opened)  # another request may have been quicker
+            opened = await self._ledger.account(account_id, day)
+            account = self._accounts.setdefault(account_id, opened)  # another request may have been quicker
         await self._ledger.refresh(account.today)
+        account.rest = await self._limits.rest(account.payer, day=day)
         return account
 
     def require_room(self, account: Account, prompt: int, price: Price | None, *, name: str) -> None:
@@ -118,11 +127,17 @@ class Meter:
         if exceeded is not None:
             raise _refusal(exceeded, name, now)
 
-    @contextmanager
-    def reserved(
-        self, account: Account | None, expected: ExpectedUse, price: Price | None, *, name: str
-    ) -> Iterator[ReservedUse | None]:
-        """Reserve the expected use; at the end, in any case, count the actual use. Raises: KeyLimitReached."""
+    @asynccontextmanager
+    async def reserved(
+        self,
+        account: Account | None,
+        expected: ExpectedUse,
+        price: Price | None,
+        *,
+        name: str,
+        model: str | None = None,
+    ) -> AsyncIterator[ReservedUse | None]:
+        """Reserve the expected use; at the end, in any case, count the actual use. Raises: KeyLimitReached, SpendingLimitReached."""
         if account is None:
             yield None
             return
@@ -133,10 +148,24 @@ class Meter:
         self._ledger.changed(reservation.day)
         metered = ReservedUse(reservation)
         try:
+            if account.rest is not None and expected != NOTHING:
+                await self._require_written(account, reservation, model)
             yield metered
+        except SpendingLimitReached:
+            metered.settle(TokenUsage())
+            raise
         finally:
             reservation.settle(metered.used)
             self._ledger.changed(reservation.day)
+
+    async def _require_written(self, account: Account, reservation: Reservation, model: str | None) -> None:
+        """Writes the reservation in the transaction that checks the limits of who pays. Raises: SpendingLimitReached."""
+        granted, day = reservation.granted, reservation.day.date
+        usd = None if reservation.price is None else reservation.cost / NANOS
+        request = RequestedUse(account.payer, model or "this model", granted.prompt, granted.completion, True, usd)
+        await self._ledger.write_within(
+            lambda connection: self._limits.enforcer.require_written(connection, request, day)
+        )
 
 
 # --- messages for refused requests

@@ -11,6 +11,7 @@ from anycowork.api.router import Router, ServicesDep
 from anycowork.api.schemas.people import KeyList, NewKey
 from anycowork.domain.boundary import Boundary
 from anycowork.domain.errors import NotFound
+from anycowork.domain.limits import payer_of
 from anycowork.domain.messages import Json
 from anycowork.domain.metering import NANOS, DailyUsage, KeyLimits
 from anycowork.domain.principals import Principal, PrincipalKind
@@ -63,7 +64,9 @@ async def make_key(body: NewKeyRequest, principal: Manager, request: Request, se
     word = new_client_key()
     holder = Principal(id=services.clock.new_id(), kind=PrincipalKind.CLIENT_KEY, name=body.name)
     limits, unused = body.limits.read() if body.limits else KeyLimits(), DailyUsage(holder.id, "")
-    created_at = await services.access.keys.add(holder, key_hash=key_hash(word), limits=limits)
+    created_at = await services.access.keys.add(
+        holder, key_hash=key_hash(word), limits=limits, payer=payer_of(principal.label())
+    )
     sessions = services.access.sessions
     await sessions.record_made(NodeKind.KEY, holder.id, maker_in(request.scope, sessions))
     description = _shown(

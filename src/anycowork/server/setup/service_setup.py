@@ -197,7 +197,9 @@ def build_services(
         models=models,
         access=access,
         people=PeopleService(people=shared.database.people, end_sessions=access.sessions.end_all_of, clock=clock),
-        limits=LimitService(limits=shared.database.limits, people=shared.database.people, clock=clock),
+        limits=LimitService(
+            limits=shared.database.limits, ledger=shared.database.ledger, people=shared.database.people, clock=clock
+        ),
         workspaces=workspaces,
         server=_build_server(shared, metrics),
     )
@@ -283,6 +285,7 @@ def _build_access(shared: SharedComponents, token: str) -> AccessServices:
     return AccessServices(
         token=token,
         people=database.people,
+        limits=database.limits,
         keys=database.principals,
         sessions=sessions,
         sign_on=_build_sign_on(shared, sessions, token),

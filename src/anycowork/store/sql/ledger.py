@@ -2,10 +2,10 @@
 
 import asyncio
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import fields, replace
 
-from anycowork.domain.errors import StorageFault
+from anycowork.domain.errors import AnyCoworkError, StorageFault
 from anycowork.domain.metering import Account, DailyUsage, KeyLimits
 from anycowork.store.sql.connection import SqlConnection, SqlReader
 from anycowork.store.sql.row_mapper import RowMapper, from_json_text_or_none, to_json_text
@@ -73,6 +73,27 @@ class KeyLedger:
         if self._timer is None and not self._closed:
             self._timer = asyncio.get_running_loop().call_later(FLUSH_SECONDS, self._flush)
 
+    async def write_within(self, require: Callable[[SqlConnection], None]) -> None:
+        """Writes every queued day in one transaction, which `require` may refuse. Raises: what it raises; then the days stay queued."""
+        days, rows = self._drain()
+
+        def written(connection: SqlConnection) -> None:
+            _put(connection, rows, added=self._shared)
+            require(connection)
+
+        self._under_way += 1
+        try:
+            await self._writer.run(written)
+        except AnyCoworkError:
+            self._queue_again(days, rows)
+            raise
+        finally:
+            self._under_way -= 1
+
+    async def write_all(self) -> None:
+        """Returns when every queued day is in the table."""
+        await self._write_all()
+
     async def totals(self) -> dict[str, DailyUsage]:
         """Returns the sum of all days of every key, including days not written yet; `date` is empty."""
         await self._write_all()
@@ -131,13 +152,16 @@ class KeyLedger:
         return (day.key_id, day.date, *new, day.last_used_at)
 
     def _try_again(self, days: Sequence[DailyUsage], rows: Sequence[tuple[object, ...]], error: BaseException) -> None:
+        log.error("the usage of client keys could not be written; trying again: %s", error)
+        self._queue_again(days, rows)
+
+    def _queue_again(self, days: Sequence[DailyUsage], rows: Sequence[tuple[object, ...]]) -> None:
         if self._shared:
             for row in rows:
                 counts = dict(zip(_COLUMNS, row, strict=True))
                 stored = self._stored[str(counts["key_id"]), str(counts["date"])]
                 for name in _COUNTED:
                     setattr(stored, name, getattr(stored, name) - counts[name])
-        log.error("the usage of client keys could not be written; trying again: %s", error)
         for day in days:
             self._dirty.setdefault((day.key_id, day.date), day)
         if self._timer is None and not self._closed:
@@ -166,9 +190,10 @@ def read_limits(text: str | None) -> KeyLimits:
 
 
 def _account(connection: SqlConnection, key_id: str, date: str) -> Account:
-    key_row = connection.execute("SELECT limits FROM principals WHERE id = ?", (key_id,)).fetchone()
+    key_row = connection.execute("SELECT limits, payer FROM principals WHERE id = ?", (key_id,)).fetchone()
     row = connection.execute(_ROW, (key_id, date)).fetchone()
-    return Account(read_limits(key_row[0] if key_row else None), _ROWS.value(row) if row else DailyUsage(key_id, date))
+    limits, payer = key_row or (None, key_id)  # a person's own token has no row
+    return Account(read_limits(limits), _ROWS.value(row) if row else DailyUsage(key_id, date), payer)
 
 
 def _totals(connection: SqlConnection) -> dict[str, DailyUsage]:

@@ -23,7 +23,7 @@ from anycowork.domain.limits import (
     summed_use,
     too_many_jobs,
 )
-from anycowork.domain.metering import NANOS, ModelUsage
+from anycowork.domain.metering import NANOS, DayRest, ModelUsage
 from anycowork.domain.people_changes import PEOPLE_CHAIN
 from anycowork.domain.ports import Clock
 from anycowork.domain.values import replace
@@ -65,6 +65,10 @@ class SpendingLimits:
         for reserve in reserves:
             request = RequestedUse(reserve.payer, reserve.model, reserve.tokens)
             self._require(connection, request, reserve.day, is_reserved=True)
+
+    def require_written(self, connection: SqlConnection, request: RequestedUse, day: str) -> None:
+        """Checks what a program's request has set aside in this transaction already. Raises: SpendingLimitReached."""
+        self._require(connection, request, day, is_reserved=True)
 
     def require_allowed(self, connection: SqlConnection, write: Write) -> None:
         """Checks what begins a turn or a job. Raises: SpendingLimitReached."""
@@ -129,6 +133,8 @@ class LimitTable:
         """`note` is called on the writer's thread with the name of the chain that grew."""
         self._reader, self._writer, self._clock, self._note = reader, writer, clock, note
         self.enforcer = enforcer
+        self._book: LimitBook | None = None
+        self._read_at = 0.0
 
     async def book(self) -> LimitBook:
         return await self._reader.read(read_book)
@@ -163,6 +169,32 @@ class LimitTable:
                     self._note(PEOPLE_CHAIN)
 
         await self._writer.run(written)
+        self._book = None
+
+    async def rest(self, payer: str, *, day: str) -> DayRest | None:
+        """Return what the limits of tokens and dollars leave this person; None if none hold for them."""
+        subjects = [subject for subject in (await self._known()).subjects_of(payer) if subject.limits.bound_use]
+        if not subjects:
+            return None
+        used = await self.used(subjects, day=day)
+        tokens = [
+            subject.limits.tokens_per_day - use.tokens
+            for subject, use in zip(subjects, used, strict=True)
+            if subject.limits.tokens_per_day is not None
+        ]
+        dollars = [
+            subject.limits.usd_per_day - use.usd
+            for subject, use in zip(subjects, used, strict=True)
+            if subject.limits.usd_per_day is not None
+        ]
+        return DayRest(min(tokens, default=None), int(min(dollars) * NANOS) if dollars else None)
+
+    async def _known(self) -> LimitBook:
+        """Remembered for a second: requests of programs ask each time."""
+        now = time.monotonic()
+        if self._book is None or now - self._read_at >= _SECONDS:
+            self._book, self._read_at = await self.book(), now
+        return self._book
 
     async def changes(self, *, limit: int) -> list[LimitChange]:
         """Return the recorded changes, newest first."""
@@ -214,6 +246,9 @@ def _used(
 
 def _without(row: UsedModel, request: RequestedUse) -> UsedModel:
     """Takes back the reservation that is being checked: it is written already."""
+    if request.by_key and row.payer == request.payer and not row.used.model:
+        used = replace(row.used, reserved=row.used.reserved - request.prompt)
+        return replace(row, used=used, answer=row.answer - request.answer, usd=row.usd - (request.usd or 0.0))
     if (row.payer, row.used.model) != (request.payer, request.model):
         return row
     return replace(

@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable
 
 from anycowork.domain.metering import KeyLimits
 from anycowork.domain.ports import Clock
-from anycowork.domain.principals import Principal, PrincipalKind
+from anycowork.domain.principals import OWNER, Principal, PrincipalKind
 from anycowork.domain.values import value
 from anycowork.store.sql.connection import SqlConnection, SqlReader
 from anycowork.store.sql.ledger import read_limits, write_limits
@@ -33,8 +33,10 @@ class ClientKeys:
         self._clock = clock
         self._known: dict[str, Principal] = {}  # by hash, because every request asks; holds valid keys only
 
-    async def add(self, principal: Principal, *, key_hash: str, limits: KeyLimits | None = None) -> str:
-        """Adds a key holder and returns the time. Raises: Conflict if the id or the key exists already."""
+    async def add(
+        self, principal: Principal, *, key_hash: str, limits: KeyLimits | None = None, payer: str = OWNER.id
+    ) -> str:
+        """Adds a key holder and returns the time. `payer` is the id of who pays. Raises: Conflict if the id or the key exists already."""
         created_at = self._clock.now()
         values = (
             principal.id,
@@ -44,11 +46,13 @@ class ClientKeys:
             key_hash,
             created_at,
             write_limits(limits or KeyLimits()),
+            payer,
         )
         await self._writer.run(
             lambda connection: (
                 connection.execute(
-                    "INSERT INTO principals (id, kind, name, scopes, key_hash, created_at, limits) VALUES (?, ?, ?, ?, ?, ?, ?)",
+                    "INSERT INTO principals (id, kind, name, scopes, key_hash, created_at, limits, payer)"
+                    " VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
                     values,
                 ).rowcount
             )
