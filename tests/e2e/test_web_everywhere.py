@@ -29,6 +29,7 @@ PAGES = {
     "mcp": "MCP servers",
     "plugins": "Plugins",
     "skills": "Skills",
+    "schedules": "Schedules",
     "api-keys": "API keys",
     "limits": "Limits",
     "appearance": "Appearance",

@@ -2,6 +2,7 @@
 
 import {
   Bot,
+  CalendarClock,
   Coins,
   Cpu,
   Folder,
@@ -40,6 +41,7 @@ import { t } from "./texts/app";
 import { t as jobs } from "./texts/jobs";
 import { t as mcp } from "./texts/mcp";
 import { t as people } from "./texts/people";
+import { t as schedules } from "./texts/schedules";
 import { t as settings } from "./texts/settings";
 import { t as usage } from "./texts/usage";
 import { t as workers } from "./texts/workers";
@@ -58,6 +60,7 @@ export const SETTINGS: readonly (readonly [id: string, words: string, Icon: Luci
   ["skills", settings.pages.skills, GraduationCap],
   ["mcp", mcp.title, Plug],
   ["plugins", settings.pages.plugins, Puzzle],
+  ["schedules", schedules.page, CalendarClock, true],
   ["api-keys", settings.pages.apiKeys, KeyRound],
   ["people", people.page, Users],
   ["workers", workers.page, Server],

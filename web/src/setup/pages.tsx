@@ -1,6 +1,7 @@
 // Which pages the settings have, and what stands on each. One more page is one more entry here and in texts/settings.ts.
 import {
   Bot,
+  CalendarClock,
   Coins,
   Cpu,
   Folder,
@@ -21,10 +22,13 @@ import { RoleEditor } from "../definitions/RoleEditor";
 import { WorkflowEditor } from "../definitions/WorkflowEditor";
 import { McpServers } from "../mcp/McpServers";
 import { Rules } from "../rules/Rules";
+import { Schedules } from "../schedules/Schedules";
+import { Triggers } from "../schedules/Triggers";
 import { Hooks } from "../skills/Hooks";
 import { Skills } from "../skills/Skills";
 import { t as mcp } from "../texts/mcp";
 import { t as people } from "../texts/people";
+import { t as schedules } from "../texts/schedules";
 import { t } from "../texts/settings";
 import { t as skills } from "../texts/skills";
 import { t as usage } from "../texts/usage";
@@ -121,6 +125,16 @@ export const PAGES: readonly SettingsSubpage[] = [
   },
   { id: "plugins", title: t.pages.plugins, Icon: Puzzle, sections: [{ ...sections.plugins, Content: Plugins }] },
   {
+    id: "schedules",
+    title: schedules.page,
+    Icon: CalendarClock,
+    sections: [
+      { title: schedules.schedules, about: schedules.schedulesAbout, Content: Schedules },
+      { title: schedules.triggers, about: schedules.triggersAbout, Content: Triggers },
+    ],
+    forAll: true,
+  },
+  {
     id: "api-keys",
     title: t.pages.apiKeys,
     Icon: KeyRound,
@@ -176,7 +190,12 @@ export function pagesFor(admin: boolean): readonly SettingsSubpage[] {
   return admin ? PAGES : PAGES.filter(({ forAll }) => forAll);
 }
 
-/** The page of this address, or the first one. Pure. */
+const FIRST = new Set(["models", "appearance"]);
+
+/** The page of this address; of any other the models, or the appearance for who is no admin. Pure. */
 export function pageAt(part: string | null, pages: readonly SettingsSubpage[] = PAGES): SettingsSubpage {
-  return pages.find(({ id, once = [] }) => id === part || once.includes(part ?? "")) ?? pages[0]!;
+  return (
+    pages.find(({ id, once = [] }) => id === part || once.includes(part ?? "")) ??
+    pages.find(({ id }) => FIRST.has(id))!
+  );
 }

@@ -94,8 +94,8 @@ it("says who changed what about whom, newest first", async () => {
   await expectAccessible(container);
 });
 
-it("shows people who are no admins only the settings of their browser", () => {
-  expect(pagesFor(false).map(({ id }) => id)).toEqual(["appearance"]);
+it("shows people who are no admins only their schedules and the settings of their browser", () => {
+  expect(pagesFor(false).map(({ id }) => id)).toEqual(["schedules", "appearance"]);
   expect(pageAt("people", pagesFor(false)).id).toBe("appearance");
   expect(pageAt("people").id).toBe("people");
 });

@@ -48,6 +48,11 @@ export function day(date: Date): string {
   return date.toLocaleDateString(language === "en" ? undefined : language);
 }
 
+/** The time zone of this browser, as `Europe/Berlin`. */
+export function timeZone(): string {
+  return Intl.DateTimeFormat().resolvedOptions().timeZone;
+}
+
 /** A day and its month, without the year. */
 export function dayAndMonth(date: Date): string {
   return date.toLocaleDateString(language === "en" ? undefined : language, { day: "numeric", month: "short" });

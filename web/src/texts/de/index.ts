@@ -20,6 +20,7 @@ import { plans } from "./plans";
 import { queue } from "./queue";
 import { roles } from "./roles";
 import { rules } from "./rules";
+import { schedules } from "./schedules";
 import { server } from "./server";
 import { settings } from "./settings";
 import { skills } from "./skills";
@@ -53,6 +54,7 @@ export const texts = {
   queue,
   roles,
   rules,
+  schedules,
   server,
   settings,
   skills,
