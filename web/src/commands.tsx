@@ -1,6 +1,7 @@
 // What the palette offers, from what there is: chats, roles, places.
 
 import {
+  Bell,
   Bot,
   CalendarClock,
   Coins,
@@ -40,6 +41,7 @@ import { useChats, useSought } from "./state/sidebar";
 import { t } from "./texts/app";
 import { t as jobs } from "./texts/jobs";
 import { t as mcp } from "./texts/mcp";
+import { t as notifications } from "./texts/notifications";
 import { t as people } from "./texts/people";
 import { t as schedules } from "./texts/schedules";
 import { t as settings } from "./texts/settings";
@@ -67,6 +69,7 @@ export const SETTINGS: readonly (readonly [id: string, words: string, Icon: Luci
   ["web", settings.pages.web, Globe],
   ["usage", usage.page, Coins],
   ["appearance", settings.pages.appearance, PaletteIcon, true],
+  ["notifications", notifications.page, Bell, true],
   ["about", settings.pages.about, Info],
 ];
 

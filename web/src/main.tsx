@@ -3,6 +3,7 @@ import { StrictMode } from "react";
 import { createRoot } from "react-dom/client";
 import { App, loadChatPage } from "./App";
 import { applyTheme, followPreferences } from "./browser/preferences";
+import { followTaps } from "./notifications/push";
 import { chatAt, openChat } from "./state/live";
 import { language } from "./texts/language";
 import { Refusal } from "./wire/client";
@@ -25,6 +26,7 @@ const queries = new QueryClient({
 });
 
 void start();
+followTaps();
 
 async function start(): Promise<void> {
   await redeemCode();

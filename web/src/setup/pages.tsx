@@ -1,5 +1,6 @@
 // Which pages the settings have, and what stands on each. One more page is one more entry here and in texts/settings.ts.
 import {
+  Bell,
   Bot,
   CalendarClock,
   Coins,
@@ -21,12 +22,14 @@ import type { ComponentType } from "react";
 import { RoleEditor } from "../definitions/RoleEditor";
 import { WorkflowEditor } from "../definitions/WorkflowEditor";
 import { McpServers } from "../mcp/McpServers";
+import { Notifications } from "../notifications/Notifications";
 import { Rules } from "../rules/Rules";
 import { Schedules } from "../schedules/Schedules";
 import { Triggers } from "../schedules/Triggers";
 import { Hooks } from "../skills/Hooks";
 import { Skills } from "../skills/Skills";
 import { t as mcp } from "../texts/mcp";
+import { t as notifications } from "../texts/notifications";
 import { t as people } from "../texts/people";
 import { t as schedules } from "../texts/schedules";
 import { t } from "../texts/settings";
@@ -170,6 +173,13 @@ export const PAGES: readonly SettingsSubpage[] = [
     Icon: PaletteIcon,
     sections: [{ ...sections.appearance, Content: Appearance }],
     once: ["browser"],
+    forAll: true,
+  },
+  {
+    id: "notifications",
+    title: notifications.page,
+    Icon: Bell,
+    sections: [{ title: notifications.title, about: notifications.about, Content: Notifications }],
     forAll: true,
   },
   {

@@ -15,8 +15,10 @@ import { jobs } from "./jobs";
 import { mcp } from "./mcp";
 import { messages } from "./messages";
 import { models } from "./models";
+import { notifications } from "./notifications";
 import { people } from "./people";
 import { plans } from "./plans";
+import { pushed } from "./pushed";
 import { queue } from "./queue";
 import { roles } from "./roles";
 import { rules } from "./rules";
@@ -49,8 +51,10 @@ export const texts = {
   mcp,
   messages,
   models,
+  notifications,
   people,
   plans,
+  pushed,
   queue,
   roles,
   rules,
