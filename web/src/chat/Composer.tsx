@@ -178,6 +178,15 @@ export function Composer(props: Props) {
             <PencilLine size={14} aria-hidden className="shrink-0" /> {note}
           </p>
         )}
+        {attached.problems.length > 0 && (
+          <div role="alert" className="px-2.5 pb-1.5 text-sm text-bad">
+            {attached.problems.map((problem) => (
+              <p key={problem} className="break-words">
+                {problem}
+              </p>
+            ))}
+          </div>
+        )}
         <AttachedImages images={attached.images} onRemove={remove} />
         <AttachedTexts texts={attached.texts} onRemove={remove} />
         <div className="flex items-end gap-2">

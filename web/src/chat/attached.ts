@@ -3,7 +3,6 @@
 import { type ClipboardEvent, type DragEvent, useState } from "react";
 import type { SentImage } from "../state/acts";
 import { t } from "../texts/chat";
-import { say } from "../ui/toasts";
 import { unique } from "../wire/unique";
 import { type AttachedText, readText } from "./attachedText";
 import { base64 } from "./base64";
@@ -34,7 +33,10 @@ export function whyNotAttachable(
 export function useAttached(offered: boolean) {
   const [images, setImages] = useState<readonly Attached[]>([]);
   const [texts, setTexts] = useState<readonly AttachedText[]>([]);
+  const [problems, setProblems] = useState<readonly string[]>([]); // why files were not taken the last time
+  const refuse = (why: string) => setProblems((now) => [...now, why]);
   const add = async (files: readonly File[]) => {
+    setProblems([]);
     await addImages(files.filter(isImage));
     await addTexts(files.filter((file) => !isImage(file)));
   };
@@ -42,17 +44,17 @@ export function useAttached(offered: boolean) {
     let now = texts;
     for (const file of files) {
       const read = await readText(file, now);
-      if (typeof read === "string") say(read, "problem");
+      if (typeof read === "string") refuse(read);
       else now = [...now, read];
     }
     setTexts(now);
   };
   const addImages = async (files: readonly File[]) => {
-    if (files.length > 0 && !offered) return say(t.theModelThatAnswersHere, "problem");
+    if (files.length > 0 && !offered) return refuse(t.theModelThatAnswersHere);
     let now = images;
     for (const file of files) {
       const against = whyNotAttachable(file, now);
-      if (against) say(against, "problem");
+      if (against) refuse(against);
       else
         now = [
           ...now,
@@ -78,14 +80,17 @@ export function useAttached(offered: boolean) {
   return {
     images,
     texts,
+    problems,
     add: (files: readonly File[]) => void add(files),
     remove: (key: string) => {
       setImages((now) => now.filter((one) => one.key !== key));
       setTexts((now) => now.filter((one) => one.key !== key));
+      setProblems([]);
     },
     clear: () => {
       setImages([]);
       setTexts([]);
+      setProblems([]);
     },
     paste: (event: ClipboardEvent) => take(pasted(event.clipboardData)) && event.preventDefault(),
     drop: {

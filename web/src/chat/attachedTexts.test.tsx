@@ -5,7 +5,6 @@ import { TextCard } from "../messages/TextCard";
 import { send } from "../state/acts";
 import { composer } from "../testing/composer";
 import { expectAccessible, message, show } from "../testing/render";
-import { useToasts } from "../ui/toasts";
 import { api } from "../wire/client";
 import { readText } from "./attachedText";
 
@@ -55,7 +54,7 @@ it("says of a dropped program that it is no text", async () => {
   const { container } = composer();
   const program = new File([new Uint8Array([0x7f, 0x45, 0x4c, 0x46, 0])], "ls");
   fireEvent.drop(container.querySelector("form")!, { dataTransfer: { files: [program], types: ["Files"] } });
-  await waitFor(() => expect(useToasts.getState().toasts.at(-1)?.words).toMatch(/^ls is not plain text/));
+  expect((await screen.findByRole("alert")).textContent).toMatch(/^ls is not plain text/);
   expect(screen.queryByRole("list", { name: "Files to send" })).toBeNull();
 });
 

@@ -8,7 +8,6 @@ import { useLive } from "../state/live";
 import { sees } from "../state/queries";
 import { composer } from "../testing/composer";
 import { expectAccessible, message, show } from "../testing/render";
-import { useToasts } from "../ui/toasts";
 import { api } from "../wire/client";
 import type { Provider } from "../wire/nouns";
 import { whyNotAttachable } from "./attached";
@@ -53,7 +52,7 @@ it("says that a model cannot see, and leaves words alone that come with a pictur
   const pasted = createEvent.paste(field, { clipboardData: { files: [PNG] } });
   fireEvent(field, pasted);
   expect(pasted.defaultPrevented).toBe(true);
-  expect(useToasts.getState().toasts.at(-1)?.words).toContain("Choose another one above");
+  expect(screen.getByRole("alert").textContent).toContain("Choose another one above");
   const cells = createEvent.paste(field, { clipboardData: { files: [PNG], types: ["text/plain", "Files"] } });
   fireEvent(field, cells);
   expect(cells.defaultPrevented).toBe(false);
@@ -67,7 +66,7 @@ it("holds an image of another kind, and says so", () => {
   });
   fireEvent(container.querySelector("form")!, dropped);
   expect(dropped.defaultPrevented).toBe(true);
-  expect(useToasts.getState().toasts.at(-1)?.words).toMatch(/^notes.tiff is not a PNG/);
+  expect(screen.getByRole("alert").textContent).toMatch(/^notes.tiff is not a PNG/);
 });
 
 it("says why a file is not taken", () => {
