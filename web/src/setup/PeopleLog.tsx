@@ -39,5 +39,7 @@ function sentence({ type, by, person, before }: PeopleChange): string {
     before !== null && before.access !== person.access
       ? [t.accessChanged(who, name, t.levels[before.access], t.levels[person.access])]
       : [];
-  return [...renamed, ...changed].join("; ");
+  const groups = person.groups.join(", ");
+  const grouped = before !== null && before.groups.join(", ") !== groups ? [t.grouped(who, name, groups)] : [];
+  return [...renamed, ...changed, ...grouped].join("; ");
 }

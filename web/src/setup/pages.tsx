@@ -28,6 +28,7 @@ import { Schedules } from "../schedules/Schedules";
 import { Triggers } from "../schedules/Triggers";
 import { Hooks } from "../skills/Hooks";
 import { Skills } from "../skills/Skills";
+import { t as limits } from "../texts/limits";
 import { t as mcp } from "../texts/mcp";
 import { t as notifications } from "../texts/notifications";
 import { t as people } from "../texts/people";
@@ -39,6 +40,7 @@ import { t as workers } from "../texts/workers";
 import { About, AuditCheck } from "./About";
 import { Agents } from "./Agents";
 import { Appearance } from "./Appearance";
+import { DayLimits } from "./DayLimits";
 import { Keys } from "./Keys";
 import { Limits } from "./Limits";
 import { LocalModels } from "./LocalModels";
@@ -163,6 +165,7 @@ export const PAGES: readonly SettingsSubpage[] = [
     Icon: Coins,
     sections: [
       { title: usage.title, about: usage.about, Content: UsageReport },
+      { title: limits.title, about: limits.about, Content: DayLimits },
       { ...sections.limits, Content: Limits },
     ],
     once: ["limits"],

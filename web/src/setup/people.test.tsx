@@ -11,8 +11,22 @@ import { PeopleList, type Person, PersonForm, PersonToken } from "./People";
 import { type PeopleChange, PeopleLog } from "./PeopleLog";
 import { pageAt, pagesFor } from "./pages";
 
-const OWNER: Person = { id: "owner", name: "The owner of this server", access: "admin", owner: true, created_at: null };
-const ADA: Person = { id: "p1", name: "Ada", access: "member", owner: false, created_at: "2026-01-02T03:04:05Z" };
+const OWNER: Person = {
+  id: "owner",
+  name: "The owner of this server",
+  access: "admin",
+  groups: [],
+  owner: true,
+  created_at: null,
+};
+const ADA: Person = {
+  id: "p1",
+  name: "Ada",
+  access: "member",
+  groups: [],
+  owner: false,
+  created_at: "2026-01-02T03:04:05Z",
+};
 const NOTHING = { onChange: vi.fn(), onRenew: vi.fn(), onRemove: vi.fn() };
 
 it("says how to begin while the owner is alone", () => {
@@ -68,16 +82,23 @@ it("shows a token once, with a button to copy it", async () => {
 
 it("says who changed what about whom, newest first", async () => {
   const base = { at: "2026-01-02T03:04:05Z", principal: "person:owner", by: null, before: null };
-  const ada = (name: string, access: "viewer" | "member") => ({ id: "p1", name, access });
+  const ada = (name: string, access: "viewer" | "member") => ({ id: "p1", name, access, groups: [] });
   const changes: PeopleChange[] = [
-    { ...base, seq: 4, type: "person-removed", person: ada("Ada L.", "viewer") },
+    { ...base, seq: 5, type: "person-removed", person: ada("Ada L.", "viewer") },
+    {
+      ...base,
+      seq: 4,
+      type: "person-changed",
+      by: "Root",
+      person: ada("Ada L.", "viewer"),
+      before: { name: "Ada", access: "member", groups: [] },
+    },
     {
       ...base,
       seq: 3,
       type: "person-changed",
-      by: "Root",
-      person: ada("Ada L.", "viewer"),
-      before: { name: "Ada", access: "member" },
+      person: { ...ada("Ada", "member"), groups: ["design"] },
+      before: { name: "Ada", access: "member", groups: [] },
     },
     { ...base, seq: 2, type: "person-token-renewed", person: ada("Ada", "member") },
     { ...base, seq: 1, type: "person-added", person: ada("Ada", "member") },
@@ -88,6 +109,7 @@ it("says who changed what about whom, newest first", async () => {
   expect(said).toEqual([
     "The owner removed Ada L.",
     "Root renamed Ada to Ada L.; Root changed the access of Ada L. from Member to Viewer",
+    "The owner put Ada into the groups design",
     "The owner made a new token for Ada",
     "The owner added Ada (Member)",
   ]);

@@ -68,6 +68,8 @@ export const en = {
   added: (who: string, name: string, level: string) => `${who} added ${name} (${level})`,
   tokenRenewed: (who: string, name: string) => `${who} made a new token for ${name}`,
   removedBy: (who: string, name: string) => `${who} removed ${name}`,
+  grouped: (who: string, name: string, groups: string) =>
+    groups ? `${who} put ${name} into the groups ${groups}` : `${who} took ${name} out of all groups`,
   renamed: (who: string, old: string, name: string) => `${who} renamed ${old} to ${name}`,
   accessChanged: (who: string, name: string, old: string, level: string) =>
     `${who} changed the access of ${name} from ${old} to ${level}`,

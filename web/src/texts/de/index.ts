@@ -12,6 +12,7 @@ import { files } from "./files";
 import { fork } from "./fork";
 import { git } from "./git";
 import { jobs } from "./jobs";
+import { limits } from "./limits";
 import { mcp } from "./mcp";
 import { messages } from "./messages";
 import { models } from "./models";
@@ -48,6 +49,7 @@ export const texts = {
   fork,
   git,
   jobs,
+  limits,
   mcp,
   messages,
   models,

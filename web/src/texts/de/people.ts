@@ -69,6 +69,8 @@ export const people: Texts = {
   added: (who, name, level) => `${who} hat ${name} hinzugefügt (${level})`,
   tokenRenewed: (who, name) => `${who} hat ein neues Token für ${name} erstellt`,
   removedBy: (who, name) => `${who} hat ${name} entfernt`,
+  grouped: (who: string, name: string, groups: string) =>
+    groups ? `${who} hat ${name} in die Gruppen ${groups} gesetzt` : `${who} hat ${name} aus allen Gruppen genommen`,
   renamed: (who, old, name) => `${who} hat ${old} in ${name} umbenannt`,
   accessChanged: (who, name, old, level) => `${who} hat den Zugriff von ${name} von „${old}“ auf „${level}“ geändert`,
 };
