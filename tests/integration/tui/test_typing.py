@@ -109,6 +109,18 @@ async def test_a_letter_decides_once_the_card_was_given_the_focus_and_stays_alon
         await person.sees("Done.")
 
 
+@proves("UI-15/1")
+async def test_a_letter_typed_in_the_conversation_goes_to_the_input_line(tmp_path: Path) -> None:
+    async with at_a_terminal(tmp_path, replies=[call("create_file", path="a.txt", content="a"), "Done."]) as person:
+        await person.say("Make it")
+        await person.sees("F2, Tab or a click goes here")
+        person.screen.screen.set_focus(person.screen.query_one(MessageScroll))
+        await person.pilot.press("y")
+        composer = person.screen.query_one(Composer)
+        await person.until(lambda: composer.text == "y")
+        assert person.screen.focused is composer and await person.chat.approvals()
+
+
 @proves("UI-15/2")
 async def test_two_letters_that_decide_are_a_word(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(docks, "ALONE_SECONDS", 60.0)  # however slowly the second one comes
