@@ -118,3 +118,30 @@ it("says who changed what about whom, newest first", async () => {
 
 it("shows people who are no admins only their schedules, notifications and the settings of their browser", () => {
   expect(pagesFor(false).map(({ id }) => id)).toEqual(["schedules", "appearance", "notifications"]);
+  expect(pageAt("people", pagesFor(false)).id).toBe("appearance");
+  expect(pageAt("people").id).toBe("people");
+});
+
+it("tells a viewer why there is no field to write in", async () => {
+  const { container } = show(<ReadOnlyNote waiting={2} />);
+  expect(screen.getByRole("status").textContent).toContain("2 calls wait for someone who may approve.");
+  expect(screen.getByRole("status").textContent).toContain("You may only read here.");
+  await expectAccessible(container);
+});
+
+it("names authors where several people work, and calls nobody by their own name", () => {
+  const me = meOf({
+    id: "p1",
+    name: "Ada",
+    access: "viewer",
+    owner: false,
+    confirmed: true,
+    scopes: ["read"],
+    shared: true,
+  });
+  expect([me.may("send"), me.may("decide"), me.may("manage")]).toEqual([false, false, false]);
+  expect(authorOf({ payload: { author: "Bob" } }, me)).toBe("Bob");
+  expect(authorOf({ payload: { author: "Ada" } }, me)).toBeNull();
+  expect(authorOf({ payload: null }, me)).toBe("The owner");
+  expect(authorOf({ payload: null }, { name: "", owner: true, shared: false })).toBeNull();
+});
