@@ -74,6 +74,7 @@ async def test_a_day_with_git_beside_the_chat(tmp_path: Path) -> None:
         await expect(log.get_by_role("listitem").first).to_contain_text("Change the lines")
         await log.get_by_role("button", name=re.compile("First")).click()
         await expect(page.get_by_role("list", name="Files that the commit changed")).to_contain_text("a.txt")
+        await expect(log.get_by_text("First", exact=True)).to_have_count(2)  # a long subject is cut in its row alone
         await page.get_by_role("button", name="Switch…").click()
         await page.get_by_label("Branch to switch to").select_option("other")
         await page.get_by_role("button", name="Switch", exact=True).click()

@@ -225,6 +225,7 @@ async def test_a_pull_fast_forwards_merges_and_leaves_conflicts_to_be_resolved(c
     assert (await pull())["conflicts"] == ["b.txt"]
     (folder / "b.txt").write_text("both sides\n")
     commit = (await ask(chat, "POST", "/merge"))["commit"]
+    assert (await ask(chat, "GET", ""))["operation"] is None and not (folder / ".git/MERGE_HEAD").exists()
     assert git(folder, "show", f"{commit}:b.txt") == "both sides\n" and git(folder, "status", "--porcelain") == ""
     assert (
         len(git(folder, "log", "-1", "--format=%P").split()) == 2
@@ -243,6 +244,7 @@ async def test_single_hunks_are_committed_byte_by_byte_and_the_rest_stays(chat: 
     await ask(chat, "POST", "/commit", {**body, "hunks": [{**chosen, "sha256": "0" * 64}]}, expect=409)
     await ask(chat, "POST", "/commit", {**body, "hunks": [{**chosen, "hunks": [2]}]}, expect=409)
     await ask(chat, "POST", "/commit", {**body, "hunks": []}, expect=422)
+    git(folder, "add", "a.txt")  # what was added to the index before is not chosen
     await ask(chat, "POST", "/commit", body)
     shown_blob = git_bytes(folder, "show", "HEAD:a.txt")
     assert shown_blob == LINES.encode().replace(b"line 3\n", b"first \xff\r\n")

@@ -55,6 +55,7 @@ function Commit({ chatId, id }: { chatId: string; id: string }) {
   if (!commit) return <p className="text-sm text-ink-3">{t.reading}</p>;
   return (
     <div className="space-y-1.5 pb-2 text-sm">
+      <p className="break-words text-ink">{visible(commit.subject)}</p>
       {commit.body && <p className="break-words whitespace-pre-wrap text-ink-2">{visible(commit.body)}</p>}
       <p className="text-xs text-ink-3">
         {visible(commit.author)} · {dayAndTime(new Date(commit.created_at))}
