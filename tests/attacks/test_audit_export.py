@@ -16,6 +16,7 @@ from anycowork.config.settings import Settings
 from anycowork.domain.events import EventType, NewEvent
 from anycowork.domain.evidence import receipt_of
 from anycowork.domain.journal import Change, RemoveChat
+from anycowork.domain.limits import DayLimits, LimitKind
 from anycowork.domain.people import AccessLevel, Person
 from anycowork.server.audit import export_verifier
 from anycowork.server.audit.audit_export import export_audit
@@ -55,6 +56,7 @@ async def fill(database: Database) -> None:
     await database.people.add(Person("p1", "Ada", AccessLevel.MEMBER, AT, None, "d1"), by="person:owner")
     await database.people.add(Person("p2", "Bob", AccessLevel.VIEWER, AT, None, "d2"), by="person:owner")
     await database.people.remove("p2", by="person:p1:Ada")
+    await database.limits.put({(LimitKind.PERSON, "p1"): DayLimits(jobs=1)}, {"p1": "Ada"}, by="person:owner")
 
 
 @pytest.fixture

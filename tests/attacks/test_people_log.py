@@ -9,6 +9,7 @@ import pytest
 
 from anycowork.config.settings import Settings
 from anycowork.domain.errors import Conflict, NotFound
+from anycowork.domain.limits import DayLimits, LimitKind
 from anycowork.domain.people import AccessLevel, Person
 from anycowork.server.audit.audit_check import AuditReport, check_audit
 from anycowork.store.sql.database import Database
@@ -119,3 +120,25 @@ async def test_a_refused_change_leaves_no_entry(tmp_path: Path) -> None:
         await database.people.change("p1", access=AccessLevel.ADMIN, by=OWNER)  # as it was
         assert await database.people.changes(before=None, limit=10) == before
         assert broken(tmp_path) == []
+
+
+@proves("AUD-1")
+@pytest.mark.parametrize(
+    ("statement", "reason"),
+    [
+        ("UPDATE limits SET tokens_per_day = 9000", "the limits of 'p1' are not the recorded ones"),
+        ("DELETE FROM limits", "the limits of 'p1' are not the recorded ones"),
+        ("INSERT INTO limits (kind, subject) VALUES ('person', 'p2')", "the limits of 'p2' are not the recorded ones"),
+        ("UPDATE people SET groups = '[]' WHERE id = 'p1'", "the groups of 'Ada' is not the recorded one"),
+        ("UPDATE people_changes SET body = replace(body, '100', '999') WHERE type = 'limits-changed'", "was changed"),
+    ],
+)
+async def test_limits_and_groups_that_were_changed_past_the_server_are_found(
+    tmp_path: Path, statement: str, reason: str
+) -> None:
+    async with with_people(tmp_path) as database:
+        await database.people.change("p1", groups=("design",), by=OWNER)
+        await database.limits.put({(LimitKind.PERSON, "p1"): DayLimits(tokens_per_day=100)}, {"p1": "Ada"}, by=OWNER)
+        assert broken(tmp_path) == []
+    change(tmp_path, statement)
+    assert any(reason in why for _, why in broken(tmp_path)), broken(tmp_path)

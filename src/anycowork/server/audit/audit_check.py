@@ -35,6 +35,7 @@ from anycowork.server.setup.database_setup import open_to_read
 from anycowork.store.role_changes import ROLE_CHANGES, check_role_changes
 from anycowork.store.sql.audit import ChainCheck, chain_ids, check_chain, heads_path, read_heads
 from anycowork.store.sql.connection import SqlConnection
+from anycowork.store.sql.limits import check_limits
 from anycowork.store.sql.people import check_people
 
 FULL_DAYS = 7
@@ -43,6 +44,7 @@ _HEADS = "heads of all chats"
 _ROLES = "changes of roles"
 _PEOPLE_CHANGES = "changes of people"
 _PEOPLE = "people"
+_LIMITS = "limits"
 
 log = logging.getLogger(__name__)
 
@@ -186,6 +188,9 @@ class _AuditCheck:
             self._progress.chats += 1
         if connection.dialect.has_table(connection, "people_changes") and (broken := check_people(connection)):
             self.findings.append(AuditFinding(_PEOPLE, broken))
+        has_limits = all(connection.dialect.has_table(connection, name) for name in ("people_changes", "limits"))
+        if has_limits and (broken_limits := check_limits(connection)):
+            self.findings.append(AuditFinding(_LIMITS, broken_limits))
         self.findings += self.heads.finding(is_expected=expects_heads or self._had_heads)
 
     def _check_chat(self, connection: SqlConnection, chat_id: str) -> None:

@@ -4,6 +4,7 @@ import time
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import partial
 
+from anycowork.domain.audit import BrokenChain
 from anycowork.domain.jobs import Job, JobStatus
 from anycowork.domain.journal import RequireRoom, Reserve, Write
 from anycowork.domain.limit_changes import LIMITS_CHANGED, LimitChange, limit_change, read_limit_change
@@ -202,13 +203,17 @@ class LimitTable:
 
 
 def read_book(connection: SqlConnection) -> LimitBook:
-    rows = connection.execute("SELECT kind, subject, usd_per_day, tokens_per_day, jobs FROM limits").fetchall()
     people = stored_people(connection)
     return LimitBook(
-        {(LimitKind(kind), subject): DayLimits(*limits) for kind, subject, *limits in rows},
+        _stored_limits(connection),
         {person.id: person.name for person in people},
         {person.id: person.groups for person in people},
     )
+
+
+def _stored_limits(connection: SqlConnection) -> dict[LimitKey, DayLimits]:
+    rows = connection.execute("SELECT kind, subject, usd_per_day, tokens_per_day, jobs FROM limits").fetchall()
+    return {(LimitKind(kind), subject): DayLimits(*limits) for kind, subject, *limits in rows}
 
 
 def used_since(connection: SqlConnection, day: str, payers: Collection[str]) -> list[UsedModel]:
@@ -274,6 +279,20 @@ def _newest_changes(connection: SqlConnection, limit: int) -> list[LimitChange]:
         "SELECT body FROM people_changes WHERE type = ? ORDER BY seq DESC LIMIT ?", (LIMITS_CHANGED, limit)
     )
     return [read_limit_change(row[0]) for row in rows]
+
+
+def check_limits(connection: SqlConnection) -> BrokenChain | None:
+    """Finds limits that were changed past the server. The chain itself is checked before."""
+    try:
+        recorded = {(change.kind, change.subject): change for change in reversed(_newest_changes(connection, 2**31))}
+        stored = _stored_limits(connection)
+    except (ValueError, KeyError, TypeError) as error:
+        return BrokenChain(0, f"a row cannot be read ({error})")
+    for key in {**stored, **recorded}:
+        change = recorded.get(key)
+        if stored.get(key) != (change.new if change else None):
+            return BrokenChain(change.seq if change else 0, f"the limits of '{key[1]}' are not the recorded ones")
+    return None
 
 
 def _marks(names: Collection[str]) -> str:
