@@ -27,6 +27,7 @@ NOT_ON_THE_PAGE = {
     "not_signed",
     "other_release",  # only workers read it
     "rate_limit_exceeded",
+    "sign_on_unavailable",
     "too_deep",
     "trigger_disabled",
     "unknown_encoding",

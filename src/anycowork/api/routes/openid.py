@@ -30,7 +30,10 @@ async def show_sign_on(services: ServicesDep) -> Response:
 async def begin_sign_on(request: Request, services: ServicesDep) -> Response:
     """Sends the browser to the provider."""
     sign_on, base_url = _configured(services), str(request.base_url)
-    begun = await sign_on.begin(base_url)
+    try:
+        begun = await sign_on.begin(base_url)
+    except RequestFault as error:
+        return Response(error.message, error.status, media_type="text/plain", headers=_PRIVATE)
     cookie = _cookie(sign_on, base_url, begun.pending, SIGN_IN_SECONDS)
     return Response(status_code=303, headers={"location": begun.address, "set-cookie": cookie, **_PRIVATE})
 
