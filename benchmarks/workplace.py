@@ -234,6 +234,7 @@ async def open_workplace(
         agent=agent,
         clock=clock,
         limits=limits,
+        cost_of=lambda used: None,
     )
     plans = ApprovedPlans(store)
     jobs = JobRunner(

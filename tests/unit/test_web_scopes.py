@@ -89,10 +89,6 @@ def test_the_screens_of_the_settings_are_used_by_pages_of_admins_only() -> None:
     """A form of theirs that stands elsewhere, such as the one that adds a folder, needs a gate of its own there."""
     borrowed = re.compile(r"from \"\.\./((?:definitions|mcp|rules|setup|skills)/[A-Z]\w+)\"")
     users = {(name, one) for name, text in sources() if not name.startswith(SETTINGS) for one in borrowed.findall(text)}
-    harmless = {
-        "setup/ProviderEdit",
-        "setup/ProviderForm",
-        "setup/ShownOnce",
-    }  # types, and what asks the server for nothing
+    harmless = {"setup/ProviderEdit", "setup/ProviderForm"}  # types, and what asks the server for nothing
     users = {(name, one) for name, one in users if one not in harmless}
     assert users == {("chat/Home.tsx", "setup/Welcome"), ("chat/WorkspaceMenu.tsx", "setup/FolderForm")}

@@ -30,10 +30,11 @@ from anycowork.server.audit.export_verifier import main as verify_export
 from anycowork.server.clock import SystemClock
 from anycowork.store.sql.audit import heads_path
 
-EXPORT_HELP = """Write one file for auditors: all chains with their heads, people, decisions and the receipts of checks.
+EXPORT_HELP = """Write one file for auditors: chains, people, decisions, checks.
 
-A zip file of JSON lines, with and without a running server. Values that look like secrets are hidden in it. Verify it with
-`anycowork audit verify FILE`, or offline, without AnyCowork, with the script server/audit/export_verifier.py of the release.
+A zip file of JSON lines, with the heads of the chains, with and without a running server. Values that look like secrets are hidden
+in it. Verify it with `anycowork audit verify FILE`, or offline, without AnyCowork, with the script
+server/audit/export_verifier.py of the release.
 Keep the printed digest elsewhere: it proves later that nothing in the export was changed.
 
 Exit codes: 0 written, 1 it could not be written or read, 2 usage.

@@ -307,6 +307,7 @@ def job_json(
         "parallel_tasks": parallel_tasks,
         "commit": job.commit.value,
         "race": list(job.race),
+        "left_out": list(job.left_out),
         "limits": job.limits.to_json(),
         "usage": usage.get(None),
     }

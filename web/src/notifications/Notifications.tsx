@@ -2,13 +2,13 @@
 import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { Bell, Send, Trash2 } from "lucide-react";
 import { useState } from "react";
-import { ShownOnce } from "../setup/ShownOnce";
 import { useMe } from "../state/me";
 import { t } from "../texts/notifications";
 import { Button, IconButton } from "../ui/Button";
 import { Field, INPUT } from "../ui/Field";
 import { Form, TextField } from "../ui/Form";
 import { useRefusal } from "../ui/refusal";
+import { ShownOnce } from "../ui/ShownOnce";
 import { attempt, say } from "../ui/toasts";
 import type { components } from "../wire/api.gen";
 import { api, given } from "../wire/client";
@@ -96,10 +96,19 @@ function TargetRow({ target, onChanged, onRemove }: { target: Target; onChanged:
         </span>
         {problem && <span className="block text-xs break-words text-warn">{problem}</span>}
       </span>
-      <IconButton label={t.testOf(called)} onClick={() => void test()}>
+      <IconButton
+        needs="POST /notifications/targets/{target_id}/test"
+        label={t.testOf(called)}
+        onClick={() => void test()}
+      >
         <Send size={15} aria-hidden />
       </IconButton>
-      <IconButton label={t.remove(called)} onClick={onRemove} className="hover:!text-bad">
+      <IconButton
+        needs="DELETE /notifications/targets/{target_id}"
+        label={t.remove(called)}
+        onClick={onRemove}
+        className="hover:!text-bad"
+      >
         <Trash2 size={15} aria-hidden />
       </IconButton>
     </li>
@@ -131,7 +140,7 @@ export function TargetForm({ onAdd }: { onAdd: (body: object) => Promise<void> }
       </Field>
       <TextField label={t.address} placeholder={t.addressOf[kind]} required value={address} onChange={setAddress} />
       {refusal}
-      <Button look="primary" type="submit">
+      <Button needs="POST /notifications/targets" look="primary" type="submit">
         {t.add}
       </Button>
     </Form>

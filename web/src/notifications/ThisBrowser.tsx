@@ -45,7 +45,7 @@ export function ThisBrowser({ targets, serverKey, onAdd, onRemove }: Props) {
         (target ? (
           <Button onClick={() => void turnOff()}>{t.turnOff}</Button>
         ) : (
-          <Button look="primary" onClick={() => void turnOn()}>
+          <Button needs="POST /notifications/targets" look="primary" onClick={() => void turnOn()}>
             {t.turnOn}
           </Button>
         ))}

@@ -2,9 +2,9 @@
 
 import { KeyRound, Webhook } from "lucide-react";
 import { useState } from "react";
-import { ShownOnce } from "../setup/ShownOnce";
 import { t } from "../texts/schedules";
 import { Button, IconButton } from "../ui/Button";
+import { ShownOnce } from "../ui/ShownOnce";
 import { attempt } from "../ui/toasts";
 import { api, given } from "../wire/client";
 import { Editing, Listed, useAgain } from "./StartList";

@@ -8,11 +8,11 @@ import { Button, IconButton } from "../ui/Button";
 import { INPUT } from "../ui/Field";
 import { Form } from "../ui/Form";
 import { useRefusal } from "../ui/refusal";
+import { ShownOnce } from "../ui/ShownOnce";
 import { attempt, say } from "../ui/toasts";
 import type { components } from "../wire/api.gen";
 import { api, given } from "../wire/client";
 import { KeyLimitFields, type KeyLimits, limitWords, readLimits } from "./KeyLimits";
-import { ShownOnce } from "./ShownOnce";
 
 type ClientKey = components["schemas"]["KeyResponse"];
 export type NewKey = components["schemas"]["NewKey"];

@@ -10,11 +10,11 @@ import { Dialog } from "../ui/Dialog";
 import { INPUT } from "../ui/Field";
 import { Form } from "../ui/Form";
 import { useRefusal } from "../ui/refusal";
+import { ShownOnce } from "../ui/ShownOnce";
 import { attempt, say } from "../ui/toasts";
 import type { components } from "../wire/api.gen";
 import { api, given } from "../wire/client";
 import { PeopleLog } from "./PeopleLog";
-import { ShownOnce } from "./ShownOnce";
 
 export type Person = components["schemas"]["PersonResponse"];
 type WithToken = components["schemas"]["PersonWithToken"];

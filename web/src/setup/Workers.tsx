@@ -9,10 +9,10 @@ import { Button, IconButton } from "../ui/Button";
 import { INPUT, VERBATIM } from "../ui/Field";
 import { Form } from "../ui/Form";
 import { useRefusal } from "../ui/refusal";
+import { ShownOnce } from "../ui/ShownOnce";
 import { attempt, say } from "../ui/toasts";
 import type { components } from "../wire/api.gen";
 import { api, given } from "../wire/client";
-import { ShownOnce } from "./ShownOnce";
 
 type Worker = components["schemas"]["WorkerResponse"];
 

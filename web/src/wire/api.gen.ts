@@ -2660,26 +2660,6 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
-    "/openid/sign-in": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /**
-         * Begin Sign On
-         * @description Sends the browser to the provider.
-         */
-        get: operations["begin_sign_on"];
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
     "/workflows": {
         parameters: {
             query?: never;
@@ -5873,6 +5853,11 @@ export interface components {
             commit: components["schemas"]["CommitMode"];
             /** Race */
             race: string[];
+            /**
+             * Left Out
+             * @description The changed files that the review did not keep.
+             */
+            left_out: string[];
             limits: components["schemas"]["LimitsResponse"];
             usage: components["schemas"]["TaskUsageResponse"] | null;
         };
@@ -16665,27 +16650,8 @@ export interface operations {
                     "application/json": components["schemas"]["SignOnResponse"];
                 };
             };
-        };
-    };
-    begin_sign_on: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description Successful Response */
-            303: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content?: never;
-            };
             401: components["responses"]["Error401"];
             403: components["responses"]["Error403"];
-            404: components["responses"]["Error404"];
             421: components["responses"]["Error421"];
             500: components["responses"]["Error500"];
             503: components["responses"]["Error503"];

@@ -19,14 +19,14 @@ _PRIVATE = {"cache-control": "no-store", "referrer-policy": "no-referrer"}
 _LONGEST_FORM = 64 * 1024
 
 
-@routes.get("/openid", response_model=SignOnResponse)
+@routes.get("/openid", response_model=SignOnResponse, responses=error_responses())
 async def show_sign_on(services: ServicesDep) -> Response:
     """With whom people sign on here; null where they bring a token."""
     sign_on = services.access.sign_on
     return json_response(200, {"name": sign_on.name if sign_on else None})
 
 
-@routes.get(OPENID_SIGN_IN, status_code=303, response_class=Response, responses=error_responses(404))
+@routes.get(OPENID_SIGN_IN, include_in_schema=False)
 async def begin_sign_on(request: Request, services: ServicesDep) -> Response:
     """Sends the browser to the provider."""
     sign_on, base_url = _configured(services), str(request.base_url)

@@ -141,6 +141,7 @@ class JobResponse(JobSummaryResponse):
     parallel_tasks: int = Field(description="How many of its tasks may run at the same time, readers and writers.")
     commit: CommitMode
     race: list[str]
+    left_out: list[str] = Field(description="The changed files that the review did not keep.")
     limits: LimitsResponse
     usage: TaskUsageResponse | None
 

@@ -12,6 +12,7 @@ from anycowork.domain.bounded_json import read_json
 from anycowork.domain.errors import NotAllowed, RequestFault, Unauthenticated
 from anycowork.domain.ports import Clock
 from anycowork.domain.values import value
+from anycowork.domain.visible_text import os_reason
 
 if TYPE_CHECKING:
     from aiohttp import ClientResponse
@@ -222,7 +223,7 @@ class OpenIdProvider:
                 answer = read_json(content)
         except (aiohttp.ClientError, OSError, TimeoutError, ValueError) as error:
             raise ProviderAway(
-                f"{self.entry.name} did not answer as an OpenID provider does: {str(error) or type(error).__name__}."
+                f"{self.entry.name} did not answer as an OpenID provider does: {os_reason(error)}."
             ) from error
         if form is not None and response.status in (400, 401) and isinstance(answer, dict) and answer.get("error"):
             raise Unauthenticated(f"{self.entry.name} refuses: {str(answer['error'])[:100]}.")

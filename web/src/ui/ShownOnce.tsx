@@ -1,6 +1,6 @@
 import type { ReactNode } from "react";
-import { Button } from "../ui/Button";
-import { Copy } from "../ui/Copy";
+import { Button } from "./Button";
+import { Copy } from "./Copy";
 
 interface Props {
   secret: string;
