@@ -197,8 +197,8 @@ it.each([
   expect(read).not.toMatch(ADDRESSED);
 });
 
-// Cards that only those see who decide.
-const DECIDERS_ONLY = ["../approvals/ApprovalDock.tsx", "../approvals/ApprovalItem.tsx"];
+// Cards and notifications that only those see who decide.
+const DECIDERS_ONLY = ["../approvals/ApprovalDock.tsx", "../approvals/ApprovalItem.tsx", "../notifications/message.ts"];
 const WAITS = /\b(for|to) you\b|\byour (approval|answer|decision|review)\b|you can continue/i;
 
 it("uses every text that something waits for you only where it is known who reads it", () => {

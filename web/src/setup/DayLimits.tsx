@@ -4,7 +4,7 @@ import { useState } from "react";
 import { dollars, number } from "../texts/language";
 import { t } from "../texts/limits";
 import { Button } from "../ui/Button";
-import { Field, INPUT } from "../ui/Field";
+import { Field, INPUT, VERBATIM } from "../ui/Field";
 import { Form } from "../ui/Form";
 import { useRefusal } from "../ui/refusal";
 import { say } from "../ui/toasts";
@@ -98,7 +98,13 @@ export function DayLimitsForm({ report, onSave }: DayLimitsFormProps) {
       </Field>
       {who === "new" && (
         <Field label={t.groupName}>
-          <input value={group} maxLength={60} onChange={({ target }) => setGroup(target.value)} className={INPUT} />
+          <input
+            {...VERBATIM}
+            value={group}
+            maxLength={60}
+            onChange={({ target }) => setGroup(target.value)}
+            className={INPUT}
+          />
         </Field>
       )}
       <div className="grid gap-3 sm:grid-cols-3">

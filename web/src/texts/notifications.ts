@@ -5,7 +5,7 @@ export const en = {
   page: "Notifications",
   title: "Notifications",
   about:
-    "You are told when a decision waits for you: its kind and the address of its page, never what it is about. You decide on the page.",
+    "Whoever decides is told that something waits: its kind and the address of its page, never what it is about. It is decided on the page.",
   forDeciders: "Nothing waits for people who may only read.",
   thisBrowser: "This browser",
   thisBrowserAbout:

@@ -5,7 +5,7 @@ export const en = {
   page: "Schedules",
   schedules: "Schedules",
   schedulesAbout:
-    "Start a workflow or a job template at its times, in your name. Its approvals wait for you as always.",
+    "Start a workflow or a job template at its times, in your name. Its calls ask for approval as always.",
   noSchedules: "No schedules yet.",
   addSchedule: "Add a schedule",
   schedule: "New schedule",

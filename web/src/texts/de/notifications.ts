@@ -5,7 +5,7 @@ export const notifications: Texts = {
   page: "Mitteilungen",
   title: "Mitteilungen",
   about:
-    "Sie erfahren, wenn eine Entscheidung auf Sie wartet: ihre Art und die Adresse ihrer Seite, nie, worum es geht. Entschieden wird auf der Seite.",
+    "Wer entscheidet, erfährt, dass etwas wartet: seine Art und die Adresse seiner Seite, nie, worum es geht. Entschieden wird auf der Seite.",
   forDeciders: "Auf Personen, die nur lesen dürfen, wartet nichts.",
   thisBrowser: "Dieser Browser",
   thisBrowserAbout:

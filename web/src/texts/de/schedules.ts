@@ -5,7 +5,7 @@ export const schedules: Texts = {
   page: "Zeitpläne",
   schedules: "Zeitpläne",
   schedulesAbout:
-    "Starten einen Workflow oder eine Auftragsvorlage zu ihren Zeiten, in Ihrem Namen. Freigaben warten wie immer auf Sie.",
+    "Starten einen Workflow oder eine Auftragsvorlage zu ihren Zeiten, in Ihrem Namen. Freigaben werden wie immer verlangt.",
   noSchedules: "Noch keine Zeitpläne.",
   addSchedule: "Zeitplan hinzufügen",
   schedule: "Neuer Zeitplan",
