@@ -59,3 +59,18 @@ async def test_next_attempt_begins_with_the_base_and_the_failed_one_leaves_nothi
         assert (job["status"], job["tasks"][0]["attempt"]) == ("completed", 2), job
         assert bytes_of(client.workspace) == {"f.txt": b"old\n", "mine.txt": b"second\n", "u.txt": b"u\n"}
         assert not list((tmp_path / "data").glob("**/copies/*"))
+
+
+@pytest.mark.parametrize("form", ["{}", "```json\n{}\n```", "I tried.\n{}", "{}\nThat is all."])
+async def test_a_failed_task_tells_its_log_a_summary_in_words_however_its_report_came(
+    tmp_path: Path, form: str
+) -> None:
+    said = form.replace("{}", report("the disk is full", "failure"))
+    async with live_server(tmp_path) as client:
+        client.model.mind = lambda body: said
+        chat = await client.chat()
+        job = await approved(client, chat, plan=plan({"id": "t", "action": "do t", "paths": ["a.txt"]}))
+        job = await until(client, chat, job["id"], "failed", "completed")
+        assert job["status"] == "failed" and "the disk is full" in job["tasks"][0]["error"]["message"]
+        told = [message["payload"]["summary"] for message in await chat.of_type("task_result")]
+        assert told == ["the disk is full"] * 3, "that of each attempt"
