@@ -52,10 +52,15 @@ class PersonClient(Caller):
             return response.status
 
 
+def many() -> aiohttp.TCPConnector:
+    """Connections without a limit: a test holds a request of each route open at the same time."""
+    return aiohttp.TCPConnector(limit=0)
+
+
 @asynccontextmanager
 async def person(owner: Caller, name: str, access: str = "member") -> AsyncIterator[PersonClient]:
     made = await owner.ask("POST", "/people", {"name": name, "access": access}, expect=201)
-    async with aiohttp.ClientSession(headers={"Authorization": f"Bearer {made['token']}"}) as session:
+    async with aiohttp.ClientSession(connector=many(), headers={"Authorization": f"Bearer {made['token']}"}) as session:
         yield PersonClient(owner.url, session, made)
 
 
@@ -66,7 +71,7 @@ async def browser(signed_in: Caller, code: Json | None = None) -> AsyncIterator[
         assert response.status == 201, await response.text()
         cookie = response.headers["set-cookie"].partition(";")[0]
         headers = {"Cookie": cookie, "X-AnyCowork-Page-Key": (await response.json())["page_key"]}
-    async with aiohttp.ClientSession(headers=headers, cookie_jar=aiohttp.DummyCookieJar()) as session:
+    async with aiohttp.ClientSession(connector=many(), headers=headers, cookie_jar=aiohttp.DummyCookieJar()) as session:
         yield Caller(signed_in.url, session)
 
 
