@@ -102,9 +102,8 @@ async def start_services(
 ) -> AsyncIterator[RunningServer]:
     """Builds all services and recovers what the last server left; requests are served after that. `outside` is the network of commands.
 
-    With `worker_jobs` it is a worker, which runs so many jobs of the database at the same time and nothing else.
-    `log_secrets` learns the keys and tokens that the log must not hold.
-    Raises: StorageFault, BadWorkspace.
+    With `worker_jobs` it is a worker, which runs so many jobs of the database at the same time. `log_secrets` learns the keys and tokens
+    that the log must not hold. Raises: StorageFault, BadWorkspace.
     """
     clock = clock or SystemClock()
     hub = Hub(heartbeat_seconds=settings.heartbeat_seconds, shared=settings.database_url is not None)
@@ -118,6 +117,7 @@ async def start_services(
         stored_key=keys.find,
         timeouts=Timeouts(idle=settings.provider_timeout),
         find_facts=known_models(settings.data_dir).facts,
+        is_worker=is_worker,
     )
     log_secrets = log_secrets or LogSecrets()
     log_secrets.add(keys.values)
@@ -142,7 +142,7 @@ async def start_services(
             log_secrets.add(server.mcp.secret_values)
             watches = [tasks.create_task(server.local.watch()), tasks.create_task(server.maintenance.keep_up())]
             watches += [tasks.create_task(watch) for watch in server.peer_watches]
-            if worker_jobs is None:
+            if not is_worker:
                 services = server.services
                 workers = (services.schedules.runner, services.notifications.notifier, services.access.sign_on)
                 watches += [tasks.create_task(worker.keep_up()) for worker in workers if worker is not None]

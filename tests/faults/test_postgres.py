@@ -250,6 +250,12 @@ async def test_the_turn_of_a_killed_server_is_ended_by_another_one_within_second
             live_server(living, replies=["I go on."], database_url=database_url, workspace=child.workspace) as other,
             child.connect() as client,
         ):
+            own = {
+                "name": "openai",
+                "base_url": other.model.base_url,
+                "models": ["scripted"],
+            }  # as the killed server calls it
+            await other.ask("POST", "/providers", own, expect=201)
             chat = await client.chat()
             await chat.send("Think.", until="sent")
             there = LiveChat(other, chat.opened)

@@ -58,7 +58,10 @@ class ProviderRegistry:
         timeouts: Timeouts | None = None,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
         find_facts: FindModelFacts | None = None,
+        is_worker: bool = False,
     ) -> None:
+        """`is_worker`: chats come from servers, whose names for models a worker need not have; its own default answers for those."""
+        self._is_worker = is_worker
         self._find_facts = find_facts
         self.pool = HttpPool()
         self._default = default
@@ -282,7 +285,9 @@ class ProviderRegistry:
         return config.name, model
 
     def _resolve(self, model_id: str | None) -> tuple[ProviderConfig, str]:
-        return resolve(self._configs, model_id) if model_id else resolve_default(self._configs, self._default)
+        if model_id and not (self._is_worker and model_id.partition("/")[0] not in self._configs):
+            return resolve(self._configs, model_id)
+        return resolve_default(self._configs, self._default)
 
     def _answering(self, config: ProviderConfig) -> OpenAIProvider | AnthropicProvider | None:
         return self._clients.get(config.name) or self._anthropic.get(config.name)

@@ -105,7 +105,7 @@ async def test_a_server_is_edited_and_removed_with_its_key(client, server, tmp_p
     ("replies", "words"),
     [
         ([HttpError(401, {"error": {"message": "no"}})], "refused the key"),
-        ([HttpError(404, "<html>")], "Check the base URL"),
+        ([HttpError(404, "<html>")], "Check the address"),
         ([HttpError(404, {"error": {"code": "model_not_found", "message": "no such model"}})], "has no model"),
         ([HttpError(429, {"error": {"code": "insufficient_quota", "message": "pay"}})], "no credit"),
         ([Garbage(b"<html>hello</html>", "text/html")], ""),

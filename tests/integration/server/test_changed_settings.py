@@ -18,6 +18,7 @@ from support.language_bench import PLAIN
 from support.language_bench import install as install_language_server
 from support.live_server import LiveServer, live_server
 from support.scripted_model import Hang, Reply, ScriptedModel, call
+from support.webhook_receiver import receiving
 
 SECONDS = 60.0
 LOOK = call("list_directory", path=".")
@@ -186,6 +187,16 @@ async def search_engine(server: LiveServer, folder: Path) -> None:
     assert "search_web" in str(server.model.requests[-1]["messages"][0])
 
 
+async def notifications(server: LiveServer, folder: Path) -> None:
+    async with receiving() as receiver:
+        target = await server.ask(
+            "POST", "/notifications/targets", {"kind": "webhook", "url": receiver.url}, expect=201
+        )
+        await change(server, notifications={"page_url": "https://work.example"})
+        await server.ask("POST", f"/notifications/targets/{target['id']}/test", expect=200)
+        assert "https://work.example" in str(receiver.received[-1])
+
+
 async def plugins(server: LiveServer, folder: Path) -> None:
     install(folder / "data" / "plugins", "words", _PLUGIN)
     assert server.server.services.toolbox.find("count_words") is None
@@ -229,7 +240,7 @@ CHECKS: dict[str, Check] = {
     for check in (
         *(allowed_hosts, model, providers, probe_local_servers, provider_timeout, agents, parallel_tasks, max_steps),
         *(autonomy_max_steps, turn_seconds, autonomy_turn_seconds, max_faults, command_timeout, sandbox_paths, ask),
-        *(search_engine, plugins, log_level, diagnostics_seconds),
+        *(search_engine, notifications, plugins, log_level, diagnostics_seconds),
     )
 }
 

@@ -236,3 +236,9 @@ def test_what_a_person_said_of_a_model_comes_before_its_name():
         registry(replace(HOME, models=("tiny-1b",), model_settings=own)).options("home/tiny-1b").calling
         is ToolCallStyle.TEXT
     )
+
+
+def test_a_worker_answers_with_its_own_model_where_it_does_not_know_the_servers_name_for_one():
+    worker = ProviderRegistry([ACME, HOME], default="home/tiny", environment={}, is_worker=True)
+    found = {name: worker.find(name)[0].name for name in ("scripted/m", "acme/small", None)}
+    assert found == {"scripted/m": "home", "acme/small": "acme", None: "home"}
