@@ -26,7 +26,7 @@ async def answers(client: LiveServer, **values: str) -> dict[str, str]:
             continue
         address = path.format_map({name: values.get(name, "none") for name in _names(path)})
         async with client.session.get(client.url + address) as response:
-            found[path] = await response.text()
+            found[path] = await response.text(errors="replace")  # an export is a zip file
     return found
 
 
