@@ -39,6 +39,7 @@ SMALL = {
     "schedules",
     "notification_targets",
     "notification_keys",
+    "limits",
 }
 SMALL |= {"peers", "pack_folders", "workspace_markers", "refused_jobs", "forwarded_requests", "schema_migrations"}
 SMALL |= {"engine_signals", "layer_folders", "layer_requests", "record_positions", "joined_workers", "worker_invites"}
@@ -55,6 +56,7 @@ EXCEPTIONS = {
     ("idempotency.mark_interrupted", ""): _START,
     ("jobs._in_states", "status IN (?, ?) ORDER"): _START,
     ("people.check_people", ""): "a check of the audit log reads every change to people",
+    ("limits._running_jobs", ""): _GOING_ON,
     ("message_search.search", ""): "the full-text index: it sorts the rows of one page",
     ("messages.remove_unnamed_image", ""): "only when a chat with images is deleted",
     ("snapshots._freed_by_pruning", ""): _UPKEEP,
@@ -70,6 +72,7 @@ EXCEPTIONS = {
     ("usage.grouped", ""): "the report of use, which a person asks for: it reads all turns",
 }
 ONLY_POSTGRESQL = {
+    ("limits._running_jobs", ""),
     ("snapshots._forget_oldest", ""),
     ("store._by_status", "FROM jobs"),
     ("store.read_numbers", "FROM jobs"),

@@ -108,6 +108,8 @@ class _Texts:
                 return [self._dialect.search]
             case ast.Attribute(attr="share"):
                 return [self._dialect.share]
+            case ast.Attribute(attr="lock"):
+                return [self._dialect.lock]
             case ast.Call(
                 func=ast.Attribute(value=ast.Constant(value=str(mark)), attr="join"), args=[ast.Name(id=name)]
             ):
