@@ -44,6 +44,8 @@ async def test_job_of_a_killed_server_is_finished_by_another_one(
                         break  # its file is written, and its report is awaited
             # Only now: before a run has begun, any server that sees the job may begin it.
             async with live_server(living, replies=rest, database_url=database_url, workspace=child.workspace) as other:
+                same_name = {"name": "openai", "base_url": other.model.base_url, "models": ["scripted"]}
+                await other.ask("POST", "/providers", same_name, expect=201)
                 child.kill()
                 there = LiveChat(other, chat.opened)
                 done = await until(other, there, job["id"], "completed", "failed", seconds=90)
