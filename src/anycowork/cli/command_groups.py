@@ -12,7 +12,7 @@ from typer.core import TyperCommand, TyperGroup
 COMMAND_ORDER = (
     *("serve", "open", "chat", "run"),
     *("chats", "search", "export", "import"),
-    *("jobs", "agents", "workflow", "schedules", "notifications", "skills", "role", "instructions"),
+    *("jobs", "agents", "workflow", "schedules", "triggers", "notifications", "skills", "role", "instructions"),
     *("model", "mcp", "acp"),
     *("doctor", "usage", "people", "limits", "audit", "verify", "database", "worker", "workers"),
     *("version", "help"),
@@ -31,6 +31,7 @@ GROUPS = {
     "jobs": LazyGroup("anycowork.cli.jobs", "List, approve, follow, stop and review jobs."),
     "workflow": LazyGroup("anycowork.cli.workflows", "Run, list and create workflows."),
     "schedules": LazyGroup("anycowork.cli.schedules", "Start workflows and templates at their times."),
+    "triggers": LazyGroup("anycowork.cli.triggers", "Start workflows and templates on signed requests."),
     "notifications": LazyGroup("anycowork.cli.notifications", "Be told when something waits for you."),
     "skills": LazyGroup("anycowork.cli.skills", "List, add, check and remove skills."),
     "role": LazyGroup("anycowork.cli.roles", "List, show and check roles."),

@@ -1,6 +1,5 @@
 """`anycowork notifications …`: lists, adds, tests and removes where you are told that something waits for you."""
 
-import json
 from collections.abc import Awaitable, Callable, Iterator
 from typing import Annotated
 from urllib.parse import quote
@@ -11,8 +10,8 @@ from anycowork.cli.command_groups import CommandGroup
 from anycowork.cli.job_tables import objects
 from anycowork.cli.options import AsJson, DataDir, Invocation, invoked
 from anycowork.cli.run_outcome import EXIT_CODES, RunEnding
-from anycowork.cli.server_command import run_with_server
-from anycowork.client.console import stdout, strip_controls
+from anycowork.cli.server_command import print_answer, run_with_server
+from anycowork.client.console import stdout
 from anycowork.client.http import ServerClient
 from anycowork.domain.messages import Json
 from anycowork.domain.times import local_time
@@ -39,7 +38,7 @@ TargetId = Annotated[str, typer.Argument(help="The target's id.", metavar="TARGE
 def list_targets(context: typer.Context, as_json: AsJson = False, data_dir: DataDir = None) -> None:
     async def work(client: ServerClient) -> bool:
         answer = await client.get("/notifications/targets")
-        _print(answer, target_lines(answer), as_json=as_json)
+        print_answer(answer, target_lines(answer), as_json=as_json)
         return True
 
     raise _run("list", invoked(context, data_dir=data_dir), work)
@@ -54,12 +53,14 @@ def add_target(
     data_dir: DataDir = None,
 ) -> None:
     async def work(client: ServerClient) -> bool:
-        place: Json = {"kind": "webhook", "url": address} if "://" in address else {"kind": "email", "address": address}
-        answer = await client.post("/notifications/targets", {**place, **({"name": name} if name else {})})
+        target: Json = (
+            {"kind": "webhook", "url": address} if "://" in address else {"kind": "email", "address": address}
+        )
+        answer = await client.post("/notifications/targets", {**target, **({"name": name} if name else {})})
         lines = [f"Added {answer['id']}."]
         if answer.get("secret"):
             lines.append(f"Its secret, shown this once: {answer['secret']}")
-        _print(answer, lines, as_json=as_json)
+        print_answer(answer, lines, as_json=as_json)
         return True
 
     raise _run("add", invoked(context, data_dir=data_dir), work)
@@ -70,7 +71,9 @@ def send_test(context: typer.Context, target: TargetId, as_json: AsJson = False,
     async def work(client: ServerClient) -> bool:
         answer = await client.post(f"{_path(target)}/test")
         is_delivered = answer.get("delivered") is True
-        _print(answer, ["Delivered." if is_delivered else f"Not delivered: {answer.get('error')}"], as_json=as_json)
+        print_answer(
+            answer, ["Delivered." if is_delivered else f"Not delivered: {answer.get('error')}"], as_json=as_json
+        )
         return is_delivered
 
     raise _run("test", invoked(context, data_dir=data_dir), work)
@@ -100,14 +103,6 @@ def target_lines(answer: Json) -> Iterator[str]:
 
 def _path(target_id: str) -> str:
     return f"/notifications/targets/{quote(target_id, safe='')}"
-
-
-def _print(answer: Json, lines: Iterator[str] | list[str], *, as_json: bool) -> None:
-    if as_json:
-        stdout().json(json.dumps(answer, ensure_ascii=False))
-        return
-    for line in lines:
-        stdout().line(strip_controls(line))
 
 
 def _run(command: str, invocation: Invocation, work: Callable[[ServerClient], Awaitable[bool]]) -> typer.Exit:

@@ -1,7 +1,6 @@
 """`anycowork schedules …`: lists, adds, runs and removes the schedules of a running server."""
 
-import json
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterable, Iterator
 from typing import Annotated
 from urllib.parse import quote
 
@@ -11,8 +10,8 @@ from anycowork.cli.command_groups import CommandGroup
 from anycowork.cli.job_tables import objects
 from anycowork.cli.options import AsJson, DataDir, Invocation, MaxCost, Role, Workspace, invoked
 from anycowork.cli.run_outcome import EXIT_CODES, RunEnding
-from anycowork.cli.server_command import run_with_server
-from anycowork.client.console import stdout, strip_controls
+from anycowork.cli.server_command import print_answer, run_with_server
+from anycowork.client.console import stdout
 from anycowork.client.http import ServerClient
 from anycowork.domain.errors import Invalid
 from anycowork.domain.messages import Json
@@ -49,7 +48,7 @@ def text_option(flag: str, help_text: str, metavar: str) -> typer.models.OptionI
 def list_schedules(context: typer.Context, as_json: AsJson = False, data_dir: DataDir = None) -> None:
     async def work(client: ServerClient) -> None:
         answer = await client.get("/schedules")
-        _print(answer, schedule_lines(answer), as_json=as_json)
+        print_answer(answer, schedule_lines(answer), as_json=as_json)
 
     raise _run("list", invoked(context, data_dir=data_dir), work)
 
@@ -60,7 +59,7 @@ def show_schedule(
 ) -> None:
     async def work(client: ServerClient) -> None:
         answer = await client.get(_path(schedule))
-        _print(answer, _schedule_details(answer), as_json=as_json)
+        print_answer(answer, _schedule_details(answer), as_json=as_json)
 
     raise _run("show", invoked(context, data_dir=data_dir), work)
 
@@ -112,9 +111,9 @@ def add_schedule(
     }
 
     async def work(client: ServerClient) -> None:
-        given = {**body, "parameters": _read_parameters(parameters or [])}
-        answer = await client.post("/schedules", {key: field for key, field in given.items() if field is not None})
-        _print(answer, [f"Added {answer['id']}; first at {_local(answer['next_at'])}."], as_json=as_json)
+        request = {**body, "parameters": read_pairs(parameters or [])}
+        answer = await client.post("/schedules", {key: field for key, field in request.items() if field is not None})
+        print_answer(answer, [f"Added {answer['id']}; first at {_local(answer['next_at'])}."], as_json=as_json)
 
     raise _run("add", invoked(context, data_dir=data_dir), work)
 
@@ -127,7 +126,7 @@ def run_schedule(
         answer = await client.post(f"{_path(schedule)}/run")
         [start] = objects([answer["start"]])
         begun = f"job {start['job_id']}" if start["job_id"] else f"run {start['run_id']}"
-        _print(answer, [f"Started {begun} in chat {start['context_id']}."], as_json=as_json)
+        print_answer(answer, [f"Started {begun} in chat {start['context_id']}."], as_json=as_json)
 
     raise _run("run", invoked(context, data_dir=data_dir), work)
 
@@ -166,15 +165,22 @@ def schedule_lines(answer: Json) -> Iterator[str]:
         yield "No schedules yet. `anycowork schedules add --help` shows how to add one."
     for schedule in schedules:
         yield _headline(schedule)
-        yield from map(_start_line, objects(schedule.get("starts")))
+        yield from map(start_line, objects(schedule.get("starts")))
 
 
 def _schedule_details(schedule: Json) -> Iterator[str]:
     yield _headline(schedule)
-    for name in ("parameters", "context_id", "workspace", "role", "limits", "missed", "principal"):
-        if schedule.get(name):
-            yield f"  {name}: {schedule[name]}"
-    yield from map(_start_line, objects(schedule.get("starts")))
+    names = ("parameters", "context_id", "workspace", "role", "limits", "missed", "principal")
+    yield from detail_lines(schedule, names)
+
+
+def detail_lines(startable: Json, names: Iterable[str]) -> Iterator[str]:
+    """One row for each of these fields that has a value, and one for each of the newest starts."""
+    for name in names:
+        if field := startable.get(name):
+            pairs = ", ".join(f"{key}={part}" for key, part in field.items()) if isinstance(field, dict) else field
+            yield f"  {name}: {pairs}"
+    yield from map(start_line, objects(startable.get("starts")))
 
 
 def _headline(schedule: Json) -> str:
@@ -188,7 +194,7 @@ def _headline(schedule: Json) -> str:
     return f"{schedule.get('id')}  {schedule.get('name')}  ({times})  {schedule.get('workflow') or schedule.get('template')}  {state}"
 
 
-def _start_line(start: Json) -> str:
+def start_line(start: Json) -> str:
     begun = f" in chat {start['context_id']}" if start.get("context_id") else ""
     reason = f": {start['error']}" if start.get("error") else ""
     return f"  {_local(start.get('due_at'))}  {start.get('outcome') or start.get('status')}{begun}{reason}"
@@ -198,7 +204,7 @@ def _local(written: object) -> str:
     return local_time(str(written)) if written else "no time"
 
 
-def _read_parameters(words: list[str]) -> Json:
+def read_pairs(words: list[str]) -> Json:
     """Raises: Invalid."""
     pairs = [word.partition("=") for word in words]
     for name, equals, _ in pairs:
@@ -209,14 +215,6 @@ def _read_parameters(words: list[str]) -> Json:
 
 def _path(schedule_id: str) -> str:
     return f"/schedules/{quote(schedule_id, safe='')}"
-
-
-def _print(answer: Json, lines: Iterator[str] | list[str], *, as_json: bool) -> None:
-    if as_json:
-        stdout().json(json.dumps(answer, ensure_ascii=False))
-        return
-    for line in lines:
-        stdout().line(strip_controls(line))
 
 
 def _run(command: str, invocation: Invocation, work: Callable[[ServerClient], Awaitable[None]]) -> typer.Exit:

@@ -1,15 +1,18 @@
 """The way that commands which need a server share: connect to one, work, report an error, return an exit code."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Collection
+import json
+from collections.abc import Awaitable, Callable, Collection, Iterable
 from typing import TypeVar
 
 from anycowork.cli.command_errors import print_error
 from anycowork.cli.options import Invocation
 from anycowork.client.connect import ServerAddress, with_server
+from anycowork.client.console import stdout, strip_controls
 from anycowork.client.http import REQUEST_SECONDS, ServerClient
 from anycowork.config.settings import Settings
 from anycowork.domain.errors import AnyCoworkError
+from anycowork.domain.messages import Json
 
 Found = TypeVar("Found")
 
@@ -43,3 +46,12 @@ async def with_client(
             return await work(client)
 
     return await with_server(settings, connected)
+
+
+def print_answer(answer: Json, lines: Iterable[str], *, as_json: bool) -> None:
+    """Prints the server's answer as it came, or as these lines."""
+    if as_json:
+        stdout().json(json.dumps(answer, ensure_ascii=False))
+        return
+    for line in lines:
+        stdout().line(strip_controls(line))

@@ -1,0 +1,183 @@
+"""`anycowork triggers …`: lists, adds and removes the triggers of a server, and renews their secrets."""
+
+from collections.abc import Awaitable, Callable, Iterator
+from typing import Annotated
+from urllib.parse import quote
+
+import typer
+
+from anycowork.cli.command_groups import CommandGroup
+from anycowork.cli.job_tables import objects
+from anycowork.cli.options import AsJson, DataDir, Invocation, MaxCost, Role, Workspace, invoked
+from anycowork.cli.run_outcome import EXIT_CODES, RunEnding
+from anycowork.cli.schedules import detail_lines, read_pairs, start_line, text_option
+from anycowork.cli.server_command import print_answer, run_with_server
+from anycowork.client.console import stdout
+from anycowork.client.http import ServerClient
+from anycowork.domain.messages import Json
+
+TRIGGERS_HELP = """List triggers, add one, renew its secret, enable, disable or remove it.
+
+A trigger starts a workflow or a job template when another system sends a request that is signed with its secret.
+
+Examples:
+
+\b
+    anycowork triggers list
+    anycowork triggers add "Build failed" --workflow fix_failing_test "command=make test" --payload hint=/build/failed_test
+    anycowork triggers secret TRIGGER
+    anycowork triggers disable TRIGGER
+    anycowork triggers remove TRIGGER
+"""
+
+app = CommandGroup(
+    help=TRIGGERS_HELP, short_help="Start workflows and templates on signed requests.", no_args_is_help=True
+)
+TriggerId = Annotated[str, typer.Argument(help="The trigger's id.", metavar="TRIGGER")]
+
+
+@app.command("list", help="List the triggers and their newest start.")
+def list_triggers(context: typer.Context, as_json: AsJson = False, data_dir: DataDir = None) -> None:
+    async def work(client: ServerClient) -> None:
+        answer = await client.get("/triggers")
+        print_answer(answer, _trigger_lines(answer), as_json=as_json)
+
+    raise _run("list", invoked(context, data_dir=data_dir), work)
+
+
+@app.command("show", help="Show one trigger and its newest starts.")
+def show_trigger(context: typer.Context, trigger: TriggerId, as_json: AsJson = False, data_dir: DataDir = None) -> None:
+    async def work(client: ServerClient) -> None:
+        answer = await client.get(_path(trigger))
+        print_answer(answer, _trigger_details(answer), as_json=as_json)
+
+    raise _run("show", invoked(context, data_dir=data_dir), work)
+
+
+@app.command("add", help="Add a trigger, and print its secret once.")
+def add_trigger(
+    context: typer.Context,
+    name: Annotated[str, typer.Argument(help="Its name.", metavar="NAME")],
+    parameters: Annotated[
+        list[str] | None, typer.Argument(help="What the workflow or template is given each time.", metavar="KEY=VALUE")
+    ] = None,
+    payload: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--payload",
+            help="A parameter that the request brings, and the JSON Pointer to it in the body.",
+            metavar="KEY=/POINTER",
+        ),
+    ] = None,
+    workflow: Annotated[str | None, text_option("--workflow", "The workflow that is run.", "NAME")] = None,
+    template: Annotated[
+        str | None, text_option("--template", "The job template whose plan waits for you.", "NAME")
+    ] = None,
+    chat: Annotated[str | None, text_option("--chat", "The chat that its runs go into.", "CHAT")] = None,
+    workspace: Workspace = None,
+    role: Role = None,
+    max_cost: MaxCost = None,
+    tokens: Annotated[int | None, typer.Option("--tokens", min=1, help="What one run may use.", metavar="N")] = None,
+    seconds: Annotated[
+        float | None, typer.Option("--seconds", min=1, help="How long one run may work.", metavar="N")
+    ] = None,
+    as_json: AsJson = False,
+    data_dir: DataDir = None,
+) -> None:
+    limits: Json = {"cost": max_cost, "tokens": tokens, "seconds": seconds}
+    body: Json = {
+        "name": name,
+        "workflow": workflow,
+        "template": template,
+        "context_id": chat,
+        "workspace": str(workspace) if workspace else None,
+        "role": role,
+        "limits": {key: limit for key, limit in limits.items() if limit is not None},
+    }
+
+    async def work(client: ServerClient) -> None:
+        request = {**body, "parameters": read_pairs(parameters or []), "payload": read_pairs(payload or [])}
+        answer = await client.post("/triggers", {key: field for key, field in request.items() if field is not None})
+        print_answer(answer, [f"Added {answer['id']}.", *_secret_lines(answer)], as_json=as_json)
+
+    raise _run("add", invoked(context, data_dir=data_dir), work)
+
+
+@app.command("secret", help="Replace a secret; the old one is good no more.")
+def replace_secret(
+    context: typer.Context, trigger: TriggerId, as_json: AsJson = False, data_dir: DataDir = None
+) -> None:
+    async def work(client: ServerClient) -> None:
+        answer = await client.post(f"{_path(trigger)}/secret")
+        print_answer(answer, _secret_lines({**answer, "id": trigger}), as_json=as_json)
+
+    raise _run("secret", invoked(context, data_dir=data_dir), work)
+
+
+@app.command("enable", help="Let a trigger start again; it is yours then.")
+def enable_trigger(context: typer.Context, trigger: TriggerId, data_dir: DataDir = None) -> None:
+    async def work(client: ServerClient) -> None:
+        await client.patch(_path(trigger), {"enabled": True})
+        stdout().line("Enabled.")
+
+    raise _run("enable", invoked(context, data_dir=data_dir), work)
+
+
+@app.command("disable", help="Refuse a trigger's requests; what runs goes on.")
+def disable_trigger(context: typer.Context, trigger: TriggerId, data_dir: DataDir = None) -> None:
+    async def work(client: ServerClient) -> None:
+        await client.patch(_path(trigger), {"enabled": False})
+        stdout().line("Disabled.")
+
+    raise _run("disable", invoked(context, data_dir=data_dir), work)
+
+
+@app.command("remove", help="Remove a trigger; what it started stays.")
+def remove_trigger(context: typer.Context, trigger: TriggerId, data_dir: DataDir = None) -> None:
+    async def work(client: ServerClient) -> None:
+        await client.delete(_path(trigger))
+        stdout().line("Removed.")
+
+    raise _run("remove", invoked(context, data_dir=data_dir), work)
+
+
+def _trigger_lines(answer: Json) -> Iterator[str]:
+    """One row for each trigger, and one for its newest start."""
+    triggers = list(objects(answer.get("triggers")))
+    if not triggers:
+        yield "No triggers yet. `anycowork triggers add --help` shows how to add one."
+    for trigger in triggers:
+        yield _headline(trigger)
+        yield from map(start_line, objects(trigger.get("starts")))
+
+
+def _trigger_details(trigger: Json) -> Iterator[str]:
+    yield _headline(trigger)
+    names = ("parameters", "payload", "context_id", "workspace", "role", "limits", "principal")
+    yield from detail_lines(trigger, names)
+
+
+def _headline(trigger: Json) -> str:
+    state = "enabled" if trigger.get("enabled") else "disabled"
+    if trigger.get("paused"):
+        state = f"paused: {trigger['paused']}"
+    return f"{trigger.get('id')}  {trigger.get('name')}  {trigger.get('workflow') or trigger.get('template')}  {state}"
+
+
+def _secret_lines(answer: Json) -> list[str]:
+    return [
+        f"Its requests go to POST /triggers/{answer['id']} of this server, signed with this secret, which is not shown again:",
+        str(answer["secret"]),
+    ]
+
+
+def _path(trigger_id: str) -> str:
+    return f"/triggers/{quote(trigger_id, safe='')}"
+
+
+def _run(command: str, invocation: Invocation, work: Callable[[ServerClient], Awaitable[None]]) -> typer.Exit:
+    async def worked(client: ServerClient) -> int:
+        await work(client)
+        return EXIT_CODES[RunEnding.DONE]
+
+    return typer.Exit(run_with_server(f"triggers {command}", invocation, worked, usage_statuses=(404, 422)))
