@@ -31,7 +31,7 @@ _CHANGES = st.lists(
 
 
 @proves("MOD-4/3")
-@given(before=_CHANGES, after=_CHANGES, name=st.one_of(_MODELS, st.builds("{}/{}".format, _NAMES, _MODELS)))
+@given(before=_CHANGES, after=_CHANGES, name=st.one_of(_NAMES, _MODELS, st.builds("{}/{}".format, _NAMES, _MODELS)))
 def test_whatever_is_connected_and_removed_a_chosen_model_stays_with_its_server(
     before: list[tuple[str, str, list[str]]], after: list[tuple[str, str, list[str]]], name: str
 ) -> None:

@@ -15,12 +15,15 @@ LOCAL_NAMES = {"ollama": "Ollama", "lmstudio": "LM Studio", "llamacpp": "llama.c
 Configs = Mapping[str, ProviderConfig]
 
 
-def resolve(configs: Configs, model_id: str) -> tuple[ProviderConfig, str]:
-    """Returns the provider in front of the id, and its own name for the model. Raises: NoSuchModel."""
-    name, _, model = model_id.partition("/")
+def resolve(configs: Configs, model_id: str, *, default: str | None) -> tuple[ProviderConfig, str]:
+    """Returns the provider in front of the id, and its own name for the model. A name without a provider, as settings and older chats have
+    it, is that of who lists it, or of the default. Raises: NoSuchModel."""
+    name, slash, model = model_id.partition("/")
     config = configs.get(name)
     if config is not None and not model:
         return with_its_own_default(config)
+    if config is None and not slash and name not in LOCAL_NAMES and (full_id := _of_anyone(configs, name, default)):
+        return resolve(configs, full_id, default=default)
     if config is None or (config.kind in ("guide", "agent") and model not in config.models):
         raise NoSuchModel(_no_such(configs, model_id))
     return config, model
@@ -31,21 +34,19 @@ def resolve_default(configs: Configs, default: str | None) -> tuple[ProviderConf
     first = next(config for config in configs.values() if config.kind != "agent")
     if default is None:
         return with_its_own_default(first)
-    if _names_provider(default) or default in configs:
-        return resolve(configs, default)
-    return resolve(configs, _of_listing(configs, default) or _of_server(first, default) or default)
+    if not _names_provider(default) and default not in configs:
+        default = _of_listing(configs, default) or _of_server(first, default) or default
+    return resolve(configs, default, default=first.name)
 
 
 def id_of(configs: Configs, name: str, *, default: str | None) -> str:
-    """Returns the id of the model that a person names now: they may leave out its provider, if one lists it or is the default.
-
-    Raises: NoSuchModel.
-    """
+    """Returns the id of the model that a person names now: they may leave out its provider, if one lists it or is the default, or the model,
+    for the provider's own default. Raises: NoSuchModel."""
     model_id = name if name.partition("/")[0] in configs else _of_listing(configs, name) or name
     if not _names_provider(model_id) and model_id not in configs:
         model_id = _of_server(resolve_default(configs, default)[0], model_id) or model_id
-    resolve(configs, model_id)
-    return model_id
+    config, model = resolve(configs, model_id, default=default)
+    return f"{config.name}/{model}"
 
 
 def with_its_own_default(config: ProviderConfig) -> tuple[ProviderConfig, str]:
@@ -56,6 +57,10 @@ def _names_provider(name: str) -> bool:
     """Whether what stands in front can be a provider; that of `Qwen/Qwen3-8B` cannot, and is part of the model's name."""
     provider, slash, _ = name.partition("/")
     return bool(slash) and provider == provider.lower()
+
+
+def _of_anyone(configs: Configs, name: str, default: str | None) -> str | None:
+    return _of_listing(configs, name) or _of_server(resolve_default(configs, default)[0], name)
 
 
 def _of_listing(configs: Configs, name: str) -> str | None:

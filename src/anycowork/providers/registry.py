@@ -286,7 +286,7 @@ class ProviderRegistry:
 
     def _resolve(self, model_id: str | None) -> tuple[ProviderConfig, str]:
         if model_id and not (self._is_worker and model_id.partition("/")[0] not in self._configs):
-            return resolve(self._configs, model_id)
+            return resolve(self._configs, model_id, default=self._default)
         return resolve_default(self._configs, self._default)
 
     def _answering(self, config: ProviderConfig) -> OpenAIProvider | AnthropicProvider | None:

@@ -33,6 +33,8 @@ def registry(*configs: ProviderConfig, default: str | None = None, **environment
         ("acme/big/one", None, "acme", "big/one"),
         ("home", None, "home", "tiny"),
         ("home/", None, "home", "tiny"),
+        ("tiny", None, "home", "tiny"),
+        ("whatever", "home/tiny", "home", "whatever"),
         (None, "tiny", "home", "tiny"),
         (None, "whatever", "acme", "whatever"),
         (None, "Other/Small-7B", "acme", "Other/Small-7B"),
@@ -50,11 +52,12 @@ def test_a_model_id_finds_its_provider(asked: str | None, default: str | None, p
     [
         ("big/one", "acme/big/one"),
         ("tiny", "home/tiny"),
-        ("home", "home"),
+        ("home", "home/tiny"),
+        ("bare", "bare/auto"),
         ("whatever", "home/whatever"),
         ("Other/Small-7B", "home/Other/Small-7B"),
         ("acme/unlisted", "acme/unlisted"),
-        ("guide", "guide"),
+        ("guide", "guide/guide"),
     ],
 )
 def test_a_model_that_a_person_names_gets_its_provider_in_front(name: str, model_id: str):
