@@ -67,7 +67,7 @@ export const SETTINGS: readonly (readonly [id: string, words: string, Icon: Luci
   ["people", people.page, Users],
   ["workers", workers.page, Server],
   ["web", settings.pages.web, Globe],
-  ["usage", usage.page, Coins],
+  ["usage", usage.page, Coins, true],
   ["appearance", settings.pages.appearance, PaletteIcon, true],
   ["notifications", notifications.page, Bell, true],
   ["about", settings.pages.about, Info],

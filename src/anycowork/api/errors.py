@@ -99,7 +99,7 @@ def error_response(error: Exception) -> ErrorResponse:
         case DatabaseAway():
             return ErrorResponse(503, error.code, error.message, more=((b"retry-after", b"2"),))
         case SpendingLimitReached():
-            return ErrorResponse(429, error.code, error.message, error.param)
+            return ErrorResponse(429, error.code, error.message, error.param, _when_to_return(error))
         case AnyCoworkError():
             return ErrorResponse(_status_of(error), error.code, error.message)
         case RequestValidationError():
@@ -109,10 +109,11 @@ def error_response(error: Exception) -> ErrorResponse:
     return ErrorResponse(500, "internal_error", "An internal error occurred; see the server's log. You may try again.")
 
 
-def _when_to_return(error: KeyLimitReached) -> tuple[tuple[bytes, bytes], ...]:
-    after = (b"retry-after", str(error.retry_after).encode())
+def _when_to_return(error: KeyLimitReached | SpendingLimitReached) -> tuple[tuple[bytes, bytes], ...]:
+    after = ((b"retry-after", str(error.retry_after).encode()),) if error.retry_after is not None else ()
     # OpenAI's clients retry automatically unless the response forbids it.
-    return (after, (b"x-should-retry", b"false")) if isinstance(error, KeyUsedUp) else (after,)
+    is_final = isinstance(error, (KeyUsedUp, SpendingLimitReached))
+    return (*after, (b"x-should-retry", b"false")) if is_final else after
 
 
 def _status_of(error: AnyCoworkError) -> int:

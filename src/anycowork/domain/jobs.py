@@ -1,5 +1,6 @@
 """Jobs: one run of a plan's tasks. Pure: how a plan maps to tasks and back, and what a job looks like on the wire."""
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import field
 from enum import StrEnum
@@ -11,6 +12,8 @@ from anycowork.domain.messages import Json
 from anycowork.domain.plan import Budget, Plan, PlanStep, StepStatus, read_plan
 from anycowork.domain.task_progress import TaskStatus
 from anycowork.domain.values import value
+
+_LONGEST_TITLE = 80
 
 
 class JobStatus(StrEnum):
@@ -251,6 +254,18 @@ def plan_of(tasks: Sequence[JobTask], approved: Json) -> Plan | None:
         if (task := tasks_by_id.get(step.id)) is not None
     )
     return plan.model_copy(update={"steps": steps})
+
+
+def task_names(tasks: Sequence[JobTask]) -> Mapping[str, str]:
+    """Return by id how a person reads each task's name: the first line of what it does, and its id too where others have the same."""
+    titles = {task.id: _title(task) for task in tasks}
+    repeated = Counter(titles.values())
+    return {id_: f"'{title}'" if repeated[title] == 1 else f"'{title}' ({id_[:80]})" for id_, title in titles.items()}
+
+
+def _title(task: JobTask) -> str:
+    line = next((line.strip() for line in task.description.splitlines() if line.strip()), task.id)
+    return line if len(line) <= _LONGEST_TITLE else f"{line[: _LONGEST_TITLE - 1].rstrip()}…"
 
 
 def single_step(plan: Plan, step: PlanStep) -> Plan:

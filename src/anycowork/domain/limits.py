@@ -180,7 +180,7 @@ def find_exceeded(
         if most_tokens is not None and use.tokens + needed > most_tokens:
             running = f", {use.reserved:,} of them set aside for requests that run" if use.reserved else ""
             reason = f"{use.tokens:,} of {most_tokens:,} tokens of today are used{running}, and the next request needs {needed:,}"
-            return _refusal(subject, LimitAmount.TOKENS, reason, day)
+            return _refusal(subject, LimitAmount.TOKENS, reason, day, is_lifted=needed <= most_tokens)
         if most_usd is None:
             continue
         if request.model is not None and cost is None:
@@ -188,7 +188,7 @@ def find_exceeded(
             return _refusal(subject, LimitAmount.USD, reason, day)
         if use.usd + (cost or 0.0) > most_usd or use.usd >= most_usd > 0:
             reason = f"${use.usd:.4g} of ${most_usd:g} of today are used"
-            return _refusal(subject, LimitAmount.USD, reason, day)
+            return _refusal(subject, LimitAmount.USD, reason, day, is_lifted=(cost or 0.0) <= most_usd)
     return None
 
 
@@ -200,19 +200,19 @@ def too_many_jobs(subject: LimitSubject, running: int, day: str) -> SpendingLimi
     return _refusal(subject, LimitAmount.JOBS, f"{running} of {allowed} jobs at the same time are running", day)
 
 
-def end_of(day: str) -> str:
-    """Return when the limits of this day end."""
-    return f"{date.fromisoformat(day) + timedelta(days=1)} 00:00 UTC"
-
-
-def _refusal(subject: LimitSubject, amount: LimitAmount, reason: str, day: str) -> SpendingLimitReached:
+def _refusal(
+    subject: LimitSubject, amount: LimitAmount, reason: str, day: str, *, is_lifted: bool = False
+) -> SpendingLimitReached:
+    """`is_lifted`: the next day has room for the request."""
+    next_day = date.fromisoformat(day) + timedelta(days=1)
     whose = f"of {subject.name}" if subject.kind is LimitKind.PERSON else f"of the group '{subject.name}'"
     limit = f"The limit '{amount.value}' {whose} is reached: {reason}."
     if amount is LimitAmount.JOBS:
         way_out = "Start it when one of them has ended, or have an admin raise the limit."
     else:
-        way_out = f"It ends at {end_of(day)}. Go on then, or have an admin raise it."
-    return SpendingLimitReached(f"{limit} {way_out}", limit=subject.kind.value, amount=amount.value)
+        way_out = f"It ends at {next_day} 00:00 UTC. Go on then, or have an admin raise it."
+    lifts_at = f"{next_day}T00:00:00Z" if is_lifted else None
+    return SpendingLimitReached(f"{limit} {way_out}", limit=subject.kind.value, amount=amount.value, lifts_at=lifts_at)
 
 
 def _with_reserved(row: UsedModel) -> ModelUsage:

@@ -4,6 +4,7 @@ from enum import StrEnum
 
 import msgspec
 
+from anycowork.domain.jobs import task_names
 from anycowork.domain.messages import Json
 from anycowork.domain.snapshots import PathImage, RecordedChange, Snapshot, absent
 from anycowork.domain.values import value
@@ -21,7 +22,9 @@ class AuthorKind(StrEnum):
 
 @value
 class ConflictAuthor:
-    """`name` is a person's, where it is recorded. `job_id` and `task_id` are set for a task, `chat_id` for everybody but a program outside."""
+    """`name` is a task's, or a person's where it is recorded.
+
+    `job_id` and `task_id` are set for a task, `chat_id` for everybody but a program outside."""
 
     kind: AuthorKind
     name: str | None = None
@@ -42,7 +45,7 @@ class ConflictAuthor:
         """Name the author to a person who looks at this job of this chat."""
         match self.kind:
             case AuthorKind.TASK:
-                task = f"task {(self.task_id or '')[:80]}"
+                task = f"task {self.name or (self.task_id or '')[:80]}"
                 return task if self.job_id == job_id else f"{task} of another job"
             case AuthorKind.AGENT:
                 return "the agent of this chat" if self.chat_id == chat_id else "the agent of another chat"
@@ -62,7 +65,8 @@ async def find_author(store: Store, workspace: str, now: PathImage) -> ConflictA
         return ConflictAuthor(AuthorKind.PERSON, await _person_name(store, snapshot), snapshot.chat_id)
     turn = await store.turns.find(snapshot.turn_id) if snapshot.turn_id else None
     if turn is not None and turn.task_id is not None:
-        return ConflictAuthor(AuthorKind.TASK, None, turn.chat_id, turn.job_id, turn.task_id)
+        names = task_names(await store.tasks.of_job(turn.job_id)) if turn.job_id else {}
+        return ConflictAuthor(AuthorKind.TASK, names.get(turn.task_id), turn.chat_id, turn.job_id, turn.task_id)
     return ConflictAuthor(AuthorKind.AGENT, None, snapshot.chat_id)
 
 

@@ -264,8 +264,7 @@ class JobCoordinator:
             return
         for task in failed if job.on_failure is OnFailure.ASK else ():
             if "decision" not in (task.error or {}) and task.id not in questioned:
-                dependants = [other.id for other in state.tasks.values() if task.id in other.dependencies]
-                await self._ask(job, *self._records.failure_question(job, task, dependants))
+                await self._ask(job, *self._records.failure_question(job, task, state.tasks.values()))
                 questioned.add(task.id)
         started = await self._dispatcher.dispatch(job, chat, state)
         if started and not state.at_work:
@@ -331,7 +330,8 @@ class JobCoordinator:
         if not isinstance(outcome, TaskMerge):
             return after_failure(job, replace(task, result=None), outcome, now=now)
         if outcome.conflicts:
-            await self._ask(job, *self._records.conflict_question(job, task, outcome.conflicts[0]))
+            tasks = await self._store.tasks.of_job_in(job.chat_id, job.id)
+            await self._ask(job, *self._records.conflict_question(job, task, tasks, outcome.conflicts[0]))
             return None
         await self._isolated.remove([task.workspace])
         done = replace(task, status=TaskStatus.COMPLETED, error=None, completed_at=now)

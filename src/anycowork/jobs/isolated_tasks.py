@@ -110,7 +110,8 @@ def is_reported(task: JobTask) -> bool:
     return task.status is TaskStatus.RUNNING and task.workspace is not None and task.result is not None
 
 
-def conflict_words(task: JobTask, conflict: MergeConflict) -> str:
+def conflict_words(task: JobTask, name: str, conflict: MergeConflict) -> str:
+    """`name` is the task's, as a person reads it."""
     sides_json = conflict.to_json()
     author = conflict.other.words(job_id=task.job_id, chat_id=task.chat_id)
     sides = [
@@ -121,6 +122,6 @@ def conflict_words(task: JobTask, conflict: MergeConflict) -> str:
         )
     ]
     return (
-        f"Task {task.id[:80]} and {author} changed '{sides_json['path']}', and the two changes cannot be merged. "
+        f"Task {name} and {author} changed '{sides_json['path']}', and the two changes cannot be merged. "
         "Nothing was overwritten. Which version should stay?\n\n" + "\n\n".join(sides)
     )

@@ -1,6 +1,6 @@
 """The records that a job writes: turns, assignments, results, and the question about a failed task."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from pydantic import JsonValue
 
@@ -8,7 +8,7 @@ from anycowork.domain import event_factory
 from anycowork.domain.approvals import QuestionRow
 from anycowork.domain.chats import ChatState, Turn
 from anycowork.domain.events import NewEvent
-from anycowork.domain.jobs import Job, JobStatus, JobTask
+from anycowork.domain.jobs import Job, JobStatus, JobTask, task_names
 from anycowork.domain.journal import Change, SetChat, Write
 from anycowork.domain.messages import QUOTED_REPORTS, Json, Message, MessageType, Speaker
 from anycowork.domain.origins import Origins, written_by_model
@@ -67,18 +67,25 @@ class JobRecords:
         message = self._message(job, Speaker.TOOL, text, MessageType.TOOL_RESULT, payload, None, None)
         return replace(message, origins=written_by_model(origins))
 
-    def failure_question(self, job: Job, task: JobTask, dependants: Sequence[str]) -> tuple[Message, QuestionRow, Turn]:
+    def failure_question(self, job: Job, task: JobTask, tasks: Iterable[JobTask]) -> tuple[Message, QuestionRow, Turn]:
+        """`tasks` are all of the job."""
+        all_tasks = [*tasks]
+        names = task_names(all_tasks)
+        dependants = [names[other.id] for other in all_tasks if task.id in other.dependencies]
         reason = str((task.error or {}).get("message") or "It gave no reason.")[:2000].rstrip()
         end = "" if reason.endswith((".", "!", "?")) else "."
-        text = f"Task {task.id} failed: {reason}{end} What should the job do?"
+        text = f"Task {names[task.id]} failed: {reason}{end} What should the job do?"
         options = {"Try it again": RETRY, "Go on without it": SKIP}
         if dependants:
-            names = ", ".join(task_id[:80] for task_id in dependants[:_MOST_NAMED])
-            text += f" These tasks build on it, and are left out with it unless they can do without: {names}."
+            named = ", ".join(dependants[:_MOST_NAMED])
+            text += f" These tasks build on it, and are left out with it unless they can do without: {named}."
             options["Go on, and do what builds on it all the same"] = WITHOUT
         return self._question(job, task, text, {**options, "Stop the job": STOP})
 
-    def conflict_question(self, job: Job, task: JobTask, conflict: MergeConflict) -> tuple[Message, QuestionRow, Turn]:
+    def conflict_question(
+        self, job: Job, task: JobTask, tasks: Sequence[JobTask], conflict: MergeConflict
+    ) -> tuple[Message, QuestionRow, Turn]:
+        """`tasks` are all of the job."""
         options = {
             "Keep the task's version": KEEP_TASK,
             "Keep the version that is there now": KEEP_WORKSPACE,
@@ -86,7 +93,9 @@ class JobRecords:
         }
         if conflict.draft is not None:
             options["Merge by hand: write the file as it should be"] = KEEP_MERGED
-        return self._question(job, task, conflict_words(task, conflict), options, conflict=conflict.to_json())
+        return self._question(
+            job, task, conflict_words(task, task_names(tasks)[task.id], conflict), options, conflict=conflict.to_json()
+        )
 
     def _question(
         self, job: Job, task: JobTask, text: str, options: Mapping[str, str], **more: JsonValue

@@ -142,7 +142,13 @@ async def test_limit_counts_the_day_of_each_request_and_ends_at_midnight(tmp_pat
         await chat.send("hi")
         shown = await owner.ask("PUT", "/limits", {"person": {"tokens_per_day": 1000}})
         assert (shown["day"], shown["ends_at"]) == ("2026-11-19", "2026-11-20T00:00:00.000000Z")
-        await refusal(owner, "POST", f"{chat.path}/messages", {"content": "more"})
+        path = f"{owner.url}{chat.path}/messages"
+        async with owner.session.post(path, json={"content": "more"}) as refused:
+            assert (refused.status, refused.headers["Retry-After"]) == (429, "60"), await refused.text()
+            assert refused.headers["X-Should-Retry"] == "false"
+        await owner.ask("PUT", "/limits", {"person": {"tokens_per_day": 1}})
+        async with owner.session.post(path, json={"content": "x" * 900}) as refused:
+            assert (refused.status, "Retry-After" in refused.headers) == (429, False), "tomorrow has no room either"
         clock.time = "2026-11-20T00:00:01.000000Z"
         await owner.ask("PUT", "/limits", {"person": {"tokens_per_day": 50_000}})
         assert (await of_today(owner, "The owner of this server"))["used"]["tokens"] == 0

@@ -14,9 +14,9 @@ from support.spec import proves
 @pytest.mark.parametrize(
     ("other", "words"),
     [
-        ("task", "Task b and task a changed 'f.txt'"),
-        ("person", "Task b and a person changed 'f.txt'"),
-        ("outside", "Task b and a program outside AnyCowork changed 'f.txt'"),
+        ("task", "Task 'do b' and task 'do a' changed 'f.txt'"),
+        ("person", "Task 'do b' and a person changed 'f.txt'"),
+        ("outside", "Task 'do b' and a program outside AnyCowork changed 'f.txt'"),
     ],
 )
 async def test_conflict_question_names_who_made_the_other_version(tmp_path: Path, other: str, words: str) -> None:

@@ -71,7 +71,9 @@ async def test_dependants_of_a_failed_task_are_done_without_it_if_the_person_say
         job = await approved(client, chat, plan=steps, on_failure="ask")
         await chat.rest()
         [question] = await chat.of_type("question")
-        assert question["content"].startswith("Task a failed: no luck. What should the job do? These tasks build on it")
+        assert question["content"].startswith(
+            "Task 'write a.txt' failed: no luck. What should the job do? These tasks build on it"
+        )
         await client.ask("POST", f"{chat.path}/questions/{question['id']}/answer", {"value": "without"})
         job = await until(client, chat, job["id"], "failed", "completed")
         assert job["status"] == "completed", job["error"]

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from anycowork.domain.jobs import JobTask, task_names
 from anycowork.domain.plan import BadGraph, TaskGraph, explain_plan, read_plan
 from support.spec import proves
 
@@ -71,3 +72,19 @@ def test_a_chain_of_ten_thousand_steps_is_a_plan_and_a_longer_one_is_too_long() 
 def test_what_is_wrong_with_a_plan_names_the_ids(steps: list[tuple[str, list[str]]], reason: str) -> None:
     listed = [{"id": name, "action": "a", "dependencies": needs} for name, needs in steps]
     assert reason in explain_plan({"goal": "g", "steps": listed})  # type: ignore[dict-item]  # test data
+
+
+def test_tasks_are_named_by_what_they_do_and_by_their_ids_too_where_two_do_the_same() -> None:
+    tasks = [
+        JobTask("j", "c", id_, ordinal, description)
+        for ordinal, (id_, description) in enumerate(
+            (("a", "Write the report\nas JSON"), ("b", "Test it"), ("c", "Test it"), ("d", "x" * 81), ("e", " "))
+        )
+    ]
+    assert task_names(tasks) == {
+        "a": "'Write the report'",
+        "b": "'Test it' (b)",
+        "c": "'Test it' (c)",
+        "d": f"'{'x' * 79}…'",
+        "e": "'e'",
+    }

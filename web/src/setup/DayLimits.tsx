@@ -15,7 +15,7 @@ export type Limited = components["schemas"]["LimitedSubject"];
 type Amounts = components["schemas"]["DayLimitsResponse"];
 type Report = components["schemas"]["AllLimitsResponse"];
 
-const LIMITS = ["limits"];
+export const LIMITS = ["limits"];
 const FIELDS = [
   { amount: "usd_per_day", label: t.dollarsADay },
   { amount: "tokens_per_day", label: t.tokensADay },

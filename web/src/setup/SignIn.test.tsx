@@ -17,6 +17,11 @@ it("offers the sign-on of the server, and the token still", async () => {
   const link = await screen.findByRole("link", { name: "Sign in with Acme" });
   expect(link.getAttribute("href")).toBe("/openid/sign-in");
   expect(screen.getByRole("button", { name: "Sign in" })).toBeTruthy();
+  const between = screen.getByText("or");
+  expect(link.compareDocumentPosition(between)).toBe(Node.DOCUMENT_POSITION_FOLLOWING);
+  expect(between.compareDocumentPosition(screen.getByLabelText(/Paste your token/))).toBe(
+    Node.DOCUMENT_POSITION_FOLLOWING,
+  );
   await expectAccessible(container);
 });
 
@@ -26,4 +31,5 @@ it("asks for the token alone where nothing is set up", async () => {
   show(<SignIn />);
   await vi.waitFor(() => expect(fetch).toHaveBeenCalled());
   expect(screen.queryByRole("link")).toBeNull();
+  expect(screen.queryByText("or")).toBeNull();
 });

@@ -37,10 +37,15 @@ export function SignIn() {
         {provider && (
           <a
             href="/openid/sign-in"
-            className="mb-6 flex min-h-10 items-center justify-center gap-2 rounded-lg bg-ink px-3 text-sm font-medium text-paper hover:opacity-90"
+            className="flex min-h-10 items-center justify-center gap-2 rounded-lg bg-ink px-3 text-sm font-medium text-paper hover:opacity-90"
           >
             <LogIn size={15} aria-hidden /> {t.signInWith(provider)}
           </a>
+        )}
+        {provider && (
+          <p className="my-5 flex items-center gap-3 text-sm text-ink-2 before:h-px before:flex-1 before:bg-line after:h-px after:flex-1 after:bg-line">
+            {t.or}
+          </p>
         )}
         <label htmlFor="token" className="text-sm text-ink-2">
           {t.pasteYourToken} <code className="font-mono text-[13px]">{t.token}</code> {t.ofTheDataFolderOn}{" "}
@@ -57,7 +62,7 @@ export function SignIn() {
             className="min-h-10 min-w-0 flex-1 rounded-lg border border-line-strong bg-surface px-3"
           />
           <Button
-            look="primary"
+            look={provider ? "plain" : "primary"}
             type="submit"
             icon={<KeyRound size={15} aria-hidden />}
             disabled={busy || !token.trim()}

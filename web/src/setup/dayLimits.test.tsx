@@ -3,6 +3,7 @@ import userEvent from "@testing-library/user-event";
 import { expect, it, vi } from "vitest";
 import { expectAccessible, show } from "../testing/render";
 import { DayLimitsForm, type Limited, readAmounts, TodayList } from "./DayLimits";
+import { OwnLimitsReport } from "./OwnLimits";
 
 const NONE = { usd_per_day: null, tokens_per_day: null, jobs: null };
 const ADA: Limited = {
@@ -13,9 +14,10 @@ const ADA: Limited = {
   used: { usd: 1.5, tokens: 1200, reserved: 0, jobs: 1, unpriced_requests: 0 },
 };
 const DESIGN: Limited = { ...ADA, kind: "group", id: "design", name: "design", limits: NONE };
+const REPORT_END = "2026-11-20T00:00:00Z";
 const REPORT = {
   day: "2026-11-19",
-  ends_at: "2026-11-20T00:00:00Z",
+  ends_at: REPORT_END,
   person: { ...NONE, tokens_per_day: 7 },
   group: NONE,
   today: [ADA, DESIGN],
@@ -50,4 +52,22 @@ it("saves the limits of each, of one person and of a new group", async () => {
 it("takes no amount that cannot be meant", () => {
   expect(readAmounts({ usd_per_day: "", tokens_per_day: "0" })).toEqual({ tokens_per_day: 0 });
   for (const typed of ["-1", "1.5", "many"]) expect(readAmounts({ jobs: typed })).toBeNull();
+});
+
+it("shows a person their own limits, those of their groups, and what is used today", async () => {
+  const empty = { ...ADA, limits: { ...NONE, tokens_per_day: 0 }, used: { ...ADA.used, unpriced_requests: 1 } };
+  const { container } = show(
+    <OwnLimitsReport today={[ADA, { ...DESIGN, ...empty, id: "design", kind: "group" }]} endsAt={REPORT_END} />,
+  );
+  const rows = (name: string) =>
+    [...screen.getByRole("region", { name }).querySelectorAll("dl > div")].map(({ textContent }) => textContent);
+  expect(rows("You")).toEqual([
+    "US dollars today$1.50 of $5.00",
+    "Tokens today1,200, no limit",
+    "Jobs at the same time1 of 2",
+  ]);
+  expect(rows("Group Ada, all members together")[1]).toBe("Tokens today1,200 of 0");
+  expect(screen.getByText("1 request counts in tokens only: nobody knows the price.")).toBeTruthy();
+  expect(screen.getByText(/^The day ends at 00:00 UTC: .+ here\./)).toBeTruthy();
+  await expectAccessible(container);
 });

@@ -44,6 +44,7 @@ import { DayLimits } from "./DayLimits";
 import { Keys } from "./Keys";
 import { Limits } from "./Limits";
 import { LocalModels } from "./LocalModels";
+import { OwnLimits } from "./OwnLimits";
 import { People } from "./People";
 import { Plugins } from "./Plugins";
 import { Providers } from "./Providers";
@@ -69,6 +70,8 @@ interface SettingsSubpage {
   once?: readonly string[];
   /** Whether people who are no admins see it too. */
   forAll?: true;
+  /** What stands on it for them instead. */
+  forOthers?: readonly Section[];
 }
 
 const { sections } = t;
@@ -169,6 +172,8 @@ export const PAGES: readonly SettingsSubpage[] = [
       { ...sections.limits, Content: Limits },
     ],
     once: ["limits"],
+    forAll: true,
+    forOthers: [{ title: limits.own, about: limits.ownAbout, Content: OwnLimits }],
   },
   {
     id: "appearance",
@@ -200,7 +205,8 @@ export const PAGES: readonly SettingsSubpage[] = [
 
 /** The pages of an admin, or of anyone else. Pure. */
 export function pagesFor(admin: boolean): readonly SettingsSubpage[] {
-  return admin ? PAGES : PAGES.filter(({ forAll }) => forAll);
+  if (admin) return PAGES;
+  return PAGES.filter(({ forAll }) => forAll).map((page) => ({ ...page, sections: page.forOthers ?? page.sections }));
 }
 
 const FIRST = new Set(["models", "appearance"]);

@@ -117,8 +117,9 @@ it("says who changed what about whom, newest first", async () => {
 });
 
 it("shows people who are no admins only their schedules, notifications and the settings of their browser", () => {
-  expect(pagesFor(false).map(({ id }) => id)).toEqual(["schedules", "appearance", "notifications"]);
+  expect(pagesFor(false).map(({ id }) => id)).toEqual(["schedules", "usage", "appearance", "notifications"]);
   expect(pageAt("people", pagesFor(false)).id).toBe("appearance");
+  expect(pageAt("limits", pagesFor(false)).sections.map(({ title }) => title)).toEqual(["Your limits"]);
   expect(pageAt("people").id).toBe("people");
 });
 

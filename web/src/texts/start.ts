@@ -11,6 +11,7 @@ export const en = {
   theServerDoesNotAnswer: "The server does not answer.",
   whoAnswers: "Models",
   signInWith: (provider: string) => `Sign in with ${provider}`,
+  or: "or",
   enter: "Sign in",
   enterTheDigits: "To change settings, keys or people here, enter the six digits beside the link in your terminal.",
   theseAreNotTheDigits: "These are not the digits of this browser's link. After five wrong ones it is signed out.",

@@ -4594,7 +4594,7 @@ export interface components {
             kind: components["schemas"]["AuthorKind"];
             /**
              * Name
-             * @description A person's name, where it is recorded.
+             * @description A task's name, or a person's where it is recorded.
              */
             name: string | null;
             /** Context Id */

@@ -158,7 +158,7 @@ class JobList(DescribedSchema):
 
 class ConflictAuthorResponse(DescribedSchema):
     kind: AuthorKind = Field(description="`outside`: no change that AnyCowork made left the file like this.")
-    name: str | None = Field(description="A person's name, where it is recorded.")
+    name: str | None = Field(description="A task's name, or a person's where it is recorded.")
     context_id: str | None
     job_id: str | None
     task_id: str | None

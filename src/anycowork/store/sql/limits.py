@@ -3,6 +3,7 @@
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import partial
+from math import ceil
 
 from anycowork.domain.audit import BrokenChain
 from anycowork.domain.jobs import Job, JobStatus
@@ -27,6 +28,7 @@ from anycowork.domain.limits import (
 from anycowork.domain.metering import NANOS, DayRest, ModelUsage
 from anycowork.domain.people_changes import PEOPLE_CHAIN
 from anycowork.domain.ports import Clock
+from anycowork.domain.times import seconds_between
 from anycowork.domain.values import replace
 from anycowork.store.sql.connection import SqlConnection, SqlReader
 from anycowork.store.sql.people import append_change, stored_people
@@ -105,8 +107,11 @@ class SpendingLimits:
         if is_reserved:
             used = [_without(row, request) for row in used]
         refusal = find_exceeded(subjects, used, request, priced_by=self.priced_by, day=day)
-        if refusal is not None:
-            raise refusal
+        if refusal is None:
+            return
+        if refusal.lifts_at is not None:
+            refusal.retry_after = ceil(seconds_between(self._clock.now(), refusal.lifts_at))
+        raise refusal
 
     def _lock(self, connection: SqlConnection, subjects: Sequence[LimitSubject]) -> None:
         """Lets transactions of several servers that count against the same limits follow one another."""

@@ -10,6 +10,17 @@ export const limits: Texts = {
   used: (used: string, limit: string | null) => (limit === null ? used : `${used} von ${limit}`),
   tokens: (count: string) => `${count} Tokens`,
   jobs: (count: string) => `${count} Jobs`,
+  own: "Deine Grenzen",
+  ownAbout:
+    "Was du und deine Gruppen an einem Tag verbrauchen dürft, in Chats, Jobs und Schlüsseln, und was heute verbraucht wurde.",
+  you: "Du",
+  groupTogether: (name: string) => `Gruppe ${name}, alle Mitglieder zusammen`,
+  dollars: "US-Dollar heute",
+  tokensLabel: "Tokens heute",
+  usedWithoutLimit: (used: string) => `${used}, keine Grenze`,
+  unpriced: (count: number) =>
+    `${count === 1 ? "1 Anfrage zählt" : `${count} Anfragen zählen`} nur in Tokens: der Preis ist unbekannt.`,
+  dayEnds: (time: string) => `Der Tag endet um 00:00 UTC: hier ${time}. Ein Admin kann eine Grenze anheben.`,
   who: "Wer",
   each: "Jede Person ohne eigene Grenzen",
   eachGroup: "Jede Gruppe ohne eigene Grenzen",

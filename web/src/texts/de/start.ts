@@ -11,6 +11,7 @@ export const start: Texts = {
   theServerDoesNotAnswer: "Der Server antwortet nicht.",
   whoAnswers: "Modelle",
   signInWith: (provider: string) => `Mit ${provider} anmelden`,
+  or: "oder",
   enter: "Anmelden",
   enterTheDigits:
     "Um hier Einstellungen, Schlüssel oder Personen zu ändern, geben Sie die sechs Ziffern ein, die in Ihrem Terminal neben dem Link stehen.",
