@@ -26,6 +26,17 @@ export default defineConfig({
     modulePreload: { polyfill: false },
     assetsInlineLimit: 0,
     chunkSizeWarningLimit: 1000,
+    rolldownOptions: {
+      output: {
+        // With a file for each set of pages that share something, a chat was eighty files: most of its loading was asking for them.
+        codeSplitting: {
+          groups: [
+            { name: "initial", tags: ["$initial"], priority: 1 },
+            { name: "shared", minShareCount: 2, entriesAware: true, entriesAwareMergeThreshold: 100_000 },
+          ],
+        },
+      },
+    },
   },
   worker: { format: "es" },
   server: { proxy: Object.fromEntries(PATHS.map((path) => [path, { target: SERVER, changeOrigin: true }])) },
