@@ -65,7 +65,7 @@ async def _measure(folder: Path, url: str | None, postgres: PostgresProcess | No
         for number in range(workers):
             assert url is not None
             worker = worker_process(folder / f"worker{number}", url, server.model.base_url, jobs=4)
-            pids.append(stack.enter_context(worker).pid)
+            pids.append((await asyncio.to_thread(stack.enter_context, worker)).pid)
         if url is not None:
             await until_workers(server, lambda living: len(living) == workers)
         server.model.mind = by_task({name: [report("it is read")] * 100_000 for name in NAMES})

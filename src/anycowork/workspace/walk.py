@@ -87,9 +87,9 @@ class FolderWalk:
                 above = rules[entry[:-1]]
                 assert above is not None, "the loop ends at an ignored folder"
                 if entry not in rules and is_folder:
-                    left_out = entry[-1] in self.leave_out or self._is_ignored(above, entry, is_folder=True)
+                    left_out = entry[-1] in self.leave_out or self.is_ignored(above, entry, is_folder=True)
                     rules[entry] = None if left_out else self.with_own_rules(WorkspacePath(entry), above)
-                if rules[entry] is None if is_folder else self._is_ignored(above, entry, is_folder=False):
+                if rules[entry] is None if is_folder else self.is_ignored(above, entry, is_folder=False):
                     ignored["/".join(entry)] = None
                     break
         return list(ignored)
@@ -105,10 +105,10 @@ class FolderWalk:
                 entry = WalkEntry(folder.child(name), kind_of(status.st_mode), status.st_size, status)
                 if name in self.leave_out and entry.is_folder:
                     continue
-                if not has_rules or not self._is_ignored(rules, entry.place.parts, is_folder=entry.is_folder):
+                if not has_rules or not self.is_ignored(rules, entry.place.parts, is_folder=entry.is_folder):
                     yield entry
 
-    def _is_ignored(self, rules: Ignores, parts: tuple[str, ...], *, is_folder: bool) -> bool:
+    def is_ignored(self, rules: Ignores, parts: tuple[str, ...], *, is_folder: bool) -> bool:
         verdict = self.overrides.verdict(parts, is_folder=is_folder) if self.overrides is not None else None
         return rules.ignored(parts, is_folder=is_folder) if verdict is None else verdict
 

@@ -10,8 +10,9 @@ from typing import Any
 import pytest
 
 from anycowork.domain.errors import ToolFault
-from anycowork.sandbox.remote import tree_manifest
-from anycowork.sandbox.remote.tree_manifest import FILE, CannotTravel, TreeEntry, TreeReader
+from anycowork.sandbox.remote import tree_reader
+from anycowork.sandbox.remote.tree_manifest import FILE, CannotTravel, TreeEntry
+from anycowork.sandbox.remote.tree_reader import TreeReader
 from anycowork.server import remote_worker
 from anycowork.server.remote_worker import WorkerConnection
 from anycowork.server.worker_cache import ContentCache
@@ -83,7 +84,7 @@ async def test_worker_on_a_slow_line_says_that_it_is_there_while_contents_travel
 
 
 def test_a_tree_above_the_limit_is_refused_with_the_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tree_manifest, "MOST_ENTRIES", 5)
+    monkeypatch.setattr(tree_reader, "MOST_ENTRIES", 5)
     for number in range(6):
         (tmp_path / f"{number}.txt").write_text("x")
     with pytest.raises(CannotTravel, match="more than 5 paths"):

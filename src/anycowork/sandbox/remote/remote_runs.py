@@ -24,10 +24,10 @@ from anycowork.sandbox.remote.tree_manifest import (
     BadManifest,
     TreeChanges,
     TreeEntry,
-    TreeReader,
     digest_of,
     read_manifest,
 )
+from anycowork.sandbox.remote.tree_reader import TreeReader
 from anycowork.workspace.jail import Jail
 from anycowork.workspace.paths import WorkspacePath
 

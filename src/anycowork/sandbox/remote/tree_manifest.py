@@ -1,29 +1,21 @@
-"""A tree as a manifest: every path with its kind, mode and content hash. A server reads one from a workspace; both sides check what they get."""
+"""A tree as a manifest: every path with its kind, mode and content hash. Both sides check what they get."""
 
-import os
-import stat
-import time
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from hashlib import sha256
-from pathlib import Path
 from typing import Any  # what came over the network
 
 from anycowork.domain.errors import ToolFault
-from anycowork.domain.path_class import is_key_file
 from anycowork.domain.values import leaf_value, value
 from anycowork.workspace.ignores import Ignores, read_patterns
 from anycowork.workspace.jail import Jail
 from anycowork.workspace.paths import DEEPEST, LONGEST_PATH, WorkspacePath, shown
-from anycowork.workspace.walk import FolderWalk, WalkEntry
+from anycowork.workspace.walk import FolderWalk
 
 FILE, FOLDER, LINK, REMOVED = "file", "folder", "link", "removed"
 MOST_ENTRIES = 200_000
 LARGEST_FILE = 64 << 20  # bytes of one file that travels
 WALK_SECONDS = 120.0
 STAYS_AT_HOME = frozenset({".git"})
-_PIECE = 1 << 20
-_MOST_REMEMBERED = 400_000
-_RECENT_NS = 2_000_000_000  # some file systems count whole seconds
 _HEX = frozenset("0123456789abcdef")
 
 
@@ -56,104 +48,6 @@ class TreeEntry:
 
     def row(self) -> list[str | int]:
         return [self.path, self.kind, self.mode, self.hash, self.size, self.target]
-
-
-def hash_of_file(fd: int) -> str:
-    digest = sha256()
-    os.lseek(fd, 0, os.SEEK_SET)
-    while piece := os.read(fd, _PIECE):
-        digest.update(piece)
-    return digest.hexdigest()
-
-
-_UNKNOWN: tuple[tuple[int, ...], TreeEntry | None] = ((), None)
-
-
-class TreeReader:
-    """Reads workspaces as manifests. Remembers what did not change since, so that the next reading costs little more than its walk. Blocking."""
-
-    def __init__(self) -> None:
-        self._hashes: dict[tuple[int, ...], str] = {}
-        self._trees: dict[tuple[str, frozenset[WorkspacePath], tuple[str, ...]], _RememberedTree] = {}
-
-    def read(
-        self, jail: Jail, covered: Collection[WorkspacePath] = (), leave_out: Sequence[str] = ()
-    ) -> dict[str, TreeEntry]:
-        """Returns what of the workspace travels, by path: not what git ignores, unless `leave_out` decides otherwise, not `.git`, no key file,
-        and nothing that is `covered`.
-
-        Raises: CannotTravel.
-        """
-        walk = travel_walk(jail, leave_out, most=MOST_ENTRIES, seconds=WALK_SECONDS)
-        # A mount's own device number lasts only as long as the mount; what it shows are the files of the workspace.
-        device = Path(jail.layers[0]).stat().st_dev if jail.mount_number else None
-        newest = time.time_ns() - _RECENT_NS
-        key = (jail.root, frozenset(covered), tuple(leave_out))
-        last, tree = self._trees.pop(key, _RememberedTree()), _RememberedTree()
-        entries: dict[str, TreeEntry] = {}
-        for walked in walk.entries(WorkspacePath(())):
-            path, status = walked.place.path, walked.status
-            state = (status.st_mode, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
-            old_state, entry = last.get(path, _UNKNOWN)
-            if old_state != state:
-                entry = self._entry(jail, walked, covered, device)
-            if status.st_ctime_ns < newest:
-                tree[path] = state, entry
-            if entry is not None:
-                entries[path] = entry
-        if walk.cut:
-            raise CannotTravel(
-                f"The workspace has more than {MOST_ENTRIES:,} paths, or could not be read within {WALK_SECONDS:.0f} seconds. Add generated"
-                " folders to its .gitignore."
-            )
-        self._trees[key] = tree
-        while len(self._trees) > 1 and sum(map(len, [*self._trees.values()])) > _MOST_REMEMBERED:
-            self._trees.pop(next(iter(self._trees)), None)
-        return entries
-
-    def _entry(
-        self, jail: Jail, walked: WalkEntry, covered: Collection[WorkspacePath], device: int | None
-    ) -> TreeEntry | None:
-        """Returns None for what stays at home, and for pipes, sockets and devices."""
-        path_in_tree, status = walked.place, walked.status
-        path, mode = path_in_tree.path, stat.S_IMODE(status.st_mode)
-        if is_key_file(path) or any(mask.holds(path_in_tree) for mask in covered):
-            return None
-        if not is_utf8(path):
-            raise CannotTravel(
-                f"'{shown(path)}' has a name that is not UTF-8, so this workspace cannot travel. Rename it."
-            )
-        if stat.S_ISDIR(status.st_mode):
-            return TreeEntry(path, FOLDER, mode)
-        if stat.S_ISLNK(status.st_mode):
-            with jail.folder(path_in_tree.parent) as folder:
-                return TreeEntry(path, LINK, target=os.readlink(path_in_tree.name, dir_fd=folder))
-        if not stat.S_ISREG(status.st_mode):
-            return None
-        if status.st_size > LARGEST_FILE:
-            raise CannotTravel(f"'{shown(path)}' is larger than {LARGEST_FILE:,} bytes. Add it to .gitignore.")
-        if (known_hash := self._hashes.get(_state_of(status, device))) is not None:
-            return TreeEntry(path, FILE, mode, known_hash, status.st_size)
-        with jail.regular_file(path_in_tree) as (fd, opened):
-            return TreeEntry(path, FILE, mode, self._hash(fd, opened, device), opened.st_size)
-
-    def _hash(self, fd: int, status: os.stat_result, device: int | None) -> str:
-        """Hashes the file. One that changed just now can change again within the same tick of the clock, so it is not remembered."""
-        is_recent = status.st_ctime_ns >= time.time_ns() - _RECENT_NS
-        content_hash = hash_of_file(fd)
-        if not is_recent:
-            if len(self._hashes) >= _MOST_REMEMBERED:
-                self._hashes.clear()
-            self._hashes[_state_of(status, device)] = content_hash
-        return content_hash
-
-
-class _RememberedTree(dict[str, tuple[tuple[int, ...], TreeEntry | None]]):
-    """What was at each path, and the state that the kernel told of it."""
-
-
-def _state_of(status: os.stat_result, device: int | None) -> tuple[int, ...]:
-    return device or status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns
 
 
 def travel_walk(jail: Jail, leave_out: Sequence[str], *, most: int = MOST_ENTRIES, seconds: float = 5.0) -> FolderWalk:
@@ -212,7 +106,9 @@ class TreeChanges:
 
     @classmethod
     def between(cls, old: Mapping[str, TreeEntry], new: Mapping[str, TreeEntry]) -> "TreeChanges":
-        changed = [entry for path, entry in new.items() if (before := old.get(path)) is not entry and before != entry]
+        before = old.get
+        differing = [entry for path, entry in new.items() if before(path) is not entry]
+        changed = [entry for entry in differing if before(entry.path) != entry]
         return cls(changed, [path for path in old if path not in new])
 
     def applied_to(self, old: Mapping[str, TreeEntry]) -> dict[str, TreeEntry]:
