@@ -15,7 +15,7 @@ EACH = "*"
 """The subject of the limits that each person, or each group, has who has none of their own."""
 ANSWER_TOKENS = 1024
 """Set aside for the answer of each request until its use is known."""
-_GROUP_NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,59}")
+_GROUP_NAME = re.compile(r"(?=.{1,120}\Z)[a-z0-9][a-z0-9._-]*+(/[a-z0-9][a-z0-9._-]*+)*+")
 
 
 class LimitKind(StrEnum):
@@ -138,7 +138,7 @@ def read_group_name(text: str) -> str:
     name = text.strip().casefold()
     if _GROUP_NAME.fullmatch(name) is None:
         raise Invalid(
-            f"'{text[:60]}' cannot be a group's name. Use letters a to z, digits, dots, dashes and underscores, such as 'design'.",
+            f"'{text[:60]}' cannot be a group's name. Use letters a to z, digits, dots, dashes and underscores, such as 'design' or 'teams/design'.",
             param="groups",
         )
     return name

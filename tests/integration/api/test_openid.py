@@ -49,10 +49,10 @@ async def test_the_access_is_what_the_groups_give_at_each_sign_on_and_renewal(tm
 @proves("OPS-5/2")
 async def test_the_limits_of_a_group_hold_for_those_who_are_in_it_at_the_provider(tmp_path: Path) -> None:
     async with sign_on_server(tmp_path) as there, there.browser() as browser:
-        there.provider.claims["groups"] = ["staff", "/teams/design", "x" * 500, "a\nb", ""]
+        there.provider.claims["groups"] = ["staff", "/teams/design", "/x/design", "x" * 500, "a\nb", "", "a//b"]
         await browser.sign_on(there.provider)
         [_, ada] = (await there.server.ask("GET", "/people"))["people"]
-        assert ada["groups"] == ["design", "staff"]
+        assert ada["groups"] == ["staff", "teams/design", "x/design"], "of one name in two folders are two groups"
         there.provider.claims["groups"] = ["staff"]
         await there.look(LATER)
         [_, ada] = (await there.server.ask("GET", "/people"))["people"]

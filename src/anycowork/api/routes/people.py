@@ -20,7 +20,7 @@ routes = Router(tags=["people"])
 
 PersonNameField = Annotated[str, Field(min_length=1, max_length=4 * LONGEST_PERSON_NAME, examples=["Ada"])]
 AccessField = Annotated[AccessLevel, Field(strict=False)]
-GroupsField = Annotated[list[Annotated[str, Field(max_length=60)]], Field(max_length=50, examples=[["design"]])]
+GroupsField = Annotated[list[Annotated[str, Field(max_length=120)]], Field(max_length=50, examples=[["design"]])]
 _OWNER: Json = {
     "id": OWNER.id,
     "name": OWNER.name,

@@ -266,9 +266,9 @@ def usable_name(name: str | None) -> str | None:
 
 
 def usable_groups(names: frozenset[str]) -> tuple[str, ...]:
-    """Returns the groups of the provider under whose names there can be limits here; a folder in front of a name is left out."""
+    """Returns the groups of the provider whose names can be used here. Those above a group stay in its name: others have groups of its name, too."""
     groups = set()
     for name in names:
         with suppress(Invalid):
-            groups.add(read_group_name(name.rpartition("/")[2]))
+            groups.add(read_group_name(name.removeprefix("/")))
     return tuple(sorted(groups))
