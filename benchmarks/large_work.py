@@ -31,7 +31,7 @@ from anycowork.sandbox.sandbox import Sandbox
 from anycowork.server.machine import find_bubblewrap
 from anycowork.store.sql.journal import Journal
 from anycowork.tools import command_changes
-from anycowork.tools.sandboxed_program import SandboxedProgram
+from anycowork.tools.child_process import SandboxedProgram
 from measuring import Ground, Leg, NotMeasured, environment_of_ours
 from workplace import PERSON, InstantModel, Workplace, open_workplace
 

@@ -25,18 +25,17 @@ from anycowork.events.hub import Hub
 from anycowork.jobs.coordinator import JobCoordinator
 from anycowork.mcp.manager import McpManager
 from anycowork.providers.discovery import LocalServerWatcher
-from anycowork.providers.local.models import LocalModels
+from anycowork.providers.local.provider import LocalModels
 from anycowork.providers.openai.completion_stream import Timeouts
 from anycowork.providers.registry import ProviderRegistry
 from anycowork.sandbox.network.dialer import Network
 from anycowork.sandbox.network.egress import Egress
 from anycowork.sandbox.workspaces import Workspaces
-from anycowork.server.announcement import Announcement, NewCode
 from anycowork.server.clock import SystemClock
 from anycowork.server.cluster.peer_setup import PeerRuntime, server_watches, worker_watches
 from anycowork.server.data_folder import ServerInfo, load_or_create_token, lock_data_folder
+from anycowork.server.disk_usage import Maintenance
 from anycowork.server.live_settings import LiveSettings, provider_configs
-from anycowork.server.maintenance import Maintenance
 from anycowork.server.secrets.provider_keys import ProviderKeys
 from anycowork.server.services import Services
 from anycowork.server.setup.database_setup import open_database, stored_rows_required
@@ -50,7 +49,7 @@ from anycowork.server.setup.shared_components import (
 )
 from anycowork.server.setup.turn_setup import build_turn_runtime
 from anycowork.server.stall_watchdog import StallWatch, stall_log_level
-from anycowork.server.uvicorn_server import serve_app, tune_gc
+from anycowork.server.uvicorn_server import Announcement, NewCode, serve_app, tune_gc
 from anycowork.store.postgres.address import read_address
 from anycowork.store.sql.database import Database
 from anycowork.telemetry.server_log import LogSecrets, server_log

@@ -22,7 +22,7 @@ from anycowork.sandbox.commit import delta_check
 from anycowork.sandbox.layers.stage import Layer
 from anycowork.sandbox.network import dialer
 from anycowork.sandbox.network.egress import Egress
-from anycowork.tools import ripgrep, sandboxed_program
+from anycowork.tools import child_process, ripgrep
 from anycowork.workspace import folder, jail, landlock_threads
 from anycowork.workspace.folder import Folder
 from anycowork.workspace.jail import Jail
@@ -227,14 +227,14 @@ async def overwrite_what_a_person_saved_meanwhile(at: Path) -> bool:
         file.write_text("the person's words\n")
 
     with pytest.MonkeyPatch.context() as meanwhile:
-        real = sandboxed_program.run_child
+        real = child_process.run_child
 
         async def run_child(*argv: Any, **options: Any) -> Any:
             ended = await real(*argv, **options)
             save()
             return ended
 
-        meanwhile.setattr(sandboxed_program, "run_child", run_child)
+        meanwhile.setattr(child_process, "run_child", run_child)
         await ran(bench, "echo new > a.txt")
     return file.read_text() != "the person's words\n"
 
@@ -338,7 +338,7 @@ SANDBOX = [
         swapped("--cap-drop", "--cap-add"),
     ),
     Mechanism("filtered system calls", command(TRACED), swapped("--seccomp", takes=1)),
-    Mechanism("an empty environment", read_the_servers_environment, started_with(sandboxed_program, own_environment)),
+    Mechanism("an empty environment", read_the_servers_environment, started_with(child_process, own_environment)),
     Mechanism("a read-only system", command("touch /planted && echo GOT"), given_words(writable_system)),
     Mechanism(
         "a layer over the workspace",

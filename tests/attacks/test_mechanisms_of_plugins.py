@@ -11,7 +11,7 @@ import pytest
 from anycowork.domain.ports import HiddenPathRules
 from anycowork.permissions import gate
 from anycowork.sandbox import sandbox
-from anycowork.tools import sandboxed_program
+from anycowork.tools import child_process
 from anycowork.tools.plugins import manager, manifest, runtime, tool
 from attacks.test_plugins import bind_below
 from support.distributions import PluginBench, install
@@ -172,7 +172,7 @@ MECHANISMS = [
     Mechanism(
         "an empty environment",
         trying("make", "[p.read_bytes() for p in Path('/proc').glob('[0-9]*/environ')]"),
-        without(sandboxed_program, "run_child", own_environment(sandboxed_program.run_child)),
+        without(child_process, "run_child", own_environment(child_process.run_child)),
     ),
     Mechanism(
         "masks over what rules deny",

@@ -7,7 +7,7 @@ import aiohttp
 import pytest
 
 from anycowork.domain.principals import EDITOR_HEADER, MCP_HOST_HEADER
-from anycowork.tools.person_shell import PersonShell
+from anycowork.tools.person_terminal import PersonShell
 from anycowork.workspace.folder import Folder
 from support.attempts import Attempts
 from support.live_server import TOKEN, LiveChat, live_server

@@ -9,8 +9,7 @@ import pytest
 
 from anycowork.domain.errors import Conflict
 from anycowork.domain.principals import EDITOR_HEADER, MCP_HOST_HEADER, OWNER
-from anycowork.tools.person_shell import PersonShell
-from anycowork.tools.person_terminal import MOST_UNREAD, SCROLLBACK, PersonTerminal, TerminalSize
+from anycowork.tools.person_terminal import MOST_UNREAD, SCROLLBACK, PersonShell, PersonTerminal, TerminalSize
 from anycowork.workspace.folder import Folder
 from support.attempts import Attempts
 from support.live_server import TOKEN, LiveChat, live_server

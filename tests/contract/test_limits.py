@@ -6,8 +6,7 @@ from contextlib import AsyncExitStack
 import pytest
 
 from anycowork.domain.journal import Change, RemoveChat, Reserve, Spend
-from anycowork.domain.limit_errors import SpendingLimitReached
-from anycowork.domain.limits import ANSWER_TOKENS, EACH, DayLimits, LimitKind
+from anycowork.domain.limits import ANSWER_TOKENS, EACH, DayLimits, LimitKind, SpendingLimitReached
 from anycowork.domain.people import AccessLevel, Person
 from support.spec import proves
 from support.store_factories import OpenStore

@@ -8,9 +8,8 @@ import pytest
 from anycowork.domain.rules import Effect, Rule, RuleScope
 from anycowork.permissions.resources import AccessedResources
 from anycowork.permissions.rules import RuleDecision, RuleIndex, decide
-from anycowork.permissions.shell.grammar import read_commands
-from anycowork.permissions.shell.inline_scripts import is_plain_awk, is_plain_sed
-from anycowork.permissions.shell.parser import LONGEST, parse
+from anycowork.permissions.shell.options import is_plain_awk, is_plain_sed
+from anycowork.permissions.shell.parser import LONGEST, parse, read_commands
 from anycowork.permissions.shell.shellwords import Unanalyzable
 
 TIMES = 10

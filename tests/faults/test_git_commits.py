@@ -10,12 +10,12 @@ from anycowork.chats.files.chat_changes import RecordedPathsCache
 from anycowork.chats.files.git_service import GitService
 from anycowork.chats.files.person_changes import PersonChangeWriter
 from anycowork.domain.git import CommitContent
-from anycowork.git import configuration
+from anycowork.git import git_process
 from anycowork.git.commits import CommitIntentFiles
 from anycowork.git.hooks import AllowedHooks
 from anycowork.git.repositories import GitRepositories
 from anycowork.sandbox.workspaces import Workspaces
-from anycowork.tools.person_shell import PersonShell
+from anycowork.tools.person_terminal import PersonShell
 from faults.test_snapshots import in_a_child
 from support.checkpoints import ANN, CHAT, CLOCK, Recorded, recorded
 from support.spec import proves
@@ -58,7 +58,7 @@ def before_the_branch_moves() -> None:
 
 
 def before_the_index_is_written() -> None:
-    configuration.os.ftruncate = die  # type: ignore[attr-defined,assignment]
+    git_process.os.ftruncate = die  # type: ignore[attr-defined,assignment]
 
 
 def before_the_result_is_recorded() -> None:

@@ -13,7 +13,7 @@ from hashlib import sha1
 
 import pytest
 
-from anycowork.acp.diff_hunks import apply_hunks, diff_hunks
+from anycowork.acp.tool_calls import apply_hunks, diff_hunks
 from anycowork.agent.injection_detector import InjectionDetector
 from anycowork.agent.reply_parser import FoundCall, claims_success, read_called, read_reply, safe_to_show
 from anycowork.agent.reply_stream import ThinkSplitter
@@ -24,7 +24,7 @@ from anycowork.domain.secret_values import SecretHider
 from anycowork.permissions.patterns import path_matches
 from anycowork.permissions.shell.parser import parse
 from anycowork.prompts.window import optimize_history_by_tokens
-from anycowork.providers.guide.request_parser import understand
+from anycowork.providers.guide.grammar import understand
 from anycowork.providers.openai.native_calls import strict
 from anycowork.sandbox.network.proxy_head import BadHead, read_head
 from anycowork.tools.syntax_check import check_syntax

@@ -11,7 +11,7 @@ from anycowork.domain.model import (
     TextChunk,
     UsageChunk,
 )
-from anycowork.providers.http.pool import HttpPool
+from anycowork.providers.http.http1 import HttpPool
 from anycowork.providers.http.retries import Backoff
 from anycowork.providers.openai.completion_stream import Timeouts
 from anycowork.providers.openai.provider import OpenAIProvider

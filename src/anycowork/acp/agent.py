@@ -29,10 +29,10 @@ from acp.schema import (
 from pydantic import BaseModel
 
 from anycowork.acp.handshake import INITIALIZE_RESULT, EditorIntroduction, read_introduction
-from anycowork.acp.markdown import one_line
 from anycowork.acp.prompt_content import ContentBlock
 from anycowork.acp.session import EditorSession
 from anycowork.acp.session_info import MODEL, available_commands, mode_state, model_options, session_infos
+from anycowork.acp.tool_calls import one_line
 from anycowork.acp.transport import StdioTransport
 from anycowork.client.chat_client import ChatClient, objects
 from anycowork.client.console import stderr

@@ -13,9 +13,8 @@ from acp.exceptions import RequestError
 from acp.interfaces import Client
 from pydantic import ValidationError
 
-from anycowork.acp.diff_hunks import apply_hunks, diff_hunks
 from anycowork.acp.handshake import EditorAbilities
-from anycowork.acp.tool_calls import absolute_path
+from anycowork.acp.tool_calls import absolute_path, apply_hunks, diff_hunks
 from anycowork.domain.messages import Json
 from anycowork.domain.path_class import is_key_file
 

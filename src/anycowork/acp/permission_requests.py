@@ -16,12 +16,10 @@ from acp.schema import (
 )
 from pydantic import ValidationError
 
-from anycowork.acp.markdown import fenced, one_line, shown_text
-from anycowork.acp.tool_calls import call_kind, call_locations, call_title, diff_content
+from anycowork.acp.tool_calls import call_kind, call_locations, call_title, diff_content, fenced, one_line, shown_text
 from anycowork.acp.updates import question_text
 from anycowork.client.chat_client import objects
-from anycowork.client.disclosures import ITEM_NAMES, endorsement_text, saved_rules_text
-from anycowork.client.rule_sentences import rule_sentence
+from anycowork.client.disclosures import ITEM_NAMES, endorsement_text, rule_sentence, saved_rules_text
 from anycowork.domain.messages import Json
 from anycowork.domain.values import value
 

@@ -18,7 +18,7 @@ from acp.schema import (
     TextResourceContents,
 )
 
-from anycowork.acp.markdown import one_line
+from anycowork.acp.tool_calls import one_line
 from anycowork.domain.attached_files import LONGEST_NAME, AttachedFile, check_files
 from anycowork.domain.errors import Invalid, TooLarge
 from anycowork.domain.messages import Json

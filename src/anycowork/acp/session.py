@@ -11,7 +11,6 @@ from acp.schema import PromptResponse, StopReason
 
 from anycowork.acp.editor_files import EditorFiles
 from anycowork.acp.handshake import EditorAbilities
-from anycowork.acp.markdown import one_line
 from anycowork.acp.permission_requests import (
     APPROVE,
     OWN_WORDS,
@@ -24,6 +23,7 @@ from anycowork.acp.permission_requests import (
     question_request,
 )
 from anycowork.acp.prompt_content import ContentBlock, PromptMessageContent, mentioned_files, read_prompt
+from anycowork.acp.tool_calls import one_line
 from anycowork.acp.updates import UpdateBuilder, usage_update
 from anycowork.client.chat_client import ChatClient, objects
 from anycowork.client.connect import first_error

@@ -16,7 +16,7 @@ from acp.schema import (
     UnstructuredCommandInput,
 )
 
-from anycowork.acp.markdown import one_line
+from anycowork.acp.tool_calls import one_line
 from anycowork.client.chat_client import objects
 from anycowork.domain.messages import Json
 

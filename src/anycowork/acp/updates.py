@@ -21,8 +21,7 @@ from acp.schema import (
     UserMessageChunk,
 )
 
-from anycowork.acp.markdown import fenced, one_line, shown_text
-from anycowork.acp.tool_calls import call_kind, call_locations, call_title, diff_content
+from anycowork.acp.tool_calls import call_kind, call_locations, call_title, diff_content, fenced, one_line, shown_text
 from anycowork.client.chat_client import objects
 from anycowork.domain.messages import Json
 

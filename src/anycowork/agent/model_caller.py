@@ -25,8 +25,8 @@ from anycowork.domain.values import replace
 from anycowork.prompts.agent_list import LEADS_FROM
 from anycowork.prompts.conversation import is_summary
 from anycowork.prompts.history_budget import RESULT_CAP
+from anycowork.prompts.instructions import activated_skill, skills_section
 from anycowork.prompts.prompt_service import NOT_OFFERED, OfferedTools, PromptScope, PromptService, PromptTarget
-from anycowork.prompts.skills import activated_skill, skills_section
 from anycowork.prompts.tokens import TokenRatios, tokens
 from anycowork.prompts.window import HistoryLimit, PromptHistory, Window
 from anycowork.providers.registry import LOCAL, ProviderRegistry

@@ -24,7 +24,7 @@ from anycowork.domain.events import NewEvent
 from anycowork.domain.evidence import Evidence, Receipt
 from anycowork.domain.hooks import Hook, HookRuns, checks_recorded
 from anycowork.domain.journal import Change, Reserve, Write
-from anycowork.domain.limit_errors import SpendingLimitReached
+from anycowork.domain.limits import SpendingLimitReached
 from anycowork.domain.messages import Message, Speaker, is_continuation
 from anycowork.domain.origins import NO_ORIGINS, Origins
 from anycowork.domain.plan import Plan

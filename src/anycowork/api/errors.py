@@ -30,7 +30,7 @@ from anycowork.domain.errors import (
     ToolFault,
     Unauthenticated,
 )
-from anycowork.domain.limit_errors import SpendingLimitReached
+from anycowork.domain.limits import SpendingLimitReached
 from anycowork.domain.messages import Json
 from anycowork.domain.provider_errors import NoAnswerInTime, NoSuchModel, ProviderFault
 from anycowork.domain.values import value

@@ -14,7 +14,7 @@ from anycowork.domain.ports import Clock
 from anycowork.domain.principals import Principal, Scope
 from anycowork.domain.visible_text import UntrustedText, visible_line
 from anycowork.mcp.manager import McpManager
-from anycowork.permissions.direct_acts import admit_program
+from anycowork.permissions.policy import admit_program
 from anycowork.store.sql.journal import Journal
 from anycowork.store.sql.store import Store
 from anycowork.turns.lookup import require_chat

@@ -4,16 +4,17 @@ import logging
 from collections.abc import Mapping
 
 from anycowork.domain.errors import NotFound
-from anycowork.domain.limit_changes import LimitChange, limits_json
 from anycowork.domain.limits import (
     EACH,
     NO_LIMITS,
     DayLimits,
     DayUse,
     LimitBook,
+    LimitChange,
     LimitKey,
     LimitKind,
     LimitSubject,
+    limits_json,
     payer_of,
     read_group_name,
 )

@@ -7,8 +7,7 @@ from collections.abc import Awaitable, Callable, Sequence
 
 from anycowork.domain.errors import Conflict
 from anycowork.domain.limits import read_group_name
-from anycowork.domain.people import PERSON_TOKEN_PREFIX, AccessLevel, Person, read_person_name
-from anycowork.domain.people_changes import PeopleChange
+from anycowork.domain.people import PERSON_TOKEN_PREFIX, AccessLevel, PeopleChange, Person, read_person_name
 from anycowork.domain.ports import Clock
 from anycowork.domain.principals import OWNER, Principal, Scope
 from anycowork.store.sql.people import People

@@ -17,14 +17,13 @@ from anycowork.domain.errors import FileMissing, OutsideWorkspace, StateChanged,
 from anycowork.domain.path_class import fold_name, is_git_control
 from anycowork.domain.snapshots import PathImage, PathKind, RestoreControl, Restored, Undo
 from anycowork.domain.values import leaf_value, replace
-from anycowork.workspace.file_attributes import keep_attributes
 from anycowork.workspace.folder import Folder
+from anycowork.workspace.git_index_file import REPOSITORY_NAMES
 from anycowork.workspace.jail import give_to_owner_of, translate_os_errors
 from anycowork.workspace.opened_folders import OPENED_FOLDERS, WritableFolders
 from anycowork.workspace.packfile import write_all, write_chunks
 from anycowork.workspace.paths import WorkspacePath, shown
-from anycowork.workspace.repositories import REPOSITORY_NAMES
-from anycowork.workspace.syscalls import rename_to_new, sync_file_system
+from anycowork.workspace.syscalls import keep_attributes, rename_to_new, sync_file_system
 
 BATCH_PATHS = 2_000
 BATCH_BYTES = 64 << 20

@@ -7,7 +7,7 @@ from anycowork.cli.connected_models import connected_lines
 from anycowork.cli.options import Invocation
 from anycowork.client.console import stderr, stdout
 from anycowork.domain.errors import AnyCoworkError, Invalid, NotFound, RequestFault
-from anycowork.providers.http.pool import HttpPool
+from anycowork.providers.http.http1 import HttpPool
 from anycowork.providers.local.catalogue import DEFAULT, LocalModel
 from anycowork.providers.local.download import ModelDownload
 from anycowork.providers.local.folder import DownloadedModel, ModelFolder

@@ -12,7 +12,7 @@ from anycowork.cli.run_outcome import EXIT_CODES, RunEnding
 from anycowork.client.console import stderr, stdout, strip_controls
 from anycowork.client.http import ServerClient, ServerRefused
 from anycowork.domain.errors import Invalid
-from anycowork.domain.mcp_config_files import KNOWN_FILES, LARGEST_FILE, FoundServer, servers_in, with_values
+from anycowork.domain.mcp_servers import KNOWN_FILES, LARGEST_FILE, FoundServer, servers_in, with_values
 from anycowork.domain.messages import Json
 
 

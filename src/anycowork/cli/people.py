@@ -14,8 +14,7 @@ from anycowork.client.console import stderr, stdout, strip_controls
 from anycowork.client.http import ServerClient
 from anycowork.domain.errors import Invalid
 from anycowork.domain.messages import Json
-from anycowork.domain.people import name_key
-from anycowork.domain.people_changes import PeopleChangeType
+from anycowork.domain.people import PeopleChangeType, name_key
 
 PEOPLE_HELP = """List, add and remove the people of the server.
 

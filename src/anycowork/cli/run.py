@@ -21,7 +21,7 @@ from anycowork.domain.bounded_json import read_json
 from anycowork.domain.errors import AnyCoworkError, Invalid
 from anycowork.domain.messages import Json
 from anycowork.domain.plan import read_plan
-from anycowork.workflows.expansion import MOST_RUN_STEPS
+from anycowork.workflows.workflow_service import MOST_RUN_STEPS
 
 MARGIN_SECONDS = 30.0
 STOP_SECONDS = 10.0

@@ -15,11 +15,10 @@ from anycowork.client.connect import first_error
 from anycowork.client.console import Console, stderr, stdout
 from anycowork.config.loading import unused_variables
 from anycowork.config.settings import Settings
-from anycowork.server.announcement import NewCode
 from anycowork.server.data_folder import TOKEN_FILE, ServerInfo
 from anycowork.server.setup.database_setup import shown_address
 from anycowork.server.setup.sandbox_setup import DiskBudgets, try_sandbox
-from anycowork.server.uvicorn_server import loop_factory
+from anycowork.server.uvicorn_server import NewCode, loop_factory
 
 BROWSER_CODE_SECONDS = 60.0
 TERMINAL_CODE_SECONDS = 600.0

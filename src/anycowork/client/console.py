@@ -1,16 +1,21 @@
-"""Console output: answers to stdout, everything else to stderr; colour only on a terminal and never with NO_COLOR; and streams that
-are made usable where they are not."""
+"""Console output: answers to stdout, everything else to stderr; colour only on a terminal and never with NO_COLOR.
+
+Streams that are unusable are made usable, and what a program printed is shown without its terminal escapes.
+"""
 
 import json
 import os
+import re
 import sys
 from collections.abc import Mapping
 from typing import TextIO
 
 from anycowork.domain.values import value
-from anycowork.domain.visible_text import UntrustedText, is_hidden, visible
+from anycowork.domain.visible_text import UntrustedText, VisibleText, is_hidden, visible
 
 _CODES = {"bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": "33", "blue": "34", "cyan": "36"}
+# A control sequence, a string such as a title or a link, or one that is shorter. No quantifier gives back what it took.
+_ESCAPE = re.compile(r"\x1b(?:\[[ -?]{0,4096}+[@-~]?|[\]PX^_][^\x07\x1b\n]{0,4096}+(?:\x07|\x1b\\)?|[()#]?[^\x1b\n]?)")
 
 
 class OutputLost(Exception):
@@ -88,3 +93,10 @@ def shortened(text: str, limit: int) -> str:
     """Returns one line of at most `limit` characters."""
     flat = " ".join(text.split())
     return flat if len(flat) <= limit else flat[: limit - 1] + "…"
+
+
+def printed_text(raw: str) -> VisibleText:
+    """Return what would be left on a screen: of a line that was written anew, as by a progress bar, the last writing."""
+    plain = _ESCAPE.sub("", raw).replace("\r\n", "\n") if "\x1b" in raw or "\r" in raw else raw
+    lines = [line.removesuffix("\r").rpartition("\r")[2] for line in plain.split("\n")] if "\r" in plain else [plain]
+    return visible(UntrustedText("\n".join(lines)))

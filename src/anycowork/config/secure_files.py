@@ -1,13 +1,18 @@
 """Files that only their owner may read: the data folder, tokens, settings. Writes are atomic."""
 
+import json
 import os
 import tempfile
 from pathlib import Path
+from typing import Generic, TypeVar
+
+from pydantic import TypeAdapter, ValidationError
 
 from anycowork.domain.errors import StorageFault
 
 OWNER_ONLY_FOLDER = 0o700
 OWNER_ONLY_FILE = 0o600
+T = TypeVar("T")
 
 
 def make_private_folder(folder: Path) -> None:
@@ -84,3 +89,27 @@ def _sync_folder(folder: Path) -> None:
 
 def _reason(error: OSError) -> str:
     return error.strerror or type(error).__name__
+
+
+class PrivateJsonFile(Generic[T]):
+    """`content` and `way_out` are for the message about a file that cannot be read. Blocking."""
+
+    def __init__(self, path: Path, adapter: TypeAdapter[T], *, content: str, way_out: str) -> None:
+        self._path = path
+        self._adapter = adapter
+        self._unreadable = f"{content} in {path} cannot be read. {way_out}"
+
+    def read(self) -> T | None:
+        """Returns what is stored; None without a file. Raises: StorageFault if the file is there and cannot be read."""
+        try:
+            stored = self._adapter.validate_json(self._path.read_bytes())
+            self._path.chmod(OWNER_ONLY_FILE)
+        except FileNotFoundError:
+            return None
+        except (OSError, ValidationError):
+            raise StorageFault(self._unreadable) from None
+        return stored
+
+    def write(self, stored: object) -> None:
+        """Raises: StorageFault."""
+        write_private_file(self._path, json.dumps(stored, indent=2).encode() + b"\n")

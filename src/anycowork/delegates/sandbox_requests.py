@@ -9,8 +9,7 @@ from anycowork.domain.errors import ToolFault
 from anycowork.domain.values import value
 from anycowork.sandbox.commit.transaction import Transaction
 from anycowork.sandbox.sandbox import Sandbox
-from anycowork.tools.child_process import ChildEnding, ChildLimits, ChildResult
-from anycowork.tools.sandboxed_program import SandboxedProgram
+from anycowork.tools.child_process import ChildEnding, ChildLimits, ChildResult, SandboxedProgram
 
 MOST_TERMINALS = 16
 _MOST_AT_ONCE = 4  # files that are read or written at the same time, each by a process

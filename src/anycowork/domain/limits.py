@@ -1,21 +1,43 @@
-"""Limits of people and groups for one day (UTC): dollars, tokens and jobs that run at the same time. Pure; the day is a parameter."""
+"""Limits of people and groups for one day (UTC), and changes to them as records of a hash chain. Pure; the day is a parameter."""
 
+import json
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import date, timedelta
 from enum import StrEnum
 
-from anycowork.domain.errors import Invalid
-from anycowork.domain.limit_errors import SpendingLimitReached
+from anycowork.domain.bounded_json import read_json
+from anycowork.domain.errors import Invalid, LimitReached
+from anycowork.domain.messages import Json
 from anycowork.domain.metering import ModelUsage
 from anycowork.domain.principals import OWNER, read_label
 from anycowork.domain.values import replace, value
 
 EACH = "*"
 """The subject of the limits that each person, or each group, has who has none of their own."""
+
 ANSWER_TOKENS = 1024
 """Set aside for the answer of each request until its use is known."""
+
 _GROUP_NAME = re.compile(r"(?=.{1,120}\Z)[a-z0-9][a-z0-9._-]*+(/[a-z0-9][a-z0-9._-]*+)*+")
+LIMITS_CHANGED = "limits-changed"
+
+
+class SpendingLimitReached(LimitReached):
+    """What a person or a group may use on a day, or run at the same time, has no room. `amount` names which of their limits.
+    `lifts_at` is the time from which there is room again, and `retry_after` the seconds until then; None where nobody knows."""
+
+    retry_after: int | None = None
+
+    def __init__(
+        self, message: str, *, limit: str = "person", amount: str = "tokens_per_day", lifts_at: str | None = None
+    ) -> None:
+        super().__init__(message)
+        self.limit, self.amount, self.lifts_at = limit, amount, lifts_at
+
+    @property
+    def param(self) -> str:
+        return f"{self.limit}.{self.amount}"
 
 
 class LimitKind(StrEnum):
@@ -218,3 +240,85 @@ def _refusal(
 def _with_reserved(row: UsedModel) -> ModelUsage:
     used = row.used
     return replace(used, prompt=used.prompt + used.reserved, completion=used.completion + row.answer, reserved=0)
+
+
+@value
+class LimitChange:
+    """Whose limits were changed, by the principal with this label. `name` is the person's at that time, or the group's."""
+
+    seq: int
+    recorded_at: str
+    principal: str
+    kind: LimitKind
+    subject: str
+    name: str
+    old: DayLimits | None
+    new: DayLimits | None
+
+    @property
+    def type(self) -> str:
+        return LIMITS_CHANGED
+
+    def to_bytes(self) -> bytes:
+        """Return what the chain covers."""
+        return json.dumps(self.to_json(), ensure_ascii=False, separators=(",", ":")).encode()
+
+    def to_json(self) -> Json:
+        return {
+            "seq": self.seq,
+            "type": LIMITS_CHANGED,
+            "at": self.recorded_at,
+            "principal": self.principal,
+            "kind": self.kind.value,
+            "subject": self.subject,
+            "name": self.name,
+            "before": limits_json(self.old),
+            "after": limits_json(self.new),
+        }
+
+
+def limit_change(
+    by: str, recorded_at: str, key: LimitKey, name: str, old: DayLimits | None, new: DayLimits | None, seq: int
+) -> LimitChange:
+    return LimitChange(seq, recorded_at, by, *key, name, old, new)
+
+
+def limits_json(limits: DayLimits | None) -> Json | None:
+    if limits is None:
+        return None
+    return {"usd_per_day": limits.usd_per_day, "tokens_per_day": limits.tokens_per_day, "jobs": limits.jobs}
+
+
+def is_limit_change(body: bytes) -> bool:
+    record = read_json(body, strict=False)
+    return isinstance(record, dict) and record.get("type") == LIMITS_CHANGED
+
+
+def read_limit_change(body: bytes) -> LimitChange:
+    """Raises: ValueError, KeyError, TypeError for what is no such record."""
+    record = read_json(body, strict=False)
+    if not isinstance(record, dict):
+        raise TypeError("not a change of limits")
+    return LimitChange(
+        int(str(record["seq"])),
+        str(record["at"]),
+        str(record["principal"]),
+        LimitKind(str(record["kind"])),
+        str(record["subject"]),
+        str(record["name"]),
+        _read_limits(record["before"]),
+        _read_limits(record["after"]),
+    )
+
+
+def _read_limits(stored: object) -> DayLimits | None:
+    if stored is None:
+        return None
+    if not isinstance(stored, Mapping):
+        raise TypeError("not the limits of a day")
+    usd, tokens, jobs = (stored[name] for name in ("usd_per_day", "tokens_per_day", "jobs"))
+    return DayLimits(
+        None if usd is None else float(usd),
+        None if tokens is None else int(tokens),
+        None if jobs is None else int(jobs),
+    )

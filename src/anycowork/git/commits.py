@@ -18,13 +18,24 @@ import msgspec
 from anycowork.config.secure_files import OWNER_ONLY_FOLDER, replace_file
 from anycowork.domain.errors import CommandFailed, StateChanged, StorageFault, ToolFault
 from anycowork.domain.git import ChosenHunks, CommitContent, CommitIntent, GitDifference, PreparedCommit
-from anycowork.git.configuration import locked_git_file, read_user, remove_our_lock
-from anycowork.git.git_process import MOST_PRINTED, require_one_file, run_git
+from anycowork.git.git_process import (
+    MOST_PRINTED,
+    locked_git_file,
+    read_user,
+    remove_our_lock,
+    require_one_file,
+    run_git,
+)
 from anycowork.git.hooks import HookRun, hooks_not_run
-from anycowork.git.own_git_folder import GitHead, own_git_folder, read_head, real_git_folder
-from anycowork.git.repository_place import RepositoryPlace, find_repository
-from anycowork.git.worktree_acts import require_user
-from anycowork.git.worktree_index import copy_index, require_no_conflicts, require_no_operation
+from anycowork.git.own_git_folder import (
+    GitHead,
+    RepositoryPlace,
+    find_repository,
+    own_git_folder,
+    read_head,
+    real_git_folder,
+)
+from anycowork.git.worktree_acts import copy_index, require_no_conflicts, require_no_operation, require_user
 from anycowork.sandbox.git_identity import gitconfig_of
 from anycowork.workspace.folder import Folder
 from anycowork.workspace.paths import shown

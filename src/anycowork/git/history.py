@@ -9,6 +9,8 @@ from anycowork.domain.visible_text import bare_lines
 from anycowork.git.git_process import MOST_PRINTED, require_one_file, run_git
 from anycowork.git.own_git_folder import (
     GitHead,
+    RepositoryPlace,
+    find_repository,
     is_branch_reference,
     is_commit,
     own_git_folder,
@@ -16,7 +18,6 @@ from anycowork.git.own_git_folder import (
     read_reference,
     real_git_folder,
 )
-from anycowork.git.repository_place import RepositoryPlace, find_repository
 from anycowork.workspace.folder import Folder
 
 PAGE = 50

@@ -16,8 +16,8 @@ from anycowork.domain.errors import CommandFailed, OutsideWorkspace, ToolFault, 
 from anycowork.domain.files import shown_name
 from anycowork.domain.git import GitHook
 from anycowork.domain.values import value
-from anycowork.git.configuration import read_configuration
-from anycowork.git.repository_place import RepositoryPlace, find_repository
+from anycowork.git.git_process import read_configuration
+from anycowork.git.own_git_folder import RepositoryPlace, find_repository
 from anycowork.workspace.folder import Folder
 from anycowork.workspace.jail import Jail
 from anycowork.workspace.paths import WorkspacePath

@@ -18,11 +18,12 @@ from urllib.parse import urlsplit
 from anycowork.domain.errors import CommandFailed, StateChanged, ToolFault, ToolTimedOut
 from anycowork.domain.git import GitCommit, MergeResult, PullSource, PushOffer, PushTarget
 from anycowork.domain.values import value
-from anycowork.git.configuration import read_configuration
-from anycowork.git.git_process import run_git
+from anycowork.git.git_process import read_configuration, run_git
 from anycowork.git.history import COMMIT_LINE, commits_in
 from anycowork.git.own_git_folder import (
     GitHead,
+    RepositoryPlace,
+    find_repository,
     is_branch_reference,
     is_commit,
     own_git_folder,
@@ -30,9 +31,7 @@ from anycowork.git.own_git_folder import (
     read_reference,
     real_git_folder,
 )
-from anycowork.git.repository_place import RepositoryPlace, find_repository
-from anycowork.git.worktree_acts import merge_commit
-from anycowork.git.worktree_index import require_no_operation
+from anycowork.git.worktree_acts import merge_commit, require_no_operation
 from anycowork.workspace.folder import Folder
 
 MOST_REMOTES = 50

@@ -25,8 +25,7 @@ from anycowork.domain.git import (
 )
 from anycowork.domain.values import replace
 from anycowork.git.commits import finish_commit, prepare_commit, read_difference, settle_commit
-from anycowork.git.configuration import read_user, write_user
-from anycowork.git.git_process import MOST_PRINTED, run_git
+from anycowork.git.git_process import MOST_PRINTED, read_user, run_git, write_user
 from anycowork.git.history import (
     count_ahead_and_behind,
     list_branches,
@@ -36,11 +35,27 @@ from anycowork.git.history import (
     read_log,
 )
 from anycowork.git.hooks import HookRun, hooks_not_run
-from anycowork.git.own_git_folder import GitHead, is_branch_reference, own_git_folder, read_head, real_git_folder
+from anycowork.git.own_git_folder import (
+    WORKTREES,
+    GitHead,
+    NoRepository,
+    find_repository,
+    is_branch_reference,
+    own_git_folder,
+    read_head,
+    real_git_folder,
+)
 from anycowork.git.push import pull, push, read_pull_sources, read_push_offer
-from anycowork.git.repository_place import WORKTREES, NoRepository, find_repository
-from anycowork.git.worktree_acts import abort_merge, apply_stash, drop_stash, finish_merge, save_stash, switch_branch
-from anycowork.git.worktree_index import operation_in, require_no_operation
+from anycowork.git.worktree_acts import (
+    abort_merge,
+    apply_stash,
+    drop_stash,
+    finish_merge,
+    operation_in,
+    require_no_operation,
+    save_stash,
+    switch_branch,
+)
 from anycowork.git.worktrees import add_worktree, plan_branch
 from anycowork.sandbox.layers.workspace_layers import WorkspaceLayers
 from anycowork.workspace.folder import Folder

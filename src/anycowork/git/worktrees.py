@@ -12,8 +12,17 @@ from pathlib import Path
 from anycowork.domain.errors import CommandFailed, FileExists, Invalid, ToolFault
 from anycowork.domain.values import value
 from anycowork.git.git_process import run_git
-from anycowork.git.own_git_folder import GitHead, is_branch_reference, own_git_folder, read_head, real_git_folder
-from anycowork.git.repository_place import GIT, WORKTREES, RepositoryPlace, find_repository
+from anycowork.git.own_git_folder import (
+    GIT,
+    WORKTREES,
+    GitHead,
+    RepositoryPlace,
+    find_repository,
+    is_branch_reference,
+    own_git_folder,
+    read_head,
+    real_git_folder,
+)
 from anycowork.sandbox.layers.staging_folders import remove_tree
 from anycowork.sandbox.layers.workspace_copies import create_folder_beside
 from anycowork.workspace.folder import Folder

@@ -19,8 +19,7 @@ from anycowork.domain.task_progress import TaskStatus
 from anycowork.domain.values import replace
 from anycowork.jobs.agents import AgentRegistry
 from anycowork.jobs.isolated_tasks import IsolatedTasks, is_reported
-from anycowork.jobs.job_cancellation import JobCanceller
-from anycowork.jobs.job_records import JobRecords, JobWriter
+from anycowork.jobs.job_records import JobCanceller, JobRecords, JobWriter
 from anycowork.jobs.job_state import JobState, JobStates
 from anycowork.jobs.policies import (
     MOST_INTERRUPTIONS,

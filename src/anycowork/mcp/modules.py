@@ -19,7 +19,7 @@ from anycowork.domain.mcp_servers import McpServerConfig
 from anycowork.domain.values import value
 from anycowork.mcp.schemas import plain_text
 from anycowork.mcp.stdio_transport import McpFailed
-from anycowork.tools.plugins.discovery import Plugin, find_plugins
+from anycowork.tools.plugins.manifest import Plugin, find_plugins
 
 if TYPE_CHECKING:
     from mcp.client._transport import TransportStreams

@@ -18,10 +18,10 @@ from anycowork.mcp.stdio_transport import McpFailed
 from anycowork.sandbox.layers.stage import Layer
 from anycowork.sandbox.sandbox import CommandNotStarted, Sandbox
 from anycowork.tools.built_in_tool import folder_of
+from anycowork.tools.child_process import run_on_best_layer
 from anycowork.tools.command_changes import commit_now, settle_changes
 from anycowork.tools.command_summary import on_a_copy
 from anycowork.tools.plugins.schemas import problems_by
-from anycowork.tools.sandboxed_program import run_on_best_layer
 
 if TYPE_CHECKING:
     from anycowork.mcp.connection import McpConnection

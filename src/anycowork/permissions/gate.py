@@ -28,10 +28,9 @@ from anycowork.permissions.admission import (
     protects_nothing,
     require_authority,
 )
-from anycowork.permissions.approval_hash import bind, denial, disclose
 from anycowork.permissions.declared_needs import undeclared_needs
 from anycowork.permissions.endorsements import NOT_EXPOSED, Exposure, file_sinks, required_endorsement, sinks_of
-from anycowork.permissions.grants import granted_by, names_literally, not_granted_reason
+from anycowork.permissions.grants import bind, denial, disclose, granted_by, names_literally, not_granted_reason
 from anycowork.permissions.policy import PolicyEvaluator
 from anycowork.permissions.risk import assess_risk, may_show_secrets
 from anycowork.permissions.rule_proposals import proposed_rule

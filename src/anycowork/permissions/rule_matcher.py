@@ -5,18 +5,26 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 
+from anycowork.domain.errors import Invalid
 from anycowork.domain.fixed_arguments import as_json
 from anycowork.domain.network import NETWORK, Destination, read_destination
-from anycowork.domain.rules import EVERYTHING, Rule
+from anycowork.domain.rules import EVERYTHING, Effect, Rule
 from anycowork.domain.tools import Parameters
 from anycowork.domain.values import value
 from anycowork.permissions.patterns import is_literal, loose_matcher, may_lie_below, names_something, path_regex, plain
+from anycowork.permissions.shell.options import uncovered_words, verbs
 from anycowork.permissions.shell.parser import ParsedCommand, parse
+from anycowork.permissions.shell.shellwords import Word
 from anycowork.permissions.shell.wrappers import CommandPart, InnerExecution, launched, takes_orders, without_folder
 
 Words = tuple[str, ...]
 _TAIL = " *"
 _PLAIN = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_./:@%+,-")
+# fmt: off
+_RUN_ANYTHING = frozenset({
+    "bash", "sh", "zsh", "dash", "env", "sudo", "doas", "xargs", "find", "python", "python3", "node", "perl",
+    "ruby", "eval", "make", "ssh", "docker", "npx", "uvx", "awk",
+})
 
 
 @value
@@ -331,3 +339,35 @@ def _text_matches(pattern: str, resource: str) -> bool:
             return False
         position = start + len(part)
     return len(resource) - len(last) >= position and resource.endswith(last)
+
+
+# fmt: on
+
+
+def check_command_pattern(rule: Rule) -> list[str]:
+    """Return warnings about this rule. Raises: Invalid for a pattern that has no meaning."""
+    pattern = command_pattern(rule.resource)
+    if pattern.tail and not pattern.fixed_words:
+        raise Invalid(
+            f"'{rule.resource[:80]}' ends in ' *', but the part before it is not one simple command; write it like 'git log *'.",
+            param="resource",
+        )
+    if pattern.fixed_words is None:
+        return ["This rule matches only exactly the same text, because it is more than one simple command."]
+    if rule.effect is Effect.ALLOW and pattern.tail and pattern.fixed_words[-1].rsplit("/", 1)[-1] in _RUN_ANYTHING:
+        return [f"'{pattern.fixed_words[-1]}' can run any program, so this rule allows nearly everything."]
+    return _warn_of_options(pattern) if rule.effect is Effect.ALLOW and pattern.tail else []
+
+
+def _warn_of_options(pattern: CommandPattern) -> list[str]:
+    argv = [Word(word, certain=True) for word in (*(pattern.fixed_words or ()), "operand")]
+    name = argv[0].value
+    if any(uncovered.until >= len(argv) - 1 for uncovered in uncovered_words(name, argv)):
+        return [
+            f"This rule matches only '{' '.join(pattern.fixed_words or ())}' itself, because more words may run any program."
+        ]
+    if name not in verbs():
+        return [
+            f"The options of '{name}' are not known: ' *' covers its operands, and options that the rule does not name ask."
+        ]
+    return []

@@ -24,10 +24,9 @@ from anycowork.providers.anthropic.provider import AnthropicProvider
 from anycowork.providers.config import GUIDE, OPENAI_URL, ModelSettings, ProviderConfig, allowed_fallbacks, is_small
 from anycowork.providers.delegate import DelegateProvider
 from anycowork.providers.guide import guide_provider
-from anycowork.providers.http.pool import HttpPool
+from anycowork.providers.http.http1 import HttpPool
 from anycowork.providers.http.proxy_env import proxy_for
-from anycowork.providers.model_list import AUTO
-from anycowork.providers.model_names import id_of, resolve, resolve_default
+from anycowork.providers.model_list import AUTO, id_of, resolve, resolve_default
 from anycowork.providers.openai.completion_stream import Timeouts
 from anycowork.providers.openai.provider import OpenAIProvider
 from anycowork.providers.openai.upstream import Upstream

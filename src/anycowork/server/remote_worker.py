@@ -34,8 +34,7 @@ from anycowork.sandbox.remote.tree_manifest import (
 from anycowork.sandbox.sandbox import Sandbox
 from anycowork.server.setup_cache import SetupCache
 from anycowork.server.worker_cache import UNFINISHED, ContentCache, LaidTree, TreePool
-from anycowork.tools.child_process import ChildEnding, ChildLimits, ChildResult
-from anycowork.tools.sandboxed_program import SandboxedProgram, run_on_best_layer
+from anycowork.tools.child_process import ChildEnding, ChildLimits, ChildResult, SandboxedProgram, run_on_best_layer
 from anycowork.workspace.jail import Jail
 from anycowork.workspace.paths import WorkspacePath
 from anycowork.workspace.uncancellable import run_uncancellable

@@ -47,15 +47,14 @@ from anycowork.jobs.agents import AgentRegistry
 from anycowork.mcp.manager import McpManager
 from anycowork.permissions.roles import RoleRegistry
 from anycowork.prompts.prompt_service import PromptService
-from anycowork.providers.local.models import LocalModels
+from anycowork.providers.local.provider import LocalModels
 from anycowork.providers.openai.passthrough import Passthrough
 from anycowork.providers.registry import ProviderRegistry
 from anycowork.server.audit.audit_check import AuditService
 from anycowork.server.browser_sessions import BrowserSessions
 from anycowork.server.joined_workers import JoinedWorkers
 from anycowork.server.live_settings import LiveSettings
-from anycowork.server.model_connections import ModelConnections
-from anycowork.server.search_connection import SearchConnection
+from anycowork.server.model_connections import ModelConnections, SearchConnection
 from anycowork.server.setup.metrics_setup import ScrapedMetrics
 from anycowork.server.sign_on.sign_on_service import SignOnService
 from anycowork.server.workspace_roots import WorkspaceRoots

@@ -1,4 +1,4 @@
-"""Listens and serves an ASGI app until it is told to stop. Knows sockets, signals and uvicorn; nothing of the app."""
+"""Listens, publishes the address, and serves an ASGI app until it is told to stop. Knows sockets, signals and uvicorn; nothing of the app."""
 
 import asyncio
 import errno
@@ -15,13 +15,19 @@ import uvicorn
 from starlette.types import ASGIApp
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
+from anycowork import __version__
+from anycowork.config.settings import Settings
 from anycowork.domain.errors import Conflict
-from anycowork.domain.values import value
+from anycowork.domain.ports import Clock
+from anycowork.domain.values import replace, value
+from anycowork.server.browser_sessions import BrowserSessions, SignInCode
+from anycowork.server.data_folder import DataFolderLock, ServerInfo
 
 log = logging.getLogger(__name__)
-
 _TICK_SECONDS = 1.0  # the Date header may be this old
 _LOOK_SECONDS = 0.005  # between two looks at what is still open at the end
+NewCode = Callable[[float], SignInCode]
+"""Makes a one-time sign-in code that is valid for this many seconds."""
 
 
 class CannotListen(Conflict):
@@ -277,3 +283,38 @@ class Connection(HttpToolsProtocol):
             head = b"HTTP/1.1 %b\r\ncontent-type: application/json\r\ncontent-length: %d\r\nconnection: close\r\n\r\n"
             self.transport.write(head % (status, len(body)) + body)
         self.transport.close()
+
+
+class Announcement:
+    """Publishes where the server answers. The address stays the same when the server joins again."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        folder: DataFolderLock,
+        clock: Clock,
+        ready: Callable[[ServerInfo, NewCode], None] | None,
+    ) -> None:
+        self.address = ListenAddress(settings.host, settings.port, settings.shutdown_seconds)
+        self.published = False
+        self._folder = folder
+        self._clock = clock
+        self._ready = ready
+
+    def publish(self, sessions: BrowserSessions, port: int) -> None:
+        self.address = replace(self.address, port=port)
+        name = self.address.host
+        info = ServerInfo(
+            pid=os.getpid(),
+            url=f"http://{f'[{name}]' if ':' in name else name}:{port}",
+            host=name,
+            port=port,
+            started_at=self._clock.now(),
+            version=__version__,
+        )
+        self._folder.announce(info)
+        if self.published:
+            log.warning("this server has joined the others again, and answers at %s", info.url)
+        elif self._ready:
+            self._ready(info, lambda seconds: sessions.offer(seconds))
+        self.published = True

@@ -36,7 +36,14 @@ from anycowork.sandbox.remote.remote_run import RemoteCommand
 from anycowork.sandbox.remote.remote_runs import RemoteRuns
 from anycowork.sandbox.sandbox import Sandbox
 from anycowork.tools.built_in_tool import BuiltInTool, folder_of
-from anycowork.tools.child_process import ChildEnding, ChildLimits, ChildResult, run_child
+from anycowork.tools.child_process import (
+    ChildEnding,
+    ChildLimits,
+    ChildResult,
+    SandboxedProgram,
+    run_child,
+    run_on_best_layer,
+)
 from anycowork.tools.command_changes import commit_now, settle_changes
 from anycowork.tools.command_summary import (
     CommandSummary,
@@ -47,7 +54,6 @@ from anycowork.tools.command_summary import (
     without_key_files,
 )
 from anycowork.tools.parameters import PlainText, parsed
-from anycowork.tools.sandboxed_program import SandboxedProgram, run_on_best_layer
 from anycowork.workspace.jail import working_folder
 from anycowork.workspace.paths import WorkspacePath
 

@@ -16,8 +16,7 @@ from anycowork.domain.visible_text import os_reason
 from anycowork.sandbox.sandbox import Sandbox
 from anycowork.sandbox.secrets.masks import cover
 from anycowork.sandbox.stdio_program import first_line, start_words, starter_paths
-from anycowork.tools.child_process import ChildEnding, ChildLimits, ChildResult
-from anycowork.tools.sandboxed_program import SandboxedProgram
+from anycowork.tools.child_process import ChildEnding, ChildLimits, ChildResult, SandboxedProgram
 from anycowork.workspace.folder import Folder
 
 log = logging.getLogger(__name__)

@@ -20,11 +20,11 @@ from anycowork.tools.parameters import PathText
 from anycowork.tools.read_tools import suggestion
 from anycowork.workspace.diffs import EDGE_BYTES, LARGEST_DIFFED, LONGEST_DIFF, Diff, diff, moved, summary
 from anycowork.workspace.folder import LARGEST_HASHED, Folder
+from anycowork.workspace.git_index_file import is_repository
 from anycowork.workspace.hard_links import told_file
 from anycowork.workspace.jail import kind_of
 from anycowork.workspace.landlock_threads import changing
 from anycowork.workspace.paths import WorkspacePath, shown
-from anycowork.workspace.repositories import is_repository
 from anycowork.workspace.walk import FolderWalk
 
 MOST_MOVED = 20_000

@@ -9,9 +9,8 @@ from rich.console import Group, RenderableType
 from rich.markdown import Markdown
 from rich.text import Text
 
-from anycowork.client.console import shortened, strip_controls
+from anycowork.client.console import printed_text, shortened, strip_controls
 from anycowork.client.disclosures import endorsement_text, items_below_head, planned_call_text
-from anycowork.client.printed_text import printed_text
 from anycowork.domain.messages import Json
 from anycowork.domain.person_commands import PERSON_COMMAND, CommandEnd
 from anycowork.domain.tools import CallStatus

@@ -8,8 +8,7 @@ from textual.binding import Binding, BindingType
 from textual.containers import VerticalScroll
 from textual.widgets import Static
 
-from anycowork.client.console import strip_controls
-from anycowork.client.printed_text import printed_text
+from anycowork.client.console import printed_text, strip_controls
 from anycowork.domain.messages import Json
 from anycowork.tui.cards import Card, card_of, thought_card
 from anycowork.tui.chat_state import noun

@@ -34,8 +34,15 @@ from anycowork.workflows.front_matter import (
     read_parameters,
 )
 from anycowork.workflows.parameters import PLACEHOLDER, placeholders, split_words
-from anycowork.workflows.sections import BadDefinition, DefinitionSection, in_sections
-from anycowork.workflows.suggestions import in_plain_words, misspelt_placeholders, plainest, unknown_key
+from anycowork.workflows.sections import (
+    BadDefinition,
+    DefinitionSection,
+    in_plain_words,
+    in_sections,
+    misspelt_placeholders,
+    plainest,
+    unknown_key,
+)
 
 MOST_LINES = 4_000
 LONGEST_FRONT = 16_384  # characters of front matter

@@ -12,8 +12,7 @@ from anycowork.domain.boundary import Boundary
 from anycowork.domain.values import value
 from anycowork.domain.workflows import ParameterType, Value, WorkflowParameter
 from anycowork.workflows.parameters import UnfitValue, fitting
-from anycowork.workflows.sections import BadDefinition
-from anycowork.workflows.suggestions import in_plain_words, plainest
+from anycowork.workflows.sections import BadDefinition, in_plain_words, plainest
 
 NAME = re.compile(r"[a-z][a-z0-9_-]{0,39}")
 _MOST_DOTS = 1_000  # the TOML parser scans a dotted key once for each dot

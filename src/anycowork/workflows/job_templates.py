@@ -30,8 +30,7 @@ from anycowork.workflows.front_matter import (
     read_parameters,
 )
 from anycowork.workflows.parameters import PLACEHOLDER, fit, placeholders, render, render_json
-from anycowork.workflows.sections import BadDefinition
-from anycowork.workflows.suggestions import misspelt_placeholders
+from anycowork.workflows.sections import BadDefinition, misspelt_placeholders
 
 SUFFIX = ".toml"
 MOST_STEPS = 100

@@ -1,8 +1,8 @@
 """Executes the steps of a run, each as a segment of the run's turn. A required decision parks the run; nothing here waits for it."""
 
 import asyncio
-from collections.abc import Callable
-from dataclasses import replace
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from typing import assert_never
 
 from anycowork.agent.loop import Agent
@@ -11,21 +11,25 @@ from anycowork.agent.turn_context import TurnContext
 from anycowork.agent.turn_recorder import TurnRecorder
 from anycowork.checkpoints.snapshots import Snapshots
 from anycowork.domain.chats import Autonomy, EndReason, Limits, Turn, TurnState
-from anycowork.domain.errors import AnyCoworkError, OutOfTime
+from anycowork.domain.errors import AnyCoworkError, LimitReached, OutOfTime
+from anycowork.domain.journal import Reserve
+from anycowork.domain.metering import ModelUsage
 from anycowork.domain.origins import NO_ORIGINS, WORKSPACE, Origins, join
+from anycowork.domain.plan import Budget
 from anycowork.domain.ports import Clock
 from anycowork.domain.snapshots import Snapshot, SnapshotMoment
 from anycowork.domain.tools import CallStatus
+from anycowork.domain.values import replace, value
 from anycowork.domain.workflows import AskStep, PromptStep, Run, RunStatus, ShowChanges, ToolUse
-from anycowork.permissions.budgets import CostOf
+from anycowork.permissions.budgets import CostOf, overdrawn, spent_by
 from anycowork.store.sql.journal import Journal
 from anycowork.store.sql.store import Store
 from anycowork.turns.turn_scheduler import ContextOf
-from anycowork.workflows.run_budget import RunBudget
 from anycowork.workflows.step_recorder import StepOpener, StepPolicy
 
 MOST_CHANGES = 200  # snapshots read to show what a chat changed
 LONGEST_CHANGES = 1_000_000  # characters, after which older ones are left out
+_NOTHING = 0.001  # seconds: a limit is more than 0
 
 
 class StepFailed(AnyCoworkError):
@@ -152,3 +156,44 @@ class WorkflowRunner:
         hidden = await self._toolrunner.hidden(snapshot.chat_id, snapshot.workspace)
         stored = await self._store.snapshots.find(snapshot.chat_id, snapshot.id)
         return stored is None or stored.pruned or not all(hidden.tells(image.path) for image in stored.images)
+
+
+@value
+class RunBudget:
+    store: Store
+    recorder: TurnRecorder
+    cost_of: CostOf
+
+    def left_after(self, budget: Budget, seconds: float) -> Budget:
+        """Return what a step that took so long leaves for the next ones. Tokens and money are counted for the whole run."""
+        if budget.seconds is None:
+            return budget
+        return budget.model_copy(update={"seconds": max(_NOTHING, budget.seconds - seconds)})
+
+    def limit(self, context: TurnContext, budget: Budget, usual: Limits) -> None:
+        """Has each request of the next step reserved within the budget, and shortens the step's time. Raises: LimitReached."""
+        if budget == Budget():
+            return
+        if budget.seconds is not None:
+            if (remaining := budget.seconds - context.turn.seconds) <= _NOTHING:
+                raise _reached("no time is left")
+            before = context.turn.seconds - context.turn.seconds_before
+            usual = replace(usual, seconds=min(usual.seconds, before + remaining))
+
+        @asynccontextmanager
+        async def reserving(reserve: Reserve) -> AsyncIterator[None]:
+            await self.recorder.pending(context)
+            wanted = ModelUsage(reserve.model, 1, reserve.tokens, 0, 0, 0, 0, estimated=False)
+            used = await self.store.usage.of_turn(context.chat.id, context.turn.id)
+            spent = spent_by((), seconds=0.0, used=[*used, wanted], cost_of=self.cost_of)
+            if (excess := overdrawn(budget, spent)) is not None:
+                raise _reached(f"{excess.reason.partition('(')[2].rstrip('.)')}, with the next request")
+            yield
+
+        context.assignment = replace(context.assignment, limits=usual, reserving=reserving)
+
+
+def _reached(spent: str) -> LimitReached:
+    return LimitReached(
+        f"The limits of this scheduled run are reached ({spent}). Raise them in the schedule; its next run has them."
+    )

@@ -1,4 +1,4 @@
-"""Lists workflows, reading their files each time, and validates the order that a run starts from."""
+"""Lists workflows, reading their files each time, validates the order that a run starts from, and unfolds its steps."""
 
 import asyncio
 import logging
@@ -6,35 +6,105 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from hashlib import sha256
 from importlib.resources import files
+from typing import assert_never
 
 from pydantic import JsonValue
 
 from anycowork.domain.errors import Forbidden
 from anycowork.domain.evidence import read_stated
 from anycowork.domain.ports import SuppliedFile
+from anycowork.domain.question import read_question
 from anycowork.domain.roles import RoleDefinition
 from anycowork.domain.tool_ports import Toolbox
-from anycowork.domain.tools import ToolSpec
+from anycowork.domain.tools import Parameters, ToolSpec
 from anycowork.domain.values import replace
 from anycowork.domain.workflows import (
+    Action,
+    AskStep,
     BadWorkflow,
+    NestedWorkflow,
     NoSuchWorkflow,
     NotTrusted,
+    PromptStep,
     RunOrder,
     RunStep,
+    ShowChanges,
     Source,
     ToolUse,
+    UnfittingParameters,
     UnknownWorkflow,
+    Value,
     Workflow,
+    WorkflowStep,
 )
 from anycowork.permissions.roles import RoleRegistry
 from anycowork.workflows.catalog import BySource, FileFault, ListedWorkflow, WorkflowCatalog, workflow_catalog
-from anycowork.workflows.expansion import expand
-from anycowork.workflows.parameters import as_typed, fit, read_words, render, split_words
+from anycowork.workflows.parameters import as_typed, fit, read_words, render, render_json, split_words
 from anycowork.workspace.trusted_files import TrustedFileStore
 
+MOST_RUN_STEPS = 60
+Find = Callable[[str], Workflow]
 log = logging.getLogger(__name__)
 _MOST_BUILT = 8  # catalogs in memory
+
+
+def expand(workflow: Workflow, values: Mapping[str, Value], find: Find) -> tuple[RunStep, ...]:
+    """`find` gives a workflow by its name. Raises: BadWorkflow, and what `find` raises."""
+    steps: list[RunStep] = []
+    for step in workflow.steps:
+        title = _one_line(render(step.title, values))
+        if isinstance(step.does, NestedWorkflow):
+            inner = find(step.does.workflow)
+            steps += [
+                RunStep(_one_line(f"{title}: {inner_step.title}"), inner_step.does)
+                for inner_step in _unfolded(step.does, inner, values)
+            ]
+        else:
+            steps.append(RunStep(title, _filled_in(step, step.does, values)))
+    if len(steps) > MOST_RUN_STEPS:
+        raise BadWorkflow(f"'{workflow.name}' has {len(steps)} steps, more than {MOST_RUN_STEPS}; split it in two.")
+    return tuple(steps)
+
+
+def _one_line(title: str) -> str:
+    return " ".join(title.split())[:200]
+
+
+def _unfolded(nested: NestedWorkflow, inner: Workflow, values: Mapping[str, Value]) -> tuple[RunStep, ...]:
+    arguments = {name: render(text, values) for name, text in nested.given.items()}
+    try:
+        inner_values = fit(inner, arguments)
+    except UnfittingParameters as fault:
+        raise BadWorkflow(f"A step runs '{inner.name}' with parameters that do not fit. {fault.message}") from None
+    return expand(inner, inner_values, _too_deep)
+
+
+def _too_deep(name: str) -> Workflow:
+    raise BadWorkflow(f"A nested workflow runs '{name}' itself; only one level of nesting is allowed.")
+
+
+def _filled_in(step: WorkflowStep, does: Action, values: Mapping[str, Value]) -> Action:
+    match does:
+        case PromptStep(text):
+            return PromptStep(render(text, values))
+        case ToolUse(tool, parameters, may_fail):
+            return ToolUse(tool, _parameters(parameters, values), may_fail)
+        case AskStep(question, stop_on):
+            rendered = render_json(question, values)
+            asked_question = read_question(rendered) if isinstance(rendered, dict) else None
+            if asked_question is None:
+                raise BadWorkflow(f"With these values the step '{step.title}' asks no valid question.")
+            return AskStep(asked_question.to_json(), stop_on)
+        case ShowChanges():
+            return does
+        case _:
+            assert_never(does)
+
+
+def _parameters(template: Parameters, values: Mapping[str, Value]) -> Parameters:
+    rendered = render_json(template, values)
+    assert isinstance(rendered, dict)
+    return rendered
 
 
 class _BuiltCatalog:

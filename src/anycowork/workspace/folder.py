@@ -26,12 +26,12 @@ from anycowork.domain.errors import (
 from anycowork.domain.files import INTERNAL_NAMES
 from anycowork.domain.path_class import is_git_control
 from anycowork.domain.ports import NOTHING_HIDDEN, HiddenPathRules
+from anycowork.workspace.git_index_file import repository_around
 from anycowork.workspace.hard_links import told_file
 from anycowork.workspace.jail import Jail, give_to_owner_of, require_regular, translate_os_errors
-from anycowork.workspace.move_folder import move_folder
 from anycowork.workspace.paths import WorkspacePath, shown
 from anycowork.workspace.project_checks import find_files, quick_checks
-from anycowork.workspace.repositories import repository_around
+from anycowork.workspace.remove_folder import move_folder
 from anycowork.workspace.syscalls import rename_without_replacing
 from anycowork.workspace.walk import FolderWalk
 

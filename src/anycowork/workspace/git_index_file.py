@@ -1,10 +1,12 @@
-"""Parses git's index file: the paths that git tracks, their stored states, and the extensions. Reads bytes only, and runs no git."""
+"""Reads what git keeps, without git: which folders it treats as a repository, and the paths of an index with their stored states."""
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import NamedTuple
+
+from anycowork.domain.path_class import fold_name, folds_to_git
 
 STAGE = 0x3000  # of an entry's flags: not 0 in a merge with conflicts
 _EXTENDED = 0x4000
@@ -12,6 +14,9 @@ _FIRST = 12  # byte of the first entry
 _LONGEST_PATH = 4096  # bytes; git refuses longer ones itself
 _MOST_GROWTH = 4  # times the size of the file: version 4 leaves out what a path shares with the one before it
 _INCOMPLETE = frozenset({b"link", b"sdir"})  # extensions: entries are in another file, or are whole folders
+REPOSITORY_NAMES = frozenset({"head", "objects", "refs", "commondir"})
+WHY_NO_REPOSITORY = "the folder would become a repository, and git runs programs that its 'config' names"
+Parts = tuple[str, ...]
 
 
 class NotAnIndex(ValueError):
@@ -140,3 +145,20 @@ def _varint(data: bytes, offset: int) -> tuple[int, int]:
         if number > 1 << 20:
             raise NotAnIndex("a path is too long")
     return number, offset
+
+
+def is_repository(names: Iterable[str]) -> bool:
+    """Tells whether git may treat a folder with these entries as a repository."""
+    repository_names = REPOSITORY_NAMES.intersection(map(fold_name, names))
+    return "head" in repository_names and ("commondir" in repository_names or {"objects", "refs"} <= repository_names)
+
+
+def repository_around(parts: Parts, names_in: Callable[[Parts], Iterable[str]]) -> Parts | None:
+    """Returns the outermost folder above `parts` that is a repository, or becomes one once `parts` exists. Ignores `.git`."""
+    for depth in range(len(parts)):
+        if folds_to_git(parts[depth]):
+            return None
+        folder = parts[:depth]
+        if is_repository([*names_in(folder), parts[depth]]):
+            return folder
+    return None

@@ -33,7 +33,7 @@ from anycowork.domain.agent_plugins import (
 from anycowork.domain.bounded_json import read_json
 from anycowork.domain.errors import Invalid, ToolFault
 from anycowork.domain.hooks import HOOKS_FILE, read_hooks
-from anycowork.domain.mcp_config_files import servers_in
+from anycowork.domain.mcp_servers import servers_in
 from anycowork.domain.path_class import is_key_file
 from anycowork.domain.skills import COMMAND_FILE, SKILL_FILE, Skill, SkillSource, read_command_text
 from anycowork.domain.visible_text import os_reason

@@ -1,10 +1,11 @@
-"""The Linux system calls that the standard library lacks: openat2, renameat2, syncfs and inotify. Contains no policy."""
+"""The Linux system calls that the standard library lacks (openat2, renameat2, syncfs, inotify), and the attributes of files. Contains no policy."""
 
 import ctypes
 import errno
 import os
 import platform
 import sys
+from contextlib import suppress
 from enum import IntFlag
 from functools import cache
 from typing import Any  # a function of the C library
@@ -12,11 +13,11 @@ from typing import Any  # a function of the C library
 RESOLVE_NO_MAGICLINKS = 0x02
 RESOLVE_NO_SYMLINKS = 0x04
 RESOLVE_BENEATH = 0x08
-
 _OPENAT2 = 437  # the same number on every architecture we run on
 _RENAMEAT2 = {"x86_64": 316, "aarch64": 276, "arm64": 276}
 _RENAME_NOREPLACE = 1
 _TRIES = 1000  # EAGAIN means that something was renamed during the walk; an attacker must not keep us here forever
+ACCESS_LIST = "system.posix_acl_access"
 
 
 class _OpenHow(ctypes.Structure):
@@ -134,3 +135,21 @@ def _libc() -> ctypes.CDLL:
 def _last_error(path: str) -> OSError:
     code = ctypes.get_errno()
     return OSError(code, os.strerror(code), path)
+
+
+def keep_attributes(name: str, folder: int, new: int) -> None:
+    """Gives them to the `new` file, before its mode is set: with an access list, the group's bits of a mode are no rights of the group.
+
+    Does nothing where the disk has none, or the file is gone.
+    """
+    if sys.platform != "linux":
+        return
+    path = f"/proc/self/fd/{folder}/{name}"
+    try:
+        attributes = os.listxattr(path, follow_symlinks=False)
+    except OSError:
+        return
+    for attribute in attributes:
+        if attribute == ACCESS_LIST or (attribute.startswith("user.") and not attribute.startswith("user.overlay.")):
+            with suppress(OSError):
+                os.setxattr(new, attribute, os.getxattr(path, attribute, follow_symlinks=False))

@@ -11,7 +11,7 @@ from anycowork.app import RunningServer
 from anycowork.providers.local.catalogue import DEFAULT
 from anycowork.providers.local.download import ModelDownload
 from anycowork.providers.local.folder import ModelFolder
-from anycowork.providers.local.models import LocalModels
+from anycowork.providers.local.provider import LocalModels
 from anycowork.providers.local.supervisor import Supervisor
 from anycowork.server.services import Services
 from support.asgi import Client

@@ -12,8 +12,7 @@ import pytest
 
 from anycowork.config.settings import Settings
 from anycowork.sandbox.layers.stage import Staging
-from anycowork.server.disk_usage import disk_shares, human_size
-from anycowork.server.maintenance import Maintenance
+from anycowork.server.disk_usage import Maintenance, disk_shares, human_size
 from anycowork.store.sqlite.connection import connect_to_write
 from anycowork.store.sqlite.database import compact
 from support.live_server import LiveServer, live_server

@@ -5,7 +5,7 @@ import difflib
 from hypothesis import given
 from hypothesis import strategies as st
 
-from anycowork.acp.diff_hunks import DiffHunk, apply_hunks, diff_hunks
+from anycowork.acp.tool_calls import DiffHunk, apply_hunks, diff_hunks
 
 LINES = st.lists(
     st.text(alphabet="ab -+@\\\x0c\x1c\x85\u2028\r", max_size=6).map(lambda line: line + "\n"), max_size=12

@@ -8,7 +8,7 @@ from anycowork.cli.audit import _ChainLog
 from anycowork.cli.run import read_plan_file
 from anycowork.domain.audit import ChainLink, link, verify
 from anycowork.domain.errors import Invalid
-from anycowork.domain.people_changes import read_people_change
+from anycowork.domain.people import read_people_change
 
 DEPTH = 100_000
 DEEP = [b"[" * DEPTH + b"]" * DEPTH, b'{"steps":' * DEPTH + b"1" + b"}" * DEPTH, b"[" * DEPTH]

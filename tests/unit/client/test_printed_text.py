@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from anycowork.client.printed_text import printed_text
+from anycowork.client.console import printed_text
 
 
 @pytest.mark.parametrize(

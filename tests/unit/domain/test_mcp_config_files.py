@@ -7,8 +7,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from anycowork.domain.errors import Invalid
-from anycowork.domain.mcp_config_files import FoundServer, server_name, servers_in, with_values, without_comments
-from anycowork.domain.mcp_servers import McpServerConfig
+from anycowork.domain.mcp_servers import (
+    FoundServer,
+    McpServerConfig,
+    server_name,
+    servers_in,
+    with_values,
+    without_comments,
+)
 
 ZED = """{
   // comments, "quotes" and trailing commas

@@ -31,7 +31,7 @@ MAY_SPLIT_ANYWHERE = {
     "server/machine.py",
     "server/setup/sandbox_setup.py",
     "tools/command_summary.py",
-    "tools/plugins/discovery.py",
+    "tools/plugins/manifest.py",
     "tui/cards.py",
     "tui/message_scroll.py",
     "workspace/opened_folders.py",

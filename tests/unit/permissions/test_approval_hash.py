@@ -10,7 +10,7 @@ from anycowork.domain.roles import Permission, RoleDefinition
 from anycowork.domain.tool_ports import Prepared
 from anycowork.domain.tools import Call, Intent
 from anycowork.domain.values import replace
-from anycowork.permissions.approval_hash import bind
+from anycowork.permissions.grants import bind
 from support.spec import proves
 
 CALL = Call("c", "chat", "turn", "batch", 0, "create_file", {"path": "a.txt", "content": "a"})

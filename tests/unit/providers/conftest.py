@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from anycowork.providers.http.pool import HttpPool
+from anycowork.providers.http.http1 import HttpPool
 
 
 @pytest.fixture

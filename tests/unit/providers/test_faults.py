@@ -15,7 +15,7 @@ from anycowork.domain.provider_errors import (
     RejectedRequest,
     Unreachable,
 )
-from anycowork.providers.http.pool import HttpPool
+from anycowork.providers.http.http1 import HttpPool
 from anycowork.providers.http.retries import Backoff, retry_after
 from anycowork.providers.openai.completion_stream import Timeouts
 from anycowork.providers.openai.upstream import Upstream

@@ -11,8 +11,7 @@ from anycowork.acp.permission_requests import approval_request
 from anycowork.cli.run_advice import advice_for
 from anycowork.cli.run_outcome import RunEnding, RunOutcome
 from anycowork.client.connect import ServerAddress
-from anycowork.client.disclosures import saved_rules_text
-from anycowork.client.rule_sentences import rule_sentence
+from anycowork.client.disclosures import rule_sentence, saved_rules_text
 from anycowork.config.settings import Settings
 from anycowork.domain.disclosure import call_items
 from anycowork.domain.messages import Json

@@ -12,8 +12,7 @@ from typing import assert_never
 import msgspec
 
 from anycowork.domain.errors import KeyLimitReached, KeyUsedUp
-from anycowork.domain.limit_errors import SpendingLimitReached
-from anycowork.domain.limits import RequestedUse, payer_of
+from anycowork.domain.limits import RequestedUse, SpendingLimitReached, payer_of
 from anycowork.domain.metering import (
     NANOS,
     Account,

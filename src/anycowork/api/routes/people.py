@@ -11,8 +11,7 @@ from anycowork.api.router import Router, ServicesDep
 from anycowork.api.schemas.people import PeopleChangeList, PeopleList, PersonResponse, PersonWithToken
 from anycowork.domain.boundary import Boundary
 from anycowork.domain.messages import Json
-from anycowork.domain.people import LONGEST_PERSON_NAME, AccessLevel, Person
-from anycowork.domain.people_changes import PeopleChange
+from anycowork.domain.people import LONGEST_PERSON_NAME, AccessLevel, PeopleChange, Person
 from anycowork.domain.principals import OWNER, person_name_in
 from anycowork.domain.session_tree import NodeKind
 

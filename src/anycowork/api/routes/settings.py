@@ -10,7 +10,7 @@ from anycowork.api.responses import error_responses, json_response
 from anycowork.api.router import Router, ServicesDep
 from anycowork.api.schemas.settings import SearchEngineResponse, SettingsResponse
 from anycowork.domain.boundary import Boundary
-from anycowork.tools.web.search_engines import EngineKind
+from anycowork.tools.web.search_web import EngineKind
 
 routes = Router(tags=["settings"])
 

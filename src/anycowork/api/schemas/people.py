@@ -3,8 +3,7 @@
 from pydantic import Field
 
 from anycowork.api.schemas.base import DescribedSchema
-from anycowork.domain.people import AccessLevel
-from anycowork.domain.people_changes import PeopleChangeType
+from anycowork.domain.people import AccessLevel, PeopleChangeType
 
 
 class PersonResponse(DescribedSchema):

@@ -32,13 +32,12 @@ from anycowork.domain.values import replace, value
 from anycowork.git.commits import CommitIntentFiles
 from anycowork.git.hooks import AllowedHooks, HookRun
 from anycowork.git.repositories import GitRepositories
-from anycowork.permissions.direct_acts import admit_own_command, admit_person
-from anycowork.permissions.policy import PolicyEvaluator
+from anycowork.permissions.policy import PolicyEvaluator, admit_own_command, admit_person
 from anycowork.sandbox.workspaces import Workspaces
 from anycowork.store.sql.journal import Journal
 from anycowork.store.sql.rules import Rules
 from anycowork.store.sql.store import Store
-from anycowork.tools.person_shell import PersonShell
+from anycowork.tools.person_terminal import PersonShell
 from anycowork.turns.lookup import require_chat_in_folder
 from anycowork.turns.record_factory import RecordFactory
 from anycowork.workspace.folder import Folder

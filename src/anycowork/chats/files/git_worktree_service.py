@@ -22,8 +22,7 @@ from anycowork.domain.principals import Principal, Scope
 from anycowork.git.own_git_folder import GitHead
 from anycowork.git.push import remote_host
 from anycowork.git.repositories import GitRepositories
-from anycowork.permissions.direct_acts import admit_person
-from anycowork.permissions.policy import PolicyEvaluator
+from anycowork.permissions.policy import PolicyEvaluator, admit_person
 from anycowork.sandbox.workspaces import Workspaces
 from anycowork.store.sql.journal import Journal
 from anycowork.store.sql.rules import Rules

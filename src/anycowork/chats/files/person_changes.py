@@ -17,7 +17,7 @@ from anycowork.domain.ports import Clock
 from anycowork.domain.principals import Principal
 from anycowork.domain.snapshots import PERSON_CHANGE, PersonChange, Snapshot, SnapshotMoment, Undo
 from anycowork.domain.values import replace, value
-from anycowork.permissions.direct_acts import admit_person, admit_vouching
+from anycowork.permissions.policy import admit_person, admit_vouching
 from anycowork.sandbox.workspaces import Workspaces
 from anycowork.store.sql.journal import Journal
 from anycowork.store.sql.people import People

@@ -23,12 +23,11 @@ from anycowork.domain.ports import Clock
 from anycowork.domain.principals import ACCESS_SCOPES, Principal, Scope
 from anycowork.domain.snapshots import Snapshot
 from anycowork.domain.values import replace, value
-from anycowork.permissions.direct_acts import admit_own_command
+from anycowork.permissions.policy import admit_own_command
 from anycowork.store.sql.journal import Journal
 from anycowork.store.sql.people import People
 from anycowork.store.sql.store import Store
-from anycowork.tools.person_shell import PersonShell
-from anycowork.tools.person_terminal import PersonTerminal, TerminalSize
+from anycowork.tools.person_terminal import PersonShell, PersonTerminal, TerminalSize
 from anycowork.turns.lookup import require_chat, require_chat_in_folder
 from anycowork.turns.record_factory import RecordFactory
 from anycowork.turns.turn_scheduler import InternalError

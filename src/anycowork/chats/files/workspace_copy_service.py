@@ -12,7 +12,7 @@ from anycowork.domain.principals import Principal
 from anycowork.domain.rules import Effect, RuleScope
 from anycowork.domain.snapshots import Undo, shown_path
 from anycowork.domain.values import replace
-from anycowork.permissions.direct_acts import admit_person
+from anycowork.permissions.policy import admit_person
 from anycowork.sandbox.layers.workspace_copies import WorkspaceCopier
 from anycowork.sandbox.workspaces import Workspaces
 from anycowork.store.sql.rules import Rules

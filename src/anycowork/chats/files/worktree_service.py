@@ -11,7 +11,7 @@ from anycowork.domain.messages import Json, Speaker
 from anycowork.domain.ports import Clock
 from anycowork.domain.principals import Principal
 from anycowork.git.repositories import GitRepositories
-from anycowork.permissions.direct_acts import admit_person
+from anycowork.permissions.policy import admit_person
 from anycowork.store.sql.journal import Journal
 from anycowork.store.sql.rules import Rules
 from anycowork.store.sql.store import Store

@@ -9,17 +9,17 @@ from enum import Enum
 from typing import TYPE_CHECKING
 
 from anycowork.domain.values import value
-from anycowork.permissions.shell.builtins import require_plain_builtin
-from anycowork.permissions.shell.interpreters import (
+from anycowork.permissions.shell.builtins import (
     SHELLS,
     is_interpreter,
     leads_to_device,
     program_name,
+    require_plain_builtin,
     require_plain_script,
+    uncovered_variables,
 )
 from anycowork.permissions.shell.options import UncoveredWord, may_run_input, uncovered_words
 from anycowork.permissions.shell.shellwords import Unanalyzable, Word
-from anycowork.permissions.shell.variables import uncovered_variables
 
 if TYPE_CHECKING:
     from anycowork.permissions.shell.parser import ParsedCommand

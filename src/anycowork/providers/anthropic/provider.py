@@ -23,8 +23,7 @@ from anycowork.providers.http.retries import Backoff, TryAgain, retry_after, wit
 from anycowork.providers.images import shown_images
 from anycowork.providers.model_list import AUTO
 from anycowork.providers.openai.completion_stream import Timeouts
-from anycowork.providers.openai.deltas import well_formed
-from anycowork.providers.openai.native_calls import CallPieces, answered_calls, text_of
+from anycowork.providers.openai.native_calls import CallPieces, answered_calls, text_of, well_formed
 from anycowork.providers.openai.upstream import Upstream, waiting_may_help
 
 if TYPE_CHECKING:

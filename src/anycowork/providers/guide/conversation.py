@@ -16,7 +16,7 @@ from anycowork.domain.messages import Json
 from anycowork.domain.model import PromptMessage
 from anycowork.domain.patterns import late_pattern
 from anycowork.domain.values import value
-from anycowork.providers.guide.request_parser import understand
+from anycowork.providers.guide.grammar import understand
 
 
 @value

@@ -8,8 +8,9 @@ from pydantic import JsonValue
 
 from anycowork.domain.messages import Json
 from anycowork.domain.plan import FORMAT_VERSION, Plan, PlanStep, TaskGraph
-from anycowork.providers.guide.actions import act, ask, do
+from anycowork.providers.guide.actions import GuideChoice, GuideDocument, GuideQuestion, Move, Script, act, ask, do
 from anycowork.providers.guide.conversation import CallOutcome, Observation
+from anycowork.providers.guide.grammar import understand
 from anycowork.providers.guide.intents import (
     AppendLineIntent,
     CreateFileIntent,
@@ -25,9 +26,7 @@ from anycowork.providers.guide.intents import (
     paths_of,
     phrase,
 )
-from anycowork.providers.guide.moves import GuideChoice, GuideDocument, GuideQuestion, Move, Script
 from anycowork.providers.guide.phrases import ResultSummary, summary, why_not
-from anycowork.providers.guide.request_parser import understand
 
 _SOON = "a few seconds"
 

@@ -10,8 +10,9 @@ from anycowork.domain.plan import Plan, read_plan
 from anycowork.domain.roles import Role
 from anycowork.domain.visible_text import bare_lines
 from anycowork.providers.config import GUIDE
-from anycowork.providers.guide.actions import act, do
+from anycowork.providers.guide.actions import GuideDocument, Script, act, do, inert, next_words
 from anycowork.providers.guide.conversation import CallOutcome, GuideConversation, fenced_json, read_conversation
+from anycowork.providers.guide.grammar import GuideRequest, understand
 from anycowork.providers.guide.intents import (
     CreateFileIntent,
     Intent,
@@ -21,7 +22,6 @@ from anycowork.providers.guide.intents import (
     RunCommandIntent,
     phrase,
 )
-from anycowork.providers.guide.moves import GuideDocument, Script, inert, next_words
 from anycowork.providers.guide.phrases import (
     WHO,
     ResultSummary,
@@ -32,7 +32,6 @@ from anycowork.providers.guide.phrases import (
     summary,
 )
 from anycowork.providers.guide.plans import execute, propose
-from anycowork.providers.guide.request_parser import GuideRequest, understand
 
 _PLANNING = (Role.PLANNER, Role.COMMANDER)
 # What a role carries out itself, besides reading; a role that is not listed here does everything it is asked.

@@ -1,21 +1,88 @@
-"""A minimal HTTP/1.1 client for providers: bytes out, the response head, then the body's bytes as they arrive.
+"""A minimal HTTP/1.1 client for providers: bytes out, the response head, then the body's bytes as they arrive. And the pools that all share.
 
-httptools parses the protocol; this module adds kept connections, time limits and backpressure. It does not decode, redirect or retry.
+httptools parses the protocol; this module adds kept connections, time limits, backpressure and tunnels through a proxy, with TLS inside, so that
+the proxy sees neither key nor content. It does not decode, redirect or retry.
 """
 
 import asyncio
+import ssl
 from collections.abc import Sequence
+from typing import TYPE_CHECKING, TypedDict
 
 import httptools
 
-from anycowork.providers.http.certificates import context_for
-from anycowork.providers.http.proxy_env import HttpTarget
-from anycowork.providers.http.tunnel import through
+from anycowork.domain.visible_text import os_reason
+from anycowork.providers.http.certificates import BadAuthority, context_for
+from anycowork.providers.http.proxy_env import HttpTarget, ProxyServer
+from anycowork.providers.openai.upstream import Upstream
 
+if TYPE_CHECKING:
+    import aiohttp
+
+MOST_PROXY_HEAD = 16 * 1024
 KEPT_SECONDS = 30.0
 MAX_HEAD = 128 * 1024
 HIGH_WATER = 256 * 1024
 HeaderPair = tuple[bytes, bytes]
+
+
+class ProxyRefused(ConnectionError):
+    """The proxy refused the tunnel; the message contains its answer."""
+
+
+async def through(proxy: ProxyServer, target: HttpTarget, inside: asyncio.Protocol, context: ssl.SSLContext) -> None:
+    """Connects `inside` to the target. The caller sets the time limit. Raises: OSError."""
+    loop = asyncio.get_running_loop()
+    try:
+        outside, tunnel = await loop.create_connection(lambda: _TunnelRequest(proxy, target), proxy.host, proxy.port)
+    except OSError as error:
+        raise ProxyRefused(f"its proxy {proxy.host}:{proxy.port} cannot be reached: {os_reason(error)}") from None
+    try:
+        await tunnel.answered
+        secured = await loop.start_tls(outside, inside, context, server_hostname=target.host)
+    except BaseException:  # also on cancellation: nobody else closes the connection
+        outside.abort()
+        raise
+    if secured is None:  # closed in the meantime
+        raise ProxyRefused(f"its proxy {proxy.host}:{proxy.port} closed the tunnel")
+    inside.connection_made(secured)
+
+
+class _TunnelRequest(asyncio.Protocol):
+    """Sends one CONNECT and reads the head of its response. Nothing may follow that before TLS starts."""
+
+    def __init__(self, proxy: ProxyServer, target: HttpTarget) -> None:
+        self._proxy, self._target = proxy, target
+        self._head = b""
+        self.answered: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        host = f"[{self._target.host}]" if ":" in self._target.host else self._target.host
+        authority = f"{host}:{self._target.port}".encode()
+        request = b"CONNECT %b HTTP/1.1\r\nHost: %b\r\n%b\r\n" % (authority, authority, self._proxy.header)
+        transport.write(request)  # type: ignore[attr-defined]  # TCP
+
+    def data_received(self, data: bytes) -> None:
+        self._head += data
+        if b"\r\n\r\n" in self._head:
+            fields = self._head.split(b"\r\n", 1)[0].decode("latin-1").split(maxsplit=2)
+            status = fields[1] if len(fields) > 1 and fields[0].startswith("HTTP/1.") else "something other than HTTP"
+            self._settle("" if status.startswith("2") and len(status) == 3 else f"answered {status}")
+        elif len(self._head) > MOST_PROXY_HEAD:
+            self._settle("answered without an end")
+
+    def connection_lost(self, error: Exception | None) -> None:
+        self._settle("closed the connection")
+
+    def _settle(self, fault: str) -> None:
+        if self.answered.done():
+            return
+        if not fault:
+            self.answered.set_result(None)
+            return
+        help_ = ". It requires a name and a password: http://name:password@…" if fault.endswith("407") else ""
+        address = f"{self._proxy.host}:{self._proxy.port}"
+        self.answered.set_exception(ProxyRefused(f"its proxy {address} {fault}{help_}"))
 
 
 class ConnectionBroken(Exception):
@@ -251,3 +318,43 @@ class Http1Connection(asyncio.Protocol):
     def _wake(self) -> None:
         if self._waiting is not None and not self._waiting.done():
             self._waiting.set_result(None)
+
+
+class HttpRoute(TypedDict):
+    """Request arguments that route the session to one provider."""
+
+    ssl: ssl.SSLContext | bool
+    proxy: str | None
+
+
+class HttpPool:
+    """Opens `session()` on first use; `aclose()` at the end. It opens again after that, so a restart in place is possible."""
+
+    def __init__(self) -> None:
+        self.connections = Http1Pool()
+        self._session: aiohttp.ClientSession | None = None
+
+    def session(self) -> "aiohttp.ClientSession":
+        import aiohttp  # heavy: 0.3 CPU seconds and 12 MB, not needed without a provider
+
+        if self._session is None or self._session.closed:
+            # Each request sets its own time limits: an answer may rightly take minutes.
+            self._session = aiohttp.ClientSession(
+                connector=aiohttp.TCPConnector(limit=0, keepalive_timeout=30),
+                timeout=aiohttp.ClientTimeout(total=None),
+                cookie_jar=aiohttp.DummyCookieJar(),
+            )
+        return self._session
+
+    def route_to(self, upstream: Upstream) -> HttpRoute:
+        """Raises: ProviderFault if the provider cannot be reached this way."""
+        target = upstream.target()
+        try:
+            return {"ssl": context_for(target.ca_file) if target.tls else True, "proxy": upstream.proxy}
+        except BadAuthority as error:
+            raise upstream.unreachable(error) from None
+
+    async def aclose(self) -> None:
+        self.connections.close()
+        if self._session is not None:
+            await self._session.close()

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from anycowork.domain.errors import Invalid
 from anycowork.domain.provider_errors import ProviderFault, Unreachable
 from anycowork.domain.visible_text import os_reason
-from anycowork.providers.http.pool import HttpPool
+from anycowork.providers.http.http1 import HttpPool
 from anycowork.providers.http.proxy_env import proxy_for
 from anycowork.providers.local.catalogue import LocalModel, Mirror, require_memory, total_memory
 from anycowork.providers.local.folder import DownloadedModel, ModelFolder, NoSpaceForModel

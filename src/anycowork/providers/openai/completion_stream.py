@@ -9,8 +9,14 @@ from anycowork.domain.provider_errors import BrokenStream
 from anycowork.domain.values import value
 from anycowork.providers.http.retries import TryAgain
 from anycowork.providers.http.sse import EventTooLarge, SseReader
-from anycowork.providers.openai.deltas import DONE, CompletionDelta, UnreadableDelta, read_delta, read_whole
-from anycowork.providers.openai.native_calls import CallPieces
+from anycowork.providers.openai.native_calls import (
+    DONE,
+    CallPieces,
+    CompletionDelta,
+    UnreadableDelta,
+    read_delta,
+    read_whole,
+)
 from anycowork.providers.openai.upstream import Upstream
 
 if TYPE_CHECKING:

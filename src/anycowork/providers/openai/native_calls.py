@@ -1,17 +1,31 @@
-"""Converts native function calls to and from the strict form, so that the agent reads and records the same for every model."""
+"""Parses an event of a chat completion leniently, and converts native function calls to and from the strict form. Pure.
+
+Servers differ in every field except the text. The agent reads and records the same for every model.
+"""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
 
 import msgspec
+from pydantic import JsonValue
 
 from anycowork.domain.errors import RunawayReply
 from anycowork.domain.messages import Json
-from anycowork.domain.model import LONGEST_REPLY, CallChunk, ContentPart, PromptMessage
+from anycowork.domain.metering import reported_tokens
+from anycowork.domain.model import (
+    LONGEST_REPLY,
+    CallChunk,
+    ContentPart,
+    PromptMessage,
+    ReasoningChunk,
+    TextChunk,
+    UsageChunk,
+)
+from anycowork.domain.values import value
 from anycowork.providers.images import openai_content
-from anycowork.providers.openai.deltas import well_formed
 
 MOST_CALLS = 100  # calls of one answer that are accepted
+DONE = b"[DONE]"
 
 
 def strict(tool: str, arguments: str) -> CallChunk:
@@ -94,3 +108,151 @@ def text_of(prompt_message: PromptMessage, answered: frozenset[str]) -> str:
 
 def _shown_apart(part: ContentPart, answered: frozenset[str]) -> bool:
     return part.answers in answered or bool(part.call and part.call.get("id") in answered)
+
+
+class UnreadableDelta(ValueError):
+    """The event is not JSON, or not an object."""
+
+
+@value
+class CallPiece:
+    """A piece of a native call: its name comes once, its arguments in any number of pieces."""
+
+    index: int
+    name: str
+    arguments: str
+
+
+@value
+class CompletionDelta:
+    """One event: what is new, and its data about the whole so far. `error` is the server's message for a failure mid-stream."""
+
+    chunks: tuple[TextChunk | ReasoningChunk, ...] = ()
+    calls: tuple[CallPiece, ...] = ()
+    finish: str | None = None
+    usage: UsageChunk | None = None
+    error: str | None = None
+
+
+def read_delta(data: bytes) -> CompletionDelta:
+    """Raises: UnreadableDelta."""
+    return _read(_object(data), "delta")
+
+
+def read_whole(data: bytes) -> CompletionDelta:
+    """Parses the response of a server that ignores `stream` and answers at once. Raises: UnreadableDelta."""
+    return _read(_object(data), "message")
+
+
+def error_words(data: bytes) -> str:
+    """Returns the server's message about an error, from any of the shapes that servers use; its bare text if it is not JSON."""
+    try:
+        return _words(_object(data)) or ""
+    except UnreadableDelta:
+        return data.decode("utf-8", "replace").strip()
+
+
+def error_code(data: bytes) -> str:
+    """Returns the server's code for an error, if it gives one."""
+    try:
+        error = _object(data).get("error")
+    except UnreadableDelta:
+        return ""
+    code = error.get("code") if isinstance(error, dict) else None
+    return code if isinstance(code, str) else ""
+
+
+def well_formed(text: str) -> str:
+    """Joins adjacent halves of surrogate pairs, and replaces single halves."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+    return text
+
+
+def _object(data: bytes) -> Json:
+    try:
+        document = json.loads(data.decode("utf-8", "replace"))  # noqa: TID251  # bounded by its line, and a depth that is too large is caught
+    except (ValueError, RecursionError) as error:
+        raise UnreadableDelta(str(error)) from None
+    if not isinstance(document, dict):
+        raise UnreadableDelta("not an object")
+    return document
+
+
+def _read(event: Json, part: str) -> CompletionDelta:
+    choices = event.get("choices")
+    choice = choices[0] if isinstance(choices, list) and choices else None
+    delta = choice.get(part) if isinstance(choice, dict) else None
+    finish = choice.get("finish_reason") if isinstance(choice, dict) else None
+    return CompletionDelta(
+        chunks=tuple(_chunks(delta)) if isinstance(delta, dict) else (),
+        calls=tuple(_calls(delta.get("tool_calls"))) if isinstance(delta, dict) else (),
+        finish=finish if isinstance(finish, str) else None,
+        usage=_usage(event.get("usage")),
+        error=_words(event),
+    )
+
+
+def _chunks(delta: Json) -> Iterator[TextChunk | ReasoningChunk]:
+    # Some servers send the same reasoning under both names; one is enough.
+    reasoning = next((t for name in ("reasoning_content", "reasoning") if (t := _text(delta.get(name)))), "")
+    if reasoning:
+        yield ReasoningChunk(reasoning)
+    content = delta.get("content")
+    if text := _text(content):
+        yield TextChunk(text)
+    if isinstance(content, list):
+        for piece in content:
+            yield from _part(piece)
+
+
+def _calls(calls: JsonValue) -> Iterator[CallPiece]:
+    for position, call in enumerate(calls if isinstance(calls, list) else ()):
+        function = call.get("function") if isinstance(call, dict) else None
+        if isinstance(call, dict) and isinstance(function, dict):
+            index = call.get("index")
+            number = index if isinstance(index, int) else position
+            yield CallPiece(number, _text(function.get("name")), _text(function.get("arguments")))
+
+
+def _part(piece: JsonValue) -> Iterator[TextChunk | ReasoningChunk]:
+    """Reads one entry of a content list: `text`, or `thinking` with a nested list."""
+    if not isinstance(piece, dict):
+        return
+    if text := _text(piece.get("text")):
+        yield TextChunk(text)
+    thinking = piece.get("thinking")
+    for thought in thinking if isinstance(thinking, list) else [{"text": thinking}]:
+        if isinstance(thought, dict) and (text := _text(thought.get("text"))):
+            yield ReasoningChunk(text)
+
+
+def _text(value: JsonValue) -> str:
+    return well_formed(value) if isinstance(value, str) else ""
+
+
+def _usage(usage: JsonValue) -> UsageChunk | None:
+    if not isinstance(usage, dict):
+        return None
+    return UsageChunk(
+        prompt=_count(usage, "prompt_tokens"),
+        completion=_count(usage, "completion_tokens"),
+        cached=_count(usage.get("prompt_tokens_details"), "cached_tokens") or _count(usage, "prompt_cache_hit_tokens"),
+        reasoning=_count(usage.get("completion_tokens_details"), "reasoning_tokens"),
+    )
+
+
+def _count(counts: JsonValue, name: str) -> int:
+    return reported_tokens(counts.get(name) if isinstance(counts, dict) else None)
+
+
+def _words(event: Json) -> str | None:
+    # A normal event may have other fields with these names; only `error` always means one.
+    names = ("error",) if event.get("choices") else ("error", "detail", "message")
+    for error in map(event.get, names):
+        message = error.get("message") if isinstance(error, dict) else error
+        if message:
+            return well_formed(message) if isinstance(message, str) else json.dumps(message)
+    return None

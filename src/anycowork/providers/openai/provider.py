@@ -18,14 +18,13 @@ from anycowork.domain.provider_errors import (
     Unreachable,
     Untrusted,
 )
-from anycowork.providers.http.pool import HttpPool
+from anycowork.providers.http.http1 import HttpPool
 from anycowork.providers.http.retries import Backoff, Sleep, TryAgain, retry_after, with_retries
 from anycowork.providers.images import openai_content, without_images
 from anycowork.providers.model_list import AUTO, UNLISTED, chat_model, listed_facts, read_entries
 from anycowork.providers.openai.completion_stream import CompletionStream, Timeouts
 from anycowork.providers.openai.constrained import plain_words
-from anycowork.providers.openai.deltas import well_formed
-from anycowork.providers.openai.native_calls import openai_messages
+from anycowork.providers.openai.native_calls import openai_messages, well_formed
 from anycowork.providers.openai.upstream import Upstream, waiting_may_help
 
 if TYPE_CHECKING:

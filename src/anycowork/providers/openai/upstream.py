@@ -20,7 +20,7 @@ from anycowork.domain.provider_errors import (
 from anycowork.domain.values import value
 from anycowork.providers.http.certificates import distrust, innermost
 from anycowork.providers.http.proxy_env import HttpTarget, UnusableProxy, target_of
-from anycowork.providers.openai.deltas import error_code, error_words
+from anycowork.providers.openai.native_calls import error_code, error_words
 
 MAX_WORDS = 500
 _TOO_LONG_CODES = ("context_length_exceeded", "exceed_context_size_error")

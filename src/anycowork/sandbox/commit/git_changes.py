@@ -12,9 +12,9 @@ from anycowork.domain.values import value
 from anycowork.sandbox.commit.delta import FILE, FOLDER, LINK, Delta, PathChange
 from anycowork.sandbox.commit.git_index import WorktreeAfterCommit, hidden_by_index
 from anycowork.sandbox.commit.nested_git_folders import NESTING, GitFolder, NestedGitFolders
+from anycowork.workspace.git_index_file import REPOSITORY_NAMES, WHY_NO_REPOSITORY, Parts, is_repository
 from anycowork.workspace.jail import Jail
 from anycowork.workspace.paths import WorkspacePath
-from anycowork.workspace.repositories import REPOSITORY_NAMES, WHY_NO_REPOSITORY, Parts, is_repository
 
 _LARGEST_READ = 256 << 20
 _LISTS_OF_WORK = frozenset({"git-rebase-todo", "git-rebase-todo.backup", "done", "todo"})

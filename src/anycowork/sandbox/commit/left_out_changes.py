@@ -13,9 +13,9 @@ from anycowork.domain.values import value
 from anycowork.sandbox.commit.delta import FILE, Delta, PathChange
 from anycowork.sandbox.commit.git_changes import GitChanges, GitFinding, PlaceInGit
 from anycowork.sandbox.commit.nested_git_folders import NESTING
+from anycowork.workspace.git_index_file import Parts
 from anycowork.workspace.jail import Jail
 from anycowork.workspace.paths import WorkspacePath, shown
-from anycowork.workspace.repositories import Parts
 
 _MOST_NAMED = 5
 _GIT = ".git"

@@ -12,9 +12,9 @@ from anycowork.domain.errors import OutsideWorkspace, ToolFault
 from anycowork.domain.path_class import folds_to_git
 from anycowork.domain.values import value
 from anycowork.domain.visible_text import bare_lines
+from anycowork.workspace.git_index_file import Parts, is_repository
 from anycowork.workspace.jail import Jail
 from anycowork.workspace.paths import WorkspacePath
-from anycowork.workspace.repositories import Parts, is_repository
 
 MODULES, WORKTREES = "modules", "worktrees"
 NESTING = frozenset({MODULES, WORKTREES})

@@ -10,8 +10,8 @@ import stat
 from collections.abc import Iterable
 
 from anycowork.workspace.jail import Jail
-from anycowork.workspace.move_folder import move_anything
 from anycowork.workspace.paths import WorkspacePath
+from anycowork.workspace.remove_folder import move_anything
 
 _OPAQUE = "user.overlay.opaque"
 

@@ -17,7 +17,7 @@ from anycowork.config.settings import Settings
 from anycowork.domain.audit import BrokenChain, ChainHead, HeadEvent, verify_heads
 from anycowork.domain.errors import Conflict
 from anycowork.domain.messages import Json
-from anycowork.domain.people_changes import PEOPLE_CHAIN
+from anycowork.domain.people import PEOPLE_CHAIN
 from anycowork.domain.ports import Clock
 from anycowork.domain.times import later
 from anycowork.domain.values import value

@@ -10,9 +10,9 @@ from pathlib import Path
 
 from pydantic import JsonValue, TypeAdapter
 
+from anycowork.config.secure_files import PrivateJsonFile
 from anycowork.domain.mcp_servers import McpServerConfig
 from anycowork.domain.messages import Json
-from anycowork.server.secrets.private_json import PrivateJsonFile
 from anycowork.server.secrets.provider_keys import origin_of
 
 SERVERS_FILE = "mcp-servers.json"

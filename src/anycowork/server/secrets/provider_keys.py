@@ -10,9 +10,9 @@ from urllib.parse import urlsplit
 
 from pydantic import SecretStr, TypeAdapter
 
+from anycowork.config.secure_files import PrivateJsonFile
 from anycowork.domain.values import replace, value
 from anycowork.server.secrets.keyring_client import SystemKeyring
-from anycowork.server.secrets.private_json import PrivateJsonFile
 
 log = logging.getLogger(__name__)
 

@@ -29,7 +29,7 @@ from anycowork.sandbox.limits import CommandLimits
 from anycowork.sandbox.workspaces import home_folder
 from anycowork.server.machine import find_bubblewrap
 from anycowork.server.setup.shared_components import SharedComponents
-from anycowork.tools.person_shell import PersonShell
+from anycowork.tools.person_terminal import PersonShell
 
 PERSON_COMMAND_SECONDS = 600.0
 

@@ -38,16 +38,14 @@ from anycowork.domain.session_tree import NodeKind
 from anycowork.domain.values import replace
 from anycowork.events.hub import Hub, Streams
 from anycowork.mcp.manager import McpManager
-from anycowork.providers.local.models import LocalModels
+from anycowork.providers.local.provider import LocalModels
 from anycowork.providers.openai.completion_stream import Timeouts
 from anycowork.providers.openai.passthrough import Passthrough
 from anycowork.server.audit.audit_check import AuditService
 from anycowork.server.browser_sessions import BrowserSessions
-from anycowork.server.disk_usage import disk_usage
+from anycowork.server.disk_usage import Maintenance, disk_usage
 from anycowork.server.joined_workers import JoinedWorkers
-from anycowork.server.maintenance import Maintenance
-from anycowork.server.model_connections import ModelConnections
-from anycowork.server.search_connection import SearchConnection
+from anycowork.server.model_connections import ModelConnections, SearchConnection
 from anycowork.server.secrets.provider_keys import ProviderKeys
 from anycowork.server.services import AccessServices, ModelServices, ServerServices, Services, WorkspaceServices
 from anycowork.server.setup.agent_setup import build_rule_service, build_turn_hooks, gate_of

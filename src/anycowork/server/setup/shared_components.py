@@ -23,7 +23,7 @@ from anycowork.permissions.roles import RoleRegistry
 from anycowork.prompts.prompt_service import PromptService
 from anycowork.providers.local.download import ModelDownload
 from anycowork.providers.local.folder import ModelFolder
-from anycowork.providers.local.models import LocalModels
+from anycowork.providers.local.provider import LocalModels
 from anycowork.providers.local.supervisor import Supervisor
 from anycowork.providers.registry import ProviderRegistry
 from anycowork.sandbox.layers.stage import Layer
@@ -43,8 +43,8 @@ from anycowork.telemetry.server_metrics import CostOfUse, ServerMetrics
 from anycowork.telemetry.telemetry import ServerTelemetry, Traces
 from anycowork.tools.hook_runner import HookRunner
 from anycowork.tools.language.language_servers import LanguageServers
-from anycowork.tools.plugins.discovery import plain_name
 from anycowork.tools.plugins.manager import PluginManager
+from anycowork.tools.plugins.manifest import plain_name
 from anycowork.tools.plugins.runtime import PluginRuntime
 from anycowork.tools.toolbox import ToolRegistry, built_in_tools
 from anycowork.workflows.definition_files import DefinitionFiles

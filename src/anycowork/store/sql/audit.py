@@ -8,7 +8,7 @@ from pathlib import Path
 import msgspec
 
 from anycowork.domain.audit import START, BrokenChain, ChainEnd, ChainHead, ChainLink, HeadEvent, next_head, verify
-from anycowork.domain.people_changes import PEOPLE_CHAIN
+from anycowork.domain.people import PEOPLE_CHAIN
 from anycowork.domain.ports import Clock
 from anycowork.domain.values import value
 from anycowork.store.sql.connection import SqlConnection, Table, large_query, query

@@ -8,12 +8,13 @@ from math import ceil
 from anycowork.domain.audit import BrokenChain
 from anycowork.domain.jobs import Job, JobStatus
 from anycowork.domain.journal import RequireRoom, Reserve, Write
-from anycowork.domain.limit_changes import LIMITS_CHANGED, LimitChange, limit_change, read_limit_change
 from anycowork.domain.limits import (
     ANSWER_TOKENS,
+    LIMITS_CHANGED,
     DayLimits,
     DayUse,
     LimitBook,
+    LimitChange,
     LimitKey,
     LimitKind,
     LimitSubject,
@@ -21,12 +22,14 @@ from anycowork.domain.limits import (
     RequestedUse,
     UsedModel,
     find_exceeded,
+    limit_change,
     payer_of,
+    read_limit_change,
     summed_use,
     too_many_jobs,
 )
 from anycowork.domain.metering import NANOS, DayRest, ModelUsage
-from anycowork.domain.people_changes import PEOPLE_CHAIN
+from anycowork.domain.people import PEOPLE_CHAIN
 from anycowork.domain.ports import Clock
 from anycowork.domain.times import seconds_between
 from anycowork.domain.values import replace

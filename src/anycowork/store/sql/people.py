@@ -6,12 +6,14 @@ from functools import partial
 from anycowork.domain.audit import START, BrokenChain, ChainEnd, link
 from anycowork.domain.errors import Conflict, NotAllowed, NotFound
 from anycowork.domain.journal import RequireAccess, required_access
-from anycowork.domain.limit_changes import LIMITS_CHANGED, LimitChange
-from anycowork.domain.people import AccessLevel, Person, name_key
-from anycowork.domain.people_changes import (
+from anycowork.domain.limits import LIMITS_CHANGED, LimitChange
+from anycowork.domain.people import (
     PEOPLE_CHAIN,
+    AccessLevel,
     PeopleChange,
+    Person,
     find_unrecorded,
+    name_key,
     people_change,
     read_people_change,
 )

@@ -12,13 +12,15 @@ from anycowork.domain.messages import Json
 from anycowork.domain.network import NETWORK
 from anycowork.domain.visible_text import os_reason
 from anycowork.tools.child_process import ChildEnding, ChildLimits
-from anycowork.tools.plugins.discovery import Plugin, find_plugins, plain_name
 from anycowork.tools.plugins.manifest import (
     DeclaredTool,
+    Plugin,
     PluginDescription,
     ToolNotOffered,
     declared,
     describe_problems,
+    find_plugins,
+    plain_name,
     without_clashes,
 )
 from anycowork.tools.plugins.runtime import PluginRuntime

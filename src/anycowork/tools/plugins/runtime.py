@@ -16,9 +16,8 @@ from anycowork.sandbox.network.dialer import NetworkReach
 from anycowork.sandbox.network.egress import Egress
 from anycowork.sandbox.sandbox import Sandbox
 from anycowork.sandbox.workspaces import home_folder
-from anycowork.tools.child_process import ChildLimits
-from anycowork.tools.plugins.discovery import Plugin, libraries
-from anycowork.tools.sandboxed_program import SandboxedProgram
+from anycowork.tools.child_process import ChildLimits, SandboxedProgram
+from anycowork.tools.plugins.manifest import Plugin, libraries
 from anycowork.workspace import landlock
 
 # Isolated and without `site`: no variable, no folder of the caller's and no .pth file decides what is imported.

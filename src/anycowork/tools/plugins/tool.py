@@ -17,14 +17,12 @@ from anycowork.sandbox.layers.stage import Layer
 from anycowork.sandbox.network.dialer import NetworkReach, NetworkReport
 from anycowork.sandbox.secrets.masks import MaskedPaths, cover
 from anycowork.tools.built_in_tool import folder_of
-from anycowork.tools.child_process import ChildEnding, ChildLimits, ChildResult
+from anycowork.tools.child_process import ChildEnding, ChildLimits, ChildResult, SandboxedProgram, run_on_best_layer
 from anycowork.tools.command_changes import commit_now, settle_changes
 from anycowork.tools.command_summary import on_a_copy
-from anycowork.tools.plugins.discovery import Plugin
-from anycowork.tools.plugins.manifest import DeclaredTool, PluginAnswer
+from anycowork.tools.plugins.manifest import DeclaredTool, Plugin, PluginAnswer
 from anycowork.tools.plugins.runtime import PluginRuntime
 from anycowork.tools.plugins.schemas import problems_by
-from anycowork.tools.sandboxed_program import SandboxedProgram, run_on_best_layer
 from anycowork.workspace.landlock_threads import reading
 from anycowork.workspace.paths import WorkspacePath
 

@@ -1,30 +1,130 @@
 """search_web: asks the search engine that a person configured. There is none by default, and the tool says so."""
 
 import asyncio
-from collections.abc import Callable
+import json
+from collections.abc import Callable, Iterator
+from enum import StrEnum
+from typing import assert_never
+from urllib.parse import urlencode
 
-from pydantic import Field
+from pydantic import Field, JsonValue
 
 from anycowork.domain.boundary import Boundary
 from anycowork.domain.bounded_json import read_json
 from anycowork.domain.errors import ToolFault
+from anycowork.domain.network import WebAddress, read_address
 from anycowork.domain.origins import FROM_THE_WEB
 from anycowork.domain.tool_ports import Prepared, ToolContext
 from anycowork.domain.tools import CallStatus, Parameters, ToolDisplay, ToolKind, ToolResult
+from anycowork.domain.values import value
 from anycowork.domain.visible_text import UntrustedText, visible_line
 from anycowork.sandbox.network.dialer import NetworkReach
 from anycowork.sandbox.network.egress import Egress
 from anycowork.tools.built_in_tool import BuiltInTool
 from anycowork.tools.parameters import PlainText, parsed
 from anycowork.tools.web.fetch_page import PAGE_HOST
-from anycowork.tools.web.search_engines import SearchEngine, WebResult, search_request, search_results
 from anycowork.tools.web.web_client import PageNotRead, WebClient
 
+MOST_RESULTS = 10
+_LONGEST_TITLE, _LONGEST_SNIPPET, _LONGEST_ADDRESS = 300, 1_000, 2_000
 _MOST_ANSWER = 2 << 20
 _NO_ENGINE = (
     "No search engine is configured, so nothing was searched. An admin can add one (SearXNG, Brave or Tavily) in the settings, under"
     " Web. Meanwhile, read pages whose address you know with fetch_page."
 )
+
+
+class EngineKind(StrEnum):
+    SEARXNG = "searxng"
+    BRAVE = "brave"
+    TAVILY = "tavily"
+
+
+USUAL_ADDRESSES = {
+    EngineKind.BRAVE: "https://api.search.brave.com/res/v1/web/search",
+    EngineKind.TAVILY: "https://api.tavily.com/search",
+}
+
+
+@value
+class SearchEngine:
+    """`address` is where its searches are asked for."""
+
+    kind: EngineKind
+    address: WebAddress
+    key: str | None = None
+
+
+@value
+class SearchRequest:
+    address: WebAddress
+    headers: dict[str, str]
+    content: bytes | None = None
+
+
+@value
+class WebResult:
+    title: str
+    url: str
+    snippet: str
+
+
+def engine_address(kind: EngineKind, base_url: str | None) -> WebAddress:
+    """Raises: ValueError if there is none, or it is not one."""
+    if base_url is None and kind not in USUAL_ADDRESSES:
+        raise ValueError(f"an engine of the kind '{kind.value}' needs its address")
+    address = read_address(base_url or USUAL_ADDRESSES[kind])
+    if kind is EngineKind.SEARXNG and not address.target.rstrip("/").endswith("/search"):
+        return address.joined(f"{address.target.rstrip('/')}/search")
+    return address
+
+
+def search_request(engine: SearchEngine, query: str) -> SearchRequest:
+    accept = {"Accept": "application/json"}
+    match engine.kind:
+        case EngineKind.SEARXNG:
+            address = engine.address.joined(f"?{urlencode({'q': query, 'format': 'json'})}")
+            return SearchRequest(address, {**accept, **_bearer(engine.key)})
+        case EngineKind.BRAVE:
+            address = engine.address.joined(f"?{urlencode({'q': query, 'count': MOST_RESULTS})}")
+            return SearchRequest(address, {**accept, "X-Subscription-Token": engine.key or ""})
+        case EngineKind.TAVILY:
+            content = json.dumps({"query": query, "max_results": MOST_RESULTS}).encode()
+            return SearchRequest(
+                engine.address, {**accept, **_bearer(engine.key), "Content-Type": "application/json"}, content
+            )
+        case _:
+            assert_never(engine.kind)
+
+
+def search_results(kind: EngineKind, answer: JsonValue) -> list[WebResult]:
+    """Raises: ValueError if the answer is not that of such an engine."""
+    match kind, answer:
+        case EngineKind.BRAVE, {"web": {"results": [*items]}}:
+            return [*_read(items, "description")]
+        case EngineKind.BRAVE, {"query": dict()}:
+            return []  # Brave leaves the part out where it found nothing
+        case ((EngineKind.SEARXNG | EngineKind.TAVILY), {"results": [*items]}):
+            return [*_read(items, "content")]
+        case _:
+            raise ValueError(f"that is not an answer of an engine of the kind '{kind.value}'")
+
+
+def _read(items: list[JsonValue], snippet_field: str) -> Iterator[WebResult]:
+    for item in items[:MOST_RESULTS]:
+        if isinstance(item, dict) and isinstance(url := item.get("url"), str):
+            title, snippet = item.get("title"), item.get(snippet_field)
+            yield WebResult(
+                _line(title, _LONGEST_TITLE) or "(no title)", url[:_LONGEST_ADDRESS], _line(snippet, _LONGEST_SNIPPET)
+            )
+
+
+def _line(text: JsonValue, longest: int) -> str:
+    return " ".join(text.split())[:longest] if isinstance(text, str) else ""
+
+
+def _bearer(key: str | None) -> dict[str, str]:
+    return {"Authorization": f"Bearer {key}"} if key else {}
 
 
 class SearchWebParameters(Boundary):

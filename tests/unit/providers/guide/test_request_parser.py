@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from anycowork.providers.guide.grammar import GuideRequest, understand
 from anycowork.providers.guide.intents import (
     AppendLineIntent,
     CreateFileIntent,
@@ -21,7 +22,6 @@ from anycowork.providers.guide.intents import (
     SearchIntent,
     phrase,
 )
-from anycowork.providers.guide.request_parser import GuideRequest, understand
 
 ROOT = Path(__file__).resolve().parents[4]
 

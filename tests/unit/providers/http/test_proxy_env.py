@@ -10,7 +10,7 @@ from anycowork.domain.errors import Invalid
 from anycowork.domain.provider_errors import ProviderFault, RejectedRequest, Unreachable, Untrusted
 from anycowork.providers.anthropic.provider import AnthropicProvider
 from anycowork.providers.config import ProviderConfig
-from anycowork.providers.http.pool import HttpPool
+from anycowork.providers.http.http1 import HttpPool
 from anycowork.providers.http.proxy_env import UnusableProxy, proxy_for, target_of
 from anycowork.providers.http.retries import Backoff
 from anycowork.providers.openai.completion_stream import Timeouts

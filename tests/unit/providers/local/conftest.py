@@ -9,7 +9,7 @@ import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestServer
 
-from anycowork.providers.http.pool import HttpPool
+from anycowork.providers.http.http1 import HttpPool
 from anycowork.providers.local.catalogue import LocalModel, Mirror
 from anycowork.providers.local.folder import ModelFolder
 

@@ -7,7 +7,7 @@ import pytest
 
 from anycowork.domain.errors import Conflict
 from anycowork.domain.provider_errors import Unreachable
-from anycowork.providers.http.pool import HttpPool
+from anycowork.providers.http.http1 import HttpPool
 from anycowork.providers.local.catalogue import NotEnoughMemory, require_memory, threads_for
 from anycowork.providers.local.download import ModelDownload
 from anycowork.providers.local.folder import ModelFolder, NoSpaceForModel

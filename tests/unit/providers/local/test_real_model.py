@@ -9,7 +9,7 @@ import pytest
 
 from anycowork.config.settings import default_data_dir
 from anycowork.domain.model import ModelRequest, PromptMessage
-from anycowork.providers.http.pool import HttpPool
+from anycowork.providers.http.http1 import HttpPool
 from anycowork.providers.local.folder import ModelFolder
 from anycowork.providers.local.provider import LocalProvider
 from anycowork.providers.local.supervisor import Supervisor, engine_installed

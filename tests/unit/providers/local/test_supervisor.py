@@ -16,7 +16,7 @@ from anycowork.domain.errors import Conflict
 from anycowork.domain.model import ModelRequest, PromptMessage
 from anycowork.domain.provider_errors import NoSuchModel, Unreachable
 from anycowork.providers.config import ProviderConfig
-from anycowork.providers.http.pool import HttpPool
+from anycowork.providers.http.http1 import HttpPool
 from anycowork.providers.local.catalogue import NotEnoughMemory
 from anycowork.providers.local.folder import DownloadedModel
 from anycowork.providers.local.provider import LocalProvider, local_config

@@ -8,9 +8,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from anycowork.domain.model import ModelRequest, PromptMessage, ReplyFinished, TextChunk, UsageChunk
-from anycowork.providers.http.pool import HttpPool
+from anycowork.providers.http.http1 import HttpPool
 from anycowork.providers.model_list import chat_model
-from anycowork.providers.openai.deltas import read_delta
+from anycowork.providers.openai.native_calls import read_delta
 from support.provider_client import SECRET, all_of, asking, client, finish_of, reasoning_of, text_of, usage_of
 from support.scripted_model import Garbage, HttpError, Reply, ScriptedModel
 from support.spec import proves

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from anycowork.tools.plugins.discovery import find_plugins, plain_name
+from anycowork.tools.plugins.manifest import find_plugins, plain_name
 from support.distributions import install
 from support.spec import proves
 
