@@ -103,6 +103,7 @@ def test_names_methods_and_patterns_are_those_of_the_class() -> None:
     assert (Point.__name__, Point.__module__, Point.__doc__) == ("Point", __name__, "Where something is.")
     assert Point(1, 2).sum == 3 and copy.deepcopy(Point(1)) == Point(1)
     assert [one.name for one in dataclasses.fields(Point)] == ["x", "y", "notes"]
+    assert [one.name for one in dataclasses.fields(Range(1))] == ["first", "last"]
 
 
 def test_a_value_that_lacks_a_field_or_has_one_too_many_is_not_made() -> None:

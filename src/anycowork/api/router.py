@@ -11,7 +11,7 @@ from typing import Annotated, Any, get_type_hints
 
 from fastapi import APIRouter, Depends, Request
 from fastapi.routing import APIRoute
-from starlette.routing import BaseRoute
+from starlette.routing import BaseRoute, Match, compile_path
 from starlette.routing import Route as PathRoute
 from starlette.types import Receive, Scope, Send
 
@@ -19,6 +19,8 @@ from anycowork.api.asgi import name_route
 from anycowork.api.responses import Responses
 from anycowork.domain.boundary import Boundary
 from anycowork.server.services import Services
+
+_COMPILED = ("path_regex", "path_format", "param_convertors")
 
 
 class Route(PathRoute):
@@ -35,11 +37,26 @@ class Route(PathRoute):
         responses: Responses | None = None,
         **others: Any,  # Any: FastAPI's own, passed on as they are
     ) -> None:
-        super().__init__(path, endpoint, methods=methods, include_in_schema=include_in_schema)
+        self.path, self.endpoint, self.name = path, endpoint, endpoint.__name__
+        self.include_in_schema = include_in_schema
         self.methods = set(methods)  # without the HEAD that is added to a GET: `HeadAsGet` answers it
         self.app = self._answer_first
+        self._fixed_start, self._has_parameters, _ = path.partition("{")
         self._definition: dict[str, Any] = {"methods": methods, "include_in_schema": include_in_schema, **others}
         self._documentation: dict[str, Any] = {"response_model": response_model, "responses": responses}
+
+    def __getattr__(self, name: str) -> Any:  # Any: the pattern and its parts, as Starlette has them
+        """Compiles the path when a request first comes near it: to compile all of them took a seventieth of a start."""
+        if name not in _COMPILED:
+            raise AttributeError(name)
+        self.__dict__ |= zip(_COMPILED, compile_path(self.path), strict=True)
+        return self.__dict__[name]
+
+    def matches(self, scope: Scope) -> tuple[Match, Scope]:
+        path: str = scope["path"]
+        if not (path.startswith(self._fixed_start) if self._has_parameters else path == self._fixed_start):
+            return Match.NONE, {}
+        return super().matches(scope)
 
     async def handle(self, scope: Scope, receive: Receive, send: Send) -> None:
         name_route(scope, self.path)

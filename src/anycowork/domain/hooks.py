@@ -150,7 +150,7 @@ class _Specific(_Lenient):
 class _HookAnswer(_Lenient):
     decision: str = ""
     reason: str = ""
-    hookSpecificOutput: _Specific = _Specific()
+    hookSpecificOutput: _Specific = Field(default_factory=_Specific)
 
 
 def read_hooks(text: str, source: str, root: str = "") -> tuple[list[Hook], list[str]]:

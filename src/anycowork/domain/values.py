@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import MISSING, Field, dataclass, field, fields
 from operator import attrgetter
 from reprlib import recursive_repr
-from typing import TYPE_CHECKING, Any, TypeVar, dataclass_transform
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, dataclass_transform, get_origin
 
 import msgspec
 
@@ -38,20 +38,33 @@ def leaf_value(cls: type[T]) -> type[T]:
 
 def _made(cls: type[T], *, collected: bool) -> type[T]:
     attributes = dict(vars(cls))
-    cls.__doc__ = (
-        cls.__doc__ or cls.__name__
-    )  # otherwise dataclass would build one from a signature that does not exist yet
-    class_fields = _fields_of(dataclass(init=False, repr=False, eq=False)(cls))
-    replaced = _OF_A_PLAIN_CLASS | {class_field.name for class_field in class_fields}
+    annotations = {name: it for name, it in cls.__annotations__.items() if not _is_of_the_class(it)}
+    kinds = [_described(name, kind, attributes.get(name, MISSING)) for name, kind in annotations.items()]
+    replaced = _OF_A_PLAIN_CLASS | annotations.keys()
     namespace = {name: it for name, it in attributes.items() if name not in replaced}
-    namespace |= {
-        "__doc__": cls.__doc__,
-        "__dataclass_fields__": {class_field.name: class_field for class_field in class_fields},
-    }
-    if any(map(_stays_out, class_fields)):  # a struct would compare, hash and show all of its fields
-        namespace = {**_methods_without(class_fields), **namespace}
-    kinds = [_described(class_field) for class_field in class_fields]
+    namespace |= {"__doc__": cls.__doc__ or cls.__name__, "__dataclass_fields__": _FieldsWhenAsked(cls)}
+    settings = [default for name in annotations if isinstance(default := attributes.get(name), Field)]
+    if any(map(_stays_out, settings)):  # a struct would compare, hash and show all of its fields
+        namespace = {**_methods_without(_fields_of(cls)), **namespace}
     return msgspec.defstruct(cls.__name__, kinds, frozen=True, namespace=namespace, gc=collected)  # type: ignore[return-value]  # the same fields, methods and name
+
+
+def _is_of_the_class(kind: object) -> bool:
+    origin: object = get_origin(kind)
+    return origin is ClassVar
+
+
+class _FieldsWhenAsked:
+    """What `dataclasses.fields` reads. Few classes are ever asked for it, and to describe all of them took a thirtieth of a start."""
+
+    def __init__(self, cls: type) -> None:
+        self._class = cls
+        self._fields: dict[str, Field[Any]] | None = None  # Any, as dataclasses has it
+
+    def __get__(self, instance: object, owner: type | None = None) -> "dict[str, Field[Any]]":
+        if self._fields is None:
+            self._fields = {it.name: it for it in _fields_of(self._class)}
+        return self._fields
 
 
 def _stays_out(class_field: "Field[Any]") -> bool:  # Any, as dataclasses has it
@@ -81,13 +94,17 @@ def _getter(names: Sequence[str]) -> Callable[[object], object]:
     return attrgetter(*names) if names else lambda value: None
 
 
-def _fields_of(cls: type[T]) -> "tuple[Field[Any], ...]":
-    return fields(cls)  # type: ignore[arg-type]  # a dataclass, which its type does not tell
+def _fields_of(cls: type) -> "tuple[Field[Any], ...]":
+    """Reads them from a copy, which dataclass changes: two threads may ask at once."""
+    annotations = cls.__annotations__
+    copied = {name: it for name, it in vars(cls).items() if name in annotations}
+    copied |= {"__doc__": "A copy.", "__annotations__": annotations, "__module__": cls.__module__}
+    return fields(dataclass(init=False, repr=False, eq=False)(type(cls.__name__, (), copied)))
 
 
-def _described(class_field: "Field[Any]") -> tuple[str, Any] | tuple[str, Any, Any]:
-    if class_field.default is not MISSING:
-        return class_field.name, class_field.type, class_field.default
-    if class_field.default_factory is not MISSING:
-        return class_field.name, class_field.type, msgspec.field(default_factory=class_field.default_factory)
-    return class_field.name, class_field.type
+def _described(name: str, kind: object, default: object) -> tuple[str, Any] | tuple[str, Any, Any]:
+    if isinstance(default, Field):
+        if default.default_factory is not MISSING:
+            return name, kind, msgspec.field(default_factory=default.default_factory)
+        default = default.default
+    return (name, kind) if default is MISSING else (name, kind, default)

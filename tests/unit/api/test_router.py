@@ -64,3 +64,25 @@ async def test_other_methods_are_refused_without_reading_the_parameters(method: 
     mark = ReadMark()
     status, _ = await requested(app_with(mark), method, "/things/4")
     assert status == 405 and mark.read == 0
+
+
+async def test_a_path_is_compiled_when_a_request_comes_near_it_and_not_before() -> None:
+    app = app_with(ReadMark())
+    route = app.router.routes[-1]
+    assert await requested(app, "GET", "/other/4") == (404, b'{"detail":"Not Found"}')
+    assert "path_regex" not in vars(route)
+    assert (await requested(app, "GET", "/things/4/more"))[0] == 404
+    assert "path_regex" in vars(route)
+
+
+@pytest.mark.parametrize(("path", "status"), [("/fixed", 200), ("/fixed/", 404), ("/fixed/4", 404), ("/fixed\n", 404)])
+async def test_a_path_without_parameters_is_met_by_itself_alone(path: str, status: int) -> None:
+    routes = Router()
+
+    @routes.get("/fixed")
+    async def show_fixed() -> Response:
+        return Response()
+
+    app = FastAPI(openapi_url=None, redirect_slashes=False)
+    app.router.routes.extend(routes.routes)
+    assert (await requested(app, "GET", path))[0] == status
