@@ -58,8 +58,11 @@ def many() -> aiohttp.TCPConnector:
 
 
 @asynccontextmanager
-async def person(owner: Caller, name: str, access: str = "member") -> AsyncIterator[PersonClient]:
-    made = await owner.ask("POST", "/people", {"name": name, "access": access}, expect=201)
+async def person(
+    owner: Caller, name: str, access: str = "member", groups: tuple[str, ...] = ()
+) -> AsyncIterator[PersonClient]:
+    body = {"name": name, "access": access, **({"groups": [*groups]} if groups else {})}
+    made = await owner.ask("POST", "/people", body, expect=201)
     async with aiohttp.ClientSession(connector=many(), headers={"Authorization": f"Bearer {made['token']}"}) as session:
         yield PersonClient(owner.url, session, made)
 

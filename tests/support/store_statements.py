@@ -10,6 +10,7 @@ from types import ModuleType
 from typing import NamedTuple
 
 from anycowork.domain.metering import UsageGroup
+from anycowork.domain.visibility import Viewer
 from anycowork.store import postgres
 from anycowork.store import sql as package
 from anycowork.store.sql import jobs
@@ -78,6 +79,7 @@ _EXECUTE = ("execute", "executemany", "write_later")
 _SAMPLES: dict[str, list[dict[str, object]]] = {
     "filled": [{"filled": (given,) * len(jobs._SOMETIMES)} for given in (True, False)],
     "by": [{"by": group} for group in UsageGroup],
+    "viewer": [{"viewer": Viewer("p1", ("design",))}],
 }
 
 

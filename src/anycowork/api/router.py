@@ -17,6 +17,7 @@ from starlette.types import Receive, Scope, Send
 
 from anycowork.api.asgi import name_route
 from anycowork.api.responses import Responses
+from anycowork.api.visibility import check_parameters, for_visible_only
 from anycowork.domain.boundary import Boundary
 from anycowork.server.services import Services
 
@@ -39,6 +40,7 @@ class Route(PathRoute):
     ) -> None:
         self.path, self.endpoint, self.name = path, endpoint, endpoint.__name__
         self.include_in_schema = include_in_schema
+        check_parameters(path)
         self.methods = set(methods)  # without the HEAD that is added to a GET: `HeadAsGet` answers it
         self.app = self._answer_first
         self._fixed_start, self._has_parameters, _ = path.partition("{")
@@ -70,7 +72,7 @@ class Route(PathRoute):
     async def _answer_first(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answers the first request. The later ones reach what FastAPI made."""
         _work_out_bodies(self.endpoint)
-        self.app = APIRoute(self.path, self.endpoint, response_model=None, **self._definition).app
+        self.app = APIRoute(self.path, for_visible_only(self.endpoint), response_model=None, **self._definition).app
         await self.app(scope, receive, send)
 
 

@@ -13,9 +13,12 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from anycowork.api.asgi import header, name_route
 from anycowork.api.errors import WrongMethod
 from anycowork.api.middleware.auth import principal_in
+from anycowork.api.visibility import hides_chat
+from anycowork.api.visible_events import Sight, visible_events
 from anycowork.domain import principals
-from anycowork.domain.errors import Invalid
+from anycowork.domain.errors import Invalid, NotFound
 from anycowork.domain.events import Record, StreamItem, StreamSignal
+from anycowork.domain.visibility import viewer_of
 from anycowork.server.services import Services
 from anycowork.turns.lookup import require_chat
 
@@ -43,13 +46,17 @@ class EventStreams:
         name_route(scope, _ALL if single_chat is None else "/context/{chat_id}/events")
         if scope["method"] != "GET":
             raise WrongMethod("Use GET to read event streams.", allow="GET")
-        principal_in(scope, principals.Scope.READ)
-        after = _after(scope)
+        principal, after = principal_in(scope, principals.Scope.READ), _after(scope)
         if single_chat is None:
             events, event_id = self._services.streams.follow_all(after=after), POSITION
         else:
+            if await hides_chat(self._services, principal, single_chat.group(1)):
+                raise NotFound("chat", single_chat.group(1))
             chat = await require_chat(self._services.store, single_chat.group(1))
             events, event_id = self._services.streams.follow(chat.id, after=after or 0), SEQ
+        if (viewer := viewer_of(principal)) is not None:
+            sight = Sight(self._services.store.visibility, viewer, self._services.streams.list_state)
+            events = visible_events(events, sight, of_one_chat=single_chat is not None)
         await self._pass_on(events, event_id, receive, send)
 
     async def _pass_on(

@@ -11,7 +11,9 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from anycowork.api.asgi import name_route
 from anycowork.api.errors import WrongMethod
 from anycowork.api.middleware.auth import principal_in
+from anycowork.api.visibility import hides_chat
 from anycowork.domain import principals
+from anycowork.domain.errors import NotFound
 from anycowork.server.services import Services
 
 _PATH = re.compile(r"/context/([^/]+)/terminals/([^/]+)/output")
@@ -35,6 +37,8 @@ class TerminalStreams:
         principal = principal_in(scope, principals.Scope.MANAGE)
         if scope["method"] != "GET":
             raise WrongMethod("Use GET to read a terminal.", allow="GET")
+        if await hides_chat(self._services, principal, match.group(1)):
+            raise NotFound("terminal", match.group(2))
         terminal = self._services.terminals.find(principal, match.group(1), match.group(2))
         try:
             await self._pass_on(terminal.follow(), receive, send)

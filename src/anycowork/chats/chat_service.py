@@ -9,6 +9,7 @@ from hashlib import sha256
 from pydantic import JsonValue
 
 from anycowork.chats.chat_title import NEW_CHAT, title_from
+from anycowork.chats.chat_visibility import ChatVisibility
 from anycowork.chats.message_hooks import MessageHooks
 from anycowork.chats.skill_service import SkillService
 from anycowork.domain import event_factory
@@ -31,6 +32,7 @@ from anycowork.domain.schedules import ClaimStart, StartedBy
 from anycowork.domain.secret_values import hidden_kinds
 from anycowork.domain.skills import Skill, activation
 from anycowork.domain.values import value
+from anycowork.domain.visibility import owner_of
 from anycowork.domain.workflows import RunOrder
 from anycowork.permissions.roles import RoleRegistry
 from anycowork.prompts.prompt_service import PromptService
@@ -79,6 +81,7 @@ class ChatService:
         removed: Callable[[], None] = lambda: None,
         skills: SkillService | None = None,
         hooks: MessageHooks | None = None,
+        visibility: ChatVisibility,
         holds_commands: bool,
     ) -> None:
         self._chat_coordinator = chat_coordinator
@@ -94,6 +97,7 @@ class ChatService:
         self._find_workspace = find_workspace
         self._image_bytes = image_bytes
         self._removed = removed
+        self._visibility = visibility
         self._holds_commands = holds_commands
 
     # --- chats
@@ -107,6 +111,7 @@ class ChatService:
         role: str | None,
         model: str | None,
         system_prompt_id: str | None,
+        visibility: str | None = None,
         claim: Callable[[str], ClaimStart] | None = None,
     ) -> Chat:
         """`claim` binds the new chat to the scheduled start that it is for. Raises: AlreadyStarted if that has one."""
@@ -114,11 +119,20 @@ class ChatService:
         definition = self._roles.require(role or Role.ACTOR)
         model = self.model_id_of(model)
         await self._require_prompt(system_prompt_id)
-        root = await self._find_workspace(workspace)
+        root = await self._visibility.visible_folder(principal, await self._find_workspace(workspace))
         now = self._clock.now()
         # A chat keeps its model: a new default is only for new chats. If none is connected, the first one will be used.
         config = ChatConfig(definition.name, model or self._providers.lasting_id(), system_prompt_id)
-        chat = Chat(self._clock.new_id(), title or NEW_CHAT, root, config, created_at=now, updated_at=now)
+        chat = Chat(
+            self._clock.new_id(),
+            title or NEW_CHAT,
+            root,
+            config,
+            created_at=now,
+            updated_at=now,
+            visibility=await self._visibility.of_new_chat(principal, root, visibility),
+            owner=owner_of(principal),
+        )
         claims = () if claim is None else (claim(chat.id),)
         await self._chat_coordinator.write(principal, chat.id, AddChat(chat, principal.label()), *claims)
         return await require_chat(self._store, chat.id)
@@ -134,8 +148,9 @@ class ChatService:
         autonomy: Autonomy | None = None,
         pinned: bool | None = None,
         archived: bool | None = None,
+        visibility: str | None = None,
     ) -> Chat:
-        """Change the chat's settings. Raises: NoSuchModel, Invalid, Conflict if the autonomy needs a sandbox that is not available."""
+        """Change the chat's settings. Raises: NoSuchModel, Invalid, NotAllowed; Conflict if the autonomy needs a sandbox that is not available."""
         principal.require(Scope.SEND)
         self._require_autonomy(principal, autonomy)
         model = self.model_id_of(model)
@@ -146,9 +161,11 @@ class ChatService:
             config = replace(
                 chat.config, model_id=model or chat.config.model_id, system_prompt_id=prompt, autonomy=level
             )
-            notice = self._draft.autonomy(chat, level)
-            changed = SetChat(config=config, title=title, pinned=pinned, archived=archived)
-            await self._chat_coordinator.write(principal, chat_id, changed, *notice)
+            if visibility is not None:
+                visibility = await self._visibility.changed(principal, chat, visibility)
+            notices = (*self._draft.autonomy(chat, level), *self._draft.visibility(chat, visibility))
+            changed = SetChat(config=config, title=title, pinned=pinned, archived=archived, visibility=visibility)
+            await self._chat_coordinator.write(principal, chat_id, changed, *notices)
         return await require_chat(self._store, chat_id)
 
     def _require_autonomy(self, principal: Principal, autonomy: Autonomy | None) -> None:

@@ -16,6 +16,7 @@ from anycowork.domain.ports import Clock
 from anycowork.domain.principals import Principal, Scope
 from anycowork.domain.snapshots import Restored, RestorePreview, shown_path
 from anycowork.domain.values import replace, value
+from anycowork.domain.visibility import owner_of
 from anycowork.store.sql.store import Store
 from anycowork.turns.chat_coordinator import ChatCoordinator
 from anycowork.turns.lookup import require_chat, require_chat_in_folder
@@ -112,7 +113,16 @@ class ForkService:
             model_id=model or chat.config.model_id,
             autonomy=chat.config.autonomy if decides else Autonomy.ASK,  # only a person raises it
         )
-        return Chat(self._clock.new_id(), chat.title, chat.workspace, config, created_at=now, updated_at=now)
+        return Chat(
+            self._clock.new_id(),
+            chat.title,
+            chat.workspace,
+            config,
+            created_at=now,
+            updated_at=now,
+            visibility=chat.visibility,
+            owner=owner_of(principal),
+        )
 
     def _copied_messages(self, new: Chat, messages: Sequence[Message]) -> list[Message]:
         """Copy with new ids: an id names one message. Messages of one turn stay together."""

@@ -84,6 +84,9 @@ class Chat:
     extra: Json = field(default_factory=dict, hash=False)
     pinned: bool = False
     archived: bool = False
+    visibility: str = "everyone"
+    owner: str = "owner"
+    """The id of the person whose it is; `owner` is who has the server's token."""
 
     @property
     def role(self) -> str:
@@ -100,6 +103,8 @@ class Chat:
             "last_seq": self.last_seq,
             "pinned": self.pinned,
             "archived": self.archived,
+            "visibility": self.visibility,
+            "owner": self.owner,
             "created_at": self.created_at,
             "updated_at": self.updated_at,
         }

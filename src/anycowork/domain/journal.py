@@ -38,6 +38,7 @@ class SetChat:
     pinned: bool | None = None
     archived: bool | None = None
     first_model: str | None = None
+    visibility: str | None = None
 
 
 @value

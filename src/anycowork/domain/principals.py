@@ -72,6 +72,8 @@ class Principal:
     name: str
     access: AccessLevel = AccessLevel.VIEWER
     person: PersonName | None = None
+    groups: tuple[str, ...] = ()
+    """The person's, as they are now."""
     is_confirmed: bool = True
     """Not after a sign-in by a code that others may have seen: it manages nothing."""
 
@@ -123,7 +125,12 @@ OWNER = Principal(
 
 def person_principal(person: Person) -> Principal:
     return Principal(
-        id=person.id, kind=PrincipalKind.PERSON, name=person.name, access=person.access, person=person.named()
+        id=person.id,
+        kind=PrincipalKind.PERSON,
+        name=person.name,
+        access=person.access,
+        person=person.named(),
+        groups=person.groups,
     )
 
 
@@ -172,13 +179,17 @@ _LONGEST_PROGRAM_NAME = 64
 def acp_client(name: str, owner: Principal) -> Principal:
     """The editor of this name. It can do less than the person whose token it has: it decides and answers, but manages nothing."""
     client_id = program_id(name, "editor")
-    return Principal(client_id, PrincipalKind.ACP_CLIENT, f"The editor '{client_id}'", owner.access, owner.person)
+    return Principal(
+        client_id, PrincipalKind.ACP_CLIENT, f"The editor '{client_id}'", owner.access, owner.person, owner.groups
+    )
 
 
 def mcp_host(name: str, owner: Principal) -> Principal:
     """The MCP host of this name. It reads and sends; it decides nothing, because nobody knows whether a person answers there."""
     host_id = program_id(name, "host")
-    return Principal(host_id, PrincipalKind.MCP_HOST, f"The MCP host '{host_id}'", owner.access, owner.person)
+    return Principal(
+        host_id, PrincipalKind.MCP_HOST, f"The MCP host '{host_id}'", owner.access, owner.person, owner.groups
+    )
 
 
 def program_id(name: str, otherwise: str) -> str:

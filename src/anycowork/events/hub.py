@@ -2,6 +2,7 @@
 cursor in it."""
 
 import asyncio
+import time
 from collections import deque
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator
 from contextlib import aclosing, contextmanager
@@ -40,6 +41,7 @@ class Hub:
         self._heartbeat_seconds = heartbeat_seconds
         self._logs: dict[str, _EventLog] = {}
         self._sidebar: _EventLog | None = None
+        self._list_changes = 0
 
     def publish(self, record: Record) -> None:
         log = self._logs.get(record.chat_id)
@@ -63,9 +65,14 @@ class Hub:
             self._sidebar.invalidate()
 
     def chats_changed(self) -> None:
-        """Hint to readers that the list of chats has changed (a chat was added, removed or renamed), so that they reload it."""
+        """Hint to readers that the list of chats has changed (a chat was added, removed, renamed or shared), so that they reload it."""
+        self._list_changes += 1
         if self._sidebar is not None:
             self._sidebar.hint()
+
+    def list_state(self) -> tuple[int, int]:
+        """Returns something else after each change of who may see what; where others write too, after a second at the latest."""
+        return self._list_changes, int(time.monotonic()) if self._shared else 0
 
     @contextmanager
     def reading(self, chat_id: str) -> Iterator["Reader"]:
@@ -234,6 +241,7 @@ class Streams:
         self._records = records
         self._hub = hub
         self._unstored = unstored
+        self.list_state = hub.list_state
 
     async def follow(self, chat_id: str, *, after: int) -> AsyncGenerator[StreamItem, None]:
         """Yield every record of the chat after this number, once and in order, batched where possible; then what is not stored.

@@ -167,6 +167,14 @@ def check_root(path: str | Path, *, home: Path, data_dir: Path) -> Path:
     return real
 
 
+def not_registered(folder: str | Path) -> BadWorkspace:
+    """Return what is said of a folder that is in none that a person registered."""
+    return BadWorkspace(
+        f"'{folder}' is not inside a registered folder. Register it first: POST /workspaces, or start with --workspace.",
+        param="workspace",
+    )
+
+
 def under_a_root(path: str | Path, roots: Iterable[str | Path]) -> bool:
     """Tells whether the folder, links resolved, is one of these roots or inside one.
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from anycowork.config.settings import Settings
 from anycowork.domain.errors import BadWorkspace, Conflict, NotFound
 from anycowork.domain.job_workers import TravelSettings
-from anycowork.sandbox.workspaces import check_root, home_folder, under_a_root
+from anycowork.sandbox.workspaces import check_root, home_folder, not_registered, under_a_root
 from anycowork.store.sql.workspaces import RegisteredRoots, WorkspaceRoot
 
 PERSON = "person:owner"
@@ -100,10 +100,7 @@ class WorkspaceRoots:
         """Returns the real path of the folder for a new chat. Raises: BadWorkspace."""
         real = check_root(folder or self._default, home=home_folder(), data_dir=self._data_dir)
         if not under_a_root(real, [root.root for root in await self._roots.all()]):
-            raise BadWorkspace(
-                f"'{real}' is not inside a registered folder. Register it first: POST /workspaces, or start with --workspace.",
-                param="workspace",
-            )
+            raise not_registered(real)
         return str(real)
 
 

@@ -70,6 +70,14 @@ class RecordFactory:
         payload: Json = {"old_autonomy": old.value, "new_autonomy": new.value}
         return (self.message(chat, Speaker.SYSTEM, f"Autonomy changed from {old} to {new}.", payload=payload),)
 
+    def visibility(self, chat: Chat, new: str | None) -> tuple[Message, ...]:
+        """Build the message of who may see the chat now; nothing if it stays."""
+        old = chat.visibility
+        if new is None or new == old:
+            return ()
+        payload: Json = {"old_visibility": old, "new_visibility": new}
+        return (self.message(chat, Speaker.SYSTEM, f"Visibility changed from {old} to {new}.", payload=payload),)
+
 
 def require_idle(chat: Chat) -> RequireState:
     waiting = {

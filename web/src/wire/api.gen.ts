@@ -4250,6 +4250,8 @@ export interface components {
             pinned?: boolean | null;
             /** Archived */
             archived?: boolean | null;
+            /** Visibility */
+            visibility?: string | null;
         };
         /**
          * ChangeQueuedRequest
@@ -4354,6 +4356,18 @@ export interface components {
             pinned: boolean;
             /** Archived */
             archived: boolean;
+            /**
+             * Visibility
+             * @description Who may see it: private, everyone, or group: and a group's name.
+             * @default everyone
+             */
+            visibility: string;
+            /**
+             * Owner
+             * @description The id of the person who may change that; `owner` has the server's token.
+             * @default owner
+             */
+            owner: string;
             /** Created At */
             created_at: string;
             /** Updated At */
@@ -6815,6 +6829,8 @@ export interface components {
             model?: string | null;
             /** System Prompt Id */
             system_prompt_id?: string | null;
+            /** Visibility */
+            visibility?: string | null;
         };
         /**
          * NewExpectation
@@ -7325,6 +7341,18 @@ export interface components {
             pinned: boolean;
             /** Archived */
             archived: boolean;
+            /**
+             * Visibility
+             * @description Who may see it: private, everyone, or group: and a group's name.
+             * @default everyone
+             */
+            visibility: string;
+            /**
+             * Owner
+             * @description The id of the person who may change that; `owner` has the server's token.
+             * @default owner
+             */
+            owner: string;
             /** Created At */
             created_at: string;
             /** Updated At */

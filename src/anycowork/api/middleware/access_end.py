@@ -59,12 +59,17 @@ class AccessEndMiddleware:
         return ends
 
     async def _person_lost_access(self, person: Person, is_event_stream: Callable[[], bool]) -> None:
-        """Return when the person may not read the answer on. An event stream of ours also ends when they may do more: it is opened
-        again without a loss, and the page learns by it what it can offer now."""
+        """Return when the person may not read the answer on, also because they left a group.
+
+        An event stream of ours also ends when they may do more: it is opened again without a loss, and the page learns by it what it can
+        offer now.
+        """
         last_seen = person
         while True:
             now = await self._people.changed(last_seen)
-            if now is None or ends_access(person, now) or (is_event_stream() and now.access is not last_seen.access):
+            if now is None or ends_access(person, now) or not {*last_seen.groups} <= {*now.groups}:
+                return
+            if is_event_stream() and (now.access is not last_seen.access or now.groups != last_seen.groups):
                 return
             last_seen = now
 

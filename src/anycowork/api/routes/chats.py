@@ -11,6 +11,7 @@ from anycowork.api.middleware.auth import Decider, Reader, Sender
 from anycowork.api.responses import error_responses, json_response
 from anycowork.api.router import Router, ServicesDep
 from anycowork.api.routes.roles import RoleWord, known_role
+from anycowork.api.schemas.base import VisibilityField
 from anycowork.api.schemas.chats import ChatList, ChatResponse, CompactedResponse, OpenChat, Stopped, TurnStarted
 from anycowork.api.schemas.snapshots import RestoredResponse
 from anycowork.chats.export.chat_export import ExportFormat
@@ -19,6 +20,7 @@ from anycowork.domain.boundary import Boundary
 from anycowork.domain.chats import Autonomy, ChatState
 from anycowork.domain.errors import Invalid, RestoreConflict
 from anycowork.domain.system_prompts import DEFAULT_ID
+from anycowork.domain.visibility import viewer_of
 from anycowork.server.services import Services
 from anycowork.turns.continuation import continuation_of, steps_left_of, waiting_of
 from anycowork.turns.lookup import require_chat
@@ -39,6 +41,7 @@ class NewChatRequest(Boundary):
     mode: RoleWord | None = None
     model: Word | None = None
     system_prompt_id: Word | None = None
+    visibility: VisibilityField | None = None
 
 
 class ChangeChatRequest(Boundary):
@@ -50,6 +53,7 @@ class ChangeChatRequest(Boundary):
     autonomy: Annotated[Autonomy, Field(strict=False)] | None = None
     pinned: bool | None = None
     archived: bool | None = None
+    visibility: VisibilityField | None = None
 
 
 @routes.post("/context", status_code=201, response_model=ChatResponse, responses=error_responses(body=True))
@@ -62,6 +66,7 @@ async def open_chat(principal: Sender, services: ServicesDep, body: NewChatReque
         role=_first_role(services, body),
         model=body.model,
         system_prompt_id=body.system_prompt_id,
+        visibility=body.visibility,
     )
     return json_response(201, chat.to_json())
 
@@ -87,7 +92,13 @@ async def list_chats(
     archived: Annotated[bool | None, Query(description="Only chats that are archived, or are not.")] = None,
 ) -> Response:
     chats, following = await services.store.chats.page(
-        limit=limit, cursor=cursor, q=q, states=frozenset(state or ()), pinned=pinned, archived=archived
+        limit=limit,
+        cursor=cursor,
+        q=q,
+        states=frozenset(state or ()),
+        pinned=pinned,
+        archived=archived,
+        viewer=viewer_of(principal),
     )
     turns = await services.store.turns.newest_of([chat.id for chat in chats])
     listed = [{**chat.to_json(), "waiting": waiting_of(chat, turns.get(chat.id))} for chat in chats]
@@ -129,6 +140,7 @@ async def change_chat(chat_id: str, body: ChangeChatRequest, principal: Sender, 
         autonomy=body.autonomy,
         pinned=body.pinned,
         archived=body.archived,
+        visibility=body.visibility,
     )
     return json_response(200, chat.to_json())
 

@@ -2,7 +2,7 @@
 
 from functools import cache
 from types import new_class
-from typing import ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, GetCoreSchemaHandler
 from pydantic_core import CoreSchema
@@ -36,6 +36,17 @@ class Schema(DescribedSchema):
     """Open to more fields: what came with stored data is passed on, and later versions add."""
 
     model_config: ClassVar = ConfigDict(extra="allow")
+
+
+VisibilityField = Annotated[
+    str,
+    Field(
+        min_length=1,
+        max_length=80,
+        description="`private`, `everyone`, or `group:` and a group's name.",
+        examples=["private", "group:design", "everyone"],
+    ),
+]
 
 
 class ErrorDetail(DescribedSchema):

@@ -27,6 +27,8 @@ class ChatResponse(Schema):
     last_seq: int
     pinned: bool
     archived: bool
+    visibility: str = Field("everyone", description="Who may see it: private, everyone, or group: and a group's name.")
+    owner: str = Field("owner", description="The id of the person who may change that; `owner` has the server's token.")
     created_at: str
     updated_at: str
     waiting: Literal["approval", "question", "plan", "continue"] | None = Field(

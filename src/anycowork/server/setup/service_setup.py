@@ -9,6 +9,7 @@ from typing import assert_never
 
 from anycowork.chats.chat_server_service import ChatServerService
 from anycowork.chats.chat_service import ChatService
+from anycowork.chats.chat_visibility import ChatVisibility
 from anycowork.chats.compaction_service import CompactionService
 from anycowork.chats.decision_service import DecisionService
 from anycowork.chats.export.chat_export import ChatExport
@@ -242,6 +243,7 @@ def _build_chats(
         find_workspace=shared.workspace_roots.find,
         image_bytes=shared.database.blobs,
         removed=maintenance.soon,
+        visibility=ChatVisibility(shared.database.store.visibility),
         holds_commands=shared.sandbox_setup.sandbox is not None,
     )
 

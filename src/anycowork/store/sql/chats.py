@@ -8,6 +8,7 @@ from anycowork.domain.chats import Chat, ChatConfig, ChatState
 from anycowork.domain.errors import Conflict, Invalid
 from anycowork.domain.journal import AddChat, RequireState, SetChat
 from anycowork.domain.values import leaf_value
+from anycowork.domain.visibility import Viewer
 from anycowork.store.sql import calls, messages, records, usage
 from anycowork.store.sql.connection import SqlConnection, SqlReader, Table
 from anycowork.store.sql.held_rows import CHAT, HeldRows
@@ -22,6 +23,7 @@ from anycowork.store.sql.row_mapper import (
     to_json_text,
 )
 from anycowork.store.sql.turns import RunningTurnCache
+from anycowork.store.sql.visibility import values_of, visible_to
 
 _UNINDEXED = "COALESCE(updated_at, '')"
 
@@ -34,7 +36,7 @@ def _config_in(config: str) -> ChatConfig:
 
 _ROWS = RowMapper(
     Chat,
-    "id, title, workspace, config, state, extra, created_at, updated_at, pinned, archived",
+    "id, title, workspace, config, state, extra, created_at, updated_at, pinned, archived, visibility, owner",
     types={
         "config": ColumnType(None, _config_in),
         "state": enum_of(ChatState),
@@ -84,13 +86,14 @@ class ChatTable(Table):
         states: Collection[ChatState] = (),
         pinned: bool | None = None,
         archived: bool | None = None,
+        viewer: Viewer | None = None,
     ) -> tuple[list[Chat], str | None]:
         """Returns the most recently updated first, and the cursor for the page beyond. Raises: Invalid for a cursor that is none.
 
         `q` is searched in the titles, ignoring case; `states` limits the result to these states; `pinned` and `archived` to
-        chats that are so, or are not.
+        chats that are so, or are not; `viewer` to what that person may see.
         """
-        page, further = await self._reader.read(_page, limit, cursor, q, states, pinned, archived)
+        page, further = await self._reader.read(_page, limit, cursor, q, states, pinned, archived, viewer)
         lasts = await self._records.last_seqs([chat.id for chat in page])
         return [replace(chat, last_seq=last) for chat, last in zip(page, lasts, strict=True)], further
 
@@ -98,8 +101,8 @@ class ChatTable(Table):
 def add(connection: SqlConnection, write: AddChat, *, import_hash: str | None = None) -> None:
     chat = write.chat
     connection.execute(
-        "INSERT INTO chats (id, title, title_folded, workspace, config, state, next_seq, extra, import_hash, created_by, created_at, updated_at)"
-        " VALUES (?, ?, ?, ?, ?, ?, 1, ?, ?, ?, ?, ?)",
+        "INSERT INTO chats (id, title, title_folded, workspace, config, state, next_seq, extra, import_hash, created_by, created_at, updated_at,"
+        " visibility, owner) VALUES (?, ?, ?, ?, ?, ?, 1, ?, ?, ?, ?, ?, ?, ?)",
         (
             chat.id,
             chat.title,
@@ -112,6 +115,8 @@ def add(connection: SqlConnection, write: AddChat, *, import_hash: str | None = 
             write.principal,
             chat.created_at,
             chat.updated_at or chat.created_at,
+            chat.visibility,
+            chat.owner,
         ),
     )
 
@@ -131,9 +136,10 @@ def set_fields(connection: SqlConnection, chat_id: str, write: SetChat) -> None:
         title=chat.title if write.title is None else write.title,
         pinned=chat.pinned if write.pinned is None else write.pinned,
         archived=chat.archived if write.archived is None else write.archived,
+        visibility=write.visibility or chat.visibility,
     )
     connection.execute(
-        "UPDATE chats SET title = ?, title_folded = ?, config = ?, state = ?, pinned = ?, archived = ? WHERE id = ?",
+        "UPDATE chats SET title = ?, title_folded = ?, config = ?, state = ?, pinned = ?, archived = ?, visibility = ? WHERE id = ?",
         (
             changed.title,
             changed.title.casefold(),
@@ -141,6 +147,7 @@ def set_fields(connection: SqlConnection, chat_id: str, write: SetChat) -> None:
             changed.state.value,
             int(changed.pinned),
             int(changed.archived),
+            changed.visibility,
             chat_id,
         ),
     )
@@ -274,8 +281,12 @@ def _page(
     states: Collection[ChatState],
     pinned: bool | None,
     archived: bool | None,
+    viewer: Viewer | None,
 ) -> tuple[list[Chat], str | None]:
     clauses, values, order = ["1 = 1"], list[str | int](), "updated_at"
+    if viewer is not None:
+        clauses.append(visible_to(viewer))
+        values += values_of(viewer)
     if cursor is not None:
         clauses.append("(updated_at, id) < (?, ?)")
         values += _read_cursor(cursor)

@@ -367,7 +367,7 @@ class Journal:
             self._running.update(write)
         elif isinstance(write, SetChat):
             self._running.forget_config(chat_id)
-            if write.title is not None or write.config is not None:
+            if write.title is not None or write.config is not None or write.visibility is not None:
                 self._chats_changed()
         elif isinstance(write, QueuedMessage):
             self._running.forget_queue(chat_id)

@@ -119,7 +119,7 @@ class People:
         return (
             by
             if parts.kind is PrincipalKind.PERSON
-            else Principal(parts.id, parts.kind, parts.id, by.access, by.person)
+            else Principal(parts.id, parts.kind, parts.id, by.access, by.person, by.groups)
         )
 
     async def require(self, principal: Principal) -> None:

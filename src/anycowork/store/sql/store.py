@@ -24,6 +24,7 @@ from anycowork.store.sql.runs import WorkflowRunTable
 from anycowork.store.sql.snapshots import SnapshotTable
 from anycowork.store.sql.turns import RunningTurnCache, TurnTable
 from anycowork.store.sql.usage import UsageTable
+from anycowork.store.sql.visibility import VisibilityTable
 from anycowork.store.sql.workspaces import FolderTable
 
 _TURNS = "SELECT state, COUNT(*) FROM turns WHERE state IN ('running', 'parked', 'due') GROUP BY state"
@@ -103,7 +104,7 @@ class Store(Table):
         self.questions, self.plans = QuestionTable(reader), PlanTable(reader)
         self.runs, self.receipts = WorkflowRunTable(reader), ReceiptTable(reader)
         self.jobs, self.tasks = JobTable(reader, held_rows), TaskTable(reader, held_rows)
-        self.folders = FolderTable(reader)
+        self.folders, self.visibility = FolderTable(reader), VisibilityTable(reader)
         self.usage, self.snapshots = UsageTable(reader), SnapshotTable(reader)
         self.origins = StoredOrigins(reader, changes)
         self.audit, self.audit_heads = AuditChains(reader), heads

@@ -32,6 +32,8 @@ class WorkspaceRoot:
     trust: Json
     trusts_contents: bool = False
     travel: TravelSettings = TravelSettings()
+    visibility: str = "everyone"
+    owner: str = "owner"
 
     @property
     def id(self) -> str:
@@ -94,7 +96,8 @@ class RegisteredRoots:
 
 def _all(connection: SqlConnection) -> list[WorkspaceRoot]:
     rows = connection.execute(
-        "SELECT root, registered_by, created_at, trust, trusts_contents, setup, leave_out FROM workspaces ORDER BY root"
+        "SELECT root, registered_by, created_at, trust, trusts_contents, setup, leave_out, visibility, owner"
+        " FROM workspaces ORDER BY root"
     )
     return [
         WorkspaceRoot(
@@ -104,8 +107,10 @@ def _all(connection: SqlConnection) -> list[WorkspaceRoot]:
             from_json_text(trust),
             bool(trusts_contents),
             TravelSettings(setup, _PATTERNS.decode(leave_out)),
+            visibility,
+            owner,
         )
-        for root, by, created_at, trust, trusts_contents, setup, leave_out in rows
+        for root, by, created_at, trust, trusts_contents, setup, leave_out, visibility, owner in rows
     ]
 
 

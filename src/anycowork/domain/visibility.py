@@ -1,0 +1,61 @@
+"""Who may see a chat or a workspace: its owner, a group, or everyone on this server. Nothing else decides about it."""
+
+from anycowork.domain.errors import Invalid
+from anycowork.domain.limits import read_group_name
+from anycowork.domain.principals import OWNER, Principal
+from anycowork.domain.values import value
+
+EVERYONE, PRIVATE = "everyone", "private"
+_GROUP = "group:"
+
+
+@value
+class Viewer:
+    """A person who asks, with the groups that they are in now."""
+
+    person_id: str
+    groups: tuple[str, ...] = ()
+
+    @property
+    def shared_with(self) -> tuple[str, ...]:
+        """The visibilities that include this person, whoever the owner is."""
+        return (EVERYONE, *(f"{_GROUP}{group}" for group in self.groups))
+
+
+def viewer_of(principal: Principal) -> Viewer | None:
+    """Return who asks; None for the server's own token, which sees everything."""
+    return None if principal.person is None else Viewer(principal.person.id, principal.groups)
+
+
+def owner_of(principal: Principal) -> str:
+    """Return the id of the person who owns what this principal makes."""
+    return OWNER.id if principal.person is None else principal.person.id
+
+
+def may_see(viewer: Viewer | None, *, visibility: str, owner: str) -> bool:
+    return viewer is None or owner == viewer.person_id or visibility in viewer.shared_with
+
+
+def read_visibility(text: str) -> str:
+    """Return it as it is stored. Raises: Invalid."""
+    if text in (EVERYONE, PRIVATE):
+        return text
+    if text.startswith(_GROUP):
+        try:
+            return _GROUP + read_group_name(text.removeprefix(_GROUP))
+        except Invalid as error:
+            raise Invalid(error.message, param="visibility") from None
+    raise Invalid(
+        f"'{text[:80]}' is no visibility. Send 'private', 'everyone', or 'group:' and the name of a group.",
+        param="visibility",
+    )
+
+
+def group_in(visibility: str) -> str | None:
+    """Return the name of the group that it is shared with, if it is with one."""
+    return visibility.removeprefix(_GROUP) if visibility.startswith(_GROUP) else None
+
+
+def is_wider(visibility: str, than: str) -> bool:
+    """Whether somebody could see the one and not the other."""
+    return visibility != than and visibility != PRIVATE and than != EVERYONE
