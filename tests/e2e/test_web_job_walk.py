@@ -136,7 +136,7 @@ async def test_conflict_is_merged_by_hand_while_a_viewer_sees_it_and_cannot_answ
         assert browser is not None
         async with signed_in(browser, address, vic["token"]) as watching:
             shown = watching.get_by_role("group", name="Question").last
-            await expect(shown).to_contain_text("Task b and task a changed")
+            await expect(shown).to_contain_text("Task 'do b' and task 'do a' changed")
             await expect(shown.get_by_label("The task's version")).to_contain_text("two by b")
             for name in ("Keep the task's version", "Keep the version that is there now", "Merge by hand"):
                 await expect(shown.get_by_role("button", name=name)).to_be_disabled()

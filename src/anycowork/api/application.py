@@ -194,22 +194,21 @@ def build_routes(services: Services) -> FastAPI:
     return app
 
 
+_DESCRIPTIONS: dict[tuple[str, ...], bytes] = {}
+"""By the roles that the description names: a person may add one. All servers of this process have the same routes."""
+
+
 def _description(app: FastAPI, services: Services) -> Router:
     routes = Router(include_in_schema=False)
-    document: dict[tuple[str, ...], bytes] = {}
-    """By the roles that it names: a person may add one."""
-
-    def written(names: tuple[str, ...]) -> bytes:
-        return msgspec.json.encode(describe(app, list(names)))
 
     @routes.get("/openapi.json")
     async def openapi(principal: Reader) -> Response:
         names = tuple(role.name for role in services.roles.all())
-        if names not in document:  # built in a thread: it takes most of a second and would block other requests
-            description = await asyncio.to_thread(written, names)
-            document.clear()
-            document[names] = description
-        return Response(document[names], media_type="application/json")
+        if names not in _DESCRIPTIONS:  # built in a thread: it takes most of a second and would block other requests
+            description = await asyncio.to_thread(lambda: msgspec.json.encode(describe(app, names)))
+            _DESCRIPTIONS.clear()
+            _DESCRIPTIONS[names] = description
+        return Response(_DESCRIPTIONS[names], media_type="application/json")
 
     return routes
 

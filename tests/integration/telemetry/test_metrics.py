@@ -114,8 +114,7 @@ async def test_names_that_others_choose_stand_in_no_label(tmp_path: Path) -> Non
 async def test_the_server_itself_is_measured(tmp_path: Path) -> None:
     async with live_server(tmp_path) as client:
         chat = await client.chat()
-        async with client.session.get(f"{client.url}{chat.path}/events") as stream:
-            await stream.content.readany()
+        async with client.session.get(f"{client.url}{chat.path}/events"):
             seen = await scrape(client)
         assert seen.value("anycowork_event_streams") == 1
         after = await scrape(client)
