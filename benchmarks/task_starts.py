@@ -21,8 +21,7 @@ from anycowork.domain.ports import TaskWorkspaces
 from anycowork.domain.tools import Call
 from anycowork.jobs.task_commits import TaskCommitter
 from anycowork.sandbox.layers.stage import Staging
-from anycowork.sandbox.layers.task_layers import TaskLayers
-from anycowork.sandbox.layers.task_workspaces import PrivateCopies
+from anycowork.sandbox.layers.task_workspaces import PrivateCopies, TaskLayers
 from anycowork.sandbox.workspaces import Workspaces
 from anycowork.server.clock import SystemClock
 from anycowork.store.sql.database import Database

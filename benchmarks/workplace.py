@@ -35,8 +35,8 @@ from anycowork.server.uvicorn_server import tune_gc
 from anycowork.store.sql.database import Database
 from anycowork.store.sqlite.database import open_store
 from anycowork.tools.toolbox import ToolRegistry, built_in_tools
-from anycowork.turns.approved_plans import ApprovedPlans
 from anycowork.turns.chat_coordinator import ChatCoordinator
+from anycowork.turns.lookup import ApprovedPlans
 from anycowork.turns.turn_recovery import TurnRecovery
 from anycowork.turns.turn_scheduler import TurnScheduler
 from anycowork.workflows.runner import WorkflowRunner

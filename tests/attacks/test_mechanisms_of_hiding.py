@@ -14,7 +14,7 @@ from anycowork.sandbox import sandbox
 from anycowork.sandbox.commit import transaction
 from anycowork.sandbox.layers.stage import Layer
 from anycowork.tools import move_and_delete
-from anycowork.workspace import supplied_files, trusted_files
+from anycowork.workspace import trusted_files
 from support.instructions import NAME, told, trust
 from support.live_server import RequestRefused, live_server
 from support.mechanisms import Mechanism, require_needed, without
@@ -145,7 +145,7 @@ TRUSTING = [
     Mechanism("trust by content", change_what_was_trusted, without(trusted_files, "_judged", always_trusted)),
     Mechanism("trust in what was shown", swap_it_between_showing_and_trusting, trusting_whatever_is_there),
     Mechanism(
-        "showing the unseen", smuggle_words, without(supplied_files, "with_the_unseen_written_out", lambda text: text)
+        "showing the unseen", smuggle_words, without(trusted_files, "with_the_unseen_written_out", lambda text: text)
     ),
 ]
 

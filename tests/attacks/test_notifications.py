@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from anycowork.config.notifications import NotificationEntry
+from anycowork.config.sections import NotificationEntry
 from support.fake_network import FakeNetwork, FakeService
 from support.live_server import LiveServer, RequestRefused, live_server
 from support.people import PersonClient, person

@@ -14,7 +14,7 @@ import jwt
 import pytest
 from cryptography.hazmat.primitives import serialization
 
-from anycowork.config.openid import GroupAccess, OpenIdEntry
+from anycowork.config.sections import GroupAccess, OpenIdEntry
 from anycowork.domain.people import read_person_name
 from anycowork.server.sign_on.sign_on_service import access_of, usable_name
 from support.openid_provider import CLIENT_ID, ScriptedOpenIdProvider, new_key

@@ -15,8 +15,8 @@ from anycowork.domain.ports import SuppliedFile
 from anycowork.domain.workflows import Source
 from anycowork.tools.toolbox import built_in_tools
 from anycowork.workflows.catalog import workflow_catalog
-from anycowork.workspace import supplied_files as module
-from anycowork.workspace.supplied_files import MOST_BYTES, supplied_files
+from anycowork.workspace import trusted_files as module
+from anycowork.workspace.trusted_files import MOST_BYTES, supplied_files
 from support.live_server import live_server
 from support.spec import proves
 from support.workflows import HEAD, supplied, trust

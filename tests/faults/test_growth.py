@@ -26,7 +26,7 @@ from anycowork.permissions.shell.parser import parse
 from anycowork.prompts.window import optimize_history_by_tokens
 from anycowork.providers.guide.grammar import understand
 from anycowork.providers.openai.native_calls import strict
-from anycowork.sandbox.network.proxy_head import BadHead, read_head
+from anycowork.sandbox.network.proxy import BadHead, read_head
 from anycowork.tools.syntax_check import check_syntax
 from anycowork.tools.text_edits import TextEdit, apply_edits
 from anycowork.tools.write_tools import elision_in, lost_content
@@ -35,8 +35,8 @@ from anycowork.workflows.sections import BadDefinition
 from anycowork.workspace.diffs import diff
 from anycowork.workspace.git_index_file import parse_index
 from anycowork.workspace.ignores import read_patterns
-from anycowork.workspace.supplied_files import with_the_unseen_written_out
 from anycowork.workspace.text import TextFile
+from anycowork.workspace.trusted_files import with_the_unseen_written_out
 
 FACTOR = 25  # a tenfold text; the square would be a hundredfold
 SHORTEST = 0.004  # seconds: what takes less is not measured

@@ -17,7 +17,7 @@ from anycowork.domain.ports import HiddenPathRules
 from anycowork.domain.snapshots import PathImage, PathKind, Undo, in_paths
 from anycowork.permissions.patterns import path_matches
 from anycowork.sandbox.layers.stage import next_tick
-from anycowork.sandbox.secrets import folder_index
+from anycowork.sandbox.secrets import cover_watch
 from anycowork.sandbox.secrets.hidden_path_index import HiddenPathIndex
 from anycowork.sandbox.secrets.key_file_index import KeyFileIndex
 from anycowork.workspace.folder import Folder
@@ -81,7 +81,7 @@ def tree(root: Path, folders: int) -> None:
 def test_hidden_paths_are_found_again_by_reading_only_folders_that_changed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(folder_index, "_SETTLED", -(1 << 62))  # ns: as if the folders had been made long ago
+    monkeypatch.setattr(cover_watch, "_SETTLED", -(1 << 62))  # ns: as if the folders had been made long ago
     tree(tmp_path, 30)
     jail, index, hidden = Jail(str(tmp_path)), HiddenPathIndex(), hiding("**/*.secret", "/private/**")
     read: list[object] = []
@@ -171,7 +171,7 @@ def test_key_files_are_found_again_at_a_few_microseconds_a_folder(
     workspaces: tuple[ToolWorkspace, ToolWorkspace], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The one thing that looks at every folder before a command: it asks for the folder's time, and reads nothing."""
-    monkeypatch.setattr(folder_index, "_SETTLED", -(1 << 62))  # ns: as if the folders had been made long ago
+    monkeypatch.setattr(cover_watch, "_SETTLED", -(1 << 62))  # ns: as if the folders had been made long ago
     took, ratio = [], FOLDERS / FEW_FOLDERS
     for bench in workspaces:
         jail, index = Jail(str(bench.root)), KeyFileIndex()

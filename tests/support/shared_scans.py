@@ -18,7 +18,7 @@ from pathlib import Path
 import pytest
 
 from anycowork.sandbox import toolchains
-from anycowork.sandbox.layers import volatile_layers
+from anycowork.sandbox.layers import mounts
 from anycowork.sandbox.sandbox import Sandbox
 from anycowork.sandbox.secrets.secret_paths import SecretScan
 from anycowork.server.setup.sandbox_setup import set_up_sandbox
@@ -41,7 +41,7 @@ def scan_once() -> None:
 def _remember(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(toolchains, "scan_folder", _known_scans(toolchains.scan_folder))
     patch.setattr(Sandbox, "trial", _known_trials(Sandbox.trial))
-    patch.setattr(volatile_layers, "_works", _known_layers(volatile_layers._works))
+    patch.setattr(mounts, "_works", _known_layers(mounts._works))
 
 
 def _known_trials(trial: Callable[[Sandbox], str | None]) -> Callable[[Sandbox], str | None]:
@@ -67,7 +67,7 @@ def _known_layers(works: Callable[[Path, Sequence[str]], bool]) -> Callable[[Pat
     worked = set[Hashable]()
 
     def known_to_work(folder: Path, as_runner: Sequence[str]) -> bool:
-        key = (os.geteuid(), folder.stat().st_dev, tuple(as_runner), volatile_layers._programs())
+        key = (os.geteuid(), folder.stat().st_dev, tuple(as_runner), mounts._programs())
         if key not in worked and works(folder, as_runner):
             worked.add(key)
         return key in worked

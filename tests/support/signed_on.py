@@ -8,7 +8,7 @@ from typing import Any
 
 import aiohttp
 
-from anycowork.config.openid import GroupAccess, OpenIdEntry
+from anycowork.config.sections import GroupAccess, OpenIdEntry
 from support.live_server import LiveServer, live_server
 from support.openid_provider import CLIENT_ID, ScriptedOpenIdProvider, openid_provider
 from support.set_clock import ScheduleClock

@@ -8,8 +8,7 @@ from pydantic import JsonValue
 from anycowork.domain.ports import TaskWorkspaces
 from anycowork.domain.tool_ports import ToolContext
 from anycowork.domain.tools import ToolResult
-from anycowork.sandbox.layers.task_layers import TaskLayers
-from anycowork.sandbox.layers.task_workspaces import PrivateCopies
+from anycowork.sandbox.layers.task_workspaces import PrivateCopies, TaskLayers
 from anycowork.sandbox.workspaces import Workspaces
 from anycowork.workspace.folder import Folder
 from support.tool_workspace import EVERYTHING, ScriptedCommit, ToolWorkspace, tree

@@ -9,6 +9,7 @@ from fastapi import FastAPI, Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from anycowork import __version__
+from anycowork.api.asgi import HeadAsGet
 from anycowork.api.errors import ErrorMiddleware, catch_errors
 from anycowork.api.gateway.app import Gateway
 from anycowork.api.gateway.metering import Meter
@@ -18,7 +19,6 @@ from anycowork.api.middleware.auth import AuthMiddleware, AuthThrottle, Credenti
 from anycowork.api.middleware.body import BodyLimit, LargeBodies
 from anycowork.api.middleware.held_chats import HeldChatMiddleware
 from anycowork.api.middleware.idempotency import IdempotencyMiddleware
-from anycowork.api.middleware.methods import HeadAsGet
 from anycowork.api.middleware.reader_view import ReaderViewMiddleware
 from anycowork.api.middleware.request_metrics import RequestMetrics
 from anycowork.api.openapi import describe

@@ -11,10 +11,9 @@ from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from anycowork.api.asgi import SendWatch, send_json
+from anycowork.api.asgi import SendWatch, allowed_methods, send_json
 from anycowork.api.middleware.body import drain_rest
 from anycowork.api.middleware.held_chats import HELD_CHAT
-from anycowork.api.middleware.methods import allowed_methods
 from anycowork.domain.boundary import reason_of
 from anycowork.domain.errors import (
     AnyCoworkError,

@@ -45,8 +45,7 @@ from anycowork.store.sql.snapshots import Retention
 from anycowork.workspace.diffs import without_hunks
 from anycowork.workspace.folder import Folder
 from anycowork.workspace.opened_folders import OPENED_FOLDERS, close_left_open
-from anycowork.workspace.reader_threads import ReaderThreads
-from anycowork.workspace.uncancellable import run_uncancellable
+from anycowork.workspace.reader_threads import ReaderThreads, run_uncancellable
 
 _THREADS = 4
 _FOLDER = PathKind.FOLDER.value

@@ -8,9 +8,9 @@ from typing import Annotated, Any
 import typer
 
 from anycowork.cli.chats import opened_output
-from anycowork.cli.command_errors import print_error
 from anycowork.cli.command_groups import CommandGroup
 from anycowork.cli.options import DataDir, Invocation, invoked, require_readable_file
+from anycowork.cli.run_outcome import print_error
 from anycowork.client.console import stderr, stdout, strip_controls
 from anycowork.domain.audit import BrokenChain, ChainLink
 from anycowork.domain.audit import verify as verify_links

@@ -64,8 +64,7 @@ def _workflows(context: typer.Context) -> "Iterator[Workflow]":
     from anycowork.config.loading import load_settings
     from anycowork.domain.errors import AnyCoworkError
     from anycowork.workflows.workflow_service import built_in_files
-    from anycowork.workspace.supplied_files import supplied_files
-    from anycowork.workspace.trusted_files import ENDING, OF_WORKSPACE, WORKFLOWS
+    from anycowork.workspace.trusted_files import ENDING, OF_WORKSPACE, WORKFLOWS, supplied_files
 
     own_files, theirs = list(built_in_files()), []
     try:

@@ -7,9 +7,8 @@ from urllib.parse import quote, urlsplit
 
 from pydantic import JsonValue
 
-from anycowork.cli.command_errors import print_error
 from anycowork.cli.options import Invocation
-from anycowork.cli.run_outcome import EXIT_CODES, RunEnding
+from anycowork.cli.run_outcome import EXIT_CODES, RunEnding, print_error
 from anycowork.cli.server_command import run_with_server
 from anycowork.client.console import stderr, stdout, strip_controls
 from anycowork.client.errors import ServerRefused

@@ -5,9 +5,9 @@ from typing import Annotated
 
 import typer
 
-from anycowork.cli.command_errors import print_error
 from anycowork.cli.command_groups import CommandGroup
 from anycowork.cli.options import DataDir, Invocation, folder, invoked
+from anycowork.cli.run_outcome import print_error
 from anycowork.client.console import Console, stderr, stdout
 from anycowork.config.settings import BadSettings
 from anycowork.domain.errors import AnyCoworkError

@@ -11,8 +11,8 @@ from pathlib import Path
 from tempfile import TemporaryFile
 from typing import BinaryIO
 
-from anycowork.cli.command_errors import print_error
 from anycowork.cli.options import Invocation, require_folder, require_readable_file
+from anycowork.cli.run_outcome import print_error
 from anycowork.client.console import stderr, stdout, strip_controls
 from anycowork.config.settings import Settings
 from anycowork.domain.errors import AnyCoworkError, BadWorkspace

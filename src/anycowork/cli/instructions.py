@@ -6,9 +6,8 @@ import shlex
 from pathlib import Path
 from urllib.parse import urlencode
 
-from anycowork.cli.command_errors import print_error
 from anycowork.cli.options import Invocation, require_digits, shown_hash, whole_hash
-from anycowork.cli.run_outcome import EXIT_CODES, RunEnding
+from anycowork.cli.run_outcome import EXIT_CODES, RunEnding, print_error
 from anycowork.cli.server_command import with_client
 from anycowork.client.console import Console, stderr, stdout, strip_controls
 from anycowork.client.http import ServerClient, ServerRefused

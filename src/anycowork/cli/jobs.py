@@ -13,7 +13,6 @@ import msgspec
 import typer
 from pydantic import JsonValue
 
-from anycowork.cli.command_errors import print_error
 from anycowork.cli.command_groups import CommandGroup
 from anycowork.cli.job_tables import (
     agent_lines,
@@ -27,7 +26,7 @@ from anycowork.cli.job_tables import (
 )
 from anycowork.cli.options import AsJson, DataDir, Invocation, invoked
 from anycowork.cli.run_advice import advice_for, next_job_commands
-from anycowork.cli.run_outcome import EXIT_CODES, JobTracker, RunEnding, RunOutcome
+from anycowork.cli.run_outcome import EXIT_CODES, JobTracker, RunEnding, RunOutcome, print_error
 from anycowork.cli.run_progress import TextReporter
 from anycowork.client.connect import ServerAddress, with_server
 from anycowork.client.console import stderr, stdout, strip_controls

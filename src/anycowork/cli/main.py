@@ -132,7 +132,7 @@ def worker(
     data_dir: DataDir = None,
 ) -> None:
     from anycowork.cli.joined_worker import run_joined_worker
-    from anycowork.cli.worker import run_worker
+    from anycowork.cli.serve import run_worker
     from anycowork.domain.errors import AnyCoworkError, Invalid
 
     try:

@@ -200,10 +200,10 @@ def import_servers(
     yes: Annotated[bool, typer.Option("--yes", help="You have read the file, and want all of it.")] = False,
     data_dir: DataDir = None,
 ) -> None:
-    from anycowork.cli import mcp_import
+    from anycowork.cli import mcp_servers
 
     invocation = invoked(context, data_dir=data_dir)
-    raise typer.Exit(mcp_import.import_servers(invocation, file=file, source=source, env=env or [], agreed=yes))
+    raise typer.Exit(mcp_servers.import_servers(invocation, file=file, source=source, env=env or [], agreed=yes))
 
 
 @app.command("list", short_help="List the MCP servers and their tools.")

@@ -3,9 +3,8 @@
 import asyncio
 
 from anycowork.cli.browser import has_screen, open_privately, sign_in_link
-from anycowork.cli.command_errors import print_error
 from anycowork.cli.options import Invocation
-from anycowork.cli.run_outcome import EXIT_CODES, RunEnding
+from anycowork.cli.run_outcome import EXIT_CODES, RunEnding, print_error
 from anycowork.client.connect import running_address
 from anycowork.client.console import stderr, stdout
 from anycowork.client.http import ServerClient

@@ -23,7 +23,7 @@ class JsonErrorCommand(PlainHelpCommand):
         except _Unreadable as error:
             if not as_json:
                 raise
-            from anycowork.cli.run_request import usage_error
+            from anycowork.cli.run import usage_error
 
             raise typer.Exit(usage_error(error.format_message(), as_json=True)) from None
 
@@ -47,6 +47,6 @@ def run_headless(
     context: typer.Context, request_words: Sequence[str], options: dict[str, object], **how: Unpack[RunOptions]
 ) -> typer.Exit:
     """Runs it; returns the exit to raise. `options` are flags of the settings."""
-    from anycowork.cli.run_request import read_run_request
+    from anycowork.cli.run import read_run_request
 
     return typer.Exit(read_run_request(invoked(context, **options), request_words=request_words, **how))

@@ -1,9 +1,12 @@
-"""The outcome of a headless run, of a chat or a job: its exit code and its cause. Pure: takes events, returns an outcome."""
+"""The outcome of a headless run, of a chat or a job: its exit code and its cause. And how a command reports that it failed."""
 
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from anycowork.domain.errors import NotVerified
+from anycowork.client.console import stderr, strip_controls
+from anycowork.client.errors import ServerRefused, with_way_out
+from anycowork.domain.errors import AnyCoworkError, Invalid, NotVerified
 from anycowork.domain.evidence import evidence_line
 from anycowork.domain.messages import Json
 from anycowork.domain.values import value
@@ -175,3 +178,10 @@ class JobTracker:
             case "paused":
                 return RunOutcome(RunEnding.PARKED, error="The job is paused.", code=str(job["status"]))
         return None
+
+
+def print_error(command: str, error: AnyCoworkError, usage_statuses: Collection[int] = ()) -> int:
+    """Prints why the command failed; returns the exit code. A refusal with one of these statuses is a mistake in the arguments."""
+    stderr().line(f"anycowork {command}: {strip_controls(with_way_out(error))}")
+    mistyped = isinstance(error, Invalid) or (isinstance(error, ServerRefused) and error.status in usage_statuses)
+    return EXIT_CODES[RunEnding.USAGE if mistyped else RunEnding.FAILED]

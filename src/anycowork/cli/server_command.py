@@ -5,8 +5,8 @@ import json
 from collections.abc import Awaitable, Callable, Collection, Iterable
 from typing import TypeVar
 
-from anycowork.cli.command_errors import print_error
 from anycowork.cli.options import Invocation
+from anycowork.cli.run_outcome import print_error
 from anycowork.client.connect import ServerAddress, with_server
 from anycowork.client.console import stdout, strip_controls
 from anycowork.client.http import REQUEST_SECONDS, ServerClient

@@ -6,8 +6,8 @@ from urllib.parse import urlencode
 
 from pydantic import JsonValue
 
-from anycowork.cli.command_errors import print_error
 from anycowork.cli.options import Invocation
+from anycowork.cli.run_outcome import print_error
 from anycowork.cli.server_command import run_with_server
 from anycowork.client.console import stdout, strip_controls
 from anycowork.client.http import ServerClient

@@ -8,8 +8,8 @@ from pathlib import Path
 from urllib.parse import quote
 
 from anycowork.agent.check_files import steers_checks
-from anycowork.cli.command_errors import print_error
 from anycowork.cli.options import Invocation
+from anycowork.cli.run_outcome import print_error
 from anycowork.cli.server_command import with_client
 from anycowork.client.console import stderr, stdout, strip_controls
 from anycowork.client.http import ServerClient, ServerRefused

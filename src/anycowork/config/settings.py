@@ -10,10 +10,8 @@ from typing import Annotated, Literal, Self
 import platformdirs
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, SecretStr, ValidationError, model_validator
 
-from anycowork.config.delegates import DelegateFields
 from anycowork.config.errors import describe_problem
-from anycowork.config.notifications import NotificationEntry
-from anycowork.config.openid import OpenIdEntry
+from anycowork.config.sections import DelegateFields, NotificationEntry, OpenIdEntry
 from anycowork.domain.errors import Invalid
 from anycowork.domain.network import is_loopback
 from anycowork.domain.values import value

@@ -25,7 +25,7 @@ from anycowork.domain.rules import Effect
 from anycowork.domain.tool_ports import ToolContext
 from anycowork.domain.tools import PathIntent
 from anycowork.domain.values import value
-from anycowork.mcp.schemas import plain_text
+from anycowork.mcp.definitions import plain_text
 from anycowork.sandbox.commit.delta_check import may_change_nothing
 from anycowork.workspace.text import lines_of
 

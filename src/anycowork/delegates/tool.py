@@ -20,8 +20,8 @@ from anycowork.domain.roles import Permission
 from anycowork.domain.tool_ports import Prepared, ToolContext
 from anycowork.domain.tools import CallError, CallStatus, Intent, Parameters, ToolResult, ToolSpec
 from anycowork.domain.values import replace, value
+from anycowork.mcp.definitions import plain_text
 from anycowork.mcp.program import find_program
-from anycowork.mcp.schemas import plain_text
 from anycowork.mcp.server_launcher import ServerLauncher
 from anycowork.sandbox.bubblewrap import VisiblePaths
 from anycowork.sandbox.commit.delta import UnusableDelta

@@ -12,6 +12,7 @@ from anycowork.domain.messages import Json
 from anycowork.domain.plan import Budget, Plan, PlanStep, StepStatus, read_plan
 from anycowork.domain.task_progress import TaskStatus
 from anycowork.domain.values import value
+from anycowork.domain.visible_text import bare_lines
 
 _LONGEST_TITLE = 80
 
@@ -264,7 +265,7 @@ def task_names(tasks: Sequence[JobTask]) -> Mapping[str, str]:
 
 
 def _title(task: JobTask) -> str:
-    line = next((line.strip() for line in task.description.splitlines() if line.strip()), task.id)
+    line = next((line.strip() for line in bare_lines(task.description) if line.strip()), task.id)
     return line if len(line) <= _LONGEST_TITLE else f"{line[: _LONGEST_TITLE - 1].rstrip()}…"
 
 

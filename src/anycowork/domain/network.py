@@ -1,6 +1,6 @@
 """Parses network destinations (hosts and ports) into one canonical spelling for people, rules and the proxy. Pure.
 
-`sandbox/network/addresses.py` resolves names and refuses private addresses.
+`sandbox/network/dialer.py` resolves names and refuses private addresses.
 """
 
 import ipaddress

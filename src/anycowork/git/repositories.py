@@ -60,7 +60,7 @@ from anycowork.git.worktrees import add_worktree, plan_branch
 from anycowork.sandbox.layers.workspace_layers import WorkspaceLayers
 from anycowork.workspace.folder import Folder
 from anycowork.workspace.paths import WorkspacePath
-from anycowork.workspace.uncancellable import run_uncancellable
+from anycowork.workspace.reader_threads import run_uncancellable
 from anycowork.workspace.walk import FolderWalk
 
 MOST_FILES = 2_000

@@ -29,7 +29,7 @@ from anycowork.prompts.text_files import prose
 from anycowork.sandbox.remote.remote_runs import RemoteRuns
 from anycowork.store.sql.journal import Journal
 from anycowork.store.sql.store import Store
-from anycowork.turns.approved_plans import ApprovedPlans
+from anycowork.turns.lookup import ApprovedPlans
 from anycowork.turns.turn_scheduler import ContextOf
 
 HISTORY_TOOL = "read_history"

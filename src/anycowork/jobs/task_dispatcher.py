@@ -22,7 +22,7 @@ from anycowork.jobs.job_state import JobState
 from anycowork.jobs.task_briefs import quoted_in_assignment, task_assignment
 from anycowork.sandbox.remote.remote_runs import RemoteRuns
 from anycowork.store.sql.store import Store
-from anycowork.turns.approved_plans import MOST_PLANS
+from anycowork.turns.lookup import MOST_PLANS
 
 
 @value

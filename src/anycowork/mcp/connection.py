@@ -18,13 +18,11 @@ from anycowork.domain.mcp_servers import McpServerConfig
 from anycowork.domain.messages import Json
 from anycowork.domain.network import WEB_PORTS, read_destination, wanted_destinations
 from anycowork.domain.ports import SuppliedFile
-from anycowork.mcp.definitions import McpToolDefinition, definitions_of
+from anycowork.mcp.definitions import McpToolDefinition, definitions_of, plain_text
 from anycowork.mcp.http_transport import ask_for_sign_in
 from anycowork.mcp.modules import ModuleLoader
 from anycowork.mcp.oauth import ServerSignIn, TokenStore, oauth_provider
-from anycowork.mcp.offers import OfferedResource, ServerOffers
-from anycowork.mcp.prompt_workflows import prompt_workflows
-from anycowork.mcp.schemas import plain_text
+from anycowork.mcp.offers import OfferedResource, ServerOffers, prompt_workflows
 from anycowork.mcp.server_launcher import ProgramView, ServerLauncher
 from anycowork.mcp.session import END_SECONDS, McpSession
 from anycowork.mcp.session_factory import SessionFactory, WorkspaceSessions

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from anycowork.domain.question import Option, Question
 from anycowork.domain.values import value
-from anycowork.mcp.schemas import plain_text
+from anycowork.mcp.definitions import plain_text
 
 if TYPE_CHECKING:
     from mcp_types import ElicitResult

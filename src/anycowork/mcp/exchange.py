@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from anycowork.domain.errors import AnyCoworkError
 from anycowork.domain.model import PromptMessage, SampledReply, SamplingPrompt
 from anycowork.domain.question import Option, Question
-from anycowork.mcp.schemas import plain_text
+from anycowork.mcp.definitions import plain_text
 
 if TYPE_CHECKING:
     from mcp_types import CreateMessageResult, ErrorData

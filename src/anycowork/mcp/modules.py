@@ -17,7 +17,7 @@ from pydantic import ValidationError
 
 from anycowork.domain.mcp_servers import McpServerConfig
 from anycowork.domain.values import value
-from anycowork.mcp.schemas import plain_text
+from anycowork.mcp.definitions import plain_text
 from anycowork.mcp.stdio_transport import McpFailed
 from anycowork.tools.plugins.manifest import Plugin, find_plugins
 

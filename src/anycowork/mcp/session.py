@@ -14,10 +14,9 @@ from typing import TYPE_CHECKING, Any, assert_never
 from pydantic import JsonValue
 
 from anycowork.domain.errors import ToolTimedOut
-from anycowork.mcp.definitions import ServerMethod
+from anycowork.mcp.definitions import ServerMethod, plain_text
 from anycowork.mcp.exchange import AskPerson, Exchange, Sample, current_exchange
 from anycowork.mcp.offers import ServerOffers, list_offers
-from anycowork.mcp.schemas import plain_text
 from anycowork.mcp.stdio_transport import CONNECTION_LOST, Ended, McpFailed
 
 if TYPE_CHECKING:

@@ -10,10 +10,9 @@ from pathlib import Path
 from typing import assert_never
 
 from anycowork.domain.values import replace, value
-from anycowork.sandbox.layers.mounts import Overlay
+from anycowork.sandbox.layers.mounts import Overlay, mount_words, mountable
 from anycowork.sandbox.layers.stage import DEVICES, Layer, Stage
 from anycowork.sandbox.layers.staging_folders import Runner
-from anycowork.sandbox.layers.volatile_layers import mount_words, mountable
 from anycowork.sandbox.limits import CommandLimits
 from anycowork.sandbox.package_caches import PackageMount
 from anycowork.sandbox.toolchains import Toolchains

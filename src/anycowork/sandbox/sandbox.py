@@ -20,11 +20,10 @@ from anycowork.domain.errors import ToolFault
 from anycowork.domain.visible_text import os_reason
 from anycowork.sandbox.bubblewrap import HOME, Descriptors, SandboxView, VisiblePaths, bubblewrap_arguments, overlays
 from anycowork.sandbox.commit.transaction import Transaction
-from anycowork.sandbox.layers.mounts import LONGEST_OPTIONS, Overlay, mount_check
+from anycowork.sandbox.layers.mounts import LONGEST_OPTIONS, Overlay, VolatileLayers, mount_check
 from anycowork.sandbox.layers.private_copy import CopyManifest, copy_workspace
 from anycowork.sandbox.layers.stage import Layer, Stage, Staging
 from anycowork.sandbox.layers.staging_folders import Runner, remove_tree, runner_for
-from anycowork.sandbox.layers.volatile_layers import VolatileLayers
 from anycowork.sandbox.limits import CommandLimits, counted, limited_shell
 from anycowork.sandbox.package_caches import PackageCaches, PackageMount, mount_packages
 from anycowork.sandbox.sandbox_process import BubblewrapStatus, ParentDeathPipe, SandboxFailed, StartLatch, StartMarker
@@ -36,7 +35,7 @@ from anycowork.sandbox.secrets.secret_paths import SecretIndex
 from anycowork.sandbox.toolchains import Toolchains
 from anycowork.workspace.jail import Jail
 from anycowork.workspace.paths import shown
-from anycowork.workspace.uncancellable import run_uncancellable
+from anycowork.workspace.reader_threads import run_uncancellable
 
 _BASH = "/bin/bash"
 MOST_COPIED = 512 << 20

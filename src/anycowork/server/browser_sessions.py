@@ -24,7 +24,7 @@ from anycowork.config.secure_files import write_private_file
 from anycowork.domain.errors import StorageFault
 from anycowork.domain.people import Person
 from anycowork.domain.ports import Clock
-from anycowork.domain.session_tree import NodeKind, descendants, node, read_node, root_of
+from anycowork.domain.principals import NodeKind, descendants, node, read_node, root_of
 from anycowork.domain.values import value
 
 SESSIONS_FILE = "sessions.json"

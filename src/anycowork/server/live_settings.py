@@ -7,10 +7,9 @@ from dataclasses import replace
 
 from pydantic import JsonValue
 
-from anycowork.config.delegates import delegates_of
 from anycowork.config.known_models import cost_of, entry_of, price_of
 from anycowork.config.loading import save_settings
-from anycowork.config.notifications import NotificationEntry
+from anycowork.config.sections import NotificationEntry, delegates_of
 from anycowork.config.settings import BadSettings, ModelEntry, PriceEntry, ProviderEntry, SearchEngineEntry, Settings
 from anycowork.domain.agents import AGENT_PROVIDER, AgentSpec, DelegateConfig
 from anycowork.domain.approvals import AskWhen

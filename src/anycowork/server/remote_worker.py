@@ -37,7 +37,7 @@ from anycowork.server.worker_cache import UNFINISHED, ContentCache, LaidTree, Tr
 from anycowork.tools.child_process import ChildEnding, ChildLimits, ChildResult, SandboxedProgram, run_on_best_layer
 from anycowork.workspace.jail import Jail
 from anycowork.workspace.paths import WorkspacePath
-from anycowork.workspace.uncancellable import run_uncancellable
+from anycowork.workspace.reader_threads import run_uncancellable
 
 ALIVE_SECONDS = 1.0
 REQUEST_SECONDS = 120.0

@@ -17,7 +17,7 @@ from anycowork.chats.files.memory_service import MemoryService
 from anycowork.chats.files.person_command_service import PersonCommandService, TerminalService
 from anycowork.chats.files.rollback_service import RollbackService
 from anycowork.chats.files.symbol_service import SymbolService
-from anycowork.chats.files.worktree_service import WorktreeService
+from anycowork.chats.files.workspace_copy_service import WorktreeService
 from anycowork.chats.fork_service import ForkService
 from anycowork.chats.jobs.earlier_plans import EarlierPlans
 from anycowork.chats.jobs.job_audit import JobAudit
@@ -31,8 +31,7 @@ from anycowork.chats.queue_service import QueueService
 from anycowork.chats.reader_view import ReaderViews
 from anycowork.chats.role_service import RoleService
 from anycowork.chats.rule_service import RuleService
-from anycowork.chats.schedules.schedule_service import ScheduleService
-from anycowork.chats.schedules.trigger_service import TriggerService
+from anycowork.chats.schedules.schedule_service import ScheduleService, TriggerService
 from anycowork.chats.skill_service import SkillService
 from anycowork.chats.trust_service import TrustService
 from anycowork.domain.forwarded_requests import ForwardRequest

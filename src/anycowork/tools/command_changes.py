@@ -23,7 +23,7 @@ from anycowork.tools.command_summary import CommandSummary, committed, dropped, 
 from anycowork.tools.syntax_check import check_syntax, is_checked
 from anycowork.workspace.jail import Jail
 from anycowork.workspace.paths import WorkspacePath, shown
-from anycowork.workspace.uncancellable import run_uncancellable
+from anycowork.workspace.reader_threads import run_uncancellable
 
 MOST_CHECKED = 20
 MOST_DRAWN = 200  # line diffs of a result: the checkpoint shows the others when somebody looks at them

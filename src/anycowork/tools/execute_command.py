@@ -1,7 +1,7 @@
 """execute_command: runs bash in the workspace, as a transaction in the sandbox.
 
 It sees its own layer over the workspace; `command_changes.py` settles its changes. It has no network except to the hosts that the call
-names. Where the machine has no sandbox, see `unsandboxed.py`.
+names. Where the machine has no sandbox, see `run_unsandboxed`.
 """
 
 import asyncio

@@ -12,8 +12,8 @@ from anycowork.domain.messages import Json
 from anycowork.domain.times import local_time
 from anycowork.tui.cards import call_line, diff_lines
 from anycowork.tui.chat_state import noun
+from anycowork.tui.completion import SlashCommand, command_help
 from anycowork.tui.dialogs import FilteredMenuScreen, MenuChoice, MenuScreen, TextInputScreen, autonomy_choices
-from anycowork.tui.slash_commands import SlashCommand, command_help
 
 if TYPE_CHECKING:
     from anycowork.tui.screen import ChatScreen

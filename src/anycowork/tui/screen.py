@@ -22,14 +22,20 @@ from anycowork.domain.messages import Json
 from anycowork.tui.chat_commands import ChatCommands
 from anycowork.tui.chat_header import HeadLine
 from anycowork.tui.chat_state import ChatStatus, disclosed_plan, noun
-from anycowork.tui.completion import CompletionSource, CompletionTrigger
+from anycowork.tui.completion import (
+    SYSTEM_COMMANDS,
+    CompletionSource,
+    CompletionTrigger,
+    SlashCommand,
+    command_in,
+    own_command_in,
+)
 from anycowork.tui.composer import CompletionList, Composer, TypingClock
 from anycowork.tui.dialogs import MenuChoice, MenuScreen, TextInputScreen
 from anycowork.tui.docks import ApprovalDock, Dock, PlanDock, QuestionDock
 from anycowork.tui.earlier_state import notes_at_end, restore_status, wait_for_server, welcome_text
 from anycowork.tui.message_scroll import MessageScroll
 from anycowork.tui.person_editor import edited_steps, merged_by_hand
-from anycowork.tui.slash_commands import SYSTEM_COMMANDS, SlashCommand, command_in, own_command_in
 
 
 class ChatScreen(App[None]):

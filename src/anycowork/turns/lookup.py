@@ -1,4 +1,4 @@
-"""Looks up a chat by its id, and the plan progress of a turn."""
+"""Looks up a chat by its id, the approved plan that a turn follows, and its progress."""
 
 import asyncio
 from collections.abc import Iterable
@@ -8,17 +8,63 @@ from anycowork.agent.plan_progress import PlanProgress
 from anycowork.agent.step_states import changed_files, succeeded
 from anycowork.domain.chats import Chat, Turn
 from anycowork.domain.errors import BadWorkspace, NotFound
+from anycowork.domain.jobs import single_step
+from anycowork.domain.messages import Json
+from anycowork.domain.plan import MOST_STEPS, Plan, PlanStep, read_plan
 from anycowork.domain.tool_ports import Tool, Toolbox
 from anycowork.domain.tools import Call
-from anycowork.domain.values import replace
+from anycowork.domain.values import replace, value
 from anycowork.sandbox.workspaces import under_a_root
 from anycowork.store.sql.store import Store
-from anycowork.turns.approved_plans import ApprovedPlans
 from anycowork.workspace.paths import shown
 
 UNKNOWN_EFFECT = "unknown_effect"
 """The fact of the result of a call that was interrupted while it acted outside."""
+
 _LARGE = 200  # steps: more of them take long enough to block the event loop
+MOST_PLANS = 64  # of jobs that run at the same time
+
+
+@value
+class ApprovedPlan:
+    plan: Plan
+    steps: dict[str, PlanStep]
+
+    def for_task(self, task_id: str | None) -> Plan | None:
+        """The plan as a worker gets it; the agent that closes the job has none."""
+        step = self.steps.get(task_id or "")
+        return None if step is None else single_step(self.plan, step)
+
+
+class ApprovedPlans:
+    """A plan never changes once it is approved, so what was read stays true."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._known: dict[str, ApprovedPlan] = {}
+        self._reading = asyncio.Lock()
+
+    async def find(self, plan_id: str) -> ApprovedPlan | None:
+        """The plan; None if it does not exist, is not approved or cannot be read."""
+        if (cached := self._known.get(plan_id)) is not None:
+            return cached
+        async with self._reading:
+            if (cached := self._known.get(plan_id)) is not None:
+                return cached
+            row = await self._store.plans.find(plan_id)
+            plan = await read_large_plan(row.approved) if row is not None and row.approved is not None else None
+            if plan is None:
+                return None
+            approved = ApprovedPlan(plan, {step.id: step for step in plan.steps})
+            self._keep(plan_id, approved)
+            return approved
+
+    def _keep(self, plan_id: str, approved: ApprovedPlan) -> None:
+        self._known[plan_id] = approved
+        while len(self._known) > 1 and (
+            len(self._known) > MOST_PLANS or sum(len(plan.steps) for plan in self._known.values()) > 2 * MOST_STEPS
+        ):
+            del self._known[next(iter(self._known))]
 
 
 async def require_chat(store: Store, chat_id: str) -> Chat:
@@ -123,3 +169,10 @@ def _stands(call: Call, tool: Tool | None, same_place: bool) -> bool:
     if tool is None or acts_outside(call, tool):
         return True
     return tool.spec.runs_commands and not tool.spec.read_only and same_place and bool(changed_files(call))
+
+
+async def read_large_plan(stored: Json) -> Plan | None:
+    """Read a stored plan, a large one in a thread."""
+    steps = stored.get("steps")
+    large = isinstance(steps, list) and len(steps) > _LARGE
+    return await asyncio.to_thread(read_plan, stored) if large else read_plan(stored)

@@ -27,10 +27,16 @@ from anycowork.sandbox.workspaces import Workspaces
 from anycowork.store.sql.journal import Journal
 from anycowork.store.sql.store import Store
 from anycowork.telemetry.server_log import with_log_fields
-from anycowork.turns.approved_plans import ApprovedPlans
 from anycowork.turns.chat_coordinator import TurnEngine
 from anycowork.turns.distributed_chat_locks import ChatClaims
-from anycowork.turns.lookup import earlier_effects, earlier_turns, progress_of, require_chat_row, unknown_effects
+from anycowork.turns.lookup import (
+    ApprovedPlans,
+    earlier_effects,
+    earlier_turns,
+    progress_of,
+    require_chat_row,
+    unknown_effects,
+)
 from anycowork.turns.turn_recovery import TurnRecovery, Unfinished
 
 log = logging.getLogger(__name__)

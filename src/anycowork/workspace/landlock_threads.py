@@ -18,8 +18,7 @@ from anycowork.domain.roles import Permission
 from anycowork.workspace.folder import Folder
 from anycowork.workspace.landlock import NOTHING, Access, Ruleset, landlock_abi
 from anycowork.workspace.paths import WorkspacePath
-from anycowork.workspace.reader_threads import ReaderThreads
-from anycowork.workspace.uncancellable import run_uncancellable
+from anycowork.workspace.reader_threads import ReaderThreads, run_uncancellable
 
 T = TypeVar("T")
 _READERS = 8  # threads, for all workspaces together

@@ -1,12 +1,15 @@
-"""Threads that read files. A queue and a future pass work on at less than half the cost of an executor, which is
-more than most file reads cost. `landlock_threads.py` decides what these threads may do."""
+"""Threads for blocking work: those that read files, and one for work that must not stop half-way.
+
+A queue and a future pass work on at less than half the cost of an executor, which is more than most file reads cost. `landlock_threads.py`
+decides what these threads may do. Work that is not cancelled with its caller is waited for.
+"""
 
 import asyncio
 import contextvars
 import threading
 import weakref
 from collections.abc import Callable
-from concurrent.futures import BrokenExecutor
+from concurrent.futures import BrokenExecutor, Executor
 from dataclasses import dataclass
 from queue import SimpleQueue
 from typing import Generic, TypeVar
@@ -84,3 +87,22 @@ def _done(first: Callable[[], None]) -> bool:
 def _end(jobs: "SimpleQueue[_ReadJob[object] | None]", threads: int) -> None:
     for _ in range(threads):
         jobs.put(None)
+
+
+async def run_uncancellable(work: Callable[[], T], executor: Executor | None = None) -> T:
+    """Runs a change in a thread (of the loop's default executor, unless given).
+
+    A cancellation is delivered only when the change is over, so the lease outlives the writing.
+    """
+    future = asyncio.get_running_loop().run_in_executor(executor, work)
+    try:
+        return await asyncio.shield(future)
+    except asyncio.CancelledError:
+        while not future.done():
+            try:
+                await asyncio.wait([future])
+            except asyncio.CancelledError:
+                continue
+        if not future.cancelled():
+            future.exception()  # retrieved; the caller gets the cancellation
+        raise

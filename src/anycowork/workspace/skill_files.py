@@ -27,7 +27,7 @@ from anycowork.domain.values import replace, value
 from anycowork.domain.visible_text import os_reason
 from anycowork.workspace.jail import Jail, kind_of
 from anycowork.workspace.paths import WorkspacePath, shown
-from anycowork.workspace.supplied_files import with_the_unseen_written_out
+from anycowork.workspace.trusted_files import with_the_unseen_written_out
 
 MOST_SKILLS = 100
 MOST_FILES = 200

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from anycowork.config.notifications import NotificationEntry, SmtpEntry
+from anycowork.config.sections import NotificationEntry, SmtpEntry
 from support.live_server import LiveServer, live_server
 from support.mail_server import MailReceiver, mail_server
 from support.outbound import CERTIFICATE

@@ -5,7 +5,7 @@ import base64
 import jwt
 import pytest
 
-from anycowork.chats.notifications.push_sender import encrypted, new_server_key, public_key_of, vapid_header
+from anycowork.chats.notifications.message_sender import encrypted, new_server_key, public_key_of, vapid_header
 from anycowork.domain.errors import Invalid
 from anycowork.domain.network import read_address
 from anycowork.domain.notifications import read_push_keys

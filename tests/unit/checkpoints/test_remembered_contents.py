@@ -13,9 +13,8 @@ from anycowork.checkpoints.unkept_folders import UnkeptFolders
 from anycowork.domain.snapshots import PathImage, Restore, Undo, absent
 from anycowork.sandbox.commit import delta as delta_module
 from anycowork.sandbox.commit.committer import CommitOutcome, apply
-from anycowork.sandbox.commit.delta import Delta
+from anycowork.sandbox.commit.delta import Delta, manifest
 from anycowork.sandbox.commit.delta_scan import scan
-from anycowork.sandbox.commit.manifest import manifest
 from anycowork.workspace.folder import Folder
 from support.checkpoints import CHAT, recorded
 from support.spec import proves

@@ -3,7 +3,7 @@
 import pytest
 
 from anycowork.mcp.elicitation_form import DEFAULT, SKIP, FieldValue, form_fields
-from anycowork.mcp.prompt_workflows import parameter_name
+from anycowork.mcp.offers import parameter_name
 
 
 def test_a_default_is_offered_only_if_the_field_takes_it() -> None:

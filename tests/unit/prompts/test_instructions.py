@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from anycowork.domain.ports import SuppliedFile
 from anycowork.prompts.instructions import BUDGET, NOTHING, SHARE, instructions_section
 from anycowork.prompts.tokens import BYTES_PER_TOKEN, size
-from anycowork.workspace.supplied_files import with_the_unseen_written_out
+from anycowork.workspace.trusted_files import with_the_unseen_written_out
 from support.spec import proves
 
 ROOM = 96_000

@@ -11,9 +11,8 @@ from hypothesis import strategies as st
 from anycowork.domain.tools import PathIntent
 from anycowork.sandbox.commit import committer as commit
 from anycowork.sandbox.commit.committer import apply
-from anycowork.sandbox.commit.delta import FOLDER
+from anycowork.sandbox.commit.delta import FOLDER, manifest, new_folders
 from anycowork.sandbox.commit.delta_scan import scan
-from anycowork.sandbox.commit.manifest import manifest, new_folders
 from anycowork.workspace.jail import Jail
 from support.tool_workspace import tree
 

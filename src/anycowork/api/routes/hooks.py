@@ -7,7 +7,7 @@ from anycowork.api.responses import error_responses, json_response
 from anycowork.api.router import Router, ServicesDep
 from anycowork.api.routes.skills import folder_of
 from anycowork.api.routes.workflows import OfChat, OfFolder
-from anycowork.api.schemas.hooks import HookList
+from anycowork.api.schemas.skills import HookList
 from anycowork.domain.hooks import Hook, HookOutcome
 from anycowork.domain.messages import Json
 from anycowork.domain.principals import Scope

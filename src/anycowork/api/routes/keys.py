@@ -14,8 +14,7 @@ from anycowork.domain.errors import NotFound
 from anycowork.domain.limits import payer_of
 from anycowork.domain.messages import Json
 from anycowork.domain.metering import NANOS, DailyUsage, KeyLimits
-from anycowork.domain.principals import Principal, PrincipalKind
-from anycowork.domain.session_tree import NodeKind
+from anycowork.domain.principals import NodeKind, Principal, PrincipalKind
 
 routes = Router(tags=["keys"])
 

@@ -12,8 +12,7 @@ from anycowork.api.schemas.people import PeopleChangeList, PeopleList, PersonRes
 from anycowork.domain.boundary import Boundary
 from anycowork.domain.messages import Json
 from anycowork.domain.people import LONGEST_PERSON_NAME, AccessLevel, PeopleChange, Person
-from anycowork.domain.principals import OWNER, person_name_in
-from anycowork.domain.session_tree import NodeKind
+from anycowork.domain.principals import OWNER, NodeKind, person_name_in
 
 routes = Router(tags=["people"])
 

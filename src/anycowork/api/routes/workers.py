@@ -17,7 +17,7 @@ from anycowork.api.schemas.jobs import JoinResponse, WorkerInviteResponse, Worke
 from anycowork.domain.boundary import Boundary
 from anycowork.domain.errors import Invalid
 from anycowork.domain.job_workers import JoinedWorker
-from anycowork.domain.session_tree import NodeKind
+from anycowork.domain.principals import NodeKind
 from anycowork.sandbox.remote.remote_run import RemoteResult
 from anycowork.sandbox.remote.tree_manifest import rows_of
 from anycowork.server.joined_workers import WorkerOffer

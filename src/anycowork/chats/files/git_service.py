@@ -41,7 +41,7 @@ from anycowork.tools.person_terminal import PersonShell
 from anycowork.turns.lookup import require_chat_in_folder
 from anycowork.turns.record_factory import RecordFactory
 from anycowork.workspace.folder import Folder
-from anycowork.workspace.uncancellable import run_uncancellable
+from anycowork.workspace.reader_threads import run_uncancellable
 
 LONGEST_SUBJECT = 65
 log = logging.getLogger(__name__)

@@ -4,9 +4,8 @@ import asyncio
 import logging
 import secrets
 
-from anycowork.chats.notifications.message_sender import MessageSender
+from anycowork.chats.notifications.message_sender import MessageSender, encrypted, public_key_of
 from anycowork.chats.notifications.notifier import Notifier
-from anycowork.chats.notifications.push_sender import encrypted, public_key_of
 from anycowork.domain.errors import Invalid, LimitReached, NotAllowed, NotFound
 from anycowork.domain.network import read_address
 from anycowork.domain.notifications import (

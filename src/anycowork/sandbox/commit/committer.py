@@ -19,9 +19,8 @@ from typing import Self
 from anycowork.domain.errors import FileMissing, OutsideWorkspace, StateChanged, ToolFault, WrongKind
 from anycowork.domain.tools import PathIntent
 from anycowork.sandbox.commit import entries
-from anycowork.sandbox.commit.delta import FILE, FOLDER, LINK, Delta
+from anycowork.sandbox.commit.delta import FILE, FOLDER, LINK, TREE, Delta, changes_kind, new_folders
 from anycowork.sandbox.commit.entry_marks import names_in, state_mark, tree_mark
-from anycowork.sandbox.commit.manifest import TREE, changes_kind, new_folders
 from anycowork.workspace.jail import AccessRefused, Jail, RefusedBySystem
 from anycowork.workspace.opened_folders import OPENED_FOLDERS, LastFolder, WritableFolders
 from anycowork.workspace.paths import WorkspacePath

@@ -1,17 +1,19 @@
-"""What a command changed: each path with its state before and after. Values; `delta_scan.py` finds them."""
+"""What a command changed: each path with its state before and after, and the manifest of a commit. Values; `delta_scan.py` finds them."""
 
 import os
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from hashlib import sha256
 
 from anycowork.domain.errors import ToolFault
 from anycowork.domain.snapshots import ReplacedFile
+from anycowork.domain.tools import PathIntent
 from anycowork.domain.values import leaf_value
 from anycowork.workspace.paths import WorkspacePath
 
 FILE, FOLDER, LINK = "file", "folder", "link"
+TREE = "tree:"
 
 
 class UnusableDelta(ToolFault):
@@ -103,7 +105,7 @@ def hash_of_bytes(content: bytes) -> str:
 class Delta:
     """Folders come before their content. `skipped` are pipes, sockets and devices; `split` had other names (hard links) and lose them.
 
-    `replaced` are contents of the workspace's files that the scan has read anyway. `named_changes` belongs to `named_changes.py`.
+    `replaced` are contents of the workspace's files that the scan has read anyway. `delta_check.py` caches in `named_changes` what it found.
     """
 
     changes: list[PathChange] = field(default_factory=list)
@@ -120,3 +122,51 @@ class Delta:
         for change in self.changes:
             yield change.place
             yield from change.below
+
+
+def manifest(delta: Delta) -> tuple[PathIntent, ...]:
+    """Returns each path's state before and after; folders come before their content."""
+    return tuple([_intent(change) for change in delta.changes])
+
+
+def changes_kind(item: PathIntent) -> bool:
+    """Tells whether a folder replaces a file, or the reverse: then the old entry must be removed first."""
+    if item.before is None or item.after is None:
+        return False
+    return (item.after == FOLDER) != (item.before == FOLDER or item.before.startswith(TREE))
+
+
+def new_folders(intents: Iterable[PathIntent]) -> list[list[PathIntent]]:
+    """Returns the folders that were not there before, each with everything in it. A new folder in another one is part of that one."""
+    folders: list[list[PathIntent]] = []
+    inside = "/"  # no path starts with it
+    for item in intents:
+        if item.path.startswith(inside):
+            folders[-1].append(item)
+        elif item.before is None and item.after == FOLDER:
+            folders.append([item])
+            inside = f"{item.path}/"
+    return folders
+
+
+def _intent(change: PathChange) -> PathIntent:
+    before, after = change.before, change.after
+    if before is not None and after is not None and before.kind == after.kind == FILE:  # of these there are thousands
+        return PathIntent(change.place.path, before.mark, after.mark, FILE, after.mode)
+    either = after or before
+    assert either is not None  # a change has at least one side
+    return PathIntent(
+        path=change.place.path,
+        before=_state_text(before, tree=after is None or after.kind != FOLDER),
+        after=_state_text(after, tree=False),
+        kind=either.kind,
+        mode=after.mode if after else None,
+    )
+
+
+def _state_text(state: PathState | None, *, tree: bool) -> str | None:
+    if state is None:
+        return None
+    if state.kind == FOLDER:
+        return TREE + state.mark if tree else FOLDER
+    return f"link:{state.mark}" if state.kind == LINK else state.mark

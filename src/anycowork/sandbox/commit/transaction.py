@@ -15,12 +15,11 @@ from anycowork.domain.roles import Permission
 from anycowork.domain.tools import HeldChanges, Intent, PathIntent
 from anycowork.domain.values import replace
 from anycowork.sandbox.commit.committer import CommitOutcome, NothingCommitted, apply
-from anycowork.sandbox.commit.delta import FILE, FOLDER, Delta, PathChange, UnusableDelta
+from anycowork.sandbox.commit.delta import FILE, FOLDER, Delta, PathChange, UnusableDelta, manifest
 from anycowork.sandbox.commit.delta_check import CommitBlocker, CommitBlockerKind, find_blocker
 from anycowork.sandbox.commit.delta_scan import scan
 from anycowork.sandbox.commit.entries import lies_elsewhere
 from anycowork.sandbox.commit.left_out_changes import LeftOutChanges, leave_out
-from anycowork.sandbox.commit.manifest import manifest
 from anycowork.sandbox.layers.layer_sync import seal
 from anycowork.sandbox.layers.private_copy import CopyManifest, as_layer, scan_copy
 from anycowork.sandbox.layers.stage import Stage, Staging, remove_stage

@@ -21,8 +21,7 @@ from anycowork.domain.errors import ToolFault
 from anycowork.domain.values import value
 from anycowork.sandbox.cache_limits import Caches, is_leftover, keep_newest
 from anycowork.sandbox.etc import etc_key, make_etc
-from anycowork.sandbox.layers.staging_folders import RUNS, Runner, StagingFolders, give, remove_tree
-from anycowork.sandbox.layers.task_folders import TaskFolders
+from anycowork.sandbox.layers.staging_folders import RUNS, Runner, StagingFolders, TaskFolders, give, remove_tree
 from anycowork.workspace.opened_folders import OPENED_FOLDERS, close_left_open
 from anycowork.workspace.packfile import opened, sync_folder
 

@@ -11,7 +11,7 @@ from anycowork.domain.errors import ToolFault
 from anycowork.sandbox.layers.private_copy import TreeNotCopied, copy_tree
 from anycowork.sandbox.layers.staging_folders import remove_tree
 from anycowork.workspace.paths import shown
-from anycowork.workspace.uncancellable import run_uncancellable
+from anycowork.workspace.reader_threads import run_uncancellable
 
 
 class WorkspaceCopier:

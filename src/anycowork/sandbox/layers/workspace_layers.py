@@ -19,7 +19,7 @@ from anycowork.domain.journal import LayerChange, LayerChangeKind
 from anycowork.sandbox.layers.layer_versions import folders_beneath, hide_new, hold_versions, take_folder
 from anycowork.sandbox.layers.stage import Staging
 from anycowork.workspace.jail import Jail
-from anycowork.workspace.uncancellable import run_uncancellable
+from anycowork.workspace.reader_threads import run_uncancellable
 
 if TYPE_CHECKING:
     from anycowork.store.postgres.layer_requests import LayerRequests

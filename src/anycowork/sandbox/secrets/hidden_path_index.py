@@ -11,8 +11,7 @@ from threading import Lock
 
 from anycowork.domain.errors import DeniedByRule, FileMissing, ToolFault, WrongKind
 from anycowork.domain.ports import ANYTHING_INSIDE, HiddenPathRules
-from anycowork.sandbox.secrets.cover_watch import CoverWatch
-from anycowork.sandbox.secrets.folder_index import Entries, SeenFolder, Selection, read_folder, unchanged
+from anycowork.sandbox.secrets.cover_watch import CoverWatch, Entries, SeenFolder, Selection, read_folder, unchanged
 from anycowork.sandbox.secrets.masks import MOST_MASKS, Mask
 from anycowork.workspace.jail import Jail
 from anycowork.workspace.paths import WorkspacePath

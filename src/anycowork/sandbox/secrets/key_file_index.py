@@ -12,8 +12,15 @@ from threading import Lock
 
 from anycowork.domain.errors import AnyCoworkError, DeniedByRule
 from anycowork.domain.path_class import KEY_FOLDERS, name_is_key_file
-from anycowork.sandbox.secrets.cover_watch import CoverWatch
-from anycowork.sandbox.secrets.folder_index import NOT_ENTERED, Entries, SeenFolder, Selection, read_folder, unchanged
+from anycowork.sandbox.secrets.cover_watch import (
+    NOT_ENTERED,
+    CoverWatch,
+    Entries,
+    SeenFolder,
+    Selection,
+    read_folder,
+    unchanged,
+)
 from anycowork.sandbox.secrets.masks import MOST_MASKS, Mask
 from anycowork.workspace.jail import Jail
 from anycowork.workspace.paths import WorkspacePath

@@ -35,7 +35,7 @@ from anycowork.store.sql.store import Store
 from anycowork.tools.hook_runner import HookRunner
 from anycowork.tools.language.language_servers import LanguageServers
 from anycowork.tools.toolbox import ToolRegistry
-from anycowork.turns.approved_plans import ApprovedPlans
+from anycowork.turns.lookup import ApprovedPlans
 from anycowork.turns.turn_recovery import TurnRecovery
 from anycowork.turns.turn_scheduler import TurnScheduler
 from anycowork.workflows.runner import WorkflowRunner

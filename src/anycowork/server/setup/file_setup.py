@@ -12,8 +12,7 @@ from anycowork.chats.files.git_worktree_service import GitWorktreeService
 from anycowork.chats.files.person_changes import PersonChangeWriter
 from anycowork.chats.files.person_command_service import PersonCommandService
 from anycowork.chats.files.rollback_service import RollbackService
-from anycowork.chats.files.workspace_copy_service import WorkspaceCopyService
-from anycowork.chats.files.worktree_service import WorktreeService
+from anycowork.chats.files.workspace_copy_service import WorkspaceCopyService, WorktreeService
 from anycowork.config.settings import Settings
 from anycowork.domain.files import INTERNAL_NAMES
 from anycowork.domain.network import is_loopback

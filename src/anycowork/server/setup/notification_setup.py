@@ -2,11 +2,10 @@
 
 import os
 
-from anycowork.chats.notifications.email_sender import MailSecurity, MailServer
-from anycowork.chats.notifications.message_sender import MessageSender, NotificationSettings
+from anycowork.chats.notifications.message_sender import MailSecurity, MailServer, MessageSender, NotificationSettings
 from anycowork.chats.notifications.notification_service import NotificationService
 from anycowork.chats.notifications.notifier import Notifier
-from anycowork.config.notifications import SmtpEntry
+from anycowork.config.sections import SmtpEntry
 from anycowork.server.live_settings import LiveSettings
 from anycowork.server.setup.shared_components import SharedComponents
 

@@ -29,13 +29,11 @@ from anycowork.chats.queue_service import QueueService
 from anycowork.chats.reader_view import ReaderViews
 from anycowork.chats.role_service import RoleService
 from anycowork.chats.schedules.schedule_runner import ScheduleRunner
-from anycowork.chats.schedules.schedule_service import ScheduleService
-from anycowork.chats.schedules.trigger_service import TriggerService
+from anycowork.chats.schedules.schedule_service import ScheduleService, TriggerService
 from anycowork.chats.skill_service import SkillService
 from anycowork.chats.trust_service import TrustService
 from anycowork.domain.errors import NotFound
-from anycowork.domain.principals import SERVER_PRINCIPAL
-from anycowork.domain.session_tree import NodeKind
+from anycowork.domain.principals import SERVER_PRINCIPAL, NodeKind
 from anycowork.domain.values import replace
 from anycowork.events.hub import Hub, Streams
 from anycowork.mcp.manager import McpManager

@@ -27,8 +27,7 @@ from anycowork.providers.local.provider import LocalModels
 from anycowork.providers.local.supervisor import Supervisor
 from anycowork.providers.registry import ProviderRegistry
 from anycowork.sandbox.layers.stage import Layer
-from anycowork.sandbox.layers.task_layers import TaskLayers
-from anycowork.sandbox.layers.task_workspaces import PrivateCopies
+from anycowork.sandbox.layers.task_workspaces import PrivateCopies, TaskLayers
 from anycowork.sandbox.limits import CommandLimits
 from anycowork.sandbox.network.egress import Egress
 from anycowork.sandbox.remote.remote_runs import RemoteRuns

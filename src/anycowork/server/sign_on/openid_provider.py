@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any  # claims and answers are whatever the provider sent
 from urllib.parse import urlencode, urlsplit
 
-from anycowork.config.openid import OpenIdEntry
+from anycowork.config.sections import OpenIdEntry
 from anycowork.domain.bounded_json import read_json
 from anycowork.domain.errors import NotAllowed, RequestFault, Unauthenticated
 from anycowork.domain.ports import Clock

@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from anycowork.config.openid import GroupAccess
+from anycowork.config.sections import GroupAccess
 from anycowork.domain.errors import AnyCoworkError, Conflict, Invalid, NotAllowed, Unauthenticated
 from anycowork.domain.limits import read_group_name
 from anycowork.domain.people import LONGEST_PERSON_NAME, AccessLevel, Person, read_person_name

@@ -42,10 +42,9 @@ from anycowork.store.sql import (
     approvals,
     chats,
     jobs,
-    message_queue,
+    messages,
     origins,
     people,
-    questions_and_plans,
     receipts,
     records,
     rules,
@@ -282,13 +281,13 @@ def _apply(connection: SqlConnection, numbered: NumberedChanges, write: Write, o
         case Rule():
             rules.add(connection, write)
         case QuestionRow():
-            questions_and_plans.add_question(connection, write)
+            approvals.add_question(connection, write)
         case SettleQuestion():
-            questions_and_plans.settle_question(connection, chat_id, write)
+            approvals.settle_question(connection, chat_id, write)
         case PlanRow():
-            questions_and_plans.add_plan(connection, write)
+            approvals.add_plan(connection, write)
         case ApprovePlan():
-            questions_and_plans.approve_plan(connection, chat_id, write)
+            approvals.approve_plan(connection, chat_id, write)
         case Receipt():
             receipts.put(connection, write, chat_id=chat_id)
         case Run():
@@ -296,9 +295,9 @@ def _apply(connection: SqlConnection, numbered: NumberedChanges, write: Write, o
         case Job():
             jobs.put_job(connection, write)
         case QueuedMessage():
-            message_queue.put(connection, write)
+            messages.put_queued(connection, write)
         case RemoveQueued():
-            message_queue.remove(connection, chat_id, write.queued_id)
+            messages.remove_queued(connection, chat_id, write.queued_id)
         case ClaimStart():
             schedules.claim(connection, write)
         case Message() | Call() | Spend() | Reserve() | Turn() | JobTask() | RemoveChat() | RequireState():

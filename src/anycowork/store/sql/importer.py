@@ -22,7 +22,7 @@ from anycowork.domain.ports import Clock
 from anycowork.domain.question import Question, Review, read_question, read_review
 from anycowork.domain.times import stored_time
 from anycowork.domain.values import replace, value
-from anycowork.store.sql import chats, messages, questions_and_plans, records
+from anycowork.store.sql import approvals, chats, messages, records
 from anycowork.store.sql.chat_file import ImportReport, StoredChat, chats_in
 from anycowork.store.sql.connection import SqlConnection
 from anycowork.store.sql.envelopes import RecordRow, encoded
@@ -185,7 +185,7 @@ class Importer:
         records.insert(connection, rows)
         for new_message, _ in batch:
             if new_message.message_type is MessageType.PLAN:
-                questions_and_plans.add_plan(connection, PlanRow(new_message.id, new_message.chat_id, PlanState.OPEN))
+                approvals.add_plan(connection, PlanRow(new_message.id, new_message.chat_id, PlanState.OPEN))
         return chain
 
     def _chat(self, connection: SqlConnection, item: Json) -> Chat:
@@ -222,7 +222,7 @@ class Importer:
             earlier = recent.get(message_id) or _earlier(connection, chat.id, message_id)
             if earlier == digest:
                 continue
-            if earlier is not None or questions_and_plans.PlanTable.find(connection, message_id) is not None:
+            if earlier is not None or approvals.PlanTable.find(connection, message_id) is not None:
                 message_id = self.clock.new_id()
                 fields["id"] = message_id
             recent[message_id] = digest

@@ -5,7 +5,7 @@ from dataclasses import field
 
 from anycowork.domain.times import seconds_between
 from anycowork.domain.values import value
-from anycowork.store.sql.approvals import ApprovalTable
+from anycowork.store.sql.approvals import ApprovalTable, PlanTable, QuestionTable
 from anycowork.store.sql.audit import AuditChains, AuditHeads
 from anycowork.store.sql.calls import CallTable
 from anycowork.store.sql.chat_sequencer import ChatSequencer
@@ -15,9 +15,8 @@ from anycowork.store.sql.delta_buffer import DeltaBuffer
 from anycowork.store.sql.held_rows import HeldRows
 from anycowork.store.sql.jobs import JobTable, TaskTable
 from anycowork.store.sql.message_history import MessageTable
-from anycowork.store.sql.message_queue import QueuedMessageTable
+from anycowork.store.sql.messages import QueuedMessageTable
 from anycowork.store.sql.origins import StoredOrigins
-from anycowork.store.sql.questions_and_plans import PlanTable, QuestionTable
 from anycowork.store.sql.receipts import ReceiptTable
 from anycowork.store.sql.records import RecordTable
 from anycowork.store.sql.runs import WorkflowRunTable

@@ -10,10 +10,9 @@ from hypothesis import strategies as st
 
 from anycowork.domain.path_class import PathClass, class_of
 from anycowork.sandbox.commit.committer import apply
-from anycowork.sandbox.commit.delta import UnusableDelta
+from anycowork.sandbox.commit.delta import UnusableDelta, manifest
 from anycowork.sandbox.commit.delta_check import CommitBlockerKind, find_blocker
 from anycowork.sandbox.commit.delta_scan import scan
-from anycowork.sandbox.commit.manifest import manifest
 from anycowork.sandbox.layers.layer_sync import seal
 from anycowork.workspace.jail import Jail
 from support.tool_workspace import EVERYTHING, tree

@@ -13,10 +13,9 @@ from hypothesis import strategies as st
 from anycowork.domain.tools import ToolResult
 from anycowork.sandbox.bubblewrap import Descriptors, SandboxView, bubblewrap_arguments
 from anycowork.sandbox.commit.committer import apply
-from anycowork.sandbox.commit.delta import Delta
+from anycowork.sandbox.commit.delta import Delta, manifest
 from anycowork.sandbox.commit.delta_scan import scan
-from anycowork.sandbox.commit.manifest import manifest
-from anycowork.sandbox.layers import volatile_layers
+from anycowork.sandbox.layers import mounts
 from anycowork.sandbox.layers.private_copy import (
     CannotCopy,
     CopyManifest,
@@ -267,7 +266,7 @@ def test_a_mount_is_found_whatever_its_name(root: Path, name: str) -> None:
     (root / name).mkdir()
     with mounted(root / name, "-t", "tmpfs", "none"):
         assert list(mounts_in(str(root))) == [WorkspacePath((name,))]
-        assert volatile_layers._is_in_memory((root / name).stat().st_dev)
+        assert mounts._is_in_memory((root / name).stat().st_dev)
 
 
 @as_root
@@ -285,7 +284,7 @@ async def test_a_sandbox_that_cannot_lay_an_overlay_runs_the_command_once_on_a_c
 ) -> None:
     bench = ToolWorkspace(root, tmp_path)
     monkeypatch.setattr(bench.sandbox, "_bwrap", _without_overlays(bench.sandbox._bwrap, tmp_path))
-    monkeypatch.setattr(volatile_layers, "_programs", lambda: None)
+    monkeypatch.setattr(mounts, "_programs", lambda: None)
     result = await run(bench, "echo once >> a.txt")
     assert result.facts["layer"] == "copy" and (root / "a.txt").read_text() == "a.txt\nonce\n"
 

@@ -5,9 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from anycowork.sandbox.layers import volatile_layers
-from anycowork.sandbox.layers.mounts import Overlay
-from anycowork.sandbox.layers.volatile_layers import VolatileLayers, mount_words, mountable
+from anycowork.sandbox.layers import mounts
+from anycowork.sandbox.layers.mounts import Overlay, VolatileLayers, mount_words, mountable
 from support.spec import proves
 from support.tool_workspace import ToolWorkspace, tree
 
@@ -24,7 +23,7 @@ def bench(tmp_path: Path) -> ToolWorkspace:
 
 
 def require_volatile(bench: ToolWorkspace) -> None:
-    stage = bench.sandbox.staging.open(volatile_layers.Runner(os.geteuid(), os.getegid()))
+    stage = bench.sandbox.staging.open(mounts.Runner(os.geteuid(), os.getegid()))
     if VolatileLayers().prepared(stage, []).mount is None:
         pytest.skip("no volatile layer can be mounted here")
 
@@ -51,7 +50,7 @@ async def test_a_stage_with_such_a_layer_leaves_nothing(bench: ToolWorkspace) ->
 async def test_without_the_programs_bubblewrap_mounts_the_layer(
     bench: ToolWorkspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(volatile_layers, "_programs", lambda: None)
+    monkeypatch.setattr(mounts, "_programs", lambda: None)
     result = await bench.call("execute_command", command=SHOW)
     assert result.facts["layer"] == "overlay" and not is_volatile(result.content)
     assert tree(bench.root) == {"a.txt": b"old\nmore\n", "made": b"new\n"}
@@ -64,11 +63,11 @@ def test_a_kernel_that_refuses_the_option_is_not_asked_again(
     refusing = tmp_path / "unshare"
     refusing.write_text(f"#!/bin/sh\necho >> {calls}\nexit 1\n")
     refusing.chmod(0o755)
-    monkeypatch.setattr(volatile_layers, "_programs", lambda: (str(refusing), "/bin/mount"))
-    monkeypatch.setattr(volatile_layers, "_is_in_memory", lambda device: False)
+    monkeypatch.setattr(mounts, "_programs", lambda: (str(refusing), "/bin/mount"))
+    monkeypatch.setattr(mounts, "_is_in_memory", lambda device: False)
     layers = VolatileLayers()
     for _ in range(2):
-        stage = bench.sandbox.staging.open(volatile_layers.Runner(os.geteuid(), os.getegid()))
+        stage = bench.sandbox.staging.open(mounts.Runner(os.geteuid(), os.getegid()))
         assert layers.prepared(stage, []).mount is None
     assert calls.read_text() == "\n"
 

@@ -24,10 +24,8 @@ LEASE_HOLDERS = {
     "chats/files/person_command_service.py": "Snapshots.keep_workspace",
     "chats/files/rollback_service.py": "Snapshots.before_restore; after a crash it was kept before",
     "turns/turn_recovery.py": "it was kept before the crash: the intent is recorded after Snapshots.before_commit",
-    "chats/files/workspace_copy_service.py": "it only reads",
-    "chats/files/worktree_service.py": "GitRepositories",
+    "chats/files/workspace_copy_service.py": "it only reads; GitRepositories",
     "jobs/task_commits.py": "Snapshots.before",
-    "sandbox/layers/task_layers.py": "it only reads",
     "sandbox/layers/task_workspaces.py": "it only reads",
 }
 

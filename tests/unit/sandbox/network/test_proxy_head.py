@@ -5,7 +5,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from anycowork.sandbox.network.dialer import why_not_public
-from anycowork.sandbox.network.proxy_head import BadHead, ForwardRequest, TunnelRequest, read_head
+from anycowork.sandbox.network.proxy import BadHead, ForwardRequest, TunnelRequest, read_head
 from support.spec import proves
 
 END = b"\r\n\r\n"
