@@ -1,7 +1,8 @@
 """What do joined workers bring, and what do they cost? A job of sleeping tasks on 1, 2 and 4 of them; a command there and one here; what travels.
 
 `workers_N.tasks_per_second`: wall time of a job of tasks that sleep, on N worker processes with two commands each; `server_cpu_ms` is the CPU of
-the server, of the scripted model and of the client, for a task. `remote_N` and `local_N`: CPU of server, worker and sandbox for a command
+the server, of the scripted model and of the client, for a task. `machines_N.seconds`: wall time of a job of 60 such tasks on N machines of a
+network, which share nothing; they sleep so long that a loaded machine shows how many sleep at the same time. `remote_N` and `local_N`: CPU of server, worker and sandbox for a command
 of a task in a workspace of N files, on a worker that has its contents, and on the server. `travel.moved_per_missing`: bytes on the line for
 a byte that the worker lacks.
 """
@@ -18,17 +19,19 @@ from time import perf_counter
 
 import uvloop
 
-from measuring import REPOSITORY, Ground, Leg
+from measuring import REPOSITORY, Ground, Leg, NotMeasured, cpu_seconds_of
 
 sys.path.insert(0, str(REPOSITORY / "tests"))
 
 from support.jobs import approved, by_task, plan, report, until
 from support.live_server import LiveServer, live_server
+from support.network_namespaces import HUB_ADDRESS, machines, namespaces_missing
 from support.scripted_model import call
 from support.workers import joined_process, joined_worker, relay, until_workers
 
 QUESTION = "Tasks on joined workers"
 TASKS, SLEEP, COMMANDS_AT_ONCE = 16, "sleep 2", 2
+FAR_TASKS, FAR_SLEEP, FAR_AT_ONCE = 60, "sleep 15", 5
 COMMANDS = 5
 MISSING_FILES, MISSING_BYTES = 200, 50_000
 
@@ -37,6 +40,7 @@ MISSING_FILES, MISSING_BYTES = 200, 50_000
 def legs(ground: Ground) -> Iterator[Mapping[str, Leg]]:
     yield {
         **{f"workers_{count}": partial(_run, _sleeping, ground, count) for count in (1, 2, 4)},
+        **{f"machines_{count}": partial(_run, _far, ground, count) for count in (1, 3)},
         **{f"remote_{files}": partial(_run, _commands, ground, files, 1) for files in (1_000, 20_000)},
         **{f"local_{files}": partial(_run, _commands, ground, files, 0) for files in (1_000, 20_000)},
         "travel": partial(_run, _travel, ground, 0),
@@ -63,6 +67,34 @@ async def _sleeping(folder: Path, count: int) -> dict[str, float]:
         await _job(server, {f"t{number}": [SLEEP] for number in range(TASKS)})
         seconds, cpu = perf_counter() - begun, _cpu(resource.RUSAGE_SELF) - cpu
     return {"tasks_per_second": TASKS / seconds, "server_cpu_ms": 1000 * cpu / TASKS}
+
+
+async def _far(folder: Path, count: int) -> dict[str, float]:
+    if os.geteuid() or (reason := namespaces_missing()):
+        raise NotMeasured("only root can make network namespaces" if os.geteuid() else str(reason))
+    (home := folder / "home").mkdir()
+    names = [f"machine{number}" for number in range(count)]
+    options = {"parallel_tasks": 16, "allowed_hosts": (HUB_ADDRESS,)}
+    async with live_server(home, files={"a.txt": "a\n"}, **options) as server, AsyncExitStack() as stack:
+        network = stack.enter_context(machines(*names))
+        line = await stack.enter_async_context(relay(server, network.listener()))
+        pids: list[int] = []
+        for name in names:
+            invite = await server.ask("POST", "/workers/invites", {}, expect=201)
+            process = joined_process(
+                folder / name, line.url, invite["token"], hidden=home, jobs=FAR_AT_ONCE, inside=network.inside(name)
+            )
+            pids.append(stack.enter_context(process).pid)
+        await until_workers(server, lambda workers: len(workers) == count)
+        begun, cpu, theirs = perf_counter(), _cpu(resource.RUSAGE_SELF), sum(map(cpu_seconds_of, pids))
+        await _job(server, {f"t{number}": [FAR_SLEEP] for number in range(FAR_TASKS)})
+        seconds, cpu = perf_counter() - begun, _cpu(resource.RUSAGE_SELF) - cpu
+        theirs = sum(map(cpu_seconds_of, pids)) - theirs
+    return {
+        "seconds": seconds,
+        "server_cpu_ms": 1000 * cpu / FAR_TASKS,
+        "worker_cpu_ms": 1000 * theirs / FAR_TASKS,
+    }
 
 
 async def _commands(folder: Path, files: int, count: int) -> dict[str, float]:

@@ -3,8 +3,10 @@
 import ctypes
 import secrets
 import shutil
+import socket
 import subprocess
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -40,6 +42,16 @@ class Machines:
         with Path(f"/var/run/netns/{self._prefix}{name}").open() as namespace:
             if ctypes.CDLL(None, use_errno=True).setns(namespace.fileno(), _NETWORK):
                 raise OSError(ctypes.get_errno(), "setns")
+
+    def listener(self) -> socket.socket:
+        """Returns a socket of this process that the machines reach at the hub's address."""
+
+        def listen() -> socket.socket:
+            self.enter("hub")
+            return socket.create_server((HUB_ADDRESS, 0))
+
+        with ThreadPoolExecutor(1) as thread:  # which ends, and is on no other machine any more
+            return thread.submit(listen).result()
 
     def cut_off(self, name: str) -> None:
         self._ip("-n", self._prefix + "hub", "link", "set", "dev", name, "down")

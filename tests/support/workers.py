@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import socket
 import subprocess
 import sys
 import time
@@ -169,10 +170,12 @@ class Relay:
 
 
 @asynccontextmanager
-async def relay(server: Caller) -> AsyncIterator[Relay]:
+async def relay(server: Caller, at: socket.socket | None = None) -> AsyncIterator[Relay]:
+    """`at` is where it listens, if not on this machine."""
     line = Relay(int(server.url.rpartition(":")[2]))
-    listener = await asyncio.start_server(line.carry, "127.0.0.1")
-    line.url = f"http://127.0.0.1:{listener.sockets[0].getsockname()[1]}"
+    where = at or socket.create_server(("127.0.0.1", 0))
+    listener = await asyncio.start_server(line.carry, sock=where)
+    line.url = "http://{}:{}".format(*where.getsockname())
     try:
         yield line
     finally:
@@ -182,12 +185,19 @@ async def relay(server: Caller) -> AsyncIterator[Relay]:
 
 @contextmanager
 def joined_process(
-    folder: Path, url: str, token: str, *, hidden: Path, disk: str | None = None, jobs: int = 3
+    folder: Path,
+    url: str,
+    token: str,
+    *,
+    hidden: Path,
+    disk: str | None = None,
+    jobs: int = 3,
+    inside: tuple[str, ...] = (),
 ) -> Iterator["subprocess.Popen[bytes]"]:
     """`anycowork worker --join` as people start it. Where it can, it does not even see the folder `hidden`, which is the server's. `disk` is the
-    size of its own one, such as 2m."""
+    size of its own one, such as 2m. `inside` is a command that runs it on another machine."""
     (folder / "cache").mkdir(parents=True)
-    words = ["worker", "--join", url, "--cache", str(folder / "cache"), "--jobs", str(jobs)]
+    words = ["worker", "--join", url, "--cache", str(folder / "cache"), "--jobs", str(jobs), *(["--insecure"] if inside else [])]
     command = [sys.executable, "-m", "anycowork.cli.main", *words]
     apart = ["unshare", "--mount", "sh", "-c", 'mount -t tmpfs none "$0" && exec "$@"', str(hidden)]
     probe = [*apart[:5], str(hidden), "true"]
@@ -195,6 +205,7 @@ def joined_process(
         apart[4] = f"mount -t tmpfs -o size={disk} none '{folder}/cache' && {apart[4]}"
     if os.geteuid() == 0 and subprocess.run(probe, capture_output=True, timeout=60).returncode == 0:
         command = [*apart, *command]
+    command = [*inside, *command]
     environment = CommandLine(folder).environ(ANYCOWORK_JOIN_TOKEN=token, HOME=str(folder))
     with (folder / "log").open("wb") as log:
         process = subprocess.Popen(command, cwd=folder, env=environment, stdout=log, stderr=log)
