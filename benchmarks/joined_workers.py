@@ -31,7 +31,7 @@ from support.workers import joined_process, joined_worker, relay, until_workers
 
 QUESTION = "Tasks on joined workers"
 TASKS, SLEEP, COMMANDS_AT_ONCE = 16, "sleep 2", 2
-FAR_TASKS, FAR_SLEEP, FAR_AT_ONCE = 60, "sleep 15", 5
+FAR_TASKS, FAR_SLEEP, FAR_AT_ONCE = 60, "sleep 20", 5
 COMMANDS = 5
 MISSING_FILES, MISSING_BYTES = 200, 50_000
 
@@ -87,7 +87,7 @@ async def _far(folder: Path, count: int) -> dict[str, float]:
             pids.append(stack.enter_context(process).pid)
         await until_workers(server, lambda workers: len(workers) == count)
         begun, cpu, theirs = perf_counter(), _cpu(resource.RUSAGE_SELF), sum(map(cpu_seconds_of, pids))
-        await _job(server, {f"t{number}": [FAR_SLEEP] for number in range(FAR_TASKS)})
+        await _job(server, {f"t{number}": [FAR_SLEEP] for number in range(FAR_TASKS)}, 3 * FAR_AT_ONCE)
         seconds, cpu = perf_counter() - begun, _cpu(resource.RUSAGE_SELF) - cpu
         theirs = sum(map(cpu_seconds_of, pids)) - theirs
     return {
@@ -123,7 +123,7 @@ async def _travel(folder: Path, _: int) -> dict[str, float]:
     return {"moved_per_missing": moved / (MISSING_FILES * MISSING_BYTES)}
 
 
-async def _job(server: LiveServer, commands: dict[str, list[str]]) -> None:
+async def _job(server: LiveServer, commands: dict[str, list[str]], parallel: int = 16) -> None:
     server.model.mind = by_task(
         {
             name: [*(call("execute_command", command=command) for command in listed), report(name)]
@@ -134,7 +134,7 @@ async def _job(server: LiveServer, commands: dict[str, list[str]]) -> None:
         {"id": name, "action": name, "commands": listed, "paths": [f"{name}.txt"]} for name, listed in commands.items()
     ]
     chat = await server.chat()
-    job = await approved(server, chat, plan=plan(*steps), parallel=min(len(steps), 16))
+    job = await approved(server, chat, plan=plan(*steps), parallel=min(len(steps), parallel))
     done = await until(server, chat, job["id"], "completed", "failed", seconds=300)
     assert done["status"] == "completed", done
 

@@ -197,7 +197,16 @@ def joined_process(
     """`anycowork worker --join` as people start it. Where it can, it does not even see the folder `hidden`, which is the server's. `disk` is the
     size of its own one, such as 2m. `inside` is a command that runs it on another machine."""
     (folder / "cache").mkdir(parents=True)
-    words = ["worker", "--join", url, "--cache", str(folder / "cache"), "--jobs", str(jobs), *(["--insecure"] if inside else [])]
+    words = [
+        "worker",
+        "--join",
+        url,
+        "--cache",
+        str(folder / "cache"),
+        "--jobs",
+        str(jobs),
+        *(["--insecure"] if inside else []),
+    ]
     command = [sys.executable, "-m", "anycowork.cli.main", *words]
     apart = ["unshare", "--mount", "sh", "-c", 'mount -t tmpfs none "$0" && exec "$@"', str(hidden)]
     probe = [*apart[:5], str(hidden), "true"]

@@ -40,6 +40,7 @@ from anycowork.workspace.paths import WorkspacePath
 from anycowork.workspace.reader_threads import run_uncancellable
 
 ALIVE_SECONDS = 1.0
+QUIET_SECONDS = 3.0  # so often a command is reported that prints nothing: it learns as late that nobody waits for it
 REQUEST_SECONDS = 120.0
 RETRY_SECONDS = 2.0
 SETUP_SECONDS = 540.0  # less than the server waits beside the command
@@ -265,9 +266,13 @@ class RemoteWorker:
 
         Raises: RunGone, which stops the command.
         """
+        loop = asyncio.get_running_loop()
+        told_at = loop.time()
         while True:
             await asyncio.sleep(ALIVE_SECONDS)
-            piece = bytes(printed)
+            if not printed and loop.time() - told_at < QUIET_SECONDS:
+                continue
+            piece, told_at = bytes(printed), loop.time()
             del printed[: len(piece)]
             try:
                 await self._link.ask("POST", f"{path}/output", data=piece)

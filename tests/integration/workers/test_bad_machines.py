@@ -59,6 +59,7 @@ async def test_worker_on_a_slow_line_says_that_it_is_there_while_contents_travel
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(remote_worker, "ALIVE_SECONDS", 0.05)
+    monkeypatch.setattr(remote_worker, "QUIET_SECONDS", 0.05)
     said, ask = asyncio.Semaphore(0), WorkerConnection.ask
 
     async def slow(self: WorkerConnection, method: str, path: str, body: object = None, **data: Any) -> bytes:
