@@ -2,9 +2,9 @@
 
 `workers_N.tasks_per_second`: wall time of a job of tasks that sleep, on N worker processes with two commands each; `server_cpu_ms` is the CPU of
 the server, of the scripted model and of the client, for a task. `machines_N.seconds`: wall time of a job of 60 such tasks on N machines of a
-network, which share nothing; they sleep so long that a loaded machine shows how many sleep at the same time. `remote_N` and `local_N`: CPU of server, worker and sandbox for a command
-of a task in a workspace of N files, on a worker that has its contents, and on the server. `travel.moved_per_missing`: bytes on the line for
-a byte that the worker lacks.
+network, which share nothing; they sleep so long that a loaded machine shows how many sleep at the same time. `remote_N` and `local_N`: CPU of
+server, worker and sandbox for a command of a task in a workspace of N files, on a worker that has its contents, and on the server.
+`travel.moved_per_missing`: bytes on the line for a byte that the worker lacks.
 """
 
 import asyncio

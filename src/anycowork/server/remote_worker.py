@@ -99,6 +99,7 @@ class RemoteWorker:
         self._cache = ContentCache(folder / "contents")
         self._trees = TreePool(folder / "trees", self._cache)
         self._setups = SetupCache(folder / "setups")
+        self._asking = asyncio.Lock()
         self._laying = asyncio.Lock()
         self._setting_up = asyncio.Lock()
 
@@ -125,16 +126,22 @@ class RemoteWorker:
     async def _take_commands(self) -> None:
         while True:
             try:
-                answer: Any = read_json(
-                    await self._link.ask("POST", "/worker-runs/next", {"cache_bytes": self._cache.size})
-                )
-                if answer["run"] is not None:
-                    await self._run(answer["run"])
+                if (run := await self._next_run()) is not None:
+                    await self._run(run)
             except (aiohttp.ClientError, TimeoutError) as error:
                 self._report(f"The server does not answer ({str(error) or type(error).__name__}); trying again.")
                 await asyncio.sleep(RETRY_SECONDS)
             except RunGone:
                 continue
+
+    async def _next_run(self) -> dict[str, Any] | None:
+        """Asks for all places that are free, one after the other: what waits at the server costs it as much as the worker has places else."""
+        async with self._asking:
+            answer: Any = read_json(
+                await self._link.ask("POST", "/worker-runs/next", {"cache_bytes": self._cache.size})
+            )
+            run: dict[str, Any] | None = answer["run"]
+            return run
 
     async def _run(self, run: dict[str, Any]) -> None:
         path = f"/worker-runs/{run['id']}"

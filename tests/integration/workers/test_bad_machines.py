@@ -10,7 +10,10 @@ from typing import Any
 import pytest
 
 from anycowork.domain.errors import ToolFault
+from anycowork.domain.job_workers import JoinedWorker
 from anycowork.sandbox.remote import tree_reader
+from anycowork.sandbox.remote.remote_run import RemoteRun
+from anycowork.sandbox.remote.remote_runs import RemoteRuns
 from anycowork.sandbox.remote.tree_manifest import FILE, CannotTravel, TreeEntry
 from anycowork.sandbox.remote.tree_reader import TreeReader
 from anycowork.server import remote_worker
@@ -82,6 +85,30 @@ async def test_worker_on_a_slow_line_says_that_it_is_there_while_contents_travel
         assert (await until(server, chat, job["id"], "completed", "failed"))["status"] == "completed"
         results = [result for result in await chat.results() if result["tool"] == "execute_command"]
         assert "worker" in results[0]["facts"] and (server.workspace / "b.txt").read_text() == "a\n"
+
+
+async def test_a_worker_with_many_free_places_asks_its_server_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asking, most, next_run = 0, 0, RemoteRuns.next_run
+
+    async def counting(self: RemoteRuns, worker: JoinedWorker, cache_bytes: int) -> RemoteRun | None:
+        nonlocal asking, most
+        asking += 1
+        most = max(most, asking)
+        try:
+            return await next_run(self, worker, cache_bytes)
+        finally:
+            asking -= 1
+
+    monkeypatch.setattr(RemoteRuns, "next_run", counting)
+    async with live_server(tmp_path, files={"a.txt": "a\n"}) as server, joined_worker(tmp_path / "w", server, runs=8):
+        server.model.mind = by_task({"t": [call("execute_command", command="true"), report("t")]})
+        chat = await server.chat()
+        step = {"id": "t", "action": "look", "commands": ["true"], "paths": ["b.txt"]}
+        job = await approved(server, chat, plan=plan(step))
+        assert (await until(server, chat, job["id"], "completed", "failed"))["status"] == "completed"
+    assert most == 1
 
 
 def test_a_tree_above_the_limit_is_refused_with_the_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
