@@ -177,8 +177,8 @@ class UpdateBuilder:
         terminal = TerminalToolCallContent(type="terminal", terminal_id=call_id)
         code = _noun(raw_output, "facts").get("exit_code")
         exit_meta = _terminal("exit", call_id, exit_code=code if isinstance(code, int) else None, signal=None)
-        shown = [terminal, *drawn, *hidden]
-        end = _progress(call_id, status=status, content=shown, raw_output=raw_output, field_meta=exit_meta)
+        blocks = [terminal, *drawn, *hidden]
+        end = _progress(call_id, status=status, content=blocks, raw_output=raw_output, field_meta=exit_meta)
         return [end] if was_printed else [self._print(call_id, text), end]
 
     def _plan(self, plan: Json) -> Sequence[SessionUpdate]:

@@ -112,10 +112,10 @@ def _rules(text: str) -> dict[str, tuple[list[str], list[str]]]:
     return rules
 
 
-def _scripts(text: str, words: Iterable[str]) -> Iterator[str]:
+def _scripts(text: str, script_names: Iterable[str]) -> Iterator[str]:
     """Return the scripts of a package.json that are named by these words, by `test`, or by a script that is."""
     scripts = dict(_SCRIPT.findall(text))
-    names = ["test", *words]
+    names = ["test", *script_names]
     for name in names:
         for script in (scripts.pop(f"{when}{name}", None) for when in ("pre", "", "post")):
             if script is not None:

@@ -140,10 +140,10 @@ class ModelCaller:
             return None
         before = context.chat.config.model_id or self._providers.lasting_id()
         own_model = context.own_model or before
-        left = [name for name in self._providers.fallbacks(own_model) if name not in context.models_gone_on]
-        if not left:
+        fallbacks = [name for name in self._providers.fallbacks(own_model) if name not in context.models_gone_on]
+        if not fallbacks:
             return None
-        after, context.own_model = left[0], own_model
+        after, context.own_model = fallbacks[0], own_model
         context.models_gone_on.append(after)
         context.chat = replace(context.chat, config=replace(context.chat.config, model_id=after))
         context.conversation.system_prompt, context.conversation.window = None, Window()

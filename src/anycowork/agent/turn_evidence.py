@@ -120,8 +120,10 @@ def _with_request(
         for item in of_request_for_plan
         if item.kind is ExpectationKind.PROTECTED and plain(item.subject) not in planned
     ]
-    named = {plain(item.subject): item for item in of_request_for_plan if item.kind is ExpectationKind.OUTPUT}
-    return (*protected, *(named.get(step.subject, step) if step.guessed else step for step in steps))
+    expected_outputs = {
+        plain(item.subject): item for item in of_request_for_plan if item.kind is ExpectationKind.OUTPUT
+    }
+    return (*protected, *(expected_outputs.get(step.subject, step) if step.guessed else step for step in steps))
 
 
 def _stated_in(request: str) -> tuple[Expectation, ...]:

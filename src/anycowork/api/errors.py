@@ -4,6 +4,7 @@ import errno
 import logging
 import sqlite3
 from collections.abc import Mapping, Sequence
+from dataclasses import field
 
 import msgspec
 from fastapi import FastAPI, Request, Response
@@ -34,6 +35,7 @@ from anycowork.domain.messages import Json
 from anycowork.domain.provider_errors import NoAnswerInTime, NoSuchModel, ProviderFault
 from anycowork.domain.values import value
 from anycowork.domain.visible_text import UntrustedText, visible, visible_line
+from anycowork.domain.workflows import UnfittingParameters
 
 log = logging.getLogger("anycowork.api")
 POSTGRES_DISK_FULL = "53100"
@@ -57,6 +59,8 @@ class ErrorResponse:
     message: str
     param: str | None = None
     more: tuple[tuple[bytes, bytes], ...] = ()
+    faults: Mapping[str, str] | None = field(default=None, hash=False)
+    """Every parameter at fault with the reason, for a form to show each at its field."""
 
     @property
     def headers(self) -> list[tuple[bytes, bytes]]:
@@ -70,7 +74,10 @@ class ErrorResponse:
         kind = _TYPES.get(self.status, "server_error" if self.status >= 500 else "invalid_request_error")
         message = visible(UntrustedText(self.message))
         param = None if self.param is None else visible_line(UntrustedText(self.param))
-        return {"error": {"code": self.code, "message": message, "param": param, "type": kind}}
+        answer: Json = {"error": {"code": self.code, "message": message, "param": param, "type": kind}}
+        if self.faults is not None:
+            answer["faults"] = [{"param": name, "message": reason} for name, reason in self.faults.items()]
+        return answer
 
 
 _UNREAD = (408, 413)
@@ -93,6 +100,8 @@ def error_response(error: Exception) -> ErrorResponse:
             return ErrorResponse(error.status, error.code, error.message, error.param, _when_to_return(error))
         case WrongMethod():
             return ErrorResponse(error.status, error.code, error.message, more=((b"allow", error.allow.encode()),))
+        case UnfittingParameters():
+            return ErrorResponse(error.status, error.code, error.message, error.param, faults=error.faults)
         case RequestFault():
             return ErrorResponse(error.status, error.code, error.message, error.param)
         case DatabaseAway():

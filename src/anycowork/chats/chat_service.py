@@ -327,11 +327,11 @@ class ChatService:
             )
         return SentMessage(message.id, turn.id, run.id)
 
-    async def _activated(self, chat_id: str, words: str) -> Skill | None:
+    async def _activated(self, chat_id: str, message_text: str) -> Skill | None:
         if self._skills is None:
             return None
         chat = await require_chat(self._store, chat_id)
-        return await self._skills.activated_by(words, chat.workspace)
+        return await self._skills.activated_by(message_text, chat.workspace)
 
     async def _kept_plan(self, chat: Chat) -> str | None:
         return kept_plan_of(chat, await self._store.turns.newest(chat.id))

@@ -148,8 +148,8 @@ class DecisionService:
             message = replace(message, origins=sent_by)
             row = PlanRow(message.id, chat_id, PlanState.OPEN)
             event = await asyncio.to_thread(event_factory.plan_update, message.id, None, read, PlanStatus.OPEN)
-            asked = None if request is None else self._draft.message(chat, Speaker.USER, request)
-            request_messages = () if asked is None else (replace(asked, origins=sent_by),)
+            request_message = None if request is None else self._draft.message(chat, Speaker.USER, request)
+            request_messages = () if request_message is None else (replace(request_message, origins=sent_by),)
             title = title_from(request or goal) if chat.title == NEW_CHAT else None
             writes = (require_idle(chat), SetChat(title=title), *request_messages, message, row)
             await self._chat_coordinator.write(principal, chat_id, *writes, events=(event,))

@@ -39,17 +39,19 @@ class SkillService:
 
     async def require(self, workspace: str, name: str) -> Skill:
         """Return the skill of this name that holds, with the texts of its files. Raises: NotFound, BadWorkspace."""
-        skill = next((one for one in await self.skills(workspace, texts_of=name) if one.name == name), None)
+        skill = next((listed for listed in await self.skills(workspace, texts_of=name) if listed.name == name), None)
         if skill is None:
             raise NotFound("skill", name[:80])
         return skill
 
-    async def activated_by(self, words: str, workspace: str) -> Skill | None:
+    async def activated_by(self, message_text: str, workspace: str) -> Skill | None:
         """Returns the trusted skill that a message `/name …` activates; None if a workflow or nothing has this name.
 
         Raises: NotTrusted, Invalid if the skill has problems.
         """
-        name = words[1:].split(maxsplit=1)[0] if words[1:].strip() and not words[1].isspace() else ""
+        name = (
+            message_text[1:].split(maxsplit=1)[0] if message_text[1:].strip() and not message_text[1].isspace() else ""
+        )
         skill = await self._skills.find(workspace, name) if name else None
         if skill is None or any(listed.name == name for listed in (await self._workflows.catalog(workspace)).listed):
             return None

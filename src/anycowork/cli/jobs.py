@@ -138,11 +138,11 @@ def change_limits(
     data_dir: DataDir = None,
 ) -> None:
     """Raise what a job, or each of its tasks, may use. A job that stopped at a limit goes on."""
-    named = {"tokens": tokens, "cost": cost, "seconds": seconds}
-    given: dict[str, JsonValue] = {name: limit for name, limit in named.items() if limit is not None}
-    if not given:
+    amounts = {"tokens": tokens, "cost": cost, "seconds": seconds}
+    limits: dict[str, JsonValue] = {name: limit for name, limit in amounts.items() if limit is not None}
+    if not limits:
         raise typer.BadParameter("Name at least one of --tokens, --cost and --seconds.")
-    body: Mapping[str, JsonValue] = {"limits": {"task" if each_task else "job": given}}
+    body: Mapping[str, JsonValue] = {"limits": {"task" if each_task else "job": limits}}
     raise _job_summary(context, data_dir, "PATCH", f"/jobs/{job}", as_json=as_json, follow=True, body=body)
 
 
@@ -320,25 +320,25 @@ async def _waiting_for(client: ServerClient, job: Json) -> tuple[Json, ...]:
     waiting_for = (await client.get(chat)).get("waiting_for")
     if not isinstance(waiting_for, dict):
         return ()
-    asked = objects((await client.get(f"{chat}/approvals")).get("approvals")) if waiting_for.get("approvals") else []
+    requests = objects((await client.get(f"{chat}/approvals")).get("approvals")) if waiting_for.get("approvals") else []
     if message_ids := waiting_for.get("questions"):
-        asked += await _questions(client, chat, message_ids)
-    return tuple(part for part in asked if part.get("job_id") == job["id"])
+        requests += await _questions(client, chat, message_ids)
+    return tuple(part for part in requests if part.get("job_id") == job["id"])
 
 
 async def _questions(client: ServerClient, chat: str, message_ids: JsonValue) -> list[Json]:
     """Returns these questions as their events show them. They are among the newest messages, unless much was written since."""
     open_ids = set(message_ids) if isinstance(message_ids, list) else set()
-    asked: list[Json] = []
+    questions: list[Json] = []
     path: str | None = f"{chat}/messages?limit=500"
-    while path is not None and len(asked) < len(open_ids):
+    while path is not None and len(questions) < len(open_ids):
         page = await client.get(path)
         for message in objects(page.get("messages")):
             payload = message.get("payload")
             if message.get("id") in open_ids and isinstance(payload, dict):
-                asked.append({**message, "message_id": message["id"], **payload})
+                questions.append({**message, "message_id": message["id"], **payload})
         path = f"{chat}/messages?limit=500&before={page['next']}" if page.get("next") else None
-    return asked
+    return questions
 
 
 async def read_job(client: ServerClient, job_id: str) -> Json:

@@ -133,10 +133,12 @@ def items_below_head(approval: Json) -> list[Json]:
     if approval.get("held"):
         return others
     subject = str(approval.get("resource")).removeprefix("/")
-    named = [item for item in others if not item.get("control") and str(item.get("text")).removeprefix("/") == subject]
+    subject_items = [
+        item for item in others if not item.get("control") and str(item.get("text")).removeprefix("/") == subject
+    ]
     parameters = [item for item in others if item.get("kind") == "parameter"]
     in_head = ("path", "parameter") if len(parameters) == 1 else ("path",)  # a list of parameters names every one
-    return [item for item in others if item not in named or item.get("kind") not in in_head]
+    return [item for item in others if item not in subject_items or item.get("kind") not in in_head]
 
 
 def endorsement_text(approval: Json) -> EndorsementText | None:

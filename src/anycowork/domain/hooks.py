@@ -262,7 +262,7 @@ def checks_recorded(payload: Json | None) -> list[str]:
 def words_recorded(payload: Json | None) -> list[str]:
     """Returns what hooks had the model told, from the record of their runs: text of others, whoever's message it stands in."""
     reasons = [run.get("reason") for run in _runs_recorded(payload) if run.get("decision") == HookDecision.DENY]
-    return [str(words) for words in (*reasons, *(run.get("adds") for run in _runs_recorded(payload))) if words]
+    return [str(text) for text in (*reasons, *(run.get("adds") for run in _runs_recorded(payload))) if text]
 
 
 def _runs_recorded(payload: Json | None) -> list[Json]:
@@ -276,13 +276,13 @@ def with_hook_words(message: Message) -> Message:
     runs = (message.payload or {}).get(RUNS) if message.role is Speaker.USER else None
     if not isinstance(runs, list):
         return message
-    words = [
+    additions = [
         f"\n\n[A hook ({str(run.get('command'))[:80]}) adds: {run['adds']}]"
         for run in runs
         if isinstance(run, dict) and run.get("adds")
     ]
     payload = {key: field_value for key, field_value in (message.payload or {}).items() if key != RUNS}
-    return replace(message, content=message.content + "".join(words), payload=payload or None)
+    return replace(message, content=message.content + "".join(additions), payload=payload or None)
 
 
 def _checks(commands: Sequence[str]) -> tuple[str, ...]:

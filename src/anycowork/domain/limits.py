@@ -289,11 +289,6 @@ def limits_json(limits: DayLimits | None) -> Json | None:
     return {"usd_per_day": limits.usd_per_day, "tokens_per_day": limits.tokens_per_day, "jobs": limits.jobs}
 
 
-def is_limit_change(body: bytes) -> bool:
-    record = read_json(body, strict=False)
-    return isinstance(record, dict) and record.get("type") == LIMITS_CHANGED
-
-
 def read_limit_change(body: bytes) -> LimitChange:
     """Raises: ValueError, KeyError, TypeError for what is no such record."""
     record = read_json(body, strict=False)

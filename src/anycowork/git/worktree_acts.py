@@ -310,8 +310,8 @@ def _named(environment: Mapping[str, str], label: str, commit: str) -> str:
     reference = Path(environment["GIT_DIR"], "refs", "remotes", label)
     reference.parent.mkdir(parents=True, exist_ok=True)
     reference.write_text(f"{commit}\n")
-    meant = run_git(("rev-parse", "--verify", "-q", f"{label}^0"), folder="/", environment=environment, good=(0, 1))
-    return label if meant.decode().strip() == commit else commit
+    resolved = run_git(("rev-parse", "--verify", "-q", f"{label}^0"), folder="/", environment=environment, good=(0, 1))
+    return label if resolved.decode().strip() == commit else commit
 
 
 def _begin_merge(repository: RepositoryPlace, commit: str, message: str) -> None:

@@ -160,16 +160,16 @@ def usage_json(job_usage: TurnUsage, tasks: Iterable[TurnUsage], *, cost_of: Cos
     return {**of_tasks, None: _shown(job_usage, cost_of)}
 
 
-def _no_room(share: _Share, used: BudgetUse, spent: BudgetUse, wanted: int) -> str | None:
+def _no_room(share: _Share, used: BudgetUse, spent: BudgetUse, next_tokens: int) -> str | None:
     """Say that tokens are left, but too few for the next request. None if none are left, or if another limit is reached."""
     allowed = share.budget.tokens
     if allowed is None or not used.tokens < allowed <= spent.tokens:
         return None
-    set_aside = spent.tokens - used.tokens - wanted
+    set_aside = spent.tokens - used.tokens - next_tokens
     running = f"requests that run have set aside {set_aside:,}, " if set_aside else ""
     return (
         f"The {share.kind} has too few tokens left: {used.tokens:,} of {allowed:,} are used, "
-        f"{running}and the next request may need {wanted:,}."
+        f"{running}and the next request may need {next_tokens:,}."
     )
 
 

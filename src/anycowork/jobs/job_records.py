@@ -78,8 +78,8 @@ class JobRecords:
         text = f"Task {names[task.id]} failed: {reason}{end} What should the job do?"
         options = {"Try it again": RETRY, "Go on without it": SKIP}
         if dependants:
-            named = ", ".join(dependants[:_MOST_NAMED])
-            text += f" These tasks build on it, and are left out with it unless they can do without: {named}."
+            listed = ", ".join(dependants[:_MOST_NAMED])
+            text += f" These tasks build on it, and are left out with it unless they can do without: {listed}."
             options["Go on, and do what builds on it all the same"] = WITHOUT
         return self._question(job, task, text, {**options, "Stop the job": STOP})
 

@@ -153,17 +153,19 @@ class ModelConnections:
     def _require_fallbacks(self, entry: Json) -> None:
         """Raises: Invalid for a fallback that would never be asked."""
         try:
-            own = provider_config(ProviderEntry.model_validate(entry))
+            config = provider_config(ProviderEntry.model_validate(entry))
         except ValidationError:
             return  # what is wrong with it is said where it is stored
-        for model, settings in own.model_settings.items():
+        for model, settings in config.model_settings.items():
             for fallback in settings.fallbacks:
                 other = fallback.partition("/")[0]
-                why = why_no_fallback(own, own if other == own.name else self._registry.get(other))
-                if fallback == f"{own.name}/{model}":
-                    why = "it is the same model"
-                if why is not None:
-                    raise Invalid(f"{fallback} cannot go on for {own.name}/{model}: {why}.", param="model_settings")
+                reason = why_no_fallback(config, config if other == config.name else self._registry.get(other))
+                if fallback == f"{config.name}/{model}":
+                    reason = "it is the same model"
+                if reason is not None:
+                    raise Invalid(
+                        f"{fallback} cannot go on for {config.name}/{model}: {reason}.", param="model_settings"
+                    )
 
     def _entries(self) -> list[Json]:
         return [_dumped(entry) for entry in self._live_settings.providers()]

@@ -55,8 +55,8 @@ class HookRunner:
         for hook in hooks:
             if hook.event is not event or not hook.looks_at(subject):
                 continue
-            told = {"hook_event_name": event.value, "cwd": folder.origin, **payload}
-            outcome = await self._outcome(hook, told, folder, hidden)
+            hook_input = {"hook_event_name": event.value, "cwd": folder.origin, **payload}
+            outcome = await self._outcome(hook, hook_input, folder, hidden)
             if outcome.has_words:
                 outcome = replace(outcome, origins=await self._origins(folder.origin))
             self.last[hook] = outcome

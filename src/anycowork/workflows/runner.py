@@ -183,9 +183,9 @@ class RunBudget:
         @asynccontextmanager
         async def reserving(reserve: Reserve) -> AsyncIterator[None]:
             await self.recorder.pending(context)
-            wanted = ModelUsage(reserve.model, 1, reserve.tokens, 0, 0, 0, 0, estimated=False)
+            next_request = ModelUsage(reserve.model, 1, reserve.tokens, 0, 0, 0, 0, estimated=False)
             used = await self.store.usage.of_turn(context.chat.id, context.turn.id)
-            spent = spent_by((), seconds=0.0, used=[*used, wanted], cost_of=self.cost_of)
+            spent = spent_by((), seconds=0.0, used=[*used, next_request], cost_of=self.cost_of)
             if (excess := overdrawn(budget, spent)) is not None:
                 raise _reached(f"{excess.reason.partition('(')[2].rstrip('.)')}, with the next request")
             yield

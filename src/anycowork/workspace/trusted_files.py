@@ -180,15 +180,15 @@ class TrustedFileStore:
 
     async def hooks(self, workspace: str) -> Sequence[SuppliedFile]:
         """Returns the `hooks.json` of the data folder, which a person put there, and that of the workspace."""
-        own, supplied = await asyncio.to_thread(self._hook_files, workspace)
-        trusted_own = [replace(file, trusted=file.text is not None) for file in own]
+        own_files, supplied = await asyncio.to_thread(self._hook_files, workspace)
+        trusted_own = [replace(file, trusted=file.text is not None) for file in own_files]
         return [*trusted_own, *await self._judged(workspace, supplied)]
 
     def _hook_files(self, workspace: str) -> tuple[list[SuppliedFile], list[SuppliedFile]]:
-        own = supplied_file(str(self._data_dir), HOOKS_FILE)
+        own_file = supplied_file(str(self._data_dir), HOOKS_FILE)
         below = supplied_files(workspace, HOOKS_FOLDER, HOOKS_FILE)
         path = f"{HOOKS_FOLDER}/{HOOKS_FILE}"
-        return [own] if own is not None else [], [file for file in below if file.path == path]
+        return [own_file] if own_file is not None else [], [file for file in below if file.path == path]
 
     async def in_root(self, root: str) -> Sequence[TrustedFile]:
         """Returns what a registered folder itself supplies; a chat's folder below it is queried separately."""

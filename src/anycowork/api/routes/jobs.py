@@ -8,7 +8,6 @@ from pydantic import Field
 from anycowork.api.middleware.auth import Decider, Reader, Sender
 from anycowork.api.responses import error_responses, json_response
 from anycowork.api.router import Router, ServicesDep
-from anycowork.api.routes.workflows import unfitting
 from anycowork.api.schemas.jobs import AgentList, JobList, JobResponse, JobTemplateList, TaskPageResponse, TaskResponse
 from anycowork.chats.jobs.earlier_plans import LONGEST_REQUEST
 from anycowork.chats.jobs.job_drafts import NewJob
@@ -18,7 +17,6 @@ from anycowork.domain.errors import Invalid
 from anycowork.domain.jobs import CommitMode, JobLimits, OnFailure
 from anycowork.domain.messages import Json
 from anycowork.domain.plan import Budget
-from anycowork.domain.workflows import UnfittingParameters
 
 routes = Router(tags=["jobs"])
 Positive = Annotated[float, Field(gt=0, le=1e12, allow_inf_nan=False)]
@@ -101,10 +99,7 @@ async def create_job(chat_id: str, body: NewJobRequest, principal: Sender, servi
     chosen = body.template
     if chosen is not None and (body.request is not None or body.plan is not None):
         raise Invalid("Send exactly one of 'request', 'plan' and 'template'.", param="template")
-    try:
-        plan = await services.job_templates.plan(chosen.name, chosen.parameters) if chosen else body.plan
-    except UnfittingParameters as fault:
-        return unfitting(fault)
+    plan = await services.job_templates.plan(chosen.name, chosen.parameters) if chosen else body.plan
     limits = JobLimits(body.limits.task.budget(), body.limits.job.budget())
     new = NewJob(
         body.request,

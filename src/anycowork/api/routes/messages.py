@@ -10,7 +10,6 @@ from pydantic import Field, field_validator, model_validator
 from anycowork.api.middleware.auth import Decider, Reader, Sender
 from anycowork.api.responses import error_responses, json_response
 from anycowork.api.router import Router, ServicesDep
-from anycowork.api.routes.workflows import unfitting
 from anycowork.api.schemas.chats import (
     ChangedQueuedResponse,
     MessageList,
@@ -28,7 +27,6 @@ from anycowork.domain.evidence import MOST_STATED, ExpectationKind, StatedExpect
 from anycowork.domain.images import MAX_IMAGES, MEDIA_TYPES, GivenImage, images_of
 from anycowork.domain.messages import QueuedMessage
 from anycowork.domain.ports import MessagePage
-from anycowork.domain.workflows import UnfittingParameters
 from anycowork.turns.lookup import require_chat
 
 routes = Router(tags=["messages"])
@@ -118,18 +116,15 @@ class NewMessage(Boundary):
 )
 async def send_message(chat_id: str, new_message: NewMessage, principal: Sender, services: ServicesDep) -> Response:
     """Starts a turn. The answer arrives as events and messages. `/name key=value` runs a workflow; `//` at the start stands for one slash."""
-    try:
-        images = [image.given() for image in new_message.images]
-        files = [file.given() for file in new_message.attachments]
-        expect = [expectation.given() for expectation in new_message.expect]
-        if new_message.when is None or images or files or expect or not new_message.keep_plan:
-            sent: SentMessage | QueuedMessage = await services.chats.send(
-                principal, chat_id, new_message.content, images, files, expect=expect, keep_plan=new_message.keep_plan
-            )
-        else:
-            sent = await services.queue.add(principal, chat_id, new_message.content, steer=new_message.when == "now")
-    except UnfittingParameters as fault:
-        return unfitting(fault)
+    images = [image.given() for image in new_message.images]
+    files = [file.given() for file in new_message.attachments]
+    expect = [expectation.given() for expectation in new_message.expect]
+    if new_message.when is None or images or files or expect or not new_message.keep_plan:
+        sent: SentMessage | QueuedMessage = await services.chats.send(
+            principal, chat_id, new_message.content, images, files, expect=expect, keep_plan=new_message.keep_plan
+        )
+    else:
+        sent = await services.queue.add(principal, chat_id, new_message.content, steer=new_message.when == "now")
     if isinstance(sent, QueuedMessage):
         turn = await services.store.turns.current(chat_id) if sent.steer else None
         body = {"message_id": sent.id, "turn_id": turn.id} if turn else {"queued_id": sent.id}
@@ -242,12 +237,7 @@ async def list_queue(chat_id: str, principal: Reader, services: ServicesDep) -> 
 async def change_queued(
     chat_id: str, queued_id: str, body: ChangeQueuedRequest, principal: Sender, services: ServicesDep
 ) -> Response:
-    try:
-        changed = await services.queue.change(
-            principal, chat_id, queued_id, content=body.content, now=body.when == "now"
-        )
-    except UnfittingParameters as fault:
-        return unfitting(fault)
+    changed = await services.queue.change(principal, chat_id, queued_id, content=body.content, now=body.when == "now")
     if isinstance(changed, QueuedMessage):
         return json_response(200, {"queued": changed.to_json()})
     run = {"run_id": changed.run_id} if changed.run_id else {}

@@ -9,7 +9,6 @@ from pydantic import Field
 from anycowork.api.middleware.auth import Decider, Reader
 from anycowork.api.responses import error_responses, json_response
 from anycowork.api.router import Router, ServicesDep
-from anycowork.api.routes.workflows import unfitting
 from anycowork.api.schemas.schedules import ScheduleList, ScheduleResponse, StartedResponse
 from anycowork.domain.boundary import Boundary
 from anycowork.domain.errors import Invalid
@@ -17,7 +16,6 @@ from anycowork.domain.messages import Json
 from anycowork.domain.plan import Budget
 from anycowork.domain.schedules import MissedRule, Schedule, ScheduledStart
 from anycowork.domain.values import replace
-from anycowork.domain.workflows import UnfittingParameters
 
 routes = Router(tags=["schedules"])
 
@@ -124,10 +122,7 @@ async def show_schedule(schedule_id: str, principal: Reader, services: ServicesD
 async def create_schedule(body: NewSchedule, principal: Decider, services: ServicesDep) -> Response:
     """Its runs are of who creates or changes it, with the access that they have then."""
     draft = replace(body.draft(), cron=body.cron, at=body.once_at, time_zone=body.time_zone, missed=body.missed)
-    try:
-        schedule = await services.schedules.create(principal, draft)
-    except UnfittingParameters as fault:
-        return unfitting(fault)
+    schedule = await services.schedules.create(principal, draft)
     return json_response(201, shown(schedule, ()))
 
 
@@ -135,10 +130,7 @@ async def create_schedule(body: NewSchedule, principal: Decider, services: Servi
 async def change_schedule(
     schedule_id: str, body: ScheduleChanges, principal: Decider, services: ServicesDep
 ) -> Response:
-    try:
-        schedule = await services.schedules.change(principal, schedule_id, changes_in(body), trigger=False)
-    except UnfittingParameters as fault:
-        return unfitting(fault)
+    schedule = await services.schedules.change(principal, schedule_id, changes_in(body), trigger=False)
     return json_response(200, shown(*await services.schedules.show(schedule.id, trigger=False)))
 
 
@@ -159,10 +151,7 @@ async def delete_schedule(schedule_id: str, principal: Decider, services: Servic
 )
 async def run_schedule(schedule_id: str, principal: Decider, services: ServicesDep) -> Response:
     """Starts it now, in the name of who asks, also if it is disabled."""
-    try:
-        start = await services.schedules.run(principal, schedule_id)
-    except UnfittingParameters as fault:
-        return unfitting(fault)
+    start = await services.schedules.run(principal, schedule_id)
     return json_response(202, {"start": start.to_json()})
 
 

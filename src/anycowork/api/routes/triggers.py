@@ -11,7 +11,6 @@ from anycowork.api.middleware.body import body_of
 from anycowork.api.responses import error_responses, json_response
 from anycowork.api.router import Router, ServicesDep
 from anycowork.api.routes.schedules import StartableChanges, StartableRequest, changes_in, shown
-from anycowork.api.routes.workflows import unfitting
 from anycowork.api.schemas.schedules import (
     AcceptedDeliveryResponse,
     CreatedTriggerResponse,
@@ -21,7 +20,6 @@ from anycowork.api.schemas.schedules import (
 )
 from anycowork.domain.triggers import Delivery, NotSigned
 from anycowork.domain.values import replace
-from anycowork.domain.workflows import UnfittingParameters
 
 routes = Router(tags=["triggers"])
 
@@ -60,19 +58,13 @@ async def show_trigger(trigger_id: str, principal: Reader, services: ServicesDep
 async def create_trigger(body: NewTrigger, principal: Decider, services: ServicesDep) -> Response:
     """Its runs are of who creates or changes it, with the access that they have then. Its secret is shown this once."""
     draft = replace(body.draft(), is_trigger=True, payload=body.payload)
-    try:
-        trigger, secret = await services.triggers.create(principal, draft)
-    except UnfittingParameters as fault:
-        return unfitting(fault)
+    trigger, secret = await services.triggers.create(principal, draft)
     return json_response(201, {**shown(trigger, ()), "secret": secret})
 
 
 @routes.patch("/triggers/{trigger_id}", response_model=TriggerResponse, responses=error_responses(404, body=True))
 async def change_trigger(trigger_id: str, body: TriggerChanges, principal: Decider, services: ServicesDep) -> Response:
-    try:
-        trigger = await services.schedules.change(principal, trigger_id, changes_in(body), trigger=True)
-    except UnfittingParameters as fault:
-        return unfitting(fault)
+    trigger = await services.schedules.change(principal, trigger_id, changes_in(body), trigger=True)
     return json_response(200, shown(*await services.schedules.show(trigger.id, trigger=True)))
 
 
@@ -111,8 +103,6 @@ async def start_trigger(trigger_id: str, request: Request, services: ServicesDep
     except NotSigned:
         await request.scope[AFTER_WRONG_SIGNATURE]()
         raise
-    except UnfittingParameters as fault:
-        return unfitting(fault)
     return json_response(202, {"delivery": delivery.id, "accepted_at": start.due_at})
 
 

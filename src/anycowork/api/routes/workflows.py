@@ -6,14 +6,12 @@ from typing import Annotated
 from fastapi import Query, Response
 from pydantic import Field
 
-from anycowork.api.errors import error_response
 from anycowork.api.middleware.auth import Manager, Reader, Sender
 from anycowork.api.responses import error_responses, json_response
 from anycowork.api.router import Router, ServicesDep
 from anycowork.api.schemas.workflows import RunStarted, WorkflowCategories, WorkflowCheck, WorkflowList, WorkflowPage
 from anycowork.domain.boundary import Boundary
 from anycowork.domain.messages import Json
-from anycowork.domain.workflows import UnfittingParameters
 from anycowork.server.services import Services
 from anycowork.turns.lookup import require_chat_in_folder
 from anycowork.workflows.catalog import FileFault, ListedWorkflow, WorkflowCatalog
@@ -110,18 +108,9 @@ async def execute_workflow(
     name: str, run_request: RunWorkflowRequest, principal: Sender, services: ServicesDep
 ) -> Response:
     """Runs it as a turn of this chat, in the chat's role. Progress arrives as `workflow-progress` events; `stop` stops it."""
-    try:
-        started = await services.chats.execute(principal, run_request.context_id, name, run_request.parameters)
-    except UnfittingParameters as fault:
-        return unfitting(fault)
+    started = await services.chats.execute(principal, run_request.context_id, name, run_request.parameters)
     body = {"run_id": started.run_id, "message_id": started.message_id, "turn_id": started.turn_id}
     return json_response(202, body)
-
-
-def unfitting(fault: UnfittingParameters) -> Response:
-    """Beside the error every parameter at fault, for a form to show each at its field."""
-    listed = [{"param": name, "message": reason} for name, reason in fault.faults.items()]
-    return json_response(fault.status, {**error_response(fault).to_json(), "faults": listed})
 
 
 async def _catalog(services: Services, context_id: str | None, workspace: str | None) -> WorkflowCatalog:

@@ -270,12 +270,12 @@ class JobCommitService:
 
 def paths_left_out(changed: Sequence[str], kept: Sequence[str]) -> tuple[str, ...]:
     """Returns the changed files that are at none of the kept paths, nor below them. Raises: Invalid for a path where nothing changed."""
-    places = {path: {path, *map(str, PurePosixPath(path).parents)} for path in changed}
+    path_and_parents = {path: {path, *map(str, PurePosixPath(path).parents)} for path in changed}
     kept_paths = {path.strip("/") for path in kept}
-    if unchanged := sorted(kept_paths.difference(*places.values())):
+    if unchanged := sorted(kept_paths.difference(*path_and_parents.values())):
         listed = ", ".join(changed[:_MOST_LISTED]) or "nothing"
         raise Invalid(f"The job changed nothing at '{unchanged[0][:200]}'. It changed: {listed}.", param="paths")
-    return tuple(path for path in changed if kept_paths.isdisjoint(places[path]))
+    return tuple(path for path in changed if kept_paths.isdisjoint(path_and_parents[path]))
 
 
 def _status_when_kept(job: Job) -> JobStatus:

@@ -117,10 +117,10 @@ class OpenIdProvider:
         events = claims["events"]
         if not isinstance(events, dict) or LOGOUT_EVENT not in events or "nonce" in claims:
             raise Unauthenticated("This is no logout token.")
-        ended = LoggedOut(_text(claims, "sub"), _text(claims, "sid"))
-        if ended.subject is None and ended.provider_session is None:
+        logged_out = LoggedOut(_text(claims, "sub"), _text(claims, "sid"))
+        if logged_out.subject is None and logged_out.provider_session is None:
             raise Unauthenticated("This logout token names nobody.")
-        return ended
+        return logged_out
 
     def _signed_on(self, claims: Json, answer: Json) -> SignedOn:
         name = next((text for key in ("name", "preferred_username", "email") if (text := _text(claims, key))), None)
@@ -208,8 +208,8 @@ class OpenIdProvider:
     async def _tokens(self, form: Mapping[str, str]) -> Json:
         """Raises: Unauthenticated if the provider refuses; ProviderAway."""
         secret = self._secret()
-        own = {"client_id": self.entry.client_id, **({"client_secret": secret} if secret else {})}
-        return await self._read("POST", await self._address("token_endpoint"), {**form, **own})
+        credentials = {"client_id": self.entry.client_id, **({"client_secret": secret} if secret else {})}
+        return await self._read("POST", await self._address("token_endpoint"), {**form, **credentials})
 
     async def _read(self, method: str, address: str, form: Mapping[str, str] | None = None) -> Json:
         import aiohttp  # only where people sign on this way: it takes time and memory

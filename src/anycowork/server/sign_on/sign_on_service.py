@@ -116,12 +116,12 @@ class SignOnService:
 
     async def end_by_provider(self, logout_token: str) -> None:
         """Ends the sessions that the provider ended. Raises: Unauthenticated, ProviderAway."""
-        ended = await self._provider.logged_out(logout_token)
+        logged_out = await self._provider.logged_out(logout_token)
         for stored in self._sessions.signed_on():
             sign_on = stored.sign_on
-            if sign_on is None or ended.subject not in (None, sign_on.subject):
+            if sign_on is None or logged_out.subject not in (None, sign_on.subject):
                 continue
-            if ended.provider_session in (None, sign_on.provider_session):
+            if logged_out.provider_session in (None, sign_on.provider_session):
                 await self._sessions.end(stored.node)
 
     async def keep_up(self) -> None:
@@ -246,12 +246,12 @@ class SignOnService:
 
 def access_of(granted: GroupAccess, groups: frozenset[str]) -> AccessLevel | None:
     """Returns the most that one of these groups gives; None if none gives any."""
-    for level, named in (
+    for level, level_groups in (
         (AccessLevel.ADMIN, granted.admin),
         (AccessLevel.MEMBER, granted.member),
         (AccessLevel.VIEWER, granted.viewer),
     ):
-        if groups.intersection(named):
+        if groups.intersection(level_groups):
             return level
     return AccessLevel(granted.everyone) if granted.everyone else None
 

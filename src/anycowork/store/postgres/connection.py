@@ -315,8 +315,8 @@ class PostgresConnection:
         until = time.monotonic() + self._outage_seconds
         while self._connect_again() and time.monotonic() < until:
             with suppress(*self.dialect.errors):
-                [ended] = self.execute(_END_SESSION, (pid, self._address.session_name)).fetchone()
-                if ended is not False:  # None: there is no such session
+                [was_ended] = self.execute(_END_SESSION, (pid, self._address.session_name)).fetchone()
+                if was_ended is not False:  # None: there is no such session
                     is_written, positions = self.execute(guard.was_written, guard.evidence).fetchone()
                     if is_written:
                         self._settle(guard, positions)

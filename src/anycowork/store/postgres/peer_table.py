@@ -164,10 +164,10 @@ class PeerTable:
     # --- jobs
 
     async def workers(self) -> list[JobWorker]:
-        found = [worker_of(row) for row in await self._fetch(WORKERS)]
-        if found:
+        workers = [worker_of(row) for row in await self._fetch(WORKERS)]
+        if workers:
             self._no_workers_until = -math.inf
-        return found
+        return workers
 
     async def has_worker_for(self, job_id: str) -> bool:
         """Tells whether a worker lives that has not refused the job. A first worker may be seen a moment late."""

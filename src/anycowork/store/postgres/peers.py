@@ -254,9 +254,9 @@ class PostgresPeers:
         """Tells the others of writes until the session fails or is fenced, or a server joins, at most so long."""
         now = asyncio.get_running_loop().time
         until = now() + seconds
-        while (left := until - now()) > 0:
+        while (remaining := until - now()) > 0:
             with suppress(TimeoutError):
-                async with asyncio.timeout(left):
+                async with asyncio.timeout(remaining):
                     await self._woken.wait()
             self._woken.clear()
             if not self._untold:

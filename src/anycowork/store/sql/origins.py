@@ -174,15 +174,15 @@ def _near(connection: SqlConnection, workspace: str) -> list[str]:
     return [root for (root,) in rows]
 
 
-def _of_place(connection: SqlConnection, roots: Iterable[str], place: str) -> Origins:
+def _of_place(connection: SqlConnection, roots: Iterable[str], path: str) -> Origins:
     """Returns what these workspaces know of a file or a folder, given by its whole path."""
-    known: list[Origins] = []
+    origins: list[Origins] = []
     for root in roots:
-        if place.startswith(f"{root}/"):
-            known.append(_of_path(connection, root, place[len(root) + 1 :]))
-        elif f"{root}/".startswith(f"{place}/"):
-            known.append(_rows(connection, root, (_ALL,)).get(_ALL, NO_ORIGINS))
-    return join(*known) or frozenset({WORKSPACE})
+        if path.startswith(f"{root}/"):
+            origins.append(_of_path(connection, root, path[len(root) + 1 :]))
+        elif f"{root}/".startswith(f"{path}/"):
+            origins.append(_rows(connection, root, (_ALL,)).get(_ALL, NO_ORIGINS))
+    return join(*origins) or frozenset({WORKSPACE})
 
 
 def _foreign(origins: Origins) -> Origins:
@@ -212,11 +212,11 @@ def _rows(connection: SqlConnection, workspace: str, keys: Sequence[str], *, loc
 
 def vouch(connection: SqlConnection, workspace: str, path: str) -> None:
     """Makes a file the person's own. A row of its own stays: it counts for more than the row of a folder."""
-    place = f"{workspace}/{path.strip('/')}"
+    whole_path = f"{workspace}/{path.strip('/')}"
     for root in {workspace, *_near(connection, workspace)}:
-        if not place.startswith(f"{root}/"):
+        if not whole_path.startswith(f"{root}/"):
             continue
-        connection.execute(_PUT, (root, place[len(root) + 1 :], to_json_text(sorted(_VOUCHED))))
+        connection.execute(_PUT, (root, whole_path[len(root) + 1 :], to_json_text(sorted(_VOUCHED))))
         rows = connection.execute(
             "SELECT DISTINCT origins FROM file_origins WHERE workspace = ? AND path <> ''", (root,)
         )

@@ -214,8 +214,8 @@ def _change(
     )
     if person.removed_at is not None or person.access is AccessLevel.VIEWER:
         _withdraw_steering(connection, person.id)
-        ended = "was removed" if person.removed_at is not None else "may only read now"
-        pause_of_person(connection, person.id, f"{person.name}, in whose name it runs, {ended}.")
+        reason = "was removed" if person.removed_at is not None else "may only read now"
+        pause_of_person(connection, person.id, f"{person.name}, in whose name it runs, {reason}.")
     if person.removed_at is not None:
         remove_of_person(connection, person.id)
     if ends_access(before, person):

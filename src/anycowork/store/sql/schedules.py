@@ -233,9 +233,9 @@ def _add_start(connection: SqlConnection, start: ScheduledStart, most_due: int, 
     if connection.execute("SELECT 1 FROM schedules WHERE id = ?", (start.schedule_id,)).fetchone() is None:
         raise NotFound("schedule", start.schedule_id)
     counting = "SELECT COUNT(*) FROM schedule_starts WHERE schedule_id = ? AND"
-    [due] = connection.execute(f"{counting} status = 'due'", (start.schedule_id,)).fetchone()
-    if due >= most_due:
-        raise TooManyStarts(f"{due} starts of this wait already. Try again when they are over.", retry_after=60)
+    [due_starts] = connection.execute(f"{counting} status = 'due'", (start.schedule_id,)).fetchone()
+    if due_starts >= most_due:
+        raise TooManyStarts(f"{due_starts} starts of this wait already. Try again when they are over.", retry_after=60)
     since = later(start.due_at, -_MINUTE)
     [recent] = connection.execute(f"{counting} due_at > ?", (start.schedule_id, since)).fetchone()
     if most_a_minute is not None and recent >= most_a_minute:

@@ -148,12 +148,12 @@ def changed_lines(before: str, after: str) -> ChangedLines | None:
     return ChangedLines(first, first + before.count("\n", start, end), text)
 
 
-def _common_start(one: str, other: str) -> int:
+def _common_start(text: str, other: str) -> int:
     """Returns how many characters both begin with."""
-    low, high = 0, min(len(one), len(other))
+    low, high = 0, min(len(text), len(other))
     while low < high:
         middle = (low + high + 1) // 2
-        if one[low:middle] == other[low:middle]:
+        if text[low:middle] == other[low:middle]:
             low = middle
         else:
             high = middle - 1

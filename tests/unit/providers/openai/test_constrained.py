@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from anycowork.providers.http.http1 import HttpPool
-from anycowork.providers.openai.constrained import JsonUnwrapper
+from anycowork.providers.openai.provider import JsonUnwrapper
 from support.provider_client import all_of, asking, client, text_of
 from support.scripted_model import ScriptedModel
 
