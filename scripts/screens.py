@@ -15,6 +15,7 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "src"))
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
 
+from screen_people_walks import PEOPLE_WALKS
 from screen_replies import FILES
 from screen_server_walks import CALIBRATION, SERVER_WALKS, prepare_screen
 from screen_walks import SCREENS, WALKS
@@ -40,7 +41,7 @@ async def main(wanted: list[str]) -> int:
     """Returns 1 if a walk no longer fits the page; the other pictures are taken all the same."""
     SCREENS.mkdir(parents=True, exist_ok=True)
     failed = 0
-    for name in wanted or (*WALKS, *SERVER_WALKS):
+    for name in wanted or (*WALKS, *SERVER_WALKS, *PEOPLE_WALKS):
         try:
             for look in LOOKS:
                 await _take(name, look)
@@ -63,7 +64,7 @@ async def _take(name: str, look: str) -> None:
                 client,
             ),
         ):
-            await (walk(page) if walk else SERVER_WALKS[name](page, client))
+            await (walk(page) if walk else (SERVER_WALKS | PEOPLE_WALKS)[name](page, client))
             await page.evaluate(NEUTRAL, [[str(ROOT), "/home/me/anycowork"], [str(folder), SHOWN_FOLDER]])
             await page.evaluate("document.fonts.ready")
             await page.wait_for_timeout(300)  # colours of code come a moment later

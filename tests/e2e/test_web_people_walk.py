@@ -21,7 +21,6 @@ SETTINGS_OF_ADMINS = (
     "mcp",
     "plugins",
     "skills",
-    "limits",
     "about",
 )
 BATCH = f"[{call('create_file', path='one.txt', content='1')}, {call('create_file', path='two.txt', content='2')}]"
@@ -53,6 +52,9 @@ async def see_only_own_settings(page: Page, url: str, level: str) -> None:
         await page.goto(f"{url}/#/settings/{name}")
         await expect(page.get_by_role("heading", name="Appearance").first).to_be_visible()
         await expect(page.locator(f'a[href="#/settings/{name}"]')).to_have_count(0)
+    await page.goto(f"{url}/#/settings/limits")
+    await expect(page.get_by_role("region", name="You", exact=True)).to_contain_text("Tokens today")
+    await expect(page.get_by_role("region", name="Limits per day")).to_have_count(0)
     await page.goto(f"{url}/#/settings/appearance")
     await expect(page.get_by_role("radio", name="Dark")).to_be_enabled()
     assert await violations(page) == []

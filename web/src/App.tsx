@@ -24,12 +24,12 @@ import { ErrorBoundary } from "./ui/ErrorBoundary";
 import { useHotkeys } from "./ui/hotkeys";
 import { useKeptFocus } from "./ui/keptFocus";
 import { isNarrow, useNarrow } from "./ui/narrow";
+import { say } from "./ui/outcomes";
 import { Palette } from "./ui/Palette";
 import { Shortcuts } from "./ui/Shortcuts";
 import { SidebarHidden } from "./ui/SidebarButton";
 import { holdStrayFiles } from "./ui/strayFiles";
 import { Toaster } from "./ui/Toaster";
-import { say } from "./ui/toasts";
 
 const JobPage = lazy(() => import("./jobs/JobPage"));
 const JobsPage = lazy(() => import("./jobs/JobsPage"));

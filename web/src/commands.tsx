@@ -47,8 +47,8 @@ import { t as schedules } from "./texts/schedules";
 import { t as settings } from "./texts/settings";
 import { t as usage } from "./texts/usage";
 import { t as workers } from "./texts/workers";
+import { attempt } from "./ui/outcomes";
 import type { Command } from "./ui/Palette";
-import { attempt } from "./ui/toasts";
 import { openWorkflows } from "./workflows/opening";
 
 const SIZE = 16;

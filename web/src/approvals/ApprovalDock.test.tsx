@@ -184,10 +184,12 @@ it("lists every changed path, control files marked, and waits for those on later
   });
   show(<ApprovalDock approvals={[waits]} onDecide={onDecide} onMore={() => Promise.resolve([path("last")])} />);
   expect(screen.getByText("control file")).toBeTruthy();
-  expect(screen.getByRole("button", { name: /^Allow once/ })).toHaveProperty("disabled", true);
+  expect([screen.queryByText(/^(Allow|Deny)/), screen.getByText("Discard").tagName]).toEqual([null, "BUTTON"]);
+  const keep = screen.getByRole("button", { name: "Keep changes" });
+  expect(keep).toHaveProperty("disabled", true);
   await userEvent.click(screen.getByRole("button", { name: "Show 1 more" }));
   expect(await screen.findByText("last")).toBeTruthy();
-  await vi.waitFor(() => expect(screen.getByRole("button", { name: /^Allow once/ })).toHaveProperty("disabled", false));
+  await vi.waitFor(() => expect(keep).toHaveProperty("disabled", false));
 });
 
 it("draws every line and file of what would change, wrapped", () => {
@@ -392,7 +394,7 @@ it("lists every parameter of a call that has several, also the one that the head
   const parameters = { account: "DE02", amount: "10" };
   const items = Object.entries(parameters).map(([detail, text]) => ({ kind: "parameter", text, detail }));
   dock(approval({ tool: "bank__send", parameters, resource: "DE02", disclosure: { items, total: 2 } } as never));
-  const given = screen.getByLabelText("All that bank__send was given");
+  const given = screen.getByLabelText("All that send (bank) was given");
   expect(given.textContent).toContain("DE02");
   expect(given.textContent).toContain("10");
 });

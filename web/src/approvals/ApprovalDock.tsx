@@ -222,7 +222,7 @@ function Answers({
         aria-describedby={unread ? "unread" : undefined}
         onClick={once("allow_once")}
       >
-        {t.allowOnce}
+        {approval.held ? t.keepChanges : t.allowOnce}
       </Button>
       <Button
         look="danger"
@@ -231,7 +231,7 @@ function Answers({
         disabled={busy}
         onClick={onDeny}
       >
-        {t.deny}
+        {approval.held ? t.discardChanges : t.deny}
       </Button>
       {unread && (
         <p id="unread" className="text-sm text-warn max-sm:col-span-2">

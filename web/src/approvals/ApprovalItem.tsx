@@ -4,7 +4,7 @@ import clsx from "clsx";
 import { Globe, Hourglass } from "lucide-react";
 import { useEffect, useState } from "react";
 import { DiffView } from "../content/DiffView";
-import { useToolLook } from "../content/tools";
+import { toolName, useToolLook } from "../content/tools";
 import { visible } from "../content/visible";
 import { en, t } from "../texts/approvals";
 import { number } from "../texts/language";
@@ -94,7 +94,7 @@ export function ApprovalItem({ approval, alone, current = true, workspace = null
       )}
       <DisclosedList
         items={notInHead([...first, ...(rest ?? [])], approval, subject)}
-        label={(approval.held ? t.everyPathThatItChanged : t.allThatWasGiven(approval.tool)) + which}
+        label={(approval.held ? t.everyPathThatItChanged : t.allThatWasGiven(toolName(approval.tool))) + which}
       />
       {missing > 0 && (
         <Button className="my-1" onClick={() => void onMore(approval).then(setRest)}>

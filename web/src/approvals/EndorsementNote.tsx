@@ -8,7 +8,7 @@ import { vouchForWorkspace } from "../state/acts";
 import { useWorkspaces } from "../state/queries";
 import { t } from "../texts/approvals";
 import { Button } from "../ui/Button";
-import { attempt } from "../ui/toasts";
+import { attempt } from "../ui/outcomes";
 import type { Approval } from "../wire/nouns";
 
 type Endorsement = NonNullable<Approval["endorsement"]>;

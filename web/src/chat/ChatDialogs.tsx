@@ -5,7 +5,7 @@ import { CHATS } from "../state/sidebar";
 import { t } from "../texts/chat";
 import { Button } from "../ui/Button";
 import { Dialog, wantsFocus } from "../ui/Dialog";
-import { attempt } from "../ui/toasts";
+import { attempt } from "../ui/outcomes";
 
 export function RenameDialog({
   open,

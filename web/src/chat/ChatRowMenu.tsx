@@ -8,7 +8,7 @@ import { t } from "../texts/chat";
 import { t as list } from "../texts/chats";
 import { May } from "../ui/May";
 import { Menu, MenuItem, MenuLine } from "../ui/Menu";
-import { attempt } from "../ui/toasts";
+import { attempt } from "../ui/outcomes";
 import type { Chat } from "../wire/nouns";
 import { RemoveDialog, RenameDialog } from "./ChatDialogs";
 

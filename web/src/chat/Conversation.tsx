@@ -33,8 +33,9 @@ import {
 } from "../state/standing";
 import { knownKind } from "../state/tools";
 import { t } from "../texts/chat";
+import { Outcomes } from "../ui/Outcomes";
+import { attempt, say, sayOnPage } from "../ui/outcomes";
 import { type Send, useSending } from "../ui/sending";
-import { attempt, say } from "../ui/toasts";
 import { type Answer, type Message, type PlanEdits, readPictures } from "../wire/nouns";
 import { RunLine } from "../workflows/RunLine";
 import { Composer } from "./Composer";
@@ -181,6 +182,7 @@ export function Conversation(props: Props) {
             }
           />
         )}
+        <Outcomes page className="shrink-0 pb-2" />
         {writes ? (
           <>
             <QueuedMessages
@@ -320,6 +322,6 @@ const UNASKED = { state: "withdrawn" } as const;
 function useSeek(target: string | null): void {
   useEffect(() => {
     if (!target) return;
-    void seek(target).then((found) => !found && say(t.theMessageThatThisLink, "problem"));
+    void seek(target).then((found) => !found && sayOnPage(t.theMessageThatThisLink, "problem"));
   }, [target]);
 }

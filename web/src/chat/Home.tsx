@@ -15,9 +15,10 @@ import { useProviders, useRoles, useSettings, useWorkspaces } from "../state/que
 import { CHATS } from "../state/sidebar";
 import { t } from "../texts/chat";
 import { t as jobTexts } from "../texts/jobs";
+import { Outcomes } from "../ui/Outcomes";
+import { attempt } from "../ui/outcomes";
 import { radioKeys } from "../ui/radios";
 import { SidebarButton } from "../ui/SidebarButton";
-import { attempt } from "../ui/toasts";
 import type { Chat } from "../wire/nouns";
 import { Completion, useCompletion } from "../workflows/Completion";
 import { keyOf, openWorkflows } from "../workflows/opening";
@@ -155,6 +156,7 @@ export function Home({ onSidebar }: { onSidebar: () => void }) {
                 </button>
               </div>
             </form>
+            <Outcomes page className="mt-3" />
             <ul
               aria-label={t.thingsToTry}
               className={clsx("mt-4 flex flex-wrap justify-center gap-2", untilKnown)} // who answers decides what can be tried

@@ -7,8 +7,8 @@ import { Button } from "../ui/Button";
 import { Dialog, wantsFocus } from "../ui/Dialog";
 import { Field, INPUT } from "../ui/Field";
 import { Form } from "../ui/Form";
+import { say } from "../ui/outcomes";
 import { useRefusal } from "../ui/refusal";
-import { say } from "../ui/toasts";
 import { api, given } from "../wire/client";
 
 interface Props {

@@ -17,6 +17,7 @@ import { IconButton } from "../ui/Button";
 import { keysOf, shown } from "../ui/hotkeys";
 import { Logo } from "../ui/Logo";
 import { May } from "../ui/May";
+import { Outcomes } from "../ui/Outcomes";
 import { useAgo } from "../ui/times";
 import type { Chat } from "../wire/nouns";
 import { serverNow } from "../wire/serverClock";
@@ -78,6 +79,7 @@ export function Sidebar({ current, onLeave, onPalette }: Props) {
           />
         </label>
       </div>
+      <Outcomes className="px-3 pb-2" />
       <ChatLists key={String(archived)} words={sought} archived={archived} current={current} onOpen={onLeave} />
       <div className="border-t border-line p-3">
         <div className="flex gap-1">

@@ -5,7 +5,7 @@ import type { CommandName } from "../composer/inputSyntax";
 import * as acts from "../state/acts";
 import type { ChatView } from "../state/reduce";
 import { t } from "../texts/composer";
-import { attempt, say } from "../ui/toasts";
+import { attempt, say } from "../ui/outcomes";
 import { saveExport } from "./saveExport";
 
 interface Ways {

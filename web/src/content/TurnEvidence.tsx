@@ -6,6 +6,7 @@ import { BadgeCheck, CircleCheck, CircleX, Speech } from "lucide-react";
 import { Popover } from "radix-ui";
 import type { ChatView } from "../state/reduce";
 import { t } from "../texts/evidence";
+import { Copy } from "../ui/Copy";
 import type { components } from "../wire/api.gen";
 import { api, given } from "../wire/client";
 import { visible } from "./visible";
@@ -82,9 +83,13 @@ export function TurnEvidence({ evidence }: { evidence: Evidence }) {
             ))}
           </ul>
           {evidence.receipt && (
-            <p className="mt-3 text-xs text-ink-2">
-              {t.repeat} <code className="break-all">{`anycowork verify ${evidence.receipt}`}</code>
-            </p>
+            <div className="mt-3 text-xs text-ink-2">
+              <p>{t.repeat}</p>
+              <p className="mt-1 flex items-center rounded-lg bg-sunken pl-2">
+                <code className="min-w-0 flex-1 truncate">{`anycowork verify ${evidence.receipt}`}</code>
+                <Copy text={`anycowork verify ${evidence.receipt}`} />
+              </p>
+            </div>
           )}
         </Popover.Content>
       </Popover.Portal>

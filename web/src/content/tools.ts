@@ -56,7 +56,14 @@ export function useToolLook(
 
 function lookOfTool(tool: string, { kind }: ToolDisplay): ToolLook {
   const verbs = t.kinds[kind];
-  return { Icon: ICONS[kind] ?? Wrench, does: verbs?.does ?? tool, did: verbs?.did ?? tool };
+  const name = toolName(tool);
+  return { Icon: ICONS[kind] ?? Wrench, does: verbs?.does ?? name, did: verbs?.did ?? name };
+}
+
+/** A tool of an MCP server as people read it: its own name, and the server's in brackets. Pure. */
+export function toolName(tool: string): string {
+  const [server, name] = tool.split(/__(.*)/s, 2);
+  return server && name && server !== "agent" ? `${name} (${server})` : tool;
 }
 
 /** What the call is about; of a tool that says nothing about it, the first parameter that is a text. */

@@ -4,7 +4,7 @@ import { Plus } from "lucide-react";
 import { type ReactNode, useState } from "react";
 import { t } from "../texts/definitions";
 import { Button } from "../ui/Button";
-import { attempt, say } from "../ui/toasts";
+import { attempt, say } from "../ui/outcomes";
 import { DeleteDialog } from "./DeleteDialog";
 
 /** A built-in definition to look at, or a draft to write. */

@@ -4,8 +4,8 @@ import { useRoles } from "../state/queries";
 import { t } from "../texts/definitions";
 import { Field, INPUT, VERBATIM } from "../ui/Field";
 import { Form, FormButtons } from "../ui/Form";
+import { say } from "../ui/outcomes";
 import { RefusalNote } from "../ui/refusal";
-import { say } from "../ui/toasts";
 import { Refusal } from "../wire/client";
 import { useChecked } from "./checked";
 import { COLOURS, checkRole, OUTPUTS, PERMISSIONS, type RoleValues, saveRole } from "./roleDraft";
@@ -49,10 +49,12 @@ export function RoleForm({ initial, isNew, onDone, onCancel }: Props) {
     }
     setBusy(false);
   };
+  const title = isNew ? t.newRole : t.edit(initial.name);
   return (
-    <Form label={isNew ? t.newRole : t.edit(initial.name)} onSubmit={() => void save()}>
+    <Form label={title} onSubmit={() => void save()}>
+      <h3 className="font-semibold">{title}</h3>
       <div className="grid gap-4 sm:grid-cols-2">
-        <Field label={t.name} hint={isNew ? t.nameHint : undefined} fault={faultAt("name", t.name)}>
+        <Field label={t.name} hint={isNew ? t.roleNameHint : undefined} fault={faultAt("name", t.name)}>
           <input
             autoFocus={isNew}
             readOnly={!isNew}

@@ -4,8 +4,8 @@ import { t } from "../texts/definitions";
 import { Button } from "../ui/Button";
 import { Field, INPUT, VERBATIM } from "../ui/Field";
 import { Form, FormButtons, TextField } from "../ui/Form";
+import { say } from "../ui/outcomes";
 import { useRefusal } from "../ui/refusal";
-import { say } from "../ui/toasts";
 import { useChecked } from "./checked";
 import { checkWorkflow, saveWorkflow, type WorkflowCheck, type WorkflowDraft } from "./workflowDraft";
 
@@ -32,8 +32,10 @@ export function WorkflowForm({ initial, onDone, onCancel }: Props) {
     say(t.saved(draft.name));
     onDone();
   };
+  const title = isNew ? t.newWorkflow : t.edit(initial.name);
   return (
-    <Form label={isNew ? t.newWorkflow : t.edit(initial.name)} onSubmit={() => void save()}>
+    <Form label={title} onSubmit={() => void save()}>
+      <h3 className="font-semibold">{title}</h3>
       <TextField
         label={t.name}
         {...(isNew ? { hint: t.nameHint } : {})}

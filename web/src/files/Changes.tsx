@@ -9,7 +9,7 @@ import { t } from "../texts/files";
 import { number } from "../texts/language";
 import { Button, IconButton } from "../ui/Button";
 import { Fold } from "../ui/Fold";
-import { attempt, say } from "../ui/toasts";
+import { attempt, say } from "../ui/outcomes";
 import { type NetChange, revert, useChange, useChanges, useReadAgain } from "./acts";
 import { ChangedHunk } from "./ChangedHunk";
 import { ChangedMark } from "./ChangedMark";

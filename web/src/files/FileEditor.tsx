@@ -4,7 +4,7 @@ import { Save, X } from "lucide-react";
 import { useCallback, useEffect, useRef, useState } from "react";
 import { t } from "../texts/files";
 import { Button } from "../ui/Button";
-import { attempt, say } from "../ui/toasts";
+import { attempt, say } from "../ui/outcomes";
 import { Refusal } from "../wire/client";
 import { readFile, type ShownFile, saveFile, useReadAgain } from "./acts";
 import { draftOf, keepFileDraft } from "./drafts";

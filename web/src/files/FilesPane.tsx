@@ -9,6 +9,7 @@ import { closeFile, closeFiles, openFiles, type Part, useFilesPane } from "../st
 import { t } from "../texts/files";
 import { IconButton } from "../ui/Button";
 import { useNarrow } from "../ui/narrow";
+import { Outcomes } from "../ui/Outcomes";
 import { PaneEdge, usePaneSize } from "../ui/PaneEdge";
 import { Toaster } from "../ui/Toaster";
 import { useReadAgain } from "./acts";
@@ -76,6 +77,7 @@ export default function FilesPane({ chatId, moment }: { chatId: string; moment: 
         {part === "git" ? <GitPane chatId={chatId} /> : null}
         {part === "changes" ? <Changes chatId={chatId} /> : null}
       </div>
+      <Outcomes className="shrink-0 border-t border-line p-2" />
       {narrow && <Toaster at="below" />}
     </aside>
   );

@@ -8,8 +8,8 @@ import { Button } from "../ui/Button";
 import { Dialog } from "../ui/Dialog";
 import { Field, INPUT } from "../ui/Field";
 import { Fold } from "../ui/Fold";
+import { say } from "../ui/outcomes";
 import { useRefusal } from "../ui/refusal";
-import { say } from "../ui/toasts";
 import { useReadAgain } from "./acts";
 import {
   abortMerge,

@@ -6,8 +6,8 @@ import { t } from "../texts/git";
 import { Button } from "../ui/Button";
 import { Dialog } from "../ui/Dialog";
 import { INPUT } from "../ui/Field";
+import { say } from "../ui/outcomes";
 import { useRefusal } from "../ui/refusal";
-import { say } from "../ui/toasts";
 import { useReadAgain } from "./acts";
 import { type PushTarget, push, usePushOffer } from "./gitActs";
 

@@ -6,7 +6,6 @@ import { PathLink } from "../content/PathLink";
 import { useLive } from "../state/live";
 import { pathInWorkspace, useFilesPane } from "../state/openFiles";
 import { expectAccessible, show } from "../testing/render";
-import { useToasts } from "../ui/toasts";
 import { api } from "../wire/client";
 import type { Entry, Folder, NetChange } from "./acts";
 import { commentWords, writeToComposer } from "./comment";
@@ -133,13 +132,12 @@ it.each([
   vi.spyOn(api, "GET").mockImplementation((async () =>
     answer({ branch: "main", head: "h", remotes: [source] })) as never);
   vi.spyOn(api, "POST").mockImplementation((async () => answer({ commit: "h", ...result })) as never);
-  useToasts.setState({ toasts: [] });
   const close = vi.fn();
   show(<PullDialog chatId="c" onClose={close} />);
   await screen.findByText("/srv/theirs");
   await userEvent.click(screen.getByRole("button", { name: "Pull" }));
   await vi.waitFor(() => expect(close).toHaveBeenCalledOnce());
-  expect(useToasts.getState().toasts.map((toast) => toast.words)).toEqual([words]);
+  expect(screen.getByText(words)).toBeTruthy();
   vi.restoreAllMocks();
 });
 

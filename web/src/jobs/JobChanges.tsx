@@ -1,4 +1,5 @@
 // What a job would change in the workspace, before any of it is there: read file by file, then kept, kept in part, or dropped.
+
 import { Check, Trash2 } from "lucide-react";
 import { useState } from "react";
 import { DiffView } from "../content/DiffView";
@@ -7,6 +8,7 @@ import { t } from "../texts/jobs";
 import { t as people } from "../texts/people";
 import { Button } from "../ui/Button";
 import { Dialog } from "../ui/Dialog";
+import { Outcomes } from "../ui/Outcomes";
 import { ConflictView } from "./ConflictView";
 import { commitJob, dropJob, type Job, useJobDiff } from "./jobs";
 import { RaceCandidates } from "./RaceCandidates";
@@ -77,6 +79,7 @@ export function JobChanges({ job, act }: Props) {
         )}
         <DropButton onDrop={() => act(dropJob(job.id))} />
       </footer>
+      <Outcomes className="mt-3" />
     </section>
   );
 }

@@ -1,4 +1,5 @@
 // One job, live: its request, its tasks as a list and as a picture, one task in full, and the buttons that steer it.
+
 import { useQueryClient } from "@tanstack/react-query";
 import clsx from "clsx";
 import { MessageSquare, Pause, Play, RefreshCw, Square } from "lucide-react";
@@ -11,8 +12,9 @@ import { CHATS } from "../state/sidebar";
 import { t } from "../texts/jobs";
 import { Button } from "../ui/Button";
 import { Dialog } from "../ui/Dialog";
+import { Outcomes } from "../ui/Outcomes";
+import { attempt } from "../ui/outcomes";
 import { SidebarButton } from "../ui/SidebarButton";
-import { attempt } from "../ui/toasts";
 import { Refusal } from "../wire/client";
 import { JobAudit } from "./JobAudit";
 import { JobChanges } from "./JobChanges";
@@ -111,6 +113,7 @@ function JobDetails({ job, taskId, waits }: { job: Job; taskId: string | null; w
         </p>
         {!isOver(job.status) && <p className="mt-2 text-sm text-ink-2">{howItRuns(job)}</p>}
         <Controls job={job} waits={waits} act={act} />
+        <Outcomes page className="mt-3" />
       </section>
       {job.error && <JobFailure job={job} href={href} />}
       {job.status === "awaiting_commit" && <JobChanges job={job} act={act} />}

@@ -3,6 +3,7 @@
 import { Inline } from "../content/Inline";
 import { t } from "../texts/jobs";
 import { Button } from "../ui/Button";
+import { Outcomes } from "../ui/Outcomes";
 import { SidebarButton } from "../ui/SidebarButton";
 import { useAgo } from "../ui/times";
 import { JobStatusMark } from "./JobStatusMark";
@@ -19,6 +20,7 @@ export default function JobsPage({ onSidebar }: { onSidebar: () => void }) {
         <h1 className="text-[15px] font-semibold">{t.jobs}</h1>
       </header>
       <div className="mx-auto w-full max-w-2xl px-4 pt-4 pb-16 sm:px-6">
+        <Outcomes page className="mb-3" />
         {found.isError && jobs.length === 0 && (
           <div role="alert" className="py-12 text-center text-sm">
             <p className="text-ink-2">{t.jobsFailed}</p>

@@ -3,7 +3,7 @@ import { useId } from "react";
 import { t } from "../texts/jobs";
 import { Button } from "../ui/Button";
 import { INPUT } from "../ui/Field";
-import { attempt } from "../ui/toasts";
+import { attempt } from "../ui/outcomes";
 import { begun, filled } from "../workflows/filling";
 import { ParameterField } from "../workflows/ParameterField";
 import { type EarlierPlan, forgetPlan, type JobTemplate, useJobTemplates } from "./jobs";

@@ -1,4 +1,5 @@
 // One task: where it stands, what it cost, what it reported, and everything that was done for it.
+
 import { RotateCcw, X } from "lucide-react";
 import { type ReactNode, useMemo } from "react";
 import { Inline } from "../content/Inline";
@@ -14,6 +15,7 @@ import { callStanding } from "../state/standing";
 import { t } from "../texts/jobs";
 import { number } from "../texts/language";
 import { Button, IconButton } from "../ui/Button";
+import { Outcomes } from "../ui/Outcomes";
 import { seconds } from "../ui/times";
 import { JobStatusMark } from "./JobStatusMark";
 import { costOf, type Task, taskStatus } from "./jobs";
@@ -51,6 +53,7 @@ export function TaskDetails({ task, view, waits, href, nameOf, onRetry, undo, on
           </Button>
         )}
         {undo}
+        <Outcomes />
         {task.error && (
           <div role="note" className="rounded-lg bg-bad-soft px-3 py-2 text-bad">
             <h3 className="font-medium">{t.error}</h3>

@@ -5,7 +5,7 @@ import { DiffView } from "../content/DiffView";
 import { t } from "../texts/jobs";
 import { Button } from "../ui/Button";
 import { Dialog } from "../ui/Dialog";
-import { attempt } from "../ui/toasts";
+import { attempt } from "../ui/outcomes";
 import { type TaskUndo, undoTask } from "./jobs";
 
 interface Props {

@@ -4,7 +4,7 @@ import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
 import { t } from "../texts/mcp";
 import { Button } from "../ui/Button";
-import { attempt, say } from "../ui/toasts";
+import { attempt, say } from "../ui/outcomes";
 import type { components } from "../wire/api.gen";
 import { api, given } from "../wire/client";
 import { AddServer } from "./AddServer";

@@ -7,7 +7,8 @@ import { t } from "../texts/mcp";
 import { Button, IconButton } from "../ui/Button";
 import { Dialog } from "../ui/Dialog";
 import { Checkbox } from "../ui/Field";
-import { attempt } from "../ui/toasts";
+import { Outcomes } from "../ui/Outcomes";
+import { attempt } from "../ui/outcomes";
 import type { Server } from "./McpServers";
 import { ServerForm } from "./ServerForm";
 import { ServerTools } from "./ServerTools";
@@ -51,6 +52,7 @@ export function ServerLine({
   const starts = busy || server.status === "connecting";
   return (
     <li ref={line} className="space-y-2 px-4 py-3.5 text-sm">
+      <Outcomes />
       <div className="flex flex-wrap items-center gap-2">
         <span className="font-medium break-all">{server.name}</span>
         <StatusMark status={server.status} />
@@ -83,7 +85,7 @@ export function ServerLine({
         </p>
       )}
       {server.error && (
-        <p lang="en" className="break-words text-warn">
+        <p lang="en" className="break-words text-warn first-letter:uppercase">
           {server.error}
         </p>
       )}

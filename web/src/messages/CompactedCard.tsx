@@ -4,8 +4,8 @@ import { useLive } from "../state/live";
 import { t } from "../texts/composer";
 import { Button } from "../ui/Button";
 import { Fold } from "../ui/Fold";
+import { attempt } from "../ui/outcomes";
 import { clock } from "../ui/times";
-import { attempt } from "../ui/toasts";
 import { loose, type Message } from "../wire/nouns";
 
 /** How many messages this one stands for; null if it is no compaction. */

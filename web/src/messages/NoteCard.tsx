@@ -7,8 +7,8 @@ import { t } from "../texts/chat";
 import { t as checkpoints } from "../texts/checkpoints";
 import { t as server } from "../texts/server";
 import { Button } from "../ui/Button";
+import { attempt } from "../ui/outcomes";
 import { clock } from "../ui/times";
-import { attempt } from "../ui/toasts";
 import { loose, type Message, text } from "../wire/nouns";
 
 /** What the server itself says: short, and nobody's role. What it counted or named is said in the page's language. */

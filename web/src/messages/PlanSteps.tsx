@@ -169,7 +169,7 @@ function Grants({ grants }: { grants: readonly DisclosedItem[] }) {
     .filter(({ items }) => items.length > 0);
   if (lines.length === 0) return null;
   return (
-    <dl className="mt-1.5 grid grid-cols-[auto_minmax(0,1fr)] gap-x-2.5 gap-y-1 text-xs text-ink-3">
+    <dl className="mt-1.5 grid grid-cols-[minmax(4.75rem,auto)_minmax(0,1fr)] gap-x-2.5 gap-y-1 text-xs text-ink-3">
       {lines.map(({ kind, items }) => (
         <div key={kind} className="contents">
           <dt className="py-0.5">{kind === "path" && onlyReads ? t.looksAt : NAMES[kind]}</dt>

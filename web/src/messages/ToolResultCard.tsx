@@ -5,7 +5,7 @@ import { useLive } from "../state/live";
 import { useMe } from "../state/me";
 import { t } from "../texts/messages";
 import { Button } from "../ui/Button";
-import { attempt } from "../ui/toasts";
+import { attempt } from "../ui/outcomes";
 import { loose, type Message, type ToolResult } from "../wire/nouns";
 import { AgentWork } from "./AgentWork";
 

@@ -1,4 +1,5 @@
 // Where this person is told that something waits: this browser, webhooks and e-mail. Each is tested from here.
+
 import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { Bell, Send, Trash2 } from "lucide-react";
 import { useState } from "react";
@@ -7,9 +8,10 @@ import { t } from "../texts/notifications";
 import { Button, IconButton } from "../ui/Button";
 import { Field, INPUT } from "../ui/Field";
 import { Form, TextField } from "../ui/Form";
+import { Outcomes } from "../ui/Outcomes";
+import { attempt, say } from "../ui/outcomes";
 import { useRefusal } from "../ui/refusal";
 import { ShownOnce } from "../ui/ShownOnce";
-import { attempt, say } from "../ui/toasts";
 import type { components } from "../wire/api.gen";
 import { api, given } from "../wire/client";
 import { ThisBrowser } from "./ThisBrowser";
@@ -87,7 +89,7 @@ function TargetRow({ target, onChanged, onRemove }: { target: Target; onChanged:
   };
   const problem = target.disabled ? t.disabled(target.disabled) : target.last_error && t.failed(target.last_error);
   return (
-    <li className="flex items-center gap-3 px-4 py-2 text-sm">
+    <li className="flex flex-wrap items-center gap-3 px-4 py-2 text-sm">
       <Bell size={15} aria-hidden className="shrink-0 text-ink-3" />
       <span className="min-w-0 flex-1">
         <span className="block break-words">{called}</span>
@@ -111,6 +113,7 @@ function TargetRow({ target, onChanged, onRemove }: { target: Target; onChanged:
       >
         <Trash2 size={15} aria-hidden />
       </IconButton>
+      <Outcomes className="basis-full" />
     </li>
   );
 }

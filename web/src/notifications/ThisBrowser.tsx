@@ -3,8 +3,8 @@ import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
 import { t } from "../texts/notifications";
 import { Button } from "../ui/Button";
+import { attempt } from "../ui/outcomes";
 import { RefusalNote } from "../ui/refusal";
-import { attempt } from "../ui/toasts";
 import type { components } from "../wire/api.gen";
 import { canPush, subscribe, subscription } from "./push";
 

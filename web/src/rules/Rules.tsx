@@ -8,7 +8,8 @@ import { useToolDisplay } from "../state/tools";
 import { dayAndTime } from "../texts/language";
 import { t } from "../texts/rules";
 import { Button, IconButton } from "../ui/Button";
-import { attempt } from "../ui/toasts";
+import { Outcomes } from "../ui/Outcomes";
+import { attempt } from "../ui/outcomes";
 import type { components } from "../wire/api.gen";
 import { api, given } from "../wire/client";
 import { EffectMark } from "./EffectMark";
@@ -98,7 +99,7 @@ export function ProposalLine({ proposal, onAdd }: { proposal: Proposal; onAdd: (
   const { rule, decided, calls } = proposal;
   const words = ruleWords(rule, useToolDisplay(rule.tool).kind);
   return (
-    <li className="flex items-start gap-3 px-4 py-2.5 text-sm">
+    <li className="flex flex-wrap items-start gap-3 px-4 py-2.5 text-sm">
       <details className="min-w-0 flex-1">
         <summary className="cursor-pointer">
           <span className="break-words">{words}</span>
@@ -117,6 +118,7 @@ export function ProposalLine({ proposal, onAdd }: { proposal: Proposal; onAdd: (
       <IconButton label={t.addThisRule(words)} onClick={onAdd}>
         <Plus size={15} aria-hidden />
       </IconButton>
+      <Outcomes className="basis-full" />
     </li>
   );
 }
@@ -126,7 +128,7 @@ const PLACES = { session: t.inOneChat, workspace: t.inOneFolder, global: t.every
 function RuleLine({ rule, onRemove }: { rule: Rule; onRemove: () => void }) {
   const words = ruleWords(rule, useToolDisplay(rule.tool).kind);
   return (
-    <li className="flex items-center gap-3 px-4 py-2.5 text-sm">
+    <li className="flex flex-wrap items-center gap-3 px-4 py-2.5 text-sm">
       <EffectMark effect={rule.effect} />
       <span className="min-w-0 flex-1">
         <span className="break-words" title={`${rule.tool} ${rule.resource}`}>
@@ -141,6 +143,7 @@ function RuleLine({ rule, onRemove }: { rule: Rule; onRemove: () => void }) {
       <IconButton label={t.revoke(words)} onClick={onRemove} className="hover:!text-bad">
         <Trash2 size={15} aria-hidden />
       </IconButton>
+      <Outcomes className="basis-full" />
     </li>
   );
 }

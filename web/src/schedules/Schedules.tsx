@@ -5,7 +5,7 @@ import { useState } from "react";
 import { dayAndTime } from "../texts/language";
 import { t } from "../texts/schedules";
 import { Button, IconButton } from "../ui/Button";
-import { attempt, say } from "../ui/toasts";
+import { attempt, say } from "../ui/outcomes";
 import { api, given } from "../wire/client";
 import { Editing, Listed, useAgain } from "./StartList";
 import { StartRow } from "./StartRow";

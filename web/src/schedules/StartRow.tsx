@@ -7,6 +7,7 @@ import { t } from "../texts/schedules";
 import { IconButton } from "../ui/Button";
 import { Checkbox } from "../ui/Field";
 import { May } from "../ui/May";
+import { Outcomes } from "../ui/Outcomes";
 import type { Operation } from "../wire/scopes";
 import { outcomeOf, type Startable } from "./startables";
 
@@ -47,6 +48,7 @@ export function StartRow({ item, when, changing, removing, onEnable, onEdit, onR
           <Trash2 size={15} aria-hidden />
         </IconButton>
       </div>
+      <Outcomes className="basis-full" />
     </li>
   );
 }

@@ -7,7 +7,7 @@ import { dayAndTime } from "../texts/language";
 import { t } from "../texts/settings";
 import { Button } from "../ui/Button";
 import { Copy } from "../ui/Copy";
-import { attempt } from "../ui/toasts";
+import { attempt } from "../ui/outcomes";
 import type { components } from "../wire/api.gen";
 import { api, given } from "../wire/client";
 

@@ -1,4 +1,5 @@
 // The agents that jobs use, besides the built-in ones. They are one setting of the server, so each change sends the whole list.
+
 import { useQueryClient } from "@tanstack/react-query";
 import { Bot, Pencil, Plus, Trash2 } from "lucide-react";
 import { useState } from "react";
@@ -10,8 +11,9 @@ import { t as texts } from "../texts/settings";
 import { Button, IconButton } from "../ui/Button";
 import { Field, INPUT } from "../ui/Field";
 import { Form, FormButtons, TextField } from "../ui/Form";
+import { Outcomes } from "../ui/Outcomes";
+import { attempt, say } from "../ui/outcomes";
 import { RefusalNote, useRefusal } from "../ui/refusal";
-import { attempt, say } from "../ui/toasts";
 import { loose, text } from "../wire/nouns";
 
 const { agents: t } = texts;
@@ -85,7 +87,7 @@ function AgentList({ agents, onEdit, onRemove }: ListProps) {
   return (
     <ul className="divide-y divide-line rounded-2xl border border-line bg-surface">
       {agents.map((agent) => (
-        <li key={agent.name} className="flex items-center gap-3 px-4 py-2 text-sm">
+        <li key={agent.name} className="flex flex-wrap items-center gap-3 px-4 py-2 text-sm">
           <Bot size={15} aria-hidden className="shrink-0 text-ink-3" />
           <span className="min-w-0 flex-1">
             <span className="block truncate font-medium">{agent.name}</span>
@@ -101,6 +103,7 @@ function AgentList({ agents, onEdit, onRemove }: ListProps) {
           <IconButton label={t.remove(agent.name)} onClick={() => onRemove(agent)} className="hover:!text-bad">
             <Trash2 size={15} aria-hidden />
           </IconButton>
+          <Outcomes className="basis-full" />
         </li>
       ))}
     </ul>

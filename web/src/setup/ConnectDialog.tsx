@@ -6,7 +6,7 @@ import * as acts from "../state/acts";
 import { usePresets } from "../state/queries";
 import { t } from "../texts/start";
 import { Dialog } from "../ui/Dialog";
-import { say } from "../ui/toasts";
+import { say } from "../ui/outcomes";
 import { api, given, Refusal } from "../wire/client";
 import { type NewProvider, ProviderForm } from "./ProviderForm";
 

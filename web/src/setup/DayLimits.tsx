@@ -6,8 +6,8 @@ import { t } from "../texts/limits";
 import { Button } from "../ui/Button";
 import { Field, INPUT, VERBATIM } from "../ui/Field";
 import { Form } from "../ui/Form";
+import { say } from "../ui/outcomes";
 import { useRefusal } from "../ui/refusal";
-import { say } from "../ui/toasts";
 import type { components } from "../wire/api.gen";
 import { api, given } from "../wire/client";
 

@@ -7,9 +7,10 @@ import { t } from "../texts/settings";
 import { Button, IconButton } from "../ui/Button";
 import { INPUT } from "../ui/Field";
 import { Form } from "../ui/Form";
+import { Outcomes } from "../ui/Outcomes";
+import { attempt, say } from "../ui/outcomes";
 import { useRefusal } from "../ui/refusal";
 import { ShownOnce } from "../ui/ShownOnce";
-import { attempt, say } from "../ui/toasts";
 import type { components } from "../wire/api.gen";
 import { api, given } from "../wire/client";
 import { KeyLimitFields, type KeyLimits, limitWords, readLimits } from "./KeyLimits";
@@ -40,7 +41,7 @@ export function Keys() {
       {keys.length > 0 && (
         <ul className="divide-y divide-line rounded-2xl border border-line bg-surface">
           {keys.map((key) => (
-            <li key={key.id} className="flex items-center gap-3 px-4 py-2 text-sm">
+            <li key={key.id} className="flex flex-wrap items-center gap-3 px-4 py-2 text-sm">
               <KeyRound size={15} aria-hidden className="shrink-0 text-ink-3" />
               <span className="min-w-0 flex-1">
                 <span className="block truncate">{key.name}</span>
@@ -53,6 +54,7 @@ export function Keys() {
               <IconButton label={t.revokeTheKey(key.name)} onClick={() => void revoke(key)} className="hover:!text-bad">
                 <Trash2 size={15} aria-hidden />
               </IconButton>
+              <Outcomes className="basis-full" />
             </li>
           ))}
         </ul>

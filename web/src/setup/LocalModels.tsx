@@ -4,7 +4,8 @@ import { ServerText } from "../content/ServerText";
 import { bytesText } from "../texts/language";
 import { t } from "../texts/settings";
 import { Button } from "../ui/Button";
-import { attempt } from "../ui/toasts";
+import { Outcomes } from "../ui/Outcomes";
+import { attempt } from "../ui/outcomes";
 import type { components } from "../wire/api.gen";
 import { api, given } from "../wire/client";
 
@@ -100,6 +101,7 @@ export function ModelLine({
       <p className="mt-1 text-xs text-ink-3">
         {t.onDiskOfMemoryWhile(bytesText(model.size_bytes), bytesText(model.memory_bytes), model.licence)}
       </p>
+      <Outcomes className="mt-2" />
     </li>
   );
 }

@@ -9,9 +9,10 @@ import { Button, IconButton } from "../ui/Button";
 import { Dialog } from "../ui/Dialog";
 import { INPUT } from "../ui/Field";
 import { Form } from "../ui/Form";
+import { Outcomes } from "../ui/Outcomes";
+import { attempt, say } from "../ui/outcomes";
 import { useRefusal } from "../ui/refusal";
 import { ShownOnce } from "../ui/ShownOnce";
-import { attempt, say } from "../ui/toasts";
 import type { components } from "../wire/api.gen";
 import { api, given } from "../wire/client";
 import { PeopleLog } from "./PeopleLog";
@@ -117,6 +118,7 @@ export function PeopleList({ people, onChange, onRenew, onRemove }: ListProps) {
                 </IconButton>
               </span>
             )}
+            <Outcomes className="basis-full" />
           </li>
         ))}
       </ul>

@@ -10,7 +10,7 @@ export function PeopleLog({ changes }: { changes: readonly PeopleChange[] }) {
   if (changes.length === 0) return null;
   return (
     <details className="rounded-2xl border border-line bg-surface text-sm">
-      <summary className="cursor-pointer px-4 py-2 thumb:py-3">{t.changes}</summary>
+      <summary className="cursor-pointer py-2 ps-9 pe-4 before:start-4 thumb:py-3">{t.changes}</summary>
       <ul className="divide-y divide-line border-line border-t">
         {changes.map((change) => (
           <li key={change.seq} className="flex flex-wrap gap-x-3 px-4 py-2">

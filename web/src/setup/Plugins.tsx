@@ -8,7 +8,8 @@ import * as acts from "../state/acts";
 import { useSettings } from "../state/queries";
 import { t } from "../texts/settings";
 import { Button } from "../ui/Button";
-import { attempt } from "../ui/toasts";
+import { Outcomes } from "../ui/Outcomes";
+import { attempt } from "../ui/outcomes";
 import type { Plugin } from "../wire/nouns";
 
 export function Plugins() {
@@ -81,6 +82,7 @@ function Line({ plugin, busy, disabled, onTurn }: Props) {
           ))}
         </ul>
       )}
+      <Outcomes className="mt-2" />
     </li>
   );
 }

@@ -8,7 +8,8 @@ import * as acts from "../state/acts";
 import { usePresets, useProviders } from "../state/queries";
 import { t } from "../texts/settings";
 import { Button } from "../ui/Button";
-import { attempt } from "../ui/toasts";
+import { Outcomes } from "../ui/Outcomes";
+import { attempt } from "../ui/outcomes";
 import type { Provider } from "../wire/nouns";
 import { type ProviderChange, ProviderEdit } from "./ProviderEdit";
 import { type NewProvider, ProviderForm } from "./ProviderForm";
@@ -165,6 +166,7 @@ function ProviderLine({ provider, testing, onChoose, onTest, onRemove, onEdit, c
         <p className="mt-1 text-xs break-words text-ink-3">{t.models(provider.models.join(", "))}</p>
       )}
       {children}
+      <Outcomes className="mt-2" />
     </li>
   );
 }

@@ -6,8 +6,8 @@ import { t } from "../texts/settings";
 import { Button } from "../ui/Button";
 import { Field, INPUT } from "../ui/Field";
 import { Form, TextField } from "../ui/Form";
+import { say } from "../ui/outcomes";
 import { useRefusal } from "../ui/refusal";
-import { say } from "../ui/toasts";
 import { api, given } from "../wire/client";
 import { addressIn, KeyField } from "./ProviderFields";
 

@@ -1,9 +1,11 @@
 // The settings: one page each, with its own address. pages.tsx says which there are.
+
 import clsx from "clsx";
 import { useEffect, useLayoutEffect, useRef } from "react";
 import { useMe } from "../state/me";
 import { t as people } from "../texts/people";
 import { t } from "../texts/settings";
+import { Outcomes } from "../ui/Outcomes";
 import { SidebarButton } from "../ui/SidebarButton";
 import { WhenLoaded } from "../ui/WhenLoaded";
 import { pageAt, pagesFor } from "./pages";
@@ -31,12 +33,14 @@ export default function SettingsPage({ part, onSidebar }: { part: string | null;
                 {people.youAre(me.name, people.levels[me.access])}. {!me.may("manage") && people.settingsForAdmins}
               </p>
             )}
+            <Outcomes page />
             <WhenLoaded key={page.id} className="space-y-10">
               {page.sections.map(({ title, about, Content }) => (
                 <section key={title} aria-label={title}>
                   <h2 className="font-semibold">{title}</h2>
                   <p className="mb-4 text-sm text-ink-2">{about}</p>
                   <Content />
+                  <Outcomes className="mt-3" />
                 </section>
               ))}
             </WhenLoaded>

@@ -8,9 +8,10 @@ import { t } from "../texts/workers";
 import { Button, IconButton } from "../ui/Button";
 import { INPUT, VERBATIM } from "../ui/Field";
 import { Form } from "../ui/Form";
+import { Outcomes } from "../ui/Outcomes";
+import { attempt, say } from "../ui/outcomes";
 import { useRefusal } from "../ui/refusal";
 import { ShownOnce } from "../ui/ShownOnce";
-import { attempt, say } from "../ui/toasts";
 import type { components } from "../wire/api.gen";
 import { api, given } from "../wire/client";
 
@@ -73,7 +74,7 @@ function WorkerRow({ worker, onRemove }: { worker: Worker; onRemove: () => void 
     t.since(new Date(worker.since)),
   ].filter(Boolean);
   return (
-    <li className="flex items-center gap-3 px-4 py-2 text-sm">
+    <li className="flex flex-wrap items-center gap-3 px-4 py-2 text-sm">
       <Server size={15} aria-hidden className="shrink-0 text-ink-3" />
       <span className="min-w-0 flex-1">
         <span className="block truncate">{worker.host}</span>
@@ -89,6 +90,7 @@ function WorkerRow({ worker, onRemove }: { worker: Worker; onRemove: () => void 
           <Trash2 size={15} aria-hidden />
         </IconButton>
       )}
+      <Outcomes className="basis-full" />
     </li>
   );
 }

@@ -4,7 +4,7 @@ import { useMay } from "../state/me";
 import { useSettings, useWorkspaces } from "../state/queries";
 import { t } from "../texts/settings";
 import { Button } from "../ui/Button";
-import { attempt, say } from "../ui/toasts";
+import { attempt, say } from "../ui/outcomes";
 import { Trust } from "../workflows/Trust";
 import { FolderForm } from "./FolderForm";
 

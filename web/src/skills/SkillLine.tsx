@@ -11,8 +11,9 @@ import { t } from "../texts/skills";
 import { t as workflows } from "../texts/workflows";
 import { Button } from "../ui/Button";
 import { Fold } from "../ui/Fold";
+import { Outcomes } from "../ui/Outcomes";
+import { attempt, say } from "../ui/outcomes";
 import { useRefusal } from "../ui/refusal";
-import { attempt, say } from "../ui/toasts";
 import { changesFiles, runsCommands, toolsInWords } from "./needs";
 import { type ReadFile, removeSkill, SKILLS, type Skill, trustSkill, useSkillPage } from "./queries";
 
@@ -116,6 +117,7 @@ export function Entry({ entry, title, mark, origin, place, removeAbout, onRemove
           onClose={() => setRemoves(false)}
         />
       )}
+      <Outcomes className="mt-2" />
     </li>
   );
 }
@@ -189,11 +191,8 @@ export function FilesToTrust({ files, sha256, trusted, usable, trust, onTold }: 
   };
   return (
     <div className="space-y-3">
-      <p className="text-ink-3">
-        {t.covers(files.length)}{" "}
-        <code title={`SHA-256 ${sha256}`} className="font-mono text-xs">
-          {sha256.slice(0, 12)}
-        </code>
+      <p title={`SHA-256 ${sha256}`} className="text-ink-3">
+        {t.covers(files.length)}
       </p>
       {files.map(({ path, bytes, text }) => (
         <div key={path}>

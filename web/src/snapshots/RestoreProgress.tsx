@@ -4,7 +4,7 @@ import { stop } from "../state/acts";
 import type { Restoring } from "../state/reduce";
 import { t } from "../texts/checkpoints";
 import { Button } from "../ui/Button";
-import { attempt } from "../ui/toasts";
+import { attempt } from "../ui/outcomes";
 
 /** How far a restore is, with a way to stop it. Before the first report it is still reading the files. */
 export function RestoreProgress({ chatId, restoring }: { chatId: string; restoring: Restoring | null }) {

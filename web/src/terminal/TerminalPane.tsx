@@ -10,8 +10,9 @@ import { t } from "../texts/terminal";
 import { Button, IconButton } from "../ui/Button";
 import { May } from "../ui/May";
 import { useNarrow } from "../ui/narrow";
+import { Outcomes } from "../ui/Outcomes";
+import { attempt } from "../ui/outcomes";
 import { PaneEdge, usePaneSize } from "../ui/PaneEdge";
-import { attempt } from "../ui/toasts";
 import { openTerminalShell, stopCommand, useCommandsOffer } from "./acts";
 import { CommandEntry } from "./CommandEntry";
 import { CommandLine } from "./CommandLine";
@@ -96,6 +97,7 @@ export default function TerminalPane({ view }: { view: ChatView }) {
           <X size={17} aria-hidden />
         </IconButton>
       </header>
+      <Outcomes className="shrink-0 p-2" />
       {open ? (
         <Suspense fallback={<p className="p-3 text-sm text-ink-3">{t.openingShell}</p>}>
           <May needs="POST /context/{chat_id}/terminals/{terminal_id}/input">

@@ -18,6 +18,7 @@ export const en = {
   cancel: "Cancel",
   name: "Name",
   nameHint: "lower-case letters, digits and _",
+  roleNameHint: "lower-case letters, digits, _ and -",
   description: "Description",
   descriptionHint: "shown where a role is chosen",
   permissions: "Permissions",

@@ -6,6 +6,7 @@ import { type ReactNode, type SyntheticEvent, useId, useLayoutEffect, useRef } f
 import { createPortal } from "react-dom";
 import { t } from "../texts/ui";
 import { IconButton } from "./Button";
+import { Outcomes } from "./Outcomes";
 import { Toaster } from "./Toaster";
 
 interface Props {
@@ -72,6 +73,7 @@ function OpenDialog({ title, onClose, children, wide = false, page = false, bare
         >
           {children}
         </div>
+        <Outcomes className="px-3 pb-3" />
       </div>
       <Toaster />
     </dialog>,

@@ -1,6 +1,6 @@
 // One wish at a time: what is pressed twice is sent once, and its button rests until the answer is there.
 import { useCallback, useRef, useState } from "react";
-import { attempt } from "../ui/toasts";
+import { attempt } from "../ui/outcomes";
 
 export type Send = (of: string, act: () => Promise<unknown>) => Promise<boolean>;
 

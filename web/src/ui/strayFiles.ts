@@ -1,6 +1,6 @@
 // A file that is dropped beside the message would replace the page by itself: it is held, and said where it belongs.
 import { t } from "../texts/ui";
-import { say } from "./toasts";
+import { say } from "./outcomes";
 
 /** From now on; call what is returned to let go. Whoever takes a dropped file stops its default before. */
 export function holdStrayFiles(): () => void {

@@ -15,12 +15,13 @@ import { ErrorBoundary } from "./ErrorBoundary";
 import { Fold, Folds } from "./Fold";
 import { TextField } from "./Form";
 import { matches } from "./hotkeys";
+import { attempt } from "./outcomes";
 import { matching, Palette } from "./Palette";
 import { PaneEdge, usePaneSize } from "./PaneEdge";
 import { Shortcuts } from "./Shortcuts";
 import { Toaster } from "./Toaster";
 import { ago, seconds, useAgo } from "./times";
-import { attempt, say, useToasts } from "./toasts";
+import { toast, useToasts } from "./toasts";
 
 const OWN = wordingFor({ may: () => true });
 const VIEW = opened(
@@ -215,11 +216,11 @@ it("shows what it says in front of an open dialog, and on the page once that is 
   const turn = screen.getByText("turn");
   fireEvent.click(turn);
   const undo = vi.fn();
-  act(() => say("The files are back.", "info", { label: "Undo", run: undo }));
+  act(() => toast("The files are back.", "info", { label: "Undo", run: undo }));
   expect(screen.getAllByText("The files are back.")).toHaveLength(1);
   fireEvent.click(within(screen.getByRole("dialog")).getByRole("button", { name: "Undo" }));
   expect(undo).toHaveBeenCalledOnce();
-  act(() => say("Another word."));
+  act(() => toast("Another word."));
   fireEvent.click(turn);
   expect(screen.getByText("Another word.")).toBeTruthy();
 });
@@ -233,7 +234,7 @@ it("calls it news, not a problem, when another tab was quicker", async () => {
 
 it("says the same words once, however often they are true", () => {
   useToasts.setState({ toasts: [] });
-  for (const words of ["The server does not answer.", "Saved.", "The server does not answer."]) say(words);
+  for (const words of ["The server does not answer.", "Saved.", "The server does not answer."]) toast(words);
   expect(useToasts.getState().toasts.map(({ words }) => words)).toEqual(["Saved.", "The server does not answer."]);
 });
 

@@ -44,9 +44,8 @@ export function Trust({ workspace, file, initiallyOpen = false, chatId }: Props)
     <div className="text-sm">
       <p className="flex flex-wrap items-center gap-x-2 gap-y-1">
         <Handshake size={16} aria-hidden className={clsx("shrink-0", file.trusted ? "text-good" : "text-warn")} />
-        <code className="min-w-0 font-mono text-[13px] break-all">{file.path}</code>
-        <code title={`SHA-256 ${file.sha256}`} className="font-mono text-xs text-ink-3">
-          {file.sha256.slice(0, 12)}
+        <code title={`SHA-256 ${file.sha256}`} className="min-w-0 font-mono text-[13px] break-all">
+          {file.path}
         </code>
         <span className={file.trusted ? "text-good" : "text-warn"}>
           {file.trusted ? t.trusted : t.notTrustedItIsNot}

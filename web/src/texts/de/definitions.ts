@@ -20,6 +20,7 @@ export const definitions: Texts = {
   cancel: "Abbrechen",
   name: "Name",
   nameHint: "Kleinbuchstaben, Ziffern und _",
+  roleNameHint: "Kleinbuchstaben, Ziffern, _ und -",
   description: "Beschreibung",
   descriptionHint: "wird bei der Auswahl der Rolle gezeigt",
   permissions: "Rechte",

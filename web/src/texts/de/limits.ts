@@ -10,10 +10,10 @@ export const limits: Texts = {
   used: (used: string, limit: string | null) => (limit === null ? used : `${used} von ${limit}`),
   tokens: (count: string) => `${count} Tokens`,
   jobs: (count: string) => `${count} Jobs`,
-  own: "Deine Grenzen",
+  own: "Ihre Grenzen",
   ownAbout:
-    "Was du und deine Gruppen an einem Tag verbrauchen dürft, in Chats, Jobs und Schlüsseln, und was heute verbraucht wurde.",
-  you: "Du",
+    "Was Sie und Ihre Gruppen an einem Tag verbrauchen dürfen, in Chats, Jobs und Schlüsseln, und was heute verbraucht wurde.",
+  you: "Sie",
   groupTogether: (name: string) => `Gruppe ${name}, alle Mitglieder zusammen`,
   dollars: "US-Dollar heute",
   tokensLabel: "Tokens heute",
