@@ -104,14 +104,16 @@ async def until_workers(
 
 @asynccontextmanager
 async def joined_worker(
-    folder: Path, server: Caller, *, labels: tuple[str, ...] = (), runs: int = 2
+    folder: Path, server: Caller, *, labels: tuple[str, ...] = (), runs: int = 2, url: str | None = None
 ) -> AsyncIterator[str]:
-    """A worker that joined over HTTP, with a folder of its own. Yields its id."""
+    """A worker that joined over HTTP, at `url` if not directly, with a folder of its own. Yields its id."""
     folder.mkdir(exist_ok=True)
     invite = await server.ask("POST", "/workers/invites", {}, expect=201)
     setup = await asyncio.to_thread(set_up_sandbox, folder)
     async with aiohttp.ClientSession() as session, asyncio.TaskGroup() as tasks:
-        worker = RemoteWorker(WorkerConnection(server.url, session), setup.sandbox, folder, report=lambda line: None)
+        worker = RemoteWorker(
+            WorkerConnection(url or server.url, session), setup.sandbox, folder, report=lambda line: None
+        )
         worker_id = await worker.join(invite["token"], labels)
         working = tasks.create_task(_until_removed(worker, runs))
         try:
@@ -135,6 +137,10 @@ class Relay:
         self._passes.set()
         self.url = ""
         self.carried = 0  # bytes
+        self.delay = 0.0  # seconds each way
+        self.bytes_per_second = 0  # each way of each connection; 0 for as fast as it goes
+        self.breaks: list[int] = []
+        """After so many bytes the connection breaks that carries the next one, once each."""
 
     def cut(self) -> None:
         self._passes.clear()
@@ -160,13 +166,23 @@ class Relay:
                     end.close()
 
     async def _pump(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        loop = asyncio.get_running_loop()
         with suppress(OSError):
-            while piece := await reader.read(65536):
+            while piece := await reader.read(4096 if self.bytes_per_second else 65536):
                 await self._passes.wait()
                 self.carried += len(piece)
-                writer.write(piece)
+                if self.breaks and self.carried > self.breaks[0]:
+                    self.breaks.pop(0)
+                    writer.transport.abort()
+                    return
+                if self.bytes_per_second:
+                    await asyncio.sleep(len(piece) / self.bytes_per_second)
+                if self.delay:
+                    loop.call_later(self.delay, writer.write, piece)
+                else:
+                    writer.write(piece)
                 await writer.drain()
-        writer.close()
+        loop.call_later(self.delay, writer.close)
 
 
 @asynccontextmanager

@@ -19,7 +19,7 @@ from anycowork.domain.bounded_json import read_json
 from anycowork.domain.errors import AnyCoworkError, ToolFault
 from anycowork.sandbox.commit.delta import FOLDER, LINK, Delta
 from anycowork.sandbox.layers.stage import Layer
-from anycowork.sandbox.remote.remote_runs import MOST_HASHES
+from anycowork.sandbox.remote.remote_runs import MOST_HASHES, SILENT_SECONDS
 from anycowork.sandbox.remote.tree_manifest import (
     FILE,
     LARGEST_FILE,
@@ -67,6 +67,18 @@ class WorkerConnection:
         self.secret = ""
 
     async def ask(self, method: str, path: str, body: object = None, *, data: bytes | None = None) -> bytes:
+        """A request about a run is made again if its connection breaks, for as long as the server waits for a worker that is silent."""
+        ends = asyncio.get_running_loop().time() + SILENT_SECONDS
+        while True:
+            try:
+                return await self._ask_once(method, path, body, data)
+            except (aiohttp.ClientError, TimeoutError):
+                is_of_run = path.startswith("/worker-runs/") and not path.endswith("/next")
+                if not is_of_run or asyncio.get_running_loop().time() > ends:
+                    raise
+                await asyncio.sleep(RETRY_SECONDS)
+
+    async def _ask_once(self, method: str, path: str, body: object, data: bytes | None) -> bytes:
         headers = {"Authorization": f"Bearer {self.secret}"} if self.secret else {}
         # What comes may be a file of 64 MB on a slow line: as long as something comes, it is waited for.
         timeout = aiohttp.ClientTimeout(

@@ -23,7 +23,7 @@ from anycowork.workspace.jail import Jail
 from support.jobs import approved, by_task, plan, report, until
 from support.live_server import live_server
 from support.scripted_model import call
-from support.workers import joined_process, joined_worker, until_workers
+from support.workers import joined_process, joined_worker, relay, until_workers
 
 SECONDS = 20.0
 
@@ -87,6 +87,32 @@ async def test_worker_on_a_slow_line_says_that_it_is_there_while_contents_travel
         assert "worker" in results[0]["facts"] and (server.workspace / "b.txt").read_text() == "a\n"
 
 
+async def test_a_command_ends_well_on_a_line_that_is_slow_far_and_breaks(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """1 Mbit/s, 300 ms there and back; connections break in the middle of contents that come and go."""
+    monkeypatch.setattr(remote_worker, "RETRY_SECONDS", 0.1)
+    come, go = os.urandom(150_000), os.urandom(100_000)
+    command = "tail -c 100000 come.bin | rev > go.bin; cat come.bin >> go.bin"
+    async with (
+        live_server(tmp_path) as server,
+        relay(server) as line,
+        joined_worker(tmp_path / "far", server, url=line.url) as far,
+    ):
+        (server.workspace / "come.bin").write_bytes(come + go)
+        line.delay, line.bytes_per_second = 0.15, 125_000
+        line.breaks = [line.carried + size for size in (60_000, 200_000, 450_000)]
+        server.model.mind = by_task({"t": [call("execute_command", command=command), report("t")]})
+        chat = await server.chat()
+        step = {"id": "t", "action": "copy", "commands": [command], "paths": ["go.bin"]}
+        job = await approved(server, chat, plan=plan(step))
+        done = await until(server, chat, job["id"], "completed", "failed")
+        [result] = [result for result in await chat.results() if result["tool"] == "execute_command"]
+        assert (done["status"], result["facts"].get("worker")) == ("completed", far), result
+        assert (server.workspace / "go.bin").read_bytes().endswith(come + go)
+        assert not line.breaks and not (await until_workers(server, bool))[0]["refused"]
+
+
 async def test_a_worker_with_many_free_places_asks_its_server_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -117,6 +143,25 @@ def test_a_tree_above_the_limit_is_refused_with_the_limit(tmp_path: Path, monkey
         (tmp_path / f"{number}.txt").write_text("x")
     with pytest.raises(CannotTravel, match="more than 5 paths"):
         TreeReader().read(Jail(str(tmp_path)))
+
+
+async def test_a_command_in_a_workspace_of_too_many_files_fails_with_the_limit_and_its_worker_stays(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tree_reader, "MOST_ENTRIES", 1_000)
+    async with live_server(tmp_path) as server, joined_worker(tmp_path / "far", server):
+        for number in range(1_001):
+            (server.workspace / f"{number}.txt").touch()
+        commands = ["true", "rm -f *.txt"]
+        server.model.mind = by_task({"t": [*(call("execute_command", command=each) for each in commands), report("t")]})
+        chat = await server.chat()
+        step = {"id": "t", "action": "look", "commands": commands, "paths": ["b.txt"]}
+        job = await approved(server, chat, plan=plan(step))
+        await until(server, chat, job["id"], "completed", "failed")
+        results = [result for result in await chat.results() if result["tool"] == "execute_command"]
+        assert {result["error"]["code"] for result in results} == {"cannot_travel"}
+        assert all("1,000 paths" in str(result) and ".gitignore" in str(result) for result in results)
+        assert len(list(server.workspace.iterdir())) == 1_001 and not (await until_workers(server, bool))[0]["refused"]
 
 
 def test_names_that_a_file_system_takes_for_the_same_are_named(tmp_path: Path) -> None:

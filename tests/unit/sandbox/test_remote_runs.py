@@ -7,7 +7,7 @@ from typing import Any, cast
 
 import pytest
 
-from anycowork.domain.errors import TooLarge, Unauthenticated
+from anycowork.domain.errors import Conflict, TooLarge, Unauthenticated
 from anycowork.domain.job_workers import FULL, JoinedWorker, WorkerGone, WorkspaceChanged
 from anycowork.sandbox.remote.remote_runs import MOST_BEGINNINGS, MOST_RETURNED, RemoteRuns
 from support.spec import proves
@@ -78,3 +78,19 @@ async def test_worker_that_was_removed_is_heard_no_more_and_none_sends_without_e
     assert isinstance(done.exception(), WorkerGone)
     with pytest.raises(Unauthenticated):
         runs.seen(worker("one"))
+
+
+async def test_a_piece_whose_answer_was_lost_is_taken_again_and_another_one_in_its_place_is_not(tmp_path: Path) -> None:
+    runs = RemoteRuns(tmp_path)
+    done: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+    contents: dict[str, Path] = {}
+    runs.seen(worker("one")).runs["r"] = cast(
+        Any, SimpleNamespace(done=done, received=0, spool=tmp_path, contents=contents)
+    )
+    name = "a" * 64
+    for offset, data in ((0, b"first "), (0, b"first "), (6, b"second"), (6, b"second")):
+        await runs.put_content(worker("one"), "r", name, offset, data)
+    assert contents[name].read_bytes() == b"first second"
+    for offset, data in ((6, b"forged"), (0, b"first "), (13, b"gap")):
+        with pytest.raises(Conflict):
+            await runs.put_content(worker("one"), "r", name, offset, data)

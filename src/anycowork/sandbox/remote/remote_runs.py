@@ -371,10 +371,14 @@ def _read_batch(run: RemoteRun, hashes: Sequence[str]) -> list[bytes]:
 
 
 def _append(path: Path, offset: int, data: bytes) -> None:
-    fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+    """A piece that is there already is taken again: its answer was lost with the connection. Raises: Conflict."""
+    fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
     try:
-        if os.fstat(fd).st_size != offset:
-            raise Conflict(f"The next piece of this content begins at {os.fstat(fd).st_size}.")
+        size = os.fstat(fd).st_size
+        if size == offset + len(data) and os.pread(fd, len(data), offset) == data:
+            return
+        if size != offset:
+            raise Conflict(f"The next piece of this content begins at {size}.")
         os.pwrite(fd, data, offset)
     finally:
         os.close(fd)
