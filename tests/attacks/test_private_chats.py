@@ -1,6 +1,7 @@
 """Attempts of people to see, or to learn of, chats and workspaces that are private or shared with a group that they are not in."""
 
 import asyncio
+import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -14,6 +15,7 @@ from support.jobs import plan, writing
 from support.live_server import TIMEOUT, LiveChat, LiveServer, live_server
 from support.people import PersonClient, person
 from support.routes import RouteRequest, requests_naming
+from support.scripted_model import call
 from support.spec import proves
 
 _STREAMS = ("/events", "/terminals/")
@@ -51,7 +53,11 @@ async def ids_of_everything(place: Office) -> dict[str, str]:
     schedule = await ada.ask("POST", "/schedules", {**start, "cron": "0 3 * * *"}, expect=201)
     trigger = await ada.ask("POST", "/triggers", start, expect=201)
     rule = {"tool": "read_file", "resource": "a.txt", "effect": "allow", "scope": "session", "context_id": chat.id}
+    folder = place.owner.workspace.parent / "team"
+    folder.mkdir()
+    root = {"root": str(folder), "visibility": chat.opened["visibility"]}
     return {
+        "workspace_id": (await ada.ask("POST", "/workspaces", root, expect=201))["id"],
         "chat_id": chat.id,
         "context_id": chat.id,
         "job_id": job["id"],
@@ -215,3 +221,93 @@ async def test_a_fork_is_of_who_made_it_and_no_wider_than_its_chat(tmp_path: Pat
         fork = await place.cleo.ask("POST", f"{place.chat.path}/fork", body, expect=201)
         assert (fork["visibility"], fork["owner"]) == ("group:design", place.cleo.id)
         assert await place.ben.status("GET", f"/context/{fork['id']}") == 404
+
+
+@proves("OPS-6/1", "OPS-6/2")
+async def test_what_spans_chats_tells_nothing_of_a_hidden_one(tmp_path: Path) -> None:
+    write = call("create_file", path="plan.txt", content="x")
+    async with office(tmp_path, "group:design", replies=[write, "Zanzibar it is."]) as place:
+        ids = await ids_of_everything(place)
+        for sent in range(3):
+            open_to_all = await place.owner.chat(title=f"Open {sent}")
+        await place.chat.send("Where is Zanzibar?")
+        spanning = (
+            "/context",
+            "/search?q=Zanzibar",
+            "/search?q=Zanzibar&limit=1",
+            "/jobs",
+            f"/jobs?context_id={place.chat.id}",
+            "/usage?by=chat",
+            "/usage?by=job",
+            "/schedules",
+            "/triggers",
+            "/rules",
+            "/rules/proposals",
+            f"/job-templates?like=t0&context_id={open_to_all.id}",
+            "/workers",
+            "/storage",
+        )
+        told = {path: json.dumps(await place.cleo.ask("GET", path)) for path in spanning}
+        for path in ("/context", "/search?q=Zanzibar", "/jobs", "/usage?by=chat", "/schedules", "/triggers", "/rules"):
+            assert place.chat.id in told[path], path
+        secrets = {*ids.values(), "Zanzibar", "Secret plans", "Nightly"}
+        for path in spanning:
+            text = json.dumps(await place.ben.ask("GET", path))
+            text = text.replace(place.chat.id, "", 1) if place.chat.id in path else text
+            assert not [secret for secret in secrets if secret in text], path
+        previewed = {"rule": {"tool": "create_file", "resource": "plan.txt", "effect": "allow", "scope": "global"}}
+        assert (await place.cleo.ask("POST", "/rules/preview", previewed))["matched"] == 1
+        assert (await place.ben.ask("POST", "/rules/preview", previewed))["matched"] == 0
+        assert await place.ben.status("GET", "/audit/export") == 403
+        assert await place.cleo.status("GET", "/audit/export") == 200
+
+
+@proves("OPS-6/1", "OPS-6/2")
+async def test_a_search_goes_on_behind_hidden_matches(tmp_path: Path) -> None:
+    async with office(tmp_path, replies=["Yes."] * 8) as place:
+        shared = await place.owner.chat()
+        await shared.send("Is a walrus here?")
+        for _ in range(5):
+            await place.chat.send("walrus")
+        page = await place.ben.ask("GET", "/search?q=walrus&limit=1")
+        assert [result["context_id"] for result in page["results"]] == [shared.id] and page["next"] is None
+        assert len((await place.ada.ask("GET", "/search?q=walrus&limit=3"))["results"]) == 3
+
+
+@proves("OPS-6/1", "OPS-6/2")
+async def test_a_hidden_workspace_is_not_there_and_hides_its_chats(tmp_path: Path) -> None:
+    async with office(tmp_path) as place:
+        folder = tmp_path / "team"
+        (folder / "sub").mkdir(parents=True)
+        made = await place.ada.ask("POST", "/workspaces", {"root": str(folder)}, expect=201)
+        assert (made["visibility"], made["owner"]) == ("private", place.ada.id)
+        address = f"/workspaces/{made['id']}"
+        assert folder.name not in json.dumps(await place.ben.ask("GET", "/workspaces"))
+        for body in ({"visibility": "everyone"}, {"trusts_contents": True}):
+            assert await place.ben.status("PATCH", address, body) == 404
+        assert await place.ben.status("DELETE", address) == 404
+        for root in (folder, folder / "sub"):
+            await place.ben.ask("POST", "/workspaces", {"root": str(root)}, expect=422)
+            refused = await place.ben.ask("POST", "/context", {"workspace": str(root)}, expect=422)
+            assert "not inside a registered folder" in refused["error"]["message"]
+            for path in ("/workflows", "/skills", "/hooks", "/instructions"):
+                assert await place.ben.status("GET", f"{path}?workspace={root}") == 422, path
+        chat = await place.ada.chat(workspace=str(folder / "sub"))
+        wider = await place.ada.ask("PATCH", chat.path, {"visibility": "everyone"}, expect=422)
+        assert "never more visible than its workspace" in wider["error"]["message"]
+        await place.ada.ask("PATCH", address, {"visibility": "group:design"})
+        await place.ada.ask("PATCH", chat.path, {"visibility": "group:design"})
+        assert await place.cleo.status("GET", chat.path) == 200
+        assert await place.cleo.status("PATCH", address, {"visibility": "everyone"}) == 403
+        await place.owner.ask("PATCH", address, {"visibility": "private"})
+        assert await place.cleo.status("GET", chat.path) == 404, "the chat itself still says group:design"
+        assert not (await place.cleo.ask("GET", "/context"))["contexts"]
+
+
+@proves("OPS-6/2")
+async def test_what_waits_to_be_sent_or_started_ends_with_the_right_to_see_its_chat(tmp_path: Path) -> None:
+    async with office(tmp_path, "group:design") as place:
+        start = {"name": "Nightly", "workflow": "summarize_chat", "parameters": {}, "context_id": place.chat.id}
+        schedule = await place.cleo.ask("POST", "/schedules", {**start, "cron": "0 3 * * *"}, expect=201)
+        await place.owner.ask("PATCH", f"/people/{place.cleo.id}", {"groups": []})
+        assert await place.cleo.status("POST", f"/schedules/{schedule['id']}/run") == 404

@@ -256,6 +256,10 @@ class ChatService:
             await self._chat_coordinator.begin(principal, chat, turn, *writes, message, state, events=events)
         return SentMessage(message.id, turn.id)
 
+    async def require_visible(self, principal: Principal, chat_id: str) -> None:
+        """For what is done later in somebody's name. Raises: NotFound if they may not see the chat any more."""
+        await self._visibility.require(principal, chat_id)
+
     async def execute(
         self,
         principal: Principal,

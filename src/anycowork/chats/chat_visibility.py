@@ -1,21 +1,26 @@
 """Says who may see a new chat, and checks who changes it: its owner, to a group that there is, and never wider than its workspace."""
 
+from collections.abc import Callable, Iterable
+from typing import TypeVar
+
 from anycowork.domain.chats import Chat
-from anycowork.domain.errors import Invalid, NotAllowed, NotFound
-from anycowork.domain.principals import Principal, Scope
+from anycowork.domain.errors import Invalid, NotFound
+from anycowork.domain.principals import Principal
 from anycowork.domain.visibility import (
     EVERYONE,
     PRIVATE,
     group_in,
     is_wider,
     may_see,
-    owner_of,
     read_visibility,
+    require_owner,
     viewer_of,
 )
 from anycowork.sandbox.workspaces import not_registered
-from anycowork.store.sql.visibility import VisibilityTable
+from anycowork.store.sql.visibility import VisibilityTable, is_inside
 from anycowork.store.sql.workspaces import WorkspaceRoot
+
+T = TypeVar("T")
 
 
 class ChatVisibility:
@@ -27,6 +32,24 @@ class ChatVisibility:
         viewer = viewer_of(principal)
         if viewer is not None and await self._table.hides_chat(viewer, chat_id):
             raise NotFound("chat", chat_id)
+
+    async def visible_only(
+        self,
+        principal: Principal,
+        entries: Iterable[T],
+        chat_of: Callable[[T], str | None],
+        folder_of: Callable[[T], str | None] = lambda entry: None,
+    ) -> list[T]:
+        """Return the entries whose chat and folder are not hidden from who asks."""
+        listed, viewer = list(entries), viewer_of(principal)
+        if viewer is None or not listed:
+            return listed
+        chat_ids = list({chat_id for entry in listed if (chat_id := chat_of(entry)) is not None})
+        hidden = await self._table.hidden_chats(viewer, chat_ids) if chat_ids else set()
+        roots = await self._table.hidden_roots(viewer)
+        return [
+            entry for entry in listed if chat_of(entry) not in hidden and not is_inside(folder_of(entry) or "", roots)
+        ]
 
     async def visible_folder(self, principal: Principal, folder: str) -> str:
         """Return the folder. Raises: BadWorkspace if it is hidden from who asks, as for one that nobody registered."""
@@ -42,7 +65,8 @@ class ChatVisibility:
         visibility = await self.of_new(principal)
         around = await self._table.around(folder)
         return next(
-            (root_visibility for root_visibility, _ in around if is_wider(visibility, than=root_visibility)), visibility
+            (root_visibility for root_visibility, *_ in around if is_wider(visibility, than=root_visibility)),
+            visibility,
         )
 
     async def of_new(self, principal: Principal) -> str:
@@ -67,7 +91,7 @@ class ChatVisibility:
 
     async def _checked(self, visibility: str, folder: str) -> str:
         visibility = await self.known(visibility)
-        for narrower, root in await self._table.around(folder):
+        for narrower, root, _ in await self._table.around(folder):
             if is_wider(visibility, than=narrower):
                 shared = "is private" if narrower == PRIVATE else f"is shared with {narrower} only"
                 raise Invalid(
@@ -77,15 +101,6 @@ class ChatVisibility:
         return visibility
 
 
-def require_owner(principal: Principal, owner: str, kind: str) -> None:
-    """Raises: NotAllowed unless it is who owns this, or the holder of the server's token."""
-    principal.require(Scope.DECIDE)
-    if principal.person is not None and owner_of(principal) != owner:
-        raise NotAllowed(
-            f"Only the owner of this {kind}, or who has the server's token, changes who may see it. {principal.name} is neither."
-        )
-
-
-def visible_roots(principal: Principal, roots: list[WorkspaceRoot]) -> list[WorkspaceRoot]:
+def visible_roots(principal: Principal, roots: Iterable[WorkspaceRoot]) -> list[WorkspaceRoot]:
     viewer = viewer_of(principal)
     return [root for root in roots if may_see(viewer, visibility=root.visibility, owner=root.owner)]

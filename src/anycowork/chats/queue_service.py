@@ -124,6 +124,7 @@ class QueueService:
             if self._closed or newest is None or newest.reason not in _FINISHED or newest.job_id is not None:
                 return
             author = await self._people.acting(waiting[0].principal)
+            await self._chats.require_visible(author, chat_id)
             await self._chats.send(author, chat_id, waiting[0].content, queued=waiting[0])
         except NotFound:
             return  # the chat or the message was removed in the meantime

@@ -4,6 +4,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 
 from anycowork.agent.turn_origins import TurnOrigins, passage_about
+from anycowork.chats.chat_visibility import ChatVisibility
 from anycowork.domain.chats import Autonomy, Chat, Turn
 from anycowork.domain.errors import Invalid, ModelFault, NotFound, Refusal, ToolFault, UnknownTool
 from anycowork.domain.origins import unvouched
@@ -69,8 +70,9 @@ class RuleService:
         workspaces: Workspaces,
         clock: Clock,
         find_workspace: Callable[[str | None], Awaitable[str]],
+        visibility: ChatVisibility,
     ) -> None:
-        self._rules = rules
+        self._rules, self._visibility = rules, visibility
         self._store = store
         self._gate = gate
         self._toolbox = toolbox
@@ -143,14 +145,20 @@ class RuleService:
         principal.require(Scope.MANAGE)
         written = await self._draft(principal, new)
         rule = written.rule
-        past = await self._store.calls.past(chat_id=rule.chat_id, workspace=rule.workspace, limit=MOST_LOOKED_AT)
+        past = await self._visibility.visible_only(
+            principal,
+            await self._store.calls.past(chat_id=rule.chat_id, workspace=rule.workspace, limit=MOST_LOOKED_AT),
+            lambda item: item.call.chat_id,
+        )
         previewed = [seen for item in past if (seen := await self._preview_call(rule, item)) is not None]
         return RulePreview(previewed[:MOST_SHOWN], len(previewed), len(past), written.warnings)
 
     async def proposals(self, principal: Principal) -> Sequence[ProposedRule]:
         """Return the smallest rules that would have answered what people decided, tried on those decisions and on known attacks."""
         principal.require(Scope.MANAGE)
-        decided = await self._rules.decided_approvals(limit=MOST_LOOKED_AT)
+        decided = await self._visibility.visible_only(
+            principal, await self._rules.decided_approvals(limit=MOST_LOOKED_AT), lambda entry: entry[0].chat_id
+        )
         workspaces = {workspace for _, workspace in decided}
         rules = {workspace: await self._rules.for_call("", workspace) for workspace in workspaces}
         requests = [DecidedRequest(approval, workspace) for approval, workspace in decided]

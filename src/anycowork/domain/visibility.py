@@ -1,8 +1,8 @@
 """Who may see a chat or a workspace: its owner, a group, or everyone on this server. Nothing else decides about it."""
 
-from anycowork.domain.errors import Invalid
+from anycowork.domain.errors import Invalid, NotAllowed
 from anycowork.domain.limits import read_group_name
-from anycowork.domain.principals import OWNER, Principal
+from anycowork.domain.principals import OWNER, Principal, Scope
 from anycowork.domain.values import value
 
 EVERYONE, PRIVATE = "everyone", "private"
@@ -59,3 +59,12 @@ def group_in(visibility: str) -> str | None:
 def is_wider(visibility: str, than: str) -> bool:
     """Whether somebody could see the one and not the other."""
     return visibility != than and visibility != PRIVATE and than != EVERYONE
+
+
+def require_owner(principal: Principal, owner: str, kind: str) -> None:
+    """Raises: NotAllowed unless it is who owns this, or the holder of the server's token."""
+    principal.require(Scope.DECIDE)
+    if principal.person is not None and owner_of(principal) != owner:
+        raise NotAllowed(
+            f"Only the owner of this {kind}, or who has the server's token, changes who may see it. {principal.name} is neither."
+        )

@@ -241,7 +241,7 @@ class Streams:
         self._records = records
         self._hub = hub
         self._unstored = unstored
-        self.list_state = hub.list_state
+        self.list_state, self.list_changed = hub.list_state, hub.chats_changed
 
     async def follow(self, chat_id: str, *, after: int) -> AsyncGenerator[StreamItem, None]:
         """Yield every record of the chat after this number, once and in order, batched where possible; then what is not stored.

@@ -6,6 +6,7 @@ from dataclasses import field
 
 from anycowork.chats.chat_server_service import ChatServerService
 from anycowork.chats.chat_service import ChatService
+from anycowork.chats.chat_visibility import ChatVisibility
 from anycowork.chats.compaction_service import CompactionService
 from anycowork.chats.decision_service import DecisionService
 from anycowork.chats.export.chat_export import ChatExport
@@ -178,6 +179,7 @@ class Services:
     mcp: McpManager
     chat_servers: ChatServerService
     reader_views: ReaderViews
+    visibility: ChatVisibility
     clock: Clock
     models: ModelServices
     access: AccessServices

@@ -8,8 +8,10 @@ from pathlib import Path
 from anycowork.config.settings import Settings
 from anycowork.domain.errors import BadWorkspace, Conflict, NotFound
 from anycowork.domain.job_workers import TravelSettings
+from anycowork.domain.principals import OWNER, Principal
+from anycowork.domain.visibility import EVERYONE, require_owner
 from anycowork.sandbox.workspaces import check_root, home_folder, not_registered, under_a_root
-from anycowork.store.sql.workspaces import RegisteredRoots, WorkspaceRoot
+from anycowork.store.sql.workspaces import RegisteredRoots, WorkspaceRoot, workspace_id_of
 
 PERSON = "person:owner"
 _MOST_FOLDERS, _MOST_ENTRIES = 50, 10_000  # offered, and looked at
@@ -38,17 +40,33 @@ class WorkspaceRoots:
     async def all(self) -> Sequence[WorkspaceRoot]:
         return await self._roots.all()
 
-    async def register(self, root: str, *, registered_by: str) -> str:
+    async def register(
+        self, root: str, *, registered_by: str, visibility: str = EVERYONE, owner: str = OWNER.id
+    ) -> str:
         """Registers a folder and returns its real path. Raises: BadWorkspace."""
-        real = str(check_root(root, home=home_folder(), data_dir=self._data_dir))
-        await self._roots.register(real, registered_by=registered_by)
+        real = self.real_path(root)
+        await self._roots.register(real, registered_by=registered_by, visibility=visibility, owner=owner)
         return real
+
+    def real_path(self, root: str) -> str:
+        """Returns the real path of a folder that may be registered. Raises: BadWorkspace."""
+        return str(check_root(root, home=home_folder(), data_dir=self._data_dir))
 
     async def trust_contents(self, workspace_id: str, trusts: bool) -> str:
         """Vouches for what lies in a folder, or takes that back; returns its path. Raises: NotFound."""
         registered = await self._require(workspace_id)
         await self._roots.set_trusts_contents(registered.root, trusts)
         return registered.root
+
+    async def set_visibility(self, principal: Principal, root: str, visibility: str) -> None:
+        """Says who sees a registered folder and the chats in it. Raises: NotFound, NotAllowed."""
+        registered = await self._require(workspace_id_of(root))
+        require_owner(principal, registered.owner, "workspace")
+        await self._roots.set_visibility(registered.root, visibility)
+
+    async def root_of(self, workspace_id: str) -> str:
+        """Returns its path. Raises: NotFound."""
+        return (await self._require(workspace_id)).root
 
     async def set_travel(self, workspace_id: str, *, setup: str | None, leave_out: Sequence[str] | None) -> str:
         """Changes how the folder travels to joined workers, None leaves a part as it is; returns its path. Raises: NotFound."""

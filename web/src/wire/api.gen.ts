@@ -3163,7 +3163,7 @@ export interface paths {
         head?: never;
         /**
          * Change Workspace
-         * @description Vouches for the folder's contents, or takes that back. It holds from the next call on.
+         * @description Vouches for the folder's contents, or takes that back; it holds from the next call on. Or says who sees it, and the chats in it.
          */
         patch: operations["change_workspace"];
         trace?: never;
@@ -9910,10 +9910,14 @@ export interface components {
         /**
          * WorkspaceChange
          * @description Whether a person vouches for what lies in the folder. What git brings from elsewhere afterwards is not included.
+         *
+         *     `visibility`: who sees the folder and the chats in it.
          */
         WorkspaceChange: {
             /** Trusts Contents */
-            trusts_contents: boolean;
+            trusts_contents?: boolean | null;
+            /** Visibility */
+            visibility?: string | null;
         };
         /** WorkspaceList */
         WorkspaceList: {
@@ -9933,6 +9937,8 @@ export interface components {
              * @description Vouch for what lies in the folder: then reading it needs no endorsement.
              */
             trusts_contents?: boolean | null;
+            /** Visibility */
+            visibility?: string | null;
         };
         /** WorkspaceResponse */
         WorkspaceResponse: {
@@ -9949,6 +9955,18 @@ export interface components {
              * @default false
              */
             trusts_contents: boolean;
+            /**
+             * Visibility
+             * @description Who sees it and the chats in it: private, everyone, or group: and a name.
+             * @default everyone
+             */
+            visibility: string;
+            /**
+             * Owner
+             * @description The id of the person who may change that; `owner` has the server's token.
+             * @default owner
+             */
+            owner: string;
             /**
              * Setup
              * @description A command that prepares the workspace on a joined worker, once for each content; its files stay there.

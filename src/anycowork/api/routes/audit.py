@@ -12,7 +12,8 @@ from anycowork.api.responses import error_responses, json_response
 from anycowork.api.router import Router, ServicesDep
 from anycowork.api.schemas.audit import AuditCheckProgress, AuditVerified, PlanAuditResponse
 from anycowork.domain.audit import ChainEnd, ChainLink
-from anycowork.domain.errors import NotFound
+from anycowork.domain.errors import NotAllowed, NotFound
+from anycowork.domain.visibility import viewer_of
 from anycowork.server.services import Services
 
 routes = Router(tags=["audit"])
@@ -82,6 +83,11 @@ async def export_audit_file(principal: Manager, services: ServicesDep) -> Stream
 
     It is sent while it is read, from one moment of the database, with secrets hidden. `anycowork audit verify` verifies it offline.
     """
+    viewer = viewer_of(principal)
+    if viewer is not None and await services.store.visibility.hides_any_chat(viewer):
+        raise NotAllowed(
+            "This file holds every chat, and some are hidden from you. Who has the server's token can write it: 'anycowork audit export'."
+        )
     headers = {"content-disposition": 'attachment; filename="audit.zip"'}
     return StreamingResponse(services.server.audit.export(), media_type="application/zip", headers=headers)
 

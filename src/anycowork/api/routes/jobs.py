@@ -17,6 +17,7 @@ from anycowork.domain.errors import Invalid
 from anycowork.domain.jobs import CommitMode, JobLimits, OnFailure
 from anycowork.domain.messages import Json
 from anycowork.domain.plan import Budget
+from anycowork.domain.visibility import viewer_of
 
 routes = Router(tags=["jobs"])
 Positive = Annotated[float, Field(gt=0, le=1e12, allow_inf_nan=False)]
@@ -123,7 +124,9 @@ async def list_jobs(
     limit: Annotated[int, Query(ge=1, le=500)] = 100,
 ) -> Response:
     """Newest first."""
-    jobs, further = await services.store.jobs.page(chat_id=context_id, limit=limit, before=before)
+    jobs, further = await services.store.jobs.page(
+        chat_id=context_id, limit=limit, before=before, viewer=viewer_of(principal)
+    )
     return json_response(200, {"jobs": [job.summary() for job in jobs], **({"next": further} if further else {})})
 
 
@@ -226,7 +229,9 @@ async def list_job_templates(
     """The built-in ones and those of `templates/` in the data folder. `faults` tells which files give none, and why."""
     if like is not None and context_id is None:
         raise Invalid("'like' needs 'context_id': plans of the chat's workspace are offered.", param="context_id")
-    similar = await services.earlier_plans.similar(context_id, like) if like is not None and context_id else []
+    similar = (
+        await services.earlier_plans.similar(principal, context_id, like) if like is not None and context_id else []
+    )
     catalog = await services.job_templates.catalog()
     templates = [template.to_json() for template in catalog.listed]
     faults = [fault.to_json() for fault in catalog.faults]

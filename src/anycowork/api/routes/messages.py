@@ -27,6 +27,7 @@ from anycowork.domain.evidence import MOST_STATED, ExpectationKind, StatedExpect
 from anycowork.domain.images import MAX_IMAGES, MEDIA_TYPES, GivenImage, images_of
 from anycowork.domain.messages import QueuedMessage
 from anycowork.domain.ports import MessagePage
+from anycowork.domain.visibility import viewer_of
 from anycowork.turns.lookup import require_chat
 
 routes = Router(tags=["messages"])
@@ -212,7 +213,9 @@ async def search_messages(
     before: Annotated[str | None, Query(max_length=64, description="The `next` of the page before.")] = None,
 ) -> Response:
     """Searches what people and agents wrote in all chats, newest first. Calls and the output of tools are not searched."""
-    matches, following = await services.store.messages.search(q, limit=limit, before=before)
+    matches, following = await services.store.messages.search(
+        q, limit=limit, before=before, viewer=viewer_of(principal)
+    )
     return json_response(200, {"results": [result.to_json() for result in matches], "next": following})
 
 

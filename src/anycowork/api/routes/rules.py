@@ -44,7 +44,10 @@ class PreviewRequest(Boundary):
 @routes.get("/rules", response_model=RuleList, responses=error_responses())
 async def list_rules(principal: Manager, services: ServicesDep) -> Response:
     """Oldest first, the expired ones too."""
-    return json_response(200, {"rules": [rule.to_json() for rule in await services.rules.all(principal)]})
+    visible = await services.visibility.visible_only(
+        principal, await services.rules.all(principal), lambda rule: rule.chat_id, lambda rule: rule.workspace
+    )
+    return json_response(200, {"rules": [rule.to_json() for rule in visible]})
 
 
 @routes.get("/rules/proposals", response_model=RuleProposals, responses=error_responses())

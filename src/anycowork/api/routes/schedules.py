@@ -109,7 +109,12 @@ class ScheduleChanges(StartableChanges, Timing):
 @routes.get("/schedules", response_model=ScheduleList, responses=error_responses())
 async def list_schedules(principal: Reader, services: ServicesDep) -> Response:
     """Oldest first, each with its newest start."""
-    listed = await services.schedules.all(triggers=False)
+    listed = await services.visibility.visible_only(
+        principal,
+        await services.schedules.all(triggers=False),
+        lambda entry: entry[0].chat_id,
+        lambda entry: entry[0].workspace,
+    )
     return json_response(200, {"schedules": [shown(schedule, starts) for schedule, starts in listed]})
 
 

@@ -45,7 +45,12 @@ class TriggerChanges(StartableChanges):
 @routes.get("/triggers", response_model=TriggerList, responses=error_responses())
 async def list_triggers(principal: Reader, services: ServicesDep) -> Response:
     """Oldest first, each with its newest start."""
-    listed = await services.schedules.all(triggers=True)
+    listed = await services.visibility.visible_only(
+        principal,
+        await services.schedules.all(triggers=True),
+        lambda entry: entry[0].chat_id,
+        lambda entry: entry[0].workspace,
+    )
     return json_response(200, {"triggers": [shown(trigger, starts) for trigger, starts in listed]})
 
 

@@ -16,6 +16,7 @@ from anycowork.domain.messages import Json
 from anycowork.domain.metering import GroupedUsage, ModelUsage, UsageGroup
 from anycowork.domain.model import ContextSize
 from anycowork.domain.provider_errors import NoSuchModel
+from anycowork.domain.visibility import viewer_of
 from anycowork.permissions.budgets import CostOf
 from anycowork.server.services import Services
 from anycowork.turns.lookup import require_chat
@@ -34,7 +35,7 @@ async def usage(
     limit: Annotated[int, Query(ge=1, le=1000)] = 100,
 ) -> Response:
     """What all chats and jobs used of their models, and what that cost. Requests to `/v1` are counted with the client keys."""
-    rows = await services.store.usage.grouped(by, since.isoformat(), until.isoformat())
+    rows = await services.store.usage.grouped(by, since.isoformat(), until.isoformat(), viewer=viewer_of(principal))
     report = usage_report(by, rows, limit=limit, cost_of=services.server.settings.cost)
     return json_response(200, {"since": since.isoformat(), "until": until.isoformat(), **report})
 

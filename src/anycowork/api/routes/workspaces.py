@@ -10,6 +10,7 @@ from anycowork.api.middleware.auth import Decider, Manager, Reader
 from anycowork.api.responses import error_responses, json_response
 from anycowork.api.router import Router, ServicesDep
 from anycowork.api.routes.workflows import OfChat, OfFolder
+from anycowork.api.schemas.base import VisibilityField
 from anycowork.api.schemas.workspaces import (
     FolderList,
     InstructionsPage,
@@ -17,12 +18,14 @@ from anycowork.api.schemas.workspaces import (
     WorkspaceResponse,
     WorktreeResponse,
 )
+from anycowork.chats.chat_visibility import visible_roots
 from anycowork.domain.boundary import Boundary
 from anycowork.domain.errors import BadWorkspace, Invalid
 from anycowork.domain.job_workers import TravelSettings
 from anycowork.domain.messages import Json
 from anycowork.domain.ports import SuppliedFile
-from anycowork.domain.principals import Principal
+from anycowork.domain.principals import OWNER, Principal
+from anycowork.domain.visibility import EVERYONE, owner_of
 from anycowork.server.services import Services
 from anycowork.store.sql.workspaces import workspace_id_of
 from anycowork.turns.lookup import require_chat_in_folder
@@ -52,12 +55,16 @@ class WorkspaceRequest(Boundary):
     trusts_contents: Annotated[
         bool | None, Field(description="Vouch for what lies in the folder: then reading it needs no endorsement.")
     ] = None
+    visibility: VisibilityField | None = None
 
 
 class WorkspaceChange(Boundary):
-    """Whether a person vouches for what lies in the folder. What git brings from elsewhere afterwards is not included."""
+    """Whether a person vouches for what lies in the folder. What git brings from elsewhere afterwards is not included.
 
-    trusts_contents: bool
+    `visibility`: who sees the folder and the chats in it."""
+
+    trusts_contents: bool | None = None
+    visibility: VisibilityField | None = None
 
 
 Pattern = Annotated[str, Field(min_length=1, max_length=1000, pattern=r"^[^\x00\r\n]+$", examples=["data/", "!dist/"])]
@@ -83,10 +90,12 @@ async def list_workspaces(principal: Reader, services: ServicesDep) -> Response:
             "root": root.root,
             "created_at": root.created_at,
             "trusts_contents": root.trusts_contents,
+            "visibility": root.visibility,
+            "owner": root.owner,
             **root.travel.to_json(),
             "supplies": await _supplied_files(services, root.root),
         }
-        for root in await services.workspaces.roots.all()
+        for root in visible_roots(principal, await services.workspaces.roots.all())
     ]
     return json_response(200, {"workspaces": listed})
 
@@ -101,10 +110,19 @@ async def register_or_trust(body: WorkspaceRequest, principal: Manager, services
         return await _trust(body.trust, principal, services)
     if body.root is None or body.trust is not None:
         raise Invalid("Send either 'root' (a folder to register) or 'trust' (a file in one).", param="root")
+    visibility = services.visibility
     try:
-        root = await services.workspaces.roots.register(body.root, registered_by=principal.label())
+        await visibility.visible_folder(principal, services.workspaces.roots.real_path(body.root))
+        root = await services.workspaces.roots.register(
+            body.root,
+            registered_by=principal.label(),
+            visibility=await visibility.of_new(principal),
+            owner=owner_of(principal),
+        )
     except BadWorkspace as error:
         raise BadWorkspace(error.message, param="root") from None
+    if body.visibility is not None:
+        await _share(services, principal, root, body.visibility)
     if body.trusts_contents is not None:
         await services.workspaces.roots.trust_contents(workspace_id_of(root), body.trusts_contents)
     return json_response(201, await _described(services, root))
@@ -114,8 +132,14 @@ async def register_or_trust(body: WorkspaceRequest, principal: Manager, services
 async def change_workspace(
     workspace_id: str, body: WorkspaceChange, principal: Manager, services: ServicesDep
 ) -> Response:
-    """Vouches for the folder's contents, or takes that back. It holds from the next call on."""
-    root = await services.workspaces.roots.trust_contents(workspace_id, body.trusts_contents)
+    """Vouches for the folder's contents, or takes that back; it holds from the next call on. Or says who sees it, and the chats in it."""
+    if body.trusts_contents is None and body.visibility is None:
+        raise Invalid("Send 'trusts_contents', 'visibility' or both.", param="trusts_contents")
+    root = await services.workspaces.roots.root_of(workspace_id)
+    if body.visibility is not None:
+        await _share(services, principal, root, body.visibility)
+    if body.trusts_contents is not None:
+        await services.workspaces.roots.trust_contents(workspace_id, body.trusts_contents)
     return json_response(200, await _described(services, root))
 
 
@@ -198,12 +222,20 @@ async def _trust(trust: TrustRequest, principal: Principal, services: Services) 
     return json_response(201, await _described(services, root))
 
 
+async def _share(services: Services, principal: Principal, root: str, visibility: str) -> None:
+    known = await services.visibility.known(visibility)
+    await services.workspaces.roots.set_visibility(principal, root, known)
+    services.streams.list_changed()
+
+
 async def _described(services: Services, root: str) -> Json:
     registered = next((entry for entry in await services.workspaces.roots.all() if entry.root == root), None)
     return {
         "id": registered.id if registered else None,
         "root": root,
         "trusts_contents": registered is not None and registered.trusts_contents,
+        "visibility": registered.visibility if registered else EVERYONE,
+        "owner": registered.owner if registered else OWNER.id,
         **(registered.travel if registered else TravelSettings()).to_json(),
         "supplies": [*await _supplied_files(services, root)],
     }

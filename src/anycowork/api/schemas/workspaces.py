@@ -28,6 +28,10 @@ class WorkspaceResponse(Schema):
         description="Whether a person vouches for what lies in the folder. If not, what an agent reads there needs an endorsement "
         "before it has consequences outside the sandbox.",
     )
+    visibility: str = Field(
+        "everyone", description="Who sees it and the chats in it: private, everyone, or group: and a name."
+    )
+    owner: str = Field("owner", description="The id of the person who may change that; `owner` has the server's token.")
     setup: str | None = Field(
         None,
         description="A command that prepares the workspace on a joined worker, once for each content; its files stay there.",

@@ -30,7 +30,7 @@ log = logging.getLogger(__name__)
 
 
 class WorkspaceCopyService:
-    """`register` makes a folder an allowed workspace."""
+    """`register` makes a folder an allowed workspace, as visible as the one that it is made of."""
 
     def __init__(
         self,
@@ -42,7 +42,7 @@ class WorkspaceCopyService:
         snapshots: Snapshots,
         rules: Rules,
         clock: Clock,
-        register: Callable[[str, str], Awaitable[str]],
+        register: Callable[[str, str, str], Awaitable[str]],
     ) -> None:
         self._copier = copier
         self._rollback = rollback
@@ -67,7 +67,7 @@ class WorkspaceCopyService:
             copy = await self._copier.copy(chat.workspace)
         try:
             await self._go_back(copy, undos)
-            root = await self._register(copy, by)
+            root = await self._register(copy, by, chat.workspace)
             await copy_limiting_rules(self._rules, self._clock, chat.workspace, root)
         except BaseException:
             await self.remove(copy)
@@ -96,7 +96,7 @@ async def copy_limiting_rules(rules: Rules, clock: Clock, origin: str, copy: str
 
 
 class WorktreeService:
-    """`find_workspace` returns an allowed folder; `register` makes a folder one."""
+    """`find_workspace` returns an allowed folder; `register` makes a folder one, as visible as the one that it is made of."""
 
     def __init__(
         self,
@@ -108,7 +108,7 @@ class WorktreeService:
         writer: PersonChangeWriter,
         clock: Clock,
         find_workspace: Callable[[str | None], Awaitable[str]],
-        register: Callable[[str, str], Awaitable[str]],
+        register: Callable[[str, str, str], Awaitable[str]],
     ) -> None:
         self._store = store
         self._rules = rules
@@ -132,7 +132,7 @@ class WorktreeService:
         root = chat.workspace if chat else await self._find_workspace(workspace)
         async with self._writer.writing(root, principal) as (opened, _):
             folder = await self._repositories.create_worktree(opened, branch)
-        registered = await self._register(folder, by)
+        registered = await self._register(folder, by, root)
         await copy_limiting_rules(self._rules, self._clock, root, registered)
         log.info("%s created the worktree %s", by, registered)
         if chat is not None:

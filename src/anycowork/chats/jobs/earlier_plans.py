@@ -8,6 +8,7 @@ from anycowork.domain.jobs import Job, JobStatus
 from anycowork.domain.messages import Json
 from anycowork.domain.principals import Principal, Scope
 from anycowork.domain.values import replace
+from anycowork.domain.visibility import viewer_of
 from anycowork.store.sql.store import Store
 from anycowork.turns.chat_coordinator import ChatCoordinator
 from anycowork.turns.lookup import require_chat
@@ -23,11 +24,11 @@ class EarlierPlans:
         self._chat_coordinator = chat_coordinator
         self._store = store
 
-    async def similar(self, chat_id: str, request: str) -> list[Json]:
+    async def similar(self, principal: Principal, chat_id: str, request: str) -> list[Json]:
         """Raises: NotFound for an unknown chat."""
         chat = await require_chat(self._store, chat_id)
         earlier = await self._store.jobs.completed_requests(
-            chat.workspace, limit=MOST_COMPARED, longest=LONGEST_REQUEST
+            chat.workspace, limit=MOST_COMPARED, longest=LONGEST_REQUEST, viewer=viewer_of(principal)
         )
         similar_jobs = [
             await self._store.jobs.find(job_id) for job_id in similar_requests(request, earlier, most=MOST_OFFERED)

@@ -117,6 +117,8 @@ class Notifier:
         person, now = await acting_person(self._people, target), self._clock.now()
         if person is None:
             return
+        hidden = await self._waits.hidden_from(person, [notification.chat_id for notification in due_notifications])
+        due_notifications = [notification for notification in due_notifications if notification.chat_id not in hidden]
         claimed = await self._table.claim(target.id, due_notifications, person=person.id, now=now)
         secret = await self._table.secret(target.id)
         if not claimed or secret is None:

@@ -167,6 +167,7 @@ class ScheduleRunner:
     async def _begin(self, schedule: Schedule, start: ScheduledStart) -> None:
         principal = await self._people.acting(start.principal)
         if schedule.chat_id is not None:
+            await self._chats.require_visible(principal, schedule.chat_id)
             _require_role(await require_chat(self._store, schedule.chat_id), schedule)
         chat_id = schedule.chat_id or start.chat_id or await self._open_chat(principal, schedule, start)
         # What the person who keeps the schedule fixed stands: a trigger's body only adds to it.

@@ -14,6 +14,7 @@ from anycowork.agent.prompt_sampler import PromptSampler
 from anycowork.agent.steering_messages import Steering
 from anycowork.agent.tool_runner import ToolRunner
 from anycowork.agent.turn_recorder import TurnRecorder
+from anycowork.chats.chat_visibility import ChatVisibility
 from anycowork.chats.rule_service import RuleService
 from anycowork.checkpoints.snapshots import Snapshots
 from anycowork.domain.approvals import AskWhen
@@ -115,6 +116,7 @@ def gate_of(shared: SharedComponents) -> Gate:
 def build_rule_service(shared: SharedComponents) -> RuleService:
     toolbox, store, rules, clock = shared.toolbox, shared.database.store, shared.database.rules, shared.clock
     return RuleService(
+        visibility=ChatVisibility(shared.database.store.visibility),
         rules=rules,
         store=store,
         gate=gate_of(shared),

@@ -16,7 +16,9 @@ from anycowork.chats.files.workspace_copy_service import WorkspaceCopyService, W
 from anycowork.config.settings import Settings
 from anycowork.domain.files import INTERNAL_NAMES
 from anycowork.domain.network import is_loopback
+from anycowork.domain.principals import OWNER
 from anycowork.domain.values import value
+from anycowork.domain.visibility import EVERYONE
 from anycowork.files.browser import FileBrowser
 from anycowork.files.pdf_text import LocalPdfTexts
 from anycowork.git.commits import CommitIntentFiles
@@ -166,8 +168,11 @@ def _change_writer(shared: SharedComponents) -> PersonChangeWriter:
     )
 
 
-def _register(shared: SharedComponents) -> Callable[[str, str], Awaitable[str]]:
-    async def register(root: str, by: str) -> str:
-        return await shared.workspace_roots.register(root, registered_by=by)
+def _register(shared: SharedComponents) -> Callable[[str, str, str], Awaitable[str]]:
+    async def register(root: str, by: str, source: str) -> str:
+        """What is made of a workspace is seen by the same people."""
+        around = await shared.database.store.visibility.around(source)
+        visibility, _, owner = around[0] if around else (EVERYONE, "", OWNER.id)
+        return await shared.workspace_roots.register(root, registered_by=by, visibility=visibility, owner=owner)
 
     return register

@@ -189,6 +189,7 @@ def build_services(
         prompts=shared.prompts,
         mcp=mcp,
         reader_views=reader_views,
+        visibility=ChatVisibility(shared.database.store.visibility),
         chat_servers=ChatServerService(servers=mcp, store=store, journal=shared.database.journal, clock=clock),
         clock=clock,
         models=models,

@@ -8,6 +8,7 @@ from anycowork.domain.jobs import CommitMode, Job, JobLimits, JobStatus, JobTask
 from anycowork.domain.messages import Json
 from anycowork.domain.plan import Budget
 from anycowork.domain.task_progress import TaskStatus
+from anycowork.domain.visibility import Viewer
 from anycowork.store.sql.connection import SqlConnection, SqlReader, Table, query
 from anycowork.store.sql.held_rows import HeldRows, Tasks, job_key, jobs_in, tasks_of
 from anycowork.store.sql.row_mapper import (
@@ -21,6 +22,7 @@ from anycowork.store.sql.row_mapper import (
     nullable,
     to_json_text,
 )
+from anycowork.store.sql.visibility import VisibilityTable, values_of, visible_to
 
 _JOB = (
     "id, chat_id, request, message_id, principal, status, plan_id, plan, on_failure, parallel, limits, final_response, error,"
@@ -153,9 +155,14 @@ class JobTable(Table):
 
     @query
     def page(
-        connection: SqlConnection, *, chat_id: str | None = None, limit: int, before: str | None = None
+        connection: SqlConnection,
+        *,
+        chat_id: str | None = None,
+        limit: int,
+        before: str | None = None,
+        viewer: Viewer | None = None,
     ) -> tuple[list[Job], str | None]:
-        """Newest first, without their plans, and the cursor for the page beyond."""
+        """Newest first, without their plans, and the cursor for the page beyond; with a viewer, those that this person may see."""
         where, values = ["1 = 1"], []
         if chat_id is not None:
             where.append("chat_id = ?")
@@ -163,6 +170,9 @@ class JobTable(Table):
         if before is not None:
             where.append("id < ?")
             values.append(before)
+        if viewer is not None:
+            where.append(f"(SELECT 1 FROM chats WHERE chats.id = jobs.chat_id AND {visible_to(viewer)}) = 1")
+            values += values_of(viewer)
         rows = connection.execute(
             f"SELECT {_WITHOUT_PLAN} FROM jobs WHERE {' AND '.join(where)} ORDER BY id DESC LIMIT ?",
             (*values, limit + 1),
@@ -172,16 +182,18 @@ class JobTable(Table):
 
     @query
     def completed_requests(
-        connection: SqlConnection, workspace: str, *, limit: int, longest: int
+        connection: SqlConnection, workspace: str, *, limit: int, longest: int, viewer: Viewer | None = None
     ) -> list[tuple[str, str]]:
         """Newest first; without races, whose plan is one task for several agents, and without forgotten ones."""
         rows = connection.execute(
-            "SELECT jobs.id, substr(jobs.request, 1, ?) FROM jobs JOIN chats ON chats.id = jobs.chat_id"
+            "SELECT jobs.id, substr(jobs.request, 1, ?), jobs.chat_id FROM jobs JOIN chats ON chats.id = jobs.chat_id"
             " WHERE chats.workspace = ? AND jobs.status = ? AND jobs.forgotten = 0 AND jobs.race = '[]'"
             " ORDER BY jobs.id DESC LIMIT ?",
             (longest, workspace, JobStatus.COMPLETED.value, limit),
-        )
-        return [(job_id, request) for job_id, request in rows]
+        ).fetchall()
+        chat_ids = list({chat_id for _, _, chat_id in rows})
+        hidden = VisibilityTable.hidden_chats(connection, viewer, chat_ids) if viewer is not None and rows else set()
+        return [(job_id, request) for job_id, request, chat_id in rows if chat_id not in hidden]
 
 
 def _in_states(connection: SqlConnection, states: Sequence[JobStatus], chat_id: str | None) -> list[Job]:

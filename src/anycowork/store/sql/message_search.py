@@ -7,8 +7,10 @@ import msgspec
 from anycowork.domain.errors import Invalid
 from anycowork.domain.messages import Json, Message, MessageType
 from anycowork.domain.text_search import SearchResult, SearchTerm, read_query, snippet, words_of
+from anycowork.domain.visibility import Viewer
 from anycowork.store.sql.connection import SqlConnection
 from anycowork.store.sql.row_mapper import from_json_text
+from anycowork.store.sql.visibility import VisibilityTable
 
 Row = tuple[int, bytes]
 """The position and the body of a message's record."""
@@ -26,24 +28,43 @@ def unindex(connection: SqlConnection, rows: Iterable[Row]) -> None:
 
 
 def search(
-    connection: SqlConnection, query: str, *, limit: int, before: str | None = None
+    connection: SqlConnection, query: str, *, limit: int, before: str | None = None, viewer: Viewer | None = None
 ) -> tuple[list[SearchResult], str | None]:
-    """Return messages that contain all words of the query, newest first, and the cursor of the next page.
+    """Return messages that contain all words of the query, newest first, and the cursor of the next page; with a viewer, those that
+    this person may see.
 
     Raises: Invalid for a cursor that is none.
     """
     terms, newest = read_query(query), _read_cursor(before)
     if not terms:
         return [], None
+    rows, following = list[tuple[int, str, str, bytes]](), newest
+    while len(rows) <= limit:
+        matches = _matches(connection, connection.dialect.match(terms), following, limit + 1)
+        hidden = _hidden_chats(connection, viewer, matches)
+        rows += [row for row in matches if row[1] not in hidden]
+        if len(matches) <= limit:
+            break
+        following = matches[-1][0]
+    results = [_result(chat_id, title, body, terms) for _, chat_id, title, body in rows[:limit]]
+    return results, str(rows[limit - 1][0]) if len(rows) > limit else None
+
+
+def _matches(connection: SqlConnection, expression: str, before: int, limit: int) -> list[tuple[int, str, str, bytes]]:
     # Newest first is the order of the index itself: only the rows of the page are read, however many match.
-    rows = connection.execute(
+    return connection.execute(
         f"SELECT found.position, records.chat_id, chats.title, records.body FROM ({connection.dialect.search}) AS found"
         " JOIN records ON records.position = found.position JOIN chats ON chats.id = records.chat_id"
         " ORDER BY found.position DESC",
-        (connection.dialect.match(terms), newest, limit + 1),
+        (expression, before, limit),
     ).fetchall()
-    results = [_result(chat_id, title, body, terms) for _, chat_id, title, body in rows[:limit]]
-    return results, str(rows[limit - 1][0]) if len(rows) > limit else None
+
+
+def _hidden_chats(
+    connection: SqlConnection, viewer: Viewer | None, matches: Sequence[tuple[int, str, str, bytes]]
+) -> set[str]:
+    chat_ids = list({chat_id for _, chat_id, _, _ in matches})
+    return set() if viewer is None else VisibilityTable.hidden_chats(connection, viewer, chat_ids)
 
 
 def _result(chat_id: str, title: str, body: bytes, terms: Sequence[SearchTerm]) -> SearchResult:

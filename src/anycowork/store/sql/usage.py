@@ -8,8 +8,10 @@ from anycowork.domain.errors import NotFound
 from anycowork.domain.journal import Reserve, Spend
 from anycowork.domain.limits import ANSWER_TOKENS
 from anycowork.domain.metering import ChatUsage, GroupedUsage, ModelUsage, TurnUsage, UsageGroup
+from anycowork.domain.visibility import Viewer
 from anycowork.store.sql.connection import SqlConnection, Table, large_query, query
 from anycowork.store.sql.row_mapper import require_number
+from anycowork.store.sql.visibility import values_of, visible_to
 
 _COUNTED = ("requests", "reserved", "prompt", "completion", "cached", "reasoning", "estimated")
 _SUMS = ", ".join(f"SUM({name})" for name in _COUNTED)
@@ -162,13 +164,19 @@ class UsageTable(Table):
         return TurnUsage(None, float(seconds or 0.0), tuple(_model(row) for row in rows))
 
     @large_query
-    def grouped(connection: SqlConnection, by: UsageGroup, since: str, until: str) -> list[GroupedUsage]:
-        """Returns the use by model of each chat, job, role, model or day, of turns that began on these days. It reads all turns."""
+    def grouped(
+        connection: SqlConnection, by: UsageGroup, since: str, until: str, *, viewer: Viewer | None = None
+    ) -> list[GroupedUsage]:
+        """Returns the use by model of each chat, job, role, model or day, of turns that began on these days. It reads all turns.
+
+        With a viewer, of chats that this person may see.
+        """
+        of_chats = "" if viewer is None else f" AND turns.chat_id IN (SELECT id FROM chats WHERE {visible_to(viewer)})"
         rows = connection.execute(
             f"SELECT {_GROUPS[by]}, model, {_SUMS} FROM turns"
             " JOIN usage ON usage.chat_id = turns.chat_id AND usage.turn_id = turns.id"
-            " WHERE substr(turns.created_at, 1, 10) BETWEEN ? AND ? GROUP BY 1, 2",
-            (since, until),
+            f" WHERE substr(turns.created_at, 1, 10) BETWEEN ? AND ?{of_chats} GROUP BY 1, 2",
+            (since, until, *(values_of(viewer) if viewer is not None else ())),
         )
         return [GroupedUsage(row[0], _model(row[1:])) for row in rows if row[0] is not None]
 

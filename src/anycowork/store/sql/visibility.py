@@ -103,10 +103,19 @@ class VisibilityTable(Table):
         return [str(root) for (root,) in rows]
 
     @query
-    def around(connection: SqlConnection, folder: str) -> list[tuple[str, str]]:
-        """Returns the registered folders here and around that are not for everyone, each as its visibility and its path."""
-        rows = connection.execute("SELECT visibility, root FROM workspaces WHERE visibility <> 'everyone'")
-        return [(visibility, root) for visibility, root in rows if is_inside(folder, (root,))]
+    def around(connection: SqlConnection, folder: str) -> list[tuple[str, str, str]]:
+        """Returns the registered folders here and around that are not for everyone, innermost first: visibility, path and owner."""
+        rows = connection.execute(
+            "SELECT visibility, root, owner FROM workspaces WHERE visibility <> 'everyone' ORDER BY length(root) DESC"
+        )
+        return [(visibility, root, owner) for visibility, root, owner in rows if is_inside(folder, (root,))]
+
+    @query
+    def hides_any_chat(connection: SqlConnection, viewer: Viewer) -> bool:
+        row = connection.execute(
+            f"SELECT 1 FROM chats WHERE NOT ({visible_to(viewer)}) LIMIT 1", values_of(viewer)
+        ).fetchone()
+        return row is not None
 
     @query
     def groups(connection: SqlConnection) -> set[str]:

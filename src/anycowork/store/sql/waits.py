@@ -1,12 +1,16 @@
 """What stands until a person decides: read from the rows of approvals, questions, plans, jobs and turns, so that nothing can be missed."""
 
+from collections.abc import Sequence
 from datetime import datetime
 
 from anycowork.domain.chats import CONTINUABLE, EndReason
 from anycowork.domain.notifications import Wait, WaitKind, kind_of_end
+from anycowork.domain.principals import Principal
 from anycowork.domain.times import later
+from anycowork.domain.visibility import viewer_of
 from anycowork.store.sql.connection import SqlConnection, Table, query
 from anycowork.store.sql.messages import message_in
+from anycowork.store.sql.visibility import VisibilityTable
 
 _NEW_SECONDS = 24 * 3600.0
 """What began before is not told any more."""
@@ -41,6 +45,14 @@ _MESSAGE = "SELECT r.body FROM messages m JOIN records r ON r.chat_id = m.chat_i
 
 class WaitTable(Table):
     """Reads what waits for a person."""
+
+    @query
+    def hidden_from(connection: SqlConnection, person: Principal, chat_ids: Sequence[str]) -> set[str]:
+        """Returns which of these chats the person may not see any more."""
+        viewer = viewer_of(person)
+        if viewer is None or not chat_ids:
+            return set()
+        return VisibilityTable.hidden_chats(connection, viewer, chat_ids)
 
     @query
     def standing(connection: SqlConnection, now: str) -> list[Wait]:

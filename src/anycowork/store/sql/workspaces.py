@@ -53,13 +53,16 @@ class RegisteredRoots:
         self._writer = writer
         self._clock = clock
 
-    async def register(self, root: str, *, registered_by: str) -> None:
-        """Idempotent."""
-        values = (root, registered_by, self._clock.now())
+    async def register(
+        self, root: str, *, registered_by: str, visibility: str = "everyone", owner: str = "owner"
+    ) -> None:
+        """Idempotent: one that is registered stays as it is."""
+        values = (root, registered_by, self._clock.now(), visibility, owner)
         await self._writer.run(
             lambda connection: (
                 connection.execute(
-                    "INSERT INTO workspaces (root, registered_by, created_at) VALUES (?, ?, ?) ON CONFLICT (root) DO NOTHING",
+                    "INSERT INTO workspaces (root, registered_by, created_at, visibility, owner) VALUES (?, ?, ?, ?, ?)"
+                    " ON CONFLICT (root) DO NOTHING",
                     values,
                 ).rowcount
             )
@@ -76,6 +79,12 @@ class RegisteredRoots:
         """Raises: NotFound if the root is not registered."""
         update = "UPDATE workspaces SET trusts_contents = ? WHERE root = ?"
         if await self._writer.run(lambda connection: connection.execute(update, (int(trusts), root)).rowcount) != 1:
+            raise NotFound("workspace", root)
+
+    async def set_visibility(self, root: str, visibility: str) -> None:
+        """Raises: NotFound if the root is not registered."""
+        update = "UPDATE workspaces SET visibility = ? WHERE root = ?"
+        if await self._writer.run(lambda connection: connection.execute(update, (visibility, root)).rowcount) != 1:
             raise NotFound("workspace", root)
 
     async def set_travel(self, root: str, travel: TravelSettings) -> None:
