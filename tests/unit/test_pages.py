@@ -141,7 +141,7 @@ def test_limits_that_the_security_page_names_are_those_of_the_code() -> None:
         f"within {injection_detector._NEAR} characters",
         f"Options above {mounts.LONGEST_OPTIONS:,} bytes",
         f"up to {secret_paths.MOST_LOOKED:,} entries and {_word(secret_paths._DEEPEST)} levels",
-        f"its first {package_caches._LOOKED:,} entries and {_word(package_caches._DEEPEST)} folders deep",
+        f"its first {package_caches._MOST_SEARCHED:,} entries and {_word(package_caches._DEEPEST)} folders deep",
         f"{answer_limits.LARGEST_ANSWER // 1_000_000} MB and {answer_limits.MOST_VALUES:,} values, an event stream",
         f"{tool.LONGEST_LINE // 1_000_000} MB and {answer_limits.MOST_VALUES:,} values a message, {transport.MOST_REQUESTS} open requests",
         f"open requests, {_word(sandbox_requests._MOST_AT_ONCE)} files at once",

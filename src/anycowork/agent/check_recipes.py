@@ -72,14 +72,14 @@ class CheckRecipe:
         """Return what of this file is run as commands."""
         name = path.rpartition("/")[2]
         if name in _MAKEFILES:
-            return self._made(text)
+            return self._recipes_of_make(text)
         if name == "package.json":
             return "\n".join(_scripts(text, self.words))
         suffix = name.rpartition(".")[2] if "." in name else ""
         is_other_program = not suffix and re.match(r"#![^\n]{0,200}(?:python|node|ruby|perl)", text)
         return text if suffix in _SHELL or (not suffix and not is_other_program) or name == "tox.ini" else ""
 
-    def _made(self, text: str) -> str:
+    def _recipes_of_make(self, text: str) -> str:
         for included in _INCLUDE.findall(text)[:_MOST_FILES]:
             self.run.update(included.split())
             text += "".join(f"\n{self._text_of(path)}" for path in included.split())
@@ -113,7 +113,7 @@ def _rules(text: str) -> dict[str, tuple[list[str], list[str]]]:
 
 
 def _scripts(text: str, script_names: Iterable[str]) -> Iterator[str]:
-    """Return the scripts of a package.json that are named by these words, by `test`, or by a script that is."""
+    """Return the scripts of a package.json with these names, of `test`, and of those that they run in turn."""
     scripts = dict(_SCRIPT.findall(text))
     names = ["test", *script_names]
     for name in names:

@@ -1,4 +1,4 @@
-"""`anycowork usage`: says what models were used for, and what that cost."""
+"""`anycowork usage`: shows what models were used for, and what that cost."""
 
 import json
 from datetime import date
@@ -33,23 +33,23 @@ def show_usage(
         return 0
 
     try:
-        for option, word in (("--since", since), ("--until", until)):
-            _require_day(option, word)
+        for option, day in (("--since", since), ("--until", until)):
+            _require_day(option, day)
     except Invalid as error:
         return print_error("usage", error)
     return run_with_server("usage", invocation, work)
 
 
-def _require_day(option: str, word: str | None) -> None:
-    """Raises: Invalid if the word is no day."""
+def _require_day(option: str, day: str | None) -> None:
+    """Raises: Invalid if it is not a day."""
     try:
-        date.fromisoformat(word or "2026-11-01")
+        date.fromisoformat(day or "2026-11-01")
     except ValueError as error:
-        raise Invalid(f"'{word}' is not a day. Write {option} as 2026-11-01.", param=option) from error
+        raise Invalid(f"'{day}' is not a day. Write {option} as 2026-11-01.", param=option) from error
 
 
 def usage_lines(report: Json) -> list[str]:
-    """Returns the table. What a report leaves out is said below it."""
+    """Returns the table. Lines below it say what the report leaves out."""
     rows = [row for row in _list(report.get("rows")) if isinstance(row, dict)]
     total = report.get("total")
     total = total if isinstance(total, dict) else {}

@@ -18,7 +18,7 @@ MOST_WORDS = 2_000  # characters
 MOST_CHECKS, LONGEST_CHECK = 10, 1_000
 DENIED = 2  # the exit code that denies
 RUNS = "hooks"
-"""In a message's payload and in the facts of a result: every run, with what it came to."""
+"""In a message's payload and in the facts of a result: every run with its outcome."""
 # The names of tools that hooks use, each with ours. A hook may use ours as well.
 _TOOLS = {
     "Bash": ("execute_command",),
@@ -93,7 +93,7 @@ class Hook:
 
 @value
 class HookOutcome:
-    """What a run came to. `failed` says why it gave no answer; `checks` are commands for the end of the turn; `origins` are those of
+    """The outcome of one run. `failed` says why it gave no answer; `checks` are commands for the end of the turn; `origins` are those of
     all files that it could read, if it has words that a model may be told."""
 
     decision: HookDecision = HookDecision.NOTHING

@@ -18,7 +18,7 @@ from anycowork.sandbox.secrets.masks import cover_for
 from anycowork.sandbox.secrets.secret_paths import is_secret_name, secrets_inside
 from anycowork.sandbox.toolchains import RefusedFolder, overlap, why_too_broad, why_unsafe
 
-_LOOKED = 1_000  # entries of one cache that are searched for credentials
+_MOST_SEARCHED = 1_000  # entries of one cache that are searched for credentials
 _DEEPEST = 2
 _LONGEST_OPTIONS = 1_000  # bytes for each: all of them are in the argument that checks the mounts
 
@@ -156,7 +156,7 @@ def _package_cache(known_cache: KnownCache, real: Path) -> PackageCache:
     left_out = [real / path for path in known_cache.left_out]
     secrets = [
         path
-        for path in secrets_inside(real, most=_LOOKED, deepest=_DEEPEST)
+        for path in secrets_inside(real, most=_MOST_SEARCHED, deepest=_DEEPEST)
         if not any(path.is_relative_to(other) for other in left_out)
     ]
     hidden = tuple(str(path.relative_to(real)) for path in (*left_out, *secrets))

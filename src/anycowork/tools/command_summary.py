@@ -24,7 +24,7 @@ _MAX_SHOWN = 40
 _MOST_REFUSALS = 10
 _MOST_FACTS = 500
 _FIRST_OF_MANY = 100
-_LAST_WORDS = 65_536
+_LAST_BYTES = 65_536
 _NOT_FOUND = 127
 _NOT_FOUND_TEXT = ": command not found"
 # How programs report a missing network: messages of the resolver and the kernel, in C, Node, Go, Rust and Java.
@@ -99,7 +99,7 @@ def missing_program(child: ChildResult) -> str | None:
     """Returns the name of the program that bash did not find, if that ended the command."""
     if child.how is not ChildEnding.ITSELF or child.exit_code != _NOT_FOUND:
         return None
-    for line in reversed(child.output[-_LAST_WORDS:].decode(errors="replace").splitlines()):
+    for line in reversed(child.output[-_LAST_BYTES:].decode(errors="replace").splitlines()):
         if line.endswith(_NOT_FOUND_TEXT):
             name = line.removesuffix(_NOT_FOUND_TEXT).rpartition(": ")[2].strip()
             return name if name and "/" not in name else None
@@ -123,7 +123,7 @@ def without_key_files(result: ToolResult, paths: tuple[str, ...], command: str =
     if not paths:
         return result
     facts: dict[str, JsonValue] = {**result.facts, "key_files_left_out": list(paths[:_MOST_FACTS])}
-    missed = _missed(paths, command, result.content[-_LAST_WORDS:])
+    missed = _missed(paths, command, result.content[-_LAST_BYTES:])
     if not missed:
         return replace(result, facts=facts)
     sentence = (
@@ -153,7 +153,7 @@ def _of_network(child: ChildResult, network: NetworkReport | None) -> list[str]:
 
 
 def _missed_network(child: ChildResult) -> bool:
-    return child.exit_code != 0 and _MISSES_NETWORK.search(child.output[-_LAST_WORDS:]) is not None
+    return child.exit_code != 0 and _MISSES_NETWORK.search(child.output[-_LAST_BYTES:]) is not None
 
 
 def _network_facts(network: NetworkReport | None) -> dict[str, JsonValue]:

@@ -11,7 +11,7 @@ from anycowork.domain.errors import ChatHeld, HeldElsewhere, StorageFault
 if TYPE_CHECKING:
     from anycowork.store.postgres.peers import PostgresPeers
 
-WAIT_SECONDS = 3.0  # for a chat that nobody is known to have
+WAIT_SECONDS = 3.0  # for a chat that no server is known to work in
 SHORT_WAIT_SECONDS = 0.3  # for a request that another server handles
 RETRY_SECONDS = 0.05
 WORKER = "worker"
@@ -85,7 +85,7 @@ class DistributedChatLocks:
                 await self._give_back(chat_id)
 
     def forget(self, chat_id: str) -> None:
-        """Nothing: the lock is given back at the end of the request that deleted the chat."""
+        """Does nothing: the request that deletes a chat gives the lock back at its end."""
 
     def _of(self, chat_id: str) -> asyncio.Lock:
         return self._local.setdefault(chat_id, asyncio.Lock())

@@ -17,7 +17,7 @@ from urllib.parse import parse_qs
 
 from fastapi import Depends, Request
 from starlette.types import ASGIApp, Receive, Send
-from starlette.types import Scope as Asked
+from starlette.types import Scope as ConnectionScope
 
 from anycowork.api.asgi import header, send_bytes
 from anycowork.api.middleware.allowed_hosts import AllowedHosts
@@ -177,7 +177,7 @@ class AuthMiddleware:
         self._credentials, self._sessions = credentials, sessions
         self._allowed_hosts, self._slowdown = allowed_hosts, slowdown
 
-    async def __call__(self, scope: Asked, receive: Receive, send: Send) -> None:
+    async def __call__(self, scope: ConnectionScope, receive: Receive, send: Send) -> None:
         open_to_all = scope["path"] in _OPEN or _is_asset(scope) or is_signed_request(scope)
         cookie = cookie_in(scope, self._sessions.cookie_name)
         if _is_asset(scope):
@@ -194,7 +194,7 @@ class AuthMiddleware:
             scope[LET_IN_AGAIN] = partial(self._let_in, scope, cookie)
         await self._app(scope, receive, send)
 
-    async def _let_in(self, scope: Asked, cookie: str | None) -> None:
+    async def _let_in(self, scope: ConnectionScope, cookie: str | None) -> None:
         """Puts into the scope who asks, as they are now. Raises: Unauthenticated, NotAllowed."""
         if scope["path"].startswith(WORKER_RUNS):
             scope[WORKER] = await self._worker_of(_bearer(scope))
@@ -202,7 +202,7 @@ class AuthMiddleware:
         else:
             scope["principal"] = await self._identify(scope, cookie)
 
-    async def _welcome(self, token: str, scope: Asked, send: Send) -> None:
+    async def _welcome(self, token: str, scope: ConnectionScope, send: Send) -> None:
         """Trades the token in the address for a cookie and a one-time code, and takes it out of the address bar.
 
         The code stands in the fragment, which browsers send to no server. The page trades it for its page key.
@@ -215,7 +215,7 @@ class AuthMiddleware:
         headers = [(b"location", f"/#code={offered.code}".encode()), (b"set-cookie", cookie.encode())]
         await send_bytes(send, 303, b"", content_type=b"text/plain", headers=headers)
 
-    async def _identify(self, scope: Asked, cookie: str | None) -> Principal:
+    async def _identify(self, scope: ConnectionScope, cookie: str | None) -> Principal:
         bearer = _bearer(scope)
         if bearer is not None:
             holder = await self._credentials.holder(bearer)
@@ -232,7 +232,7 @@ class AuthMiddleware:
         _keep_to_passthrough(principal, scope["path"])
         return principal
 
-    async def _by_session(self, scope: Asked, cookie: str | None) -> Principal | Person | None:
+    async def _by_session(self, scope: ConnectionScope, cookie: str | None) -> Principal | Person | None:
         """Raises: Unauthenticated if the browser brings no cookie, or no page key with it."""
         page_key = header(scope, PAGE_KEY_HEADER)
         if cookie is None or page_key is None:
@@ -243,7 +243,7 @@ class AuthMiddleware:
         session = scope[OPEN_SESSION] = self._sessions.find(cookie, page_key)
         return await self._credentials.in_session(session)
 
-    async def _refuse(self, scope: Asked, bearer: str | None = None) -> NoReturn:
+    async def _refuse(self, scope: ConnectionScope, bearer: str | None = None) -> NoReturn:
         await self._slowdown.after_wrong(_peer(scope))
         if bearer is not None and bearer.startswith(PERSON_TOKEN_PREFIX):
             raise Unauthenticated(
@@ -255,33 +255,33 @@ class AuthMiddleware:
         )
 
 
-def session_cookie(name: str, value: str, scope: Asked) -> str:
+def session_cookie(name: str, value: str, scope: ConnectionScope) -> str:
     """Return a cookie that lasts as long as a session."""
     secure = "; Secure" if scope.get("scheme") == "https" else ""
     return f"{name}={value}; Path=/; HttpOnly; SameSite=Strict; Max-Age={_COOKIE_SECONDS}{secure}"
 
 
-def expired_cookie(name: str, scope: Asked) -> str:
+def expired_cookie(name: str, scope: ConnectionScope) -> str:
     secure = "; Secure" if scope.get("scheme") == "https" else ""
     return f"{name}=; Path=/; HttpOnly; SameSite=Strict; Max-Age=0{secure}"
 
 
-def _brings_a_code(scope: Asked) -> bool:
+def _brings_a_code(scope: ConnectionScope) -> bool:
     """Whether the request signs in without the token: the route itself requires a one-time code."""
     return bool(scope["path"] == SESSION and scope["method"] == "POST" and header(scope, b"authorization") is None)
 
 
-def is_signed_request(scope: Asked) -> bool:
+def is_signed_request(scope: ConnectionScope) -> bool:
     """Whether the request starts a trigger: its signature is all that counts, and the route itself checks it."""
     return scope["method"] == "POST" and _TRIGGER.fullmatch(scope["path"]) is not None
 
 
-def _is_asset(scope: Asked) -> bool:
+def _is_asset(scope: ConnectionScope) -> bool:
     """The same public bytes for everyone: no cookie counts, and the frame that draws diagrams, which has no origin, reads its script."""
     return bool(scope["path"].startswith(_ASSETS) and scope["method"] in ("GET", "HEAD"))
 
 
-def _narrowed(scope: Asked, principal: Principal) -> Principal:
+def _narrowed(scope: ConnectionScope, principal: Principal) -> Principal:
     """The person, or the program that the person's request names. A header only ever takes scopes away; with both, the fewest are left."""
     if principal.kind is not PrincipalKind.PERSON:
         return principal
@@ -322,7 +322,7 @@ def needs(
     return principal_of
 
 
-def principal_in(scope_values: Asked, scope: Scope) -> Principal:
+def principal_in(scope_values: ConnectionScope, scope: Scope) -> Principal:
     """Raises: Unauthenticated; NotAllowed if the principal lacks this scope."""
     principal = scope_values.get("principal")
     if not isinstance(principal, Principal):
@@ -331,13 +331,13 @@ def principal_in(scope_values: Asked, scope: Scope) -> Principal:
     return principal
 
 
-def session_in(scope_values: Asked) -> StoredSession | None:
+def session_in(scope_values: ConnectionScope) -> StoredSession | None:
     """Return the browser's session that the request came with; None with a token."""
     session: StoredSession | None = scope_values.get(OPEN_SESSION)
     return session
 
 
-def maker_in(scope_values: Asked, sessions: BrowserSessions) -> str | None:
+def maker_in(scope_values: ConnectionScope, sessions: BrowserSessions) -> str | None:
     """Return the node that what this request makes belongs to; None if it ends with nothing."""
     if (session := session_in(scope_values)) is not None:
         return session.node
@@ -345,7 +345,7 @@ def maker_in(scope_values: Asked, sessions: BrowserSessions) -> str | None:
     return sessions.maker_of(person) if isinstance(person, Person) else None
 
 
-def person_in(scope_values: Asked) -> Person | None:
+def person_in(scope_values: ConnectionScope) -> Person | None:
     """Return the person whose token or session came with the request; None for the owner. Raises: Unauthenticated; NotAllowed for a program."""
     principal = principal_in(scope_values, Scope.READ)
     if principal.kind is not PrincipalKind.PERSON:
@@ -367,12 +367,12 @@ def _digest(word: str) -> bytes:
     return hashlib.sha256(word.encode("utf-8", "surrogateescape")).digest()
 
 
-def _bearer(scope: Asked) -> str | None:
+def _bearer(scope: ConnectionScope) -> str | None:
     kind, _, word = (header(scope, b"authorization") or "").partition(" ")
     return word.strip() if kind.lower() == "bearer" else None
 
 
-def cookie_in(scope: Asked, name: str) -> str | None:
+def cookie_in(scope: ConnectionScope, name: str) -> str | None:
     """Parse cookies without `http.cookies`, which stops at the first invalid one: other servers on this host may set any cookie."""
     for pair in (header(scope, b"cookie") or "").split(";"):
         key, _, value = pair.strip().partition("=")
@@ -381,10 +381,10 @@ def cookie_in(scope: Asked, name: str) -> str | None:
     return None
 
 
-def _query_token(scope: Asked) -> str | None:
+def _query_token(scope: ConnectionScope) -> str | None:
     return next(iter(parse_qs(scope["query_string"].decode("latin-1")).get("token", ())), None)
 
 
-def _peer(scope: Asked) -> str:
+def _peer(scope: ConnectionScope) -> str:
     client = scope.get("client")
     return str(client[0]) if client else "unknown"

@@ -68,7 +68,7 @@ Parse = Callable[[str], "ParsedCommand"]
 _DEEPEST = 8
 _TOKEN = re.compile(r"[\w.+-]+")
 _READ_AS_BASH = frozenset({"sh", "bash", "dash", "ash"})
-_MAKERS = frozenset(
+_WRITING_PROGRAMS = frozenset(
     {"tee", "cp", "mv", "ln", "link", "install", "dd", "mkfifo", "mknod", "rsync", "curl", "wget", "sed", "sort"}
 )
 _MOST_FOLDERS = 16
@@ -84,7 +84,7 @@ _LAUNCHERS = frozenset({
     "start-stop-daemon", "toybox", "ld.so", "ld-linux-x86-64.so.2", "ld-linux-aarch64.so.1", "tar", "vim", "vi", "nvim", "ex", "at", "batch",
 })
 # fmt: on
-_MADE = UncoveredWord(0, "it runs a file that the same command line makes or chooses", is_known=True)
+_RUNS_NEW_FILE = UncoveredWord(0, "it runs a file that the same command line makes or chooses", is_known=True)
 
 
 @value
@@ -157,10 +157,10 @@ def runs_what_is_made(parts: Sequence[CommandPart], writes: Sequence[str]) -> tu
     folders = _possible_folders(every)
     made_paths = {path for written in writes for path in _from_any(folders, written)}
     for part in every:
-        if program_name(part.name) in _MAKERS:
+        if program_name(part.name) in _WRITING_PROGRAMS:
             made_paths.update(path for word in part.argv[1:] for path in _from_any(folders, word.removeprefix("of=")))
     return tuple(
-        replace(top, uncovered=(*top.uncovered, _MADE))
+        replace(top, uncovered=(*top.uncovered, _RUNS_NEW_FILE))
         if any(_runs_any(part, made_paths, folders) for part in top.all())
         else top
         for top in parts

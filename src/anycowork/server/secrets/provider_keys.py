@@ -1,5 +1,6 @@
-"""Keys of model providers that a person pasted: in the operating system's keyring, else in a file of the data folder that only its owner
-can read. Never shown, logged or exported.
+"""Keys of model providers that a person pasted. They are never shown, logged or exported.
+
+They lie in the operating system's keyring, or else in a file of the data folder that only its owner can read.
 
 A key belongs to the host that the provider had when the key was pasted. Wherever the address is changed, the key is sent nowhere else.
 """

@@ -1,4 +1,4 @@
-"""Assigns each chat's sequence numbers and decides when a record may be shown: in strictly ascending order, whatever commits first."""
+"""Assigns each chat's sequence numbers, and shows records in strictly ascending order, whichever commits first."""
 
 from collections import deque
 from collections.abc import Callable
