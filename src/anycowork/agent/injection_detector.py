@@ -268,7 +268,8 @@ def _texts_of_others(message: Message) -> Iterator[str]:
     """Yield what others wrote in this message, as far as the model was shown it: other text cannot influence it."""
     if message.message_type is MessageType.TOOL_RESULT and not _is_server_message(message):
         yield shown_result(message).content
-        yield "\n".join(line[1:] for line in changed_lines(message))
+        if lines := changed_lines(message):
+            yield "\n".join(line[1:] for line in lines)
     if is_checkpoint_note(message):
         yield message.content
     for file in attached_files_of(message):

@@ -261,13 +261,18 @@ def checks_recorded(payload: Json | None) -> list[str]:
 
 def words_recorded(payload: Json | None) -> list[str]:
     """Returns what hooks had the model told, from the record of their runs: text of others, whoever's message it stands in."""
-    reasons = [run.get("reason") for run in _runs_recorded(payload) if run.get("decision") == HookDecision.DENY]
-    return [str(text) for text in (*reasons, *(run.get("adds") for run in _runs_recorded(payload))) if text]
+    runs = _runs_recorded(payload)
+    if not runs:  # as for most messages
+        return []
+    reasons = [run.get("reason") for run in runs if run.get("decision") == HookDecision.DENY]
+    return [str(text) for text in (*reasons, *(run.get("adds") for run in runs)) if text]
 
 
 def _runs_recorded(payload: Json | None) -> list[Json]:
-    facts = (payload or {}).get("facts")
-    runs = (facts if isinstance(facts, dict) else payload or {}).get(RUNS)
+    if not payload:
+        return []
+    facts = payload.get("facts")
+    runs = (facts if isinstance(facts, dict) else payload).get(RUNS)
     return [run for run in runs if isinstance(run, dict)] if isinstance(runs, list) else []
 
 

@@ -5,6 +5,7 @@
 
 from collections.abc import Collection, Iterable
 from enum import StrEnum
+from functools import lru_cache
 from hashlib import sha256
 
 from pydantic import JsonValue
@@ -34,6 +35,8 @@ _PLAIN = frozenset({PERSON, MODEL, WORKSPACE, IMPORT})
 def join(*sets: Iterable[str], most: int = MOST_OF_A_CLASS) -> Origins:
     """Returns the union. Nothing is dropped: too many subjects of a class become the class as a whole."""
     union = frozenset().union(*sets)
+    if union <= _PLAIN:  # as most often
+        return union
     if len(union) <= most and not any(origin.endswith(":*") for origin in union):
         return union
     by_class: dict[str, set[str]] = {}
@@ -76,9 +79,10 @@ def unvouched(origins: Iterable[str], *, trusts_contents: bool) -> Origins:
     return frozenset(origins) - vouched
 
 
-def written_by_model(read: Iterable[str]) -> Origins:
+@lru_cache(maxsize=256)
+def written_by_model(read: Origins) -> Origins:
     """Returns the origins of what a model writes after it has read these. The words of a person are not the model's."""
-    return join(frozenset(read) - {PERSON}, (MODEL,))
+    return join(read - {PERSON}, (MODEL,))
 
 
 def digest(origins: Iterable[str]) -> str:

@@ -42,9 +42,10 @@ def command_note(message: Message) -> str | None:
 
 def ended_command(message: Message) -> Json | None:
     """Return the payload of a person's command that has ended; None for any other message."""
-    command = (message.payload or {}).get(PERSON_COMMAND)
-    is_end = message.role is Speaker.SYSTEM and isinstance(command, dict) and "ended" in command
-    return command if is_end and isinstance(command, dict) else None
+    if message.role is not Speaker.SYSTEM or message.payload is None:
+        return None
+    command = message.payload.get(PERSON_COMMAND)
+    return command if isinstance(command, dict) and "ended" in command else None
 
 
 def has_unended_command(messages: Iterable[Message]) -> bool:

@@ -139,7 +139,7 @@ class SecretHider:
 def hidden_kinds(texts: Iterable[str]) -> Json:
     """Return what the payload of a message says about the values in these texts; nothing where there are none."""
     hider = SecretHider(ends_only=True)
-    for text in texts:
+    for text in filter(None, texts):
         hider.hide(text)
     return {HIDDEN_VALUES: [hidden.kind for hidden in hider.values]} if hider.values else {}
 
@@ -188,7 +188,7 @@ def stand_in_among(body: JsonValue) -> str | None:
 
 def _spans(text: str) -> Iterator[tuple[int, int, str]]:
     """Yield where values are, and of what kind. A pattern is tried only where its mark stands in the text: most texts have none."""
-    if any(sign in text and any(mark in text for mark in marks) for sign, marks in _TOKEN_MARKS.items()):
+    if _has_token_mark(text):
         tokens = (
             match for match in TOKEN.finditer(text) if not match[0].startswith(_LIKE_NAMES) or _looks_random(match[0])
         )
@@ -203,13 +203,22 @@ def _spans(text: str) -> Iterator[tuple[int, int, str]]:
     yield from _named_spans(text)
 
 
+def _has_token_mark(text: str) -> bool:
+    for sign, marks in _TOKEN_MARKS.items():
+        if sign in text:
+            for mark in marks:
+                if mark in text:
+                    return True
+    return False
+
+
 def _named_spans(text: str) -> Iterator[tuple[int, int, str]]:
     """Yield the random values that follow a name which says what they are. By hand: a pattern for any case takes fifty times as long."""
     lower = text.lower()
     if len(lower) != len(text):  # a letter that became two would move all places after it
         lower = text.translate(_SMALL_LETTERS)
-    near = (names for part, names in _NAMES.items() if part in lower)
-    for name, after in chain.from_iterable(names.items() for names in near):
+    near = [names.items() for part, names in _NAMES.items() if part in lower]
+    for name, after in chain.from_iterable(near):
         position = lower.find(name)
         while position >= 0:
             before = lower[max(0, position - _LONGEST_PLACE) : position]

@@ -47,7 +47,7 @@ _OPEN = "state IN ('running', 'parked', 'due')"
 Names = tuple[str | None, str | None]
 Bound = TypeVar("Bound", Message, NewEvent)
 _NO_JOB: Names = (None, None)
-_REQUIRED = (RequireState, RequireAccess)
+_REQUIRED = frozenset({RequireState, RequireAccess})
 # What a person must do comes first, then what runs.
 _ORDER = (ChatState.IDLE, ChatState.RUNNING, ChatState.AWAITING_ANSWER, ChatState.AWAITING_APPROVAL)
 
@@ -246,7 +246,9 @@ class JobTurns:
         """Return the change as it is written: each message and event of a job's turn names job and task, and the
         chat's state is the one that the most urgent of its turns needs."""
         turns = [write for write in change.writes if type(write) is Turn]
-        self._names |= {turn.id: (turn.job_id, turn.task_id) for turn in turns if turn.job_id is not None}
+        for turn in turns:
+            if turn.job_id is not None:
+                self._names[turn.id] = turn.job_id, turn.task_id
         if self._names:
             change = replace(
                 change,
@@ -264,14 +266,14 @@ class JobTurns:
         self._states.pop(chat_id, None)
 
     def _with_state(self, change: Change, turns: list[Turn]) -> Change:
-        may_fail = any(type(write) in _REQUIRED for write in change.writes)  # then the turn may never begin
-        new_state = next((w.state for w in reversed(change.writes) if type(w) is SetChat and w.state is not None), None)
+        new_states = [w.state for w in change.writes if type(w) is SetChat and w.state is not None]
+        new_state = new_states[-1] if new_states else None
         states = self._states.setdefault(change.chat_id, {})
         for turn in turns:
             if turn.state is TurnState.ENDED or (turn.job_id is None and turn.state is TurnState.PARKED):
                 states.pop(turn.id, None)
             elif turn.job_id is None:  # the chat's own turn, which may wait for a job that it asked for
-                if not may_fail:
+                if states.get(turn.id) is not ChatState.RUNNING and not _may_fail(change):
                     states[turn.id] = ChatState.RUNNING
             elif turn.task_id is not None:
                 waits = turn.state is TurnState.PARKED and new_state is not None
@@ -283,6 +285,11 @@ class JobTurns:
             return change
         state = max((new_state, *states.values()), key=_ORDER.index)
         return change if state is new_state else _in_state(change, state)
+
+
+def _may_fail(change: Change) -> bool:
+    """Tells whether it is written only if something holds: then its turn may never begin."""
+    return not _REQUIRED.isdisjoint(map(type, change.writes))
 
 
 def _in_state(change: Change, state: ChatState) -> Change:
