@@ -55,6 +55,7 @@ async def see_only_own_settings(page: Page, url: str, level: str) -> None:
     await page.goto(f"{url}/#/settings/limits")
     await expect(page.get_by_role("region", name="You", exact=True)).to_contain_text("Tokens today")
     await expect(page.get_by_role("region", name="Limits per day")).to_have_count(0)
+    assert await violations(page) == []
     await page.goto(f"{url}/#/settings/appearance")
     await expect(page.get_by_role("radio", name="Dark")).to_be_enabled()
     assert await violations(page) == []

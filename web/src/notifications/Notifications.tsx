@@ -128,6 +128,7 @@ export function TargetForm({ onAdd }: { onAdd: (body: object) => Promise<void> }
   };
   return (
     <Form label={t.elsewhere} onSubmit={() => void add()}>
+      <h3 className="text-sm font-medium">{t.elsewhere}</h3>
       <Field label={t.kind}>
         <select
           value={kind}
@@ -143,7 +144,7 @@ export function TargetForm({ onAdd }: { onAdd: (body: object) => Promise<void> }
       </Field>
       <TextField label={t.address} placeholder={t.addressOf[kind]} required value={address} onChange={setAddress} />
       {refusal}
-      <Button needs="POST /notifications/targets" look="primary" type="submit">
+      <Button needs="POST /notifications/targets" type="submit">
         {t.add}
       </Button>
     </Form>

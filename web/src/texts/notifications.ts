@@ -5,7 +5,7 @@ export const en = {
   page: "Notifications",
   title: "Notifications",
   about:
-    "Whoever decides is told that something waits: its kind and the address of its page, never what it is about. It is decided on the page.",
+    "When something waits for your decision, you get its kind and a link to its page, never its contents. You decide on the page.",
   forDeciders: "Nothing waits for people who may only read.",
   thisBrowser: "This browser",
   thisBrowserAbout:
