@@ -1,12 +1,15 @@
 """Workers that joined over HTTP, each with a folder of its own: the commands of a job's tasks run there, and their changes are merged here."""
 
 import asyncio
+import threading
 from pathlib import Path
 from typing import Any
 
 import pytest
+from fastapi import Response
 from typer.testing import CliRunner
 
+from anycowork.api.routes import workers
 from anycowork.cli.main import app
 from support.jobs import approved, by_task, plan, report, until
 from support.live_server import LiveServer, RequestRefused, live_server
@@ -84,6 +87,24 @@ async def test_changes_of_a_worker_wait_for_the_review_and_are_undone_when_it_is
         await server.ask("POST", f"/jobs/{job['id']}/tasks/made/undo", {})
         assert not (server.workspace / "made.txt").exists()
         assert (server.workspace / "base.txt").read_text() == "base\n"
+
+
+async def test_the_loop_answers_others_while_what_travels_is_compressed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    packed, threads = workers._packed, list[int]()
+
+    def noting(data: bytes) -> Response:
+        threads.append(threading.get_ident())
+        return packed(data)
+
+    monkeypatch.setattr(workers, "_packed", noting)
+    async with live_server(tmp_path, files=FILES) as server, joined_worker(tmp_path / "one", server):
+        server.model.mind = answers(a="cp base.txt a.txt")
+        chat = await server.chat()
+        job = await approved(server, chat, plan=plan(running("a", "cp base.txt a.txt")))
+        assert (await until(server, chat, job["id"], "completed", "failed"))["status"] == "completed"
+    assert len(threads) >= 2 and threading.get_ident() not in threads, "a manifest and contents"
 
 
 async def test_a_step_waits_until_a_worker_offers_its_label(tmp_path: Path) -> None:

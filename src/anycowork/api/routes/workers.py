@@ -147,7 +147,9 @@ async def manifest(
 async def contents(run_id: str, body: ContentsRequest, worker: Worker, services: ServicesDep) -> Response:
     """The first of these contents, each after its length in eight bytes."""
     batch = await services.server.joined_workers.runs.contents(worker, run_id, body.hashes)
-    return _packed(b"".join(len(content).to_bytes(8, "big") + content for content in batch))
+    return await asyncio.to_thread(
+        lambda: _packed(b"".join(len(content).to_bytes(8, "big") + content for content in batch))
+    )
 
 
 @routes.put("/worker-runs/{run_id}/contents/{content_hash}", include_in_schema=False)
