@@ -58,6 +58,7 @@ EXCEPTIONS = {
     ("jobs._in_states", "status IN (?, ?) ORDER"): _START,
     ("people.check_people", ""): "a check of the audit log reads every change to people",
     ("limits._running_jobs", ""): _GOING_ON,
+    ("limits.used_by_people", ""): "the report of use, which a person asks for: it reads the use of many days",
     ("message_search._matches", ""): "the full-text index: it sorts the rows of one page",
     ("messages.remove_unnamed_image", ""): "only when a chat with images is deleted",
     ("snapshots._freed_by_pruning", ""): _UPKEEP,

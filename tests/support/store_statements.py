@@ -78,7 +78,7 @@ _EXECUTE = ("execute", "executemany", "write_later")
 # What functions that build a statement are given, where it is no text. Another such argument fails here with its name.
 _SAMPLES: dict[str, list[dict[str, object]]] = {
     "filled": [{"filled": (given,) * len(jobs._SOMETIMES)} for given in (True, False)],
-    "by": [{"by": group} for group in UsageGroup],
+    "by": [{"by": group} for group in UsageGroup if group not in (UsageGroup.PERSON, UsageGroup.GROUP)],
     "viewer": [{"viewer": Viewer("p1", ("design",))}],
 }
 

@@ -14,11 +14,13 @@ from anycowork.domain.limits import (
     LimitKey,
     LimitKind,
     LimitSubject,
+    UsedModel,
     limits_json,
     payer_of,
     read_group_name,
 )
 from anycowork.domain.messages import Json
+from anycowork.domain.metering import UsageGroup
 from anycowork.domain.people import name_key
 from anycowork.domain.ports import Clock
 from anycowork.domain.principals import OWNER, Principal, Scope, person_name_in
@@ -55,6 +57,31 @@ class LimitService:
             "changes": [_change(change) for change in changes],
         }
 
+    async def used_between(
+        self, principal: Principal, by: UsageGroup, since: str, until: str
+    ) -> tuple[list[UsedModel], dict[str, tuple[str, ...]]]:
+        """Return what people used on these days, and under which names each of them counts: their own, or those of their groups.
+
+        An admin sees everyone; others themselves, or their own groups. Raises: NotAllowed.
+        """
+        principal.require(Scope.READ)
+        await self._ledger.write_all()
+        book, own_id = await self._limits.book(), payer_of(principal.label())
+        used = await self._limits.used_between(since, until)
+        is_admin = Scope.MANAGE in principal.scopes
+        payers = {row.payer for row in used}
+        names: dict[str, tuple[str, ...]] = {}
+        if by is UsageGroup.PERSON:
+            visible = payers if is_admin else payers & {own_id}
+            names |= {id_: (_unique_name(id_, book),) for id_ in visible}
+        else:
+            own_groups = set(book.groups.get(own_id, ()))
+            groups = {id_: book.groups.get(id_, ()) for id_ in payers}
+            if not is_admin:
+                groups = {id_: tuple(own_groups.intersection(listed)) for id_, listed in groups.items()}
+            names |= {id_: listed for id_, listed in groups.items() if listed or is_admin}
+        return [row for row in used if row.payer in names], names
+
     async def put(
         self, principal: Principal, limits_by_kind: Mapping[LimitKind, Mapping[str, DayLimits | None]]
     ) -> Json:
@@ -79,6 +106,14 @@ class LimitService:
         of_groups = {subject for kind, subject in book.limits if kind is LimitKind.GROUP and subject != EACH}
         groups = of_groups.union(*(book.groups.get(person_id, ()) for person_id in present))
         return [*map(book.person, (OWNER.id, *present)), *map(book.group, sorted(groups))]
+
+
+def _unique_name(person_id: str, book: LimitBook) -> str:
+    """Return the person's name, with their id where somebody before them had the same one."""
+    if person_id == OWNER.id:
+        return OWNER.id
+    name = book.names.get(person_id, person_id)
+    return name if [*book.names.values()].count(name) < 2 else f"{name} ({person_id})"
 
 
 def _own(book: LimitBook, person_id: str) -> list[LimitSubject]:

@@ -72,12 +72,7 @@ class ExportChoice(StrEnum):
     html = "html"
 
 
-class UsageChoice(StrEnum):
-    model = "model"
-    chat = "chat"
-    job = "job"
-    role = "role"
-    day = "day"
+UsageChoice = StrEnum("UsageChoice", ["model", "chat", "job", "role", "day", "person", "group"])
 
 
 @app.callback(invoke_without_command=True)

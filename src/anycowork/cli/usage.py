@@ -20,7 +20,7 @@ _COLUMNS = ("requests", "prompt", "completion", "cached")
 def show_usage(
     invocation: Invocation, *, by: str, since: str | None, until: str | None, limit: int, as_json: bool
 ) -> int:
-    """Prints a line for each chat, job, role, model or day, and the total."""
+    """Prints a line for each chat, job, role, model, day, person or group, and the total."""
 
     async def work(client: ServerClient) -> int:
         query = {"by": by, "since": since, "until": until, "limit": str(limit)}

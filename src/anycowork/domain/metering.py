@@ -319,6 +319,8 @@ class UsageGroup(StrEnum):
     ROLE = "role"
     MODEL = "model"
     DAY = "day"
+    PERSON = "person"
+    GROUP = "group"
 
 
 @value

@@ -45,6 +45,35 @@ async def priced_server(tmp_path: Path, replies: list[Script], **settings: Any) 
         yield await stack.enter_async_context(live_server(tmp_path, providers=(entry,), **settings))
 
 
+@proves("OPS-6/3", "OPS-6/4", "OPS-6/5")
+async def test_use_is_summed_by_person_and_by_group_over_chats_and_keys_and_each_sees_what_concerns_them(
+    tmp_path: Path,
+) -> None:
+    replies = [Reply(f"{number}.", usage=used(1000, 100)) for number in range(4)]
+    async with (
+        priced_server(tmp_path / "s", replies) as owner,
+        person(owner, "Ada", "admin", ("design", "berlin")) as ada,
+        person(owner, "Ben", groups=("design",)) as ben,
+        person(owner, "Cleo") as cleo,
+    ):
+        for client in (ada, ben, owner):
+            await (await client.chat()).send("hi")
+        key = (await ada.ask("POST", "/keys", {"name": "editor"}, expect=201))["key"]
+        body = {"model": "scripted", "messages": [{"role": "user", "content": "hi"}], "max_tokens": 100}
+        await owner.ask("POST", "/v1/chat/completions", body, headers={"Authorization": f"Bearer {key}"})
+
+        async def sums(client: Caller, by: str) -> dict[str, tuple[int, float]]:
+            shown = await client.ask("GET", f"/usage?by={by}")
+            rows = {row["key"]: (row["requests"], round(row["cost"], 6)) for row in shown["rows"]}
+            return {**rows, "total": (shown["total"]["requests"], round(shown["total"]["cost"] or 0.0, 6))}
+
+        assert await sums(owner, "person") == {"Ada": (2, 0.4), "Ben": (1, 0.2), "owner": (1, 0.2), "total": (4, 0.8)}
+        assert await sums(owner, "group") == {"design": (3, 0.6), "berlin": (2, 0.4), "total": (4, 0.8)}
+        assert await sums(ben, "person") == {"Ben": (1, 0.2), "total": (1, 0.2)}
+        assert await sums(ben, "group") == {"design": (3, 0.6), "total": (3, 0.6)}
+        assert await sums(cleo, "person") == await sums(cleo, "group") == {"total": (0, 0.0)}
+
+
 @proves("OPS-6/3", "OPS-6/6")
 async def test_limit_of_each_person_refuses_the_next_message_and_names_itself(tmp_path: Path) -> None:
     replies = [Reply("One.", usage=used(900, 100)), Reply("Two.", usage=used(10, 1))]

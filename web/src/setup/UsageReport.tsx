@@ -10,7 +10,7 @@ import { serverNow } from "../wire/serverClock";
 import { type Bar, barsOf, daysBefore } from "./usageDays";
 
 type Row = components["schemas"]["UsageRowResponse"];
-const GROUPS = ["day", "model", "chat", "job", "role"] as const;
+const GROUPS = ["day", "model", "chat", "job", "role", "person", "group"] as const;
 type Group = (typeof GROUPS)[number];
 const PERIODS = [7, 30, 90, null] as const;
 const MOST_ROWS = 25;

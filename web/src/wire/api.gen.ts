@@ -1966,7 +1966,8 @@ export interface paths {
         };
         /**
          * Usage
-         * @description What all chats and jobs used of their models, and what that cost. Requests to `/v1` are counted with the client keys.
+         * @description What chats and jobs used of their models, and what that cost. By person and by group it counts requests to `/v1`, too, for who made the
+         *     key; an admin sees everyone, others themselves and their groups. Who is in several groups counts in each, and once in the total.
          */
         get: operations["usage"];
         put?: never;
@@ -9609,7 +9610,7 @@ export interface components {
          * @description What a report of use is summed up by.
          * @enum {string}
          */
-        UsageGroup: "chat" | "job" | "role" | "model" | "day";
+        UsageGroup: "chat" | "job" | "role" | "model" | "day" | "person" | "group";
         /** UsageReportResponse */
         UsageReportResponse: {
             by: components["schemas"]["UsageGroup"];
@@ -9663,7 +9664,7 @@ export interface components {
             unpriced_requests: number;
             /**
              * Key
-             * @description The id of the chat or job, the name of the role or model, or the day (UTC).
+             * @description The id of the chat or job, the name of the role, model, person or group, or the day (UTC).
              */
             key: string;
         };

@@ -133,7 +133,9 @@ class UsageSumResponse(UsageCountsResponse):
 
 
 class UsageRowResponse(UsageSumResponse):
-    key: str = Field(description="The id of the chat or job, the name of the role or model, or the day (UTC).")
+    key: str = Field(
+        description="The id of the chat or job, the name of the role, model, person or group, or the day (UTC)."
+    )
 
 
 class UsageReportResponse(DescribedSchema):

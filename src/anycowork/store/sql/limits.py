@@ -4,6 +4,7 @@ import time
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import partial
 from math import ceil
+from typing import Any
 
 from anycowork.domain.audit import BrokenChain
 from anycowork.domain.jobs import Job, JobStatus
@@ -163,6 +164,9 @@ class LimitTable:
             for subject in subjects
         ]
 
+    async def used_between(self, since: str, until: str) -> list[UsedModel]:
+        return await self._reader.read_large(used_by_people, since, until)
+
     async def put(self, limits: Mapping[LimitKey, DayLimits | None], names: Mapping[str, str], *, by: str) -> None:
         """Replace the limits of these subjects; None: they have none of their own. A person's name is recorded with the change."""
         now = self._clock.now()
@@ -240,6 +244,26 @@ def used_since(connection: SqlConnection, day: str, payers: Collection[str]) -> 
         (*names, day, day, *names),
     )
     return [_used(*row) for row in rows]
+
+
+def used_by_people(connection: SqlConnection, since: str, until: str) -> list[UsedModel]:
+    """Returns what each person used on these days, of each model in chats and jobs, and with their keys. It reads all use of these days."""
+    rows = connection.execute(
+        "SELECT payer, model, SUM(requests), SUM(reserved), SUM(prompt), SUM(completion), SUM(cached), SUM(reasoning), MAX(estimated), 0, 0"
+        " FROM usage WHERE day BETWEEN ? AND ? GROUP BY payer, model UNION ALL"
+        " SELECT COALESCE(principals.payer, key_id), '', SUM(requests), SUM(reserved_prompt + reserved_completion), SUM(prompt),"
+        " SUM(completion), SUM(cached), 0, 0, SUM(spend + reserved_spend), SUM(unpriced)"
+        " FROM key_usage LEFT JOIN principals ON principals.id = key_usage.key_id"
+        " WHERE date BETWEEN ? AND ? GROUP BY COALESCE(principals.payer, key_id)",
+        (since, until, since, until),
+    )
+    return [_reported(*row) for row in rows]
+
+
+def _reported(payer: str, *counts: Any) -> UsedModel:  # Any: sqlite's rows have no types
+    model, requests, reserved, prompt, completion, cached, reasoning, is_estimated, nanos, unpriced = counts
+    used = ModelUsage(model, requests, reserved, prompt, completion, cached, reasoning, bool(is_estimated))
+    return UsedModel(payer, used, nanos / NANOS, unpriced)
 
 
 def _used(

@@ -7,7 +7,7 @@ export const usage: Texts = {
   about:
     "Was Chats und Jobs von ihren Modellen verbraucht haben, nach den aufgezeichneten Anfragen. Ein unbekannter Preis zählt nicht mit.",
   by: "Summiert nach",
-  groups: { day: "Tag", model: "Modell", chat: "Chat", job: "Job", role: "Rolle" },
+  groups: { day: "Tag", model: "Modell", chat: "Chat", job: "Job", role: "Rolle", person: "Person", group: "Gruppe" },
   period: "Zeitraum",
   days: (count: number) => `Die letzten ${count} Tage`,
   always: "Gesamter Zeitraum",
