@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from anycowork.chats.chat_service import ChatService
+from anycowork.chats.chat_visibility import ChatVisibility
 from anycowork.chats.files.rollback_service import RollbackService
 from anycowork.checkpoints.pack import Pack
 from anycowork.checkpoints.snapshots import Snapshots
@@ -274,6 +275,7 @@ async def open_workplace(
             scheduler.open()
             cli = ChatService(
                 chat_coordinator=ChatCoordinator(journal=journal, store=store, scheduler=scheduler),
+                visibility=ChatVisibility(store.visibility),
                 store=store,
                 roles=roles,
                 prompts=prompts,

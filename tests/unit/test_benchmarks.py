@@ -6,6 +6,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib import import_module
 from pathlib import Path
 from subprocess import PIPE
 
@@ -18,6 +19,7 @@ from gateway import until_it_answers
 from judging import BadTarget, Judgement, Op, Target, Verdict, breached, judge, read_targets
 from measuring import NotMeasured, in_rounds
 from run import BENCHMARKS, HERE, result, targets, verdicts
+from workplace import LOOK_UP, InstantModel, open_workplace
 
 AT_MOST_TWICE = Target("ours costs at most twice theirs", "loop.ours.cpu_us", "loop.theirs.cpu_us", Op.AT_MOST, 2.0)
 COSTS = st.lists(st.floats(min_value=0.001, max_value=1e6), min_size=1, max_size=9)
@@ -46,6 +48,19 @@ def test_every_benchmark_is_a_file_and_every_peer_is_pinned_by_hash() -> None:
     assert all((HERE / f"{name}.py").is_file() for name in BENCHMARKS)
     pinned = list(Path(HERE, "peers").glob("*.txt"))
     assert pinned and all("--hash=sha256:" in file.read_text("utf-8") for file in pinned)
+
+
+@pytest.mark.parametrize("name", BENCHMARKS)
+def test_every_benchmark_can_be_loaded_and_has_a_question_and_legs(name: str) -> None:
+    benchmark = import_module(name)
+    assert isinstance(benchmark.QUESTION, str) and callable(benchmark.legs)
+
+
+async def test_the_workplace_of_the_benchmarks_still_fits_the_program(tmp_path: Path) -> None:
+    async with open_workplace(tmp_path, InstantModel(1, LOOK_UP, {"word": "{number}"})) as workplace:
+        chat = await workplace.open_chat()
+        await workplace.turn(chat)
+        assert len(await workplace.database.store.messages.all(chat.id)) == 4
 
 
 def test_a_ratio_above_its_bound_is_missed_and_breaches_the_run() -> None:
