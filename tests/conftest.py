@@ -57,8 +57,21 @@ def only_own_garbage() -> Iterator[None]:
     gc.unfreeze()
 
 
-_THRESHOLDS = gc.get_threshold()
+# Some 700,000 objects are there once the tests are collected. Looking through them took a tenth of all time, and at each look nothing was found.
+_THRESHOLDS = (10_000, 10, 10)
+_MOST_FROZEN = 300_000  # beside what stays: of servers that are gone
 _MANY_DESCRIPTORS = 300
+_staying = 0
+
+
+def _collect_and_freeze() -> None:
+    global _staying
+    gc.unfreeze()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ResourceWarning)  # of some earlier test, not of this one
+        gc.collect()
+    gc.freeze()
+    _staying = gc.get_freeze_count()
 
 
 @pytest.hookimpl(wrapper=True)
@@ -66,7 +79,7 @@ def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> 
     """Each file leaves the collector as it was: a server that a test starts in this process puts it off and freezes what there is.
 
     Descriptors in garbage would otherwise stay open, over a thousand late in a run. Collecting looks at every module that is loaded, so
-    it is done where there are many.
+    it is done where there are many, or where much was frozen.
     """
     try:
         return (yield)
@@ -74,11 +87,9 @@ def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> 
         if nextitem is None or nextitem.path != item.path:
             gc.enable()
             gc.set_threshold(*_THRESHOLDS)
-            gc.unfreeze()
-            if sum(1 for _ in Path("/dev/fd").iterdir()) > _MANY_DESCRIPTORS:
-                with warnings.catch_warnings():
-                    warnings.simplefilter("ignore", ResourceWarning)  # of some earlier test, not of this one
-                    gc.collect()
+            many_open = sum(1 for _ in Path("/dev/fd").iterdir()) > _MANY_DESCRIPTORS
+            if many_open or not 0 <= gc.get_freeze_count() - _staying <= _MOST_FROZEN:
+                _collect_and_freeze()
 
 
 @pytest.hookimpl(trylast=True)
@@ -95,6 +106,8 @@ def pytest_collection() -> Generator[None, object, object]:
     try:
         return (yield)
     finally:
+        _collect_and_freeze()
+        gc.set_threshold(*_THRESHOLDS)
         gc.enable()
 
 
