@@ -1,5 +1,17 @@
 import clsx from "clsx";
-import { ArrowLeft, Command, FolderArchive, Hand, ListTree, Network, Plus, Settings, TextSearch } from "lucide-react";
+import {
+  ArrowLeft,
+  Command,
+  FolderArchive,
+  Hand,
+  ListTree,
+  Lock,
+  Network,
+  Plus,
+  Settings,
+  TextSearch,
+  Users,
+} from "lucide-react";
 import { Fragment, useDeferredValue, useMemo, useState } from "react";
 import { setPreference, usePreference } from "../browser/preferences";
 import { useWaitingJobs } from "../jobs/jobs";
@@ -255,6 +267,7 @@ export function ChatLine({ chat, current, onOpen }: { chat: Chat; current: boole
         <span dir="auto" className="min-w-0 flex-1 truncate text-left">
           {chat.title}
         </span>
+        <SeenBy visibility={chat.visibility} />
         <span className={hasMenu ? BEHIND_MENU : "shrink-0"}>
           {chat.state === "idle" && !chat.waiting ? (
             <Age iso={chat.updated_at} />
@@ -266,4 +279,11 @@ export function ChatLine({ chat, current, onOpen }: { chat: Chat; current: boole
       <ChatRowMenu chat={chat} />
     </li>
   );
+}
+
+/** Says who sees a chat that is not for everyone. */
+function SeenBy({ visibility = "everyone" }: { visibility?: string | undefined }) {
+  if (visibility === "private") return <Lock size={13} className="shrink-0" aria-label={list.privateChat} />;
+  if (!visibility.startsWith("group:")) return null;
+  return <Users size={13} className="shrink-0" aria-label={list.sharedWith(visibility.slice("group:".length))} />;
 }

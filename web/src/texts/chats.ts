@@ -18,6 +18,8 @@ export const en = {
   groupByDate: "Group by date",
   groupByWorkspace: "Group by workspace",
   nothingFound: "No title and no message has these words.",
+  privateChat: "Private",
+  sharedWith: (group: string) => `Shared with ${group}`,
   pin: "Pin",
   unpin: "Unpin",
   archive: "Archive",

@@ -18,6 +18,8 @@ export const chats: Texts = {
   groupByDate: "Nach Datum gruppieren",
   groupByWorkspace: "Nach Arbeitsbereich gruppieren",
   nothingFound: "Kein Titel und keine Nachricht enthält diese Wörter.",
+  privateChat: "Privat",
+  sharedWith: (group: string) => `Geteilt mit ${group}`,
   pin: "Anheften",
   unpin: "Lösen",
   archive: "Archivieren",
