@@ -4,7 +4,8 @@ import { translated } from "./language";
 export const en = {
   page: "People",
   title: "People",
-  about: "Who works on this server. Each person has a token of their own. What a person starts is private until they share it.",
+  about:
+    "Who works on this server. Each person has a token of their own. What a person starts is private until they share it.",
   onlyYou: "Only you so far. Add someone to work together.",
   name: "Name",
   access: "Access",

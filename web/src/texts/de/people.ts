@@ -4,7 +4,8 @@ import type { Texts } from "../people";
 export const people: Texts = {
   page: "Personen",
   title: "Personen",
-  about: "Wer auf diesem Server arbeitet. Jede Person hat ein eigenes Token. Was eine Person beginnt, ist privat, bis sie es teilt.",
+  about:
+    "Wer auf diesem Server arbeitet. Jede Person hat ein eigenes Token. Was eine Person beginnt, ist privat, bis sie es teilt.",
   onlyYou: "Bisher nur Sie. Fügen Sie jemanden hinzu, um zusammenzuarbeiten.",
   name: "Name",
   access: "Zugriff",
