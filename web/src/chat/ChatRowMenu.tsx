@@ -1,8 +1,9 @@
 // What can be done with a chat from its row in the sidebar, without opening it.
 import { useQueryClient } from "@tanstack/react-query";
-import { Archive, ArchiveRestore, Ellipsis, Pencil, Pin, PinOff, Trash2 } from "lucide-react";
+import { Archive, ArchiveRestore, Ellipsis, Eye, Pencil, Pin, PinOff, Trash2 } from "lucide-react";
 import { useState } from "react";
 import * as acts from "../state/acts";
+import { useMe } from "../state/me";
 import { CHATS } from "../state/sidebar";
 import { t } from "../texts/chat";
 import { t as list } from "../texts/chats";
@@ -11,10 +12,13 @@ import { Menu, MenuItem, MenuLine } from "../ui/Menu";
 import { attempt } from "../ui/outcomes";
 import type { Chat } from "../wire/nouns";
 import { RemoveDialog, RenameDialog } from "./ChatDialogs";
+import { VisibilityDialog } from "./VisibilityDialog";
 
 export function ChatRowMenu({ chat }: { chat: Chat }) {
   const queries = useQueryClient();
-  const [dialog, setDialog] = useState<"rename" | "remove" | null>(null);
+  const [dialog, setDialog] = useState<"rename" | "visibility" | "remove" | null>(null);
+  const me = useMe();
+  const shares = me.shared && (me.owner || chat.owner === me.id);
   const change = async (wish: { title?: string; pinned?: boolean; archived?: boolean }) => {
     if (await attempt(acts.changeChat(chat.id, wish))) await queries.invalidateQueries({ queryKey: CHATS });
   };
@@ -43,6 +47,11 @@ export function ChatRowMenu({ chat }: { chat: Chat }) {
           {chat.archived ? <ArchiveRestore size={15} aria-hidden /> : <Archive size={15} aria-hidden />}{" "}
           {chat.archived ? list.unarchive : list.archive}
         </MenuItem>
+        {shares && (
+          <MenuItem needs="PATCH /context/{chat_id}" onSelect={() => setDialog("visibility")}>
+            <Eye size={15} aria-hidden /> {list.whoSeesIt}
+          </MenuItem>
+        )}
         <MenuLine />
         <MenuItem danger needs="DELETE /context/{chat_id}" onSelect={() => setDialog("remove")}>
           <Trash2 size={15} aria-hidden /> {t.deleteThisChat2}
@@ -54,6 +63,7 @@ export function ChatRowMenu({ chat }: { chat: Chat }) {
         onClose={() => setDialog(null)}
         onRename={(title) => change({ title })}
       />
+      <VisibilityDialog open={dialog === "visibility"} chat={chat} onClose={() => setDialog(null)} />
       <RemoveDialog open={dialog === "remove"} chatId={chat.id} onClose={() => setDialog(null)} />
     </May>
   );

@@ -139,6 +139,7 @@ it("names authors where several people work, and calls nobody by their own name"
     confirmed: true,
     scopes: ["read"],
     shared: true,
+    groups: [],
   });
   expect([me.may("send"), me.may("decide"), me.may("manage")]).toEqual([false, false, false]);
   expect(authorOf({ payload: { author: "Bob" } }, me)).toBe("Bob");

@@ -168,7 +168,14 @@ export async function approvePlan(
 
 export async function changeChat(
   chatId: string,
-  change: { title?: string; model?: string; autonomy?: Autonomy; pinned?: boolean; archived?: boolean },
+  change: {
+    title?: string;
+    model?: string;
+    autonomy?: Autonomy;
+    pinned?: boolean;
+    archived?: boolean;
+    visibility?: string;
+  },
 ): Promise<Chat> {
   const chat = await given(api.PATCH("/context/{chat_id}", { params: { path: { chat_id: chatId } }, body: change }));
   if (change.model) setPreference("model", change.model);

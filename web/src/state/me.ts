@@ -12,6 +12,7 @@ export type AccessLevel = SignedIn["access"];
 export const ME = ["session"];
 
 export interface Me {
+  id: string;
   name: string;
   access: AccessLevel;
   owner: boolean;
@@ -19,6 +20,8 @@ export interface Me {
   confirmed: boolean;
   /** Whether the server has had people besides its owner. */
   shared: boolean;
+  /** With which chats can be shared. */
+  groups: readonly string[];
   may: (scope: Scope) => boolean;
 }
 
@@ -77,8 +80,17 @@ export function followMe(queries: QueryClient): () => void {
   return onForbidden(() => readMe(queries));
 }
 
-export function meOf({ name, access, owner, confirmed, shared, scopes }: SignedIn): Me {
-  return { name, access, owner, confirmed: confirmed !== false, shared, may: (scope) => scopes.includes(scope) };
+export function meOf({ scopes, confirmed, groups = [], ...known }: SignedIn): Me {
+  return { ...known, groups, confirmed: confirmed !== false, may: (scope) => scopes.includes(scope) };
 }
 
-const OWNER: Me = { name: "", access: "admin", owner: true, confirmed: true, shared: false, may: () => true };
+const OWNER: Me = {
+  id: "",
+  groups: [],
+  name: "",
+  access: "admin",
+  owner: true,
+  confirmed: true,
+  shared: false,
+  may: () => true,
+};

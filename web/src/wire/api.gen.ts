@@ -8798,6 +8798,11 @@ export interface components {
              * @description Whether this server has had people besides its owner.
              */
             shared: boolean;
+            /**
+             * Groups
+             * @description The groups they are in, with which they can share chats; for the owner every group here.
+             */
+            groups: string[];
         };
         /**
          * SinkKind

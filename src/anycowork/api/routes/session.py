@@ -68,14 +68,17 @@ async def confirm_session(
 @routes.get("/session", response_model=SignedInResponse, responses=error_responses())
 async def show_session(principal: Reader, services: ServicesDep) -> Response:
     """Who sends this request, and what they may do."""
+    is_owner = principal.kind is PrincipalKind.PERSON and principal.person is None
+    groups = await services.store.visibility.groups() if is_owner else principal.groups
     description = {
         "id": principal.id,
         "name": principal.name,
         "access": principal.access.value,
-        "owner": principal.kind is PrincipalKind.PERSON and principal.person is None,
+        "owner": is_owner,
         "scopes": sorted(principal.scopes),
         "confirmed": principal.is_confirmed,
         "shared": bool(await services.access.people.all()),
+        "groups": sorted(groups),
     }
     return json_response(200, description)
 

@@ -62,6 +62,9 @@ class SignedInResponse(DescribedSchema):
         description="Not after a sign-in with a link alone: it manages nothing until it is confirmed."
     )
     shared: bool = Field(description="Whether this server has had people besides its owner.")
+    groups: list[str] = Field(
+        description="The groups they are in, with which they can share chats; for the owner every group here."
+    )
 
 
 class SessionResponse(DescribedSchema):
