@@ -5,7 +5,7 @@ export const en = {
   page: "Notifications",
   title: "Notifications",
   about:
-    "When something waits for your decision, you get its kind and a link to its page, never its contents. You decide on the page.",
+    "When something waits for a decision, a notification names its kind and links to its page, never its contents. It is decided on the page.",
   forDeciders: "Nothing waits for people who may only read.",
   thisBrowser: "This browser",
   thisBrowserAbout:

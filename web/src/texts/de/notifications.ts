@@ -5,7 +5,7 @@ export const notifications: Texts = {
   page: "Mitteilungen",
   title: "Mitteilungen",
   about:
-    "Wenn etwas auf Ihre Entscheidung wartet, bekommen Sie die Art und einen Link zur Seite, nie den Inhalt. Entschieden wird auf der Seite.",
+    "Wenn etwas auf eine Entscheidung wartet, nennt eine Mitteilung die Art und führt zur Seite, nie den Inhalt. Entschieden wird auf der Seite.",
   forDeciders: "Auf Personen, die nur lesen dürfen, wartet nichts.",
   thisBrowser: "Dieser Browser",
   thisBrowserAbout:
