@@ -172,7 +172,9 @@ async def test_a_conflict_of_a_job_is_merged_by_hand_in_the_persons_editor(
     async with live_server(tmp_path, files={"f.txt": LINES}) as client:
         chat, job, _ = await question_about(client, asyncio.Event(), "task")
         async with before_a_screen(client, chat_id=chat.id) as person:
-            await person.sees("Task 'do b' and task 'do a' changed 'f.txt'", "Merge by hand: write the file as it should be")
+            await person.sees(
+                "Task 'do b' and task 'do a' changed 'f.txt'", "Merge by hand: write the file as it should be"
+            )
             await person.sees("goes here to answer")  # the words above come before anything can be answered
             await person.press("down", "down", "down", "enter")
             done = await until(client, chat, job["id"], "completed", "failed")
