@@ -36,7 +36,8 @@ export const en = {
   retry: "Try again",
   limits: "Limits",
   limitsHint: "A job that stopped at a limit goes on once you raise it. An empty field is no limit.",
-  usedSoFar: (seconds: number, tokens: number) => `Used so far: ${number(seconds)} seconds, ${number(tokens)} tokens.`,
+  usedSoFar: (seconds: number, tokens: number) =>
+    `Used so far: ${number(seconds)} ${number(seconds) === "1" ? "second" : "seconds"}, ${number(tokens)} tokens.`,
   limitsOfJob: "The whole job",
   limitsOfTask: "Each task, all its attempts together",
   limitNames: { seconds: "Seconds at work", tokens: "Tokens", cost: "Cost in US dollars" },

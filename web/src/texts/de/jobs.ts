@@ -40,7 +40,8 @@ export const jobs: Texts = {
   limits: "Grenzen",
   limitsHint:
     "Ein Job, der an einer Grenze stehen blieb, läuft weiter, sobald Sie sie anheben. Ein leeres Feld ist keine Grenze.",
-  usedSoFar: (seconds, tokens) => `Bisher verbraucht: ${number(seconds)} Sekunden, ${number(tokens)} Tokens.`,
+  usedSoFar: (seconds, tokens) =>
+    `Bisher verbraucht: ${number(seconds)} ${number(seconds) === "1" ? "Sekunde" : "Sekunden"}, ${number(tokens)} Tokens.`,
   limitsOfJob: "Der ganze Job",
   limitsOfTask: "Jede Aufgabe, alle Versuche zusammen",
   limitNames: { seconds: "Arbeitszeit in Sekunden", tokens: "Tokens", cost: "Kosten in US-Dollar" },
