@@ -2,6 +2,7 @@
 
 import hashlib
 import secrets
+from collections.abc import Awaitable, Callable
 
 from anycowork import __version__
 from anycowork.domain.errors import Conflict, NotAllowed, NotFound, Unauthenticated
@@ -104,8 +105,8 @@ class JoinedWorkers:
             raise Unauthenticated("This worker has not joined, or was removed. Join again with a new token.")
         return worker
 
-    async def list(self) -> list[Json]:
-        """Returns the living ones, as GET /workers shows them."""
+    async def list(self, is_hidden: Callable[[str], Awaitable[bool]]) -> list[Json]:
+        """Returns the living ones, as GET /workers shows them, without the tasks of turns that are hidden from who asks."""
         living = self.runs.living()
         listed: list[Json] = []
         for worker in await self._table.all():
@@ -118,7 +119,7 @@ class JoinedWorkers:
                         "labels": [*worker.labels],
                         "level": worker.level,
                         "processor": worker.processor,
-                        "tasks": [*live.tasks.values()],
+                        "tasks": [task for turn_id, task in [*live.tasks.items()] if not await is_hidden(turn_id)],
                         "cache_bytes": live.cache_bytes,
                         "since": worker.joined_at,
                         "refused": [{"job_id": "", "reason": reason} for reason in live.refusals],

@@ -13,7 +13,8 @@ from anycowork.api.routes import workers
 from anycowork.cli.main import app
 from support.jobs import approved, by_task, plan, report, until
 from support.live_server import LiveServer, RequestRefused, live_server
-from support.scripted_model import call
+from support.people import person
+from support.scripted_model import Reply, call
 from support.spec import proves
 from support.workers import joined_worker, until_workers, workers_of
 
@@ -124,6 +125,26 @@ async def test_a_step_waits_until_a_worker_offers_its_label(tmp_path: Path) -> N
             done = await until(server, chat, job["id"], "completed", "failed")
             task = (await tasks_of(server, job))["g"]
             assert (done["status"], task["worker"], task["waiting_for"]) == ("completed", one, None)
+
+
+@proves("OPS-6/1")
+async def test_the_list_of_workers_names_no_task_of_a_hidden_chat(tmp_path: Path) -> None:
+    async with (
+        live_server(tmp_path, files=FILES) as server,
+        joined_worker(tmp_path / "one", server),
+        person(server, "Ada", "admin") as ada,
+        person(server, "Ben", "admin") as ben,
+    ):
+        command, held = "echo done > secret-plan.txt", asyncio.Event()
+        asked = Reply(call("execute_command", command=command), hold=held)
+        server.model.mind = by_task({"secret-plan": [asked, report("secret-plan")]})
+        chat = await ada.chat()
+        job = await approved(ada, chat, plan=plan(running("secret-plan", command)))
+        [worker] = await until_workers(server, lambda listed: bool(listed[0]["tasks"]))
+        [seen_by_ada], [seen_by_ben] = await workers_of(ada), await workers_of(ben)
+        assert worker["tasks"] == seen_by_ada["tasks"] == ["secret-plan"] and seen_by_ben["tasks"] == []
+        held.set()
+        assert (await until(ada, chat, job["id"], "completed", "failed"))["status"] == "completed"
 
 
 @proves("JOB-12/4")

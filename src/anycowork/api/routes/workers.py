@@ -16,8 +16,10 @@ from anycowork.api.router import Router, ServicesDep
 from anycowork.api.schemas.jobs import JoinResponse, WorkerInviteResponse, WorkersResponse
 from anycowork.domain.boundary import Boundary
 from anycowork.domain.errors import Invalid
-from anycowork.domain.job_workers import JoinedWorker
+from anycowork.domain.job_workers import JobWorker, JoinedWorker
 from anycowork.domain.principals import NodeKind
+from anycowork.domain.values import replace
+from anycowork.domain.visibility import viewer_of
 from anycowork.sandbox.remote.remote_run import RemoteResult
 from anycowork.sandbox.remote.tree_manifest import rows_of
 from anycowork.server.joined_workers import WorkerOffer
@@ -67,9 +69,27 @@ class ResultRequest(Boundary):
 
 @routes.get("/workers", response_model=WorkersResponse, responses=error_responses())
 async def list_workers(principal: Reader, services: ServicesDep) -> Response:
-    """The living workers, what each runs and what it refused."""
+    """The living workers, what each runs and what it refused, as far as the person may see it."""
+    viewer, store = viewer_of(principal), services.store
+
+    async def hides_turn(turn_id: str) -> bool:
+        turn = await store.turns.find(turn_id) if viewer is not None else None
+        return turn is not None and viewer is not None and await store.visibility.hides_chat(viewer, turn.chat_id)
+
+    async def visible_part(worker: JobWorker) -> JobWorker:
+        if viewer is None:
+            return worker
+        named = {*worker.jobs, *(job_id for job_id, _ in worker.refused)}
+        hidden = {job_id for job_id in named if await store.visibility.hides_job(viewer, job_id)}
+        return replace(
+            worker,
+            jobs=tuple(job_id for job_id in worker.jobs if job_id not in hidden),
+            refused=tuple(refusal for refusal in worker.refused if refusal[0] not in hidden),
+        )
+
     workers = await services.server.workers() if services.server.workers is not None else []
-    listed = [worker.to_json() for worker in workers] + await services.server.joined_workers.list()
+    of_database = [(await visible_part(worker)).to_json() for worker in workers]
+    listed = of_database + await services.server.joined_workers.list(hides_turn)
     return json_response(200, {"workers": listed})
 
 
