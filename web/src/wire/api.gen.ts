@@ -3239,7 +3239,7 @@ export interface paths {
         };
         /**
          * List Workers
-         * @description The living workers, what each runs and what it refused.
+         * @description The living workers, what each runs and what it refused, as far as the person may see it.
          */
         get: operations["list_workers"];
         put?: never;
