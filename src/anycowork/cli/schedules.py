@@ -50,7 +50,7 @@ def list_schedules(context: typer.Context, as_json: AsJson = False, data_dir: Da
         answer = await client.get("/schedules")
         print_answer(answer, schedule_lines(answer), as_json=as_json)
 
-    raise _run("list", invoked(context, data_dir=data_dir), work)
+    raise run_command("schedules list", invoked(context, data_dir=data_dir), work)
 
 
 @app.command("show", help="Show one schedule and its newest starts.")
@@ -58,10 +58,10 @@ def show_schedule(
     context: typer.Context, schedule: ScheduleId, as_json: AsJson = False, data_dir: DataDir = None
 ) -> None:
     async def work(client: ServerClient) -> None:
-        answer = await client.get(_path(schedule))
+        answer = await client.get(path_of("schedules", schedule))
         print_answer(answer, _schedule_details(answer), as_json=as_json)
 
-    raise _run("show", invoked(context, data_dir=data_dir), work)
+    raise run_command("schedules show", invoked(context, data_dir=data_dir), work)
 
 
 @app.command("add", help="Add a schedule: a name, its times, and what is started.")
@@ -115,7 +115,7 @@ def add_schedule(
         answer = await client.post("/schedules", {key: field for key, field in request.items() if field is not None})
         print_answer(answer, [f"Added {answer['id']}; first at {_local(answer['next_at'])}."], as_json=as_json)
 
-    raise _run("add", invoked(context, data_dir=data_dir), work)
+    raise run_command("schedules add", invoked(context, data_dir=data_dir), work)
 
 
 @app.command("run", help="Start a schedule now, in your name.")
@@ -123,39 +123,31 @@ def run_schedule(
     context: typer.Context, schedule: ScheduleId, as_json: AsJson = False, data_dir: DataDir = None
 ) -> None:
     async def work(client: ServerClient) -> None:
-        answer = await client.post(f"{_path(schedule)}/run")
+        answer = await client.post(f"{path_of('schedules', schedule)}/run")
         [start] = objects([answer["start"]])
         begun = f"job {start['job_id']}" if start["job_id"] else f"run {start['run_id']}"
         print_answer(answer, [f"Started {begun} in chat {start['context_id']}."], as_json=as_json)
 
-    raise _run("run", invoked(context, data_dir=data_dir), work)
+    raise run_command("schedules run", invoked(context, data_dir=data_dir), work)
 
 
 @app.command("enable", help="Let a schedule start again; it is yours then.")
 def enable_schedule(context: typer.Context, schedule: ScheduleId, data_dir: DataDir = None) -> None:
     async def work(client: ServerClient) -> None:
-        answer = await client.patch(_path(schedule), {"enabled": True})
+        answer = await client.patch(path_of("schedules", schedule), {"enabled": True})
         stdout().line(f"Enabled; next at {_local(answer['next_at'])}.")
 
-    raise _run("enable", invoked(context, data_dir=data_dir), work)
+    raise run_command("schedules enable", invoked(context, data_dir=data_dir), work)
 
 
 @app.command("disable", help="Let a schedule start nothing; what runs goes on.")
 def disable_schedule(context: typer.Context, schedule: ScheduleId, data_dir: DataDir = None) -> None:
-    async def work(client: ServerClient) -> None:
-        await client.patch(_path(schedule), {"enabled": False})
-        stdout().line("Disabled.")
-
-    raise _run("disable", invoked(context, data_dir=data_dir), work)
+    raise disable("schedules", schedule, invoked(context, data_dir=data_dir))
 
 
 @app.command("remove", help="Remove a schedule; what it started stays.")
 def remove_schedule(context: typer.Context, schedule: ScheduleId, data_dir: DataDir = None) -> None:
-    async def work(client: ServerClient) -> None:
-        await client.delete(_path(schedule))
-        stdout().line("Removed.")
-
-    raise _run("remove", invoked(context, data_dir=data_dir), work)
+    raise remove("schedules", schedule, invoked(context, data_dir=data_dir))
 
 
 def schedule_lines(answer: Json) -> Iterator[str]:
@@ -213,13 +205,30 @@ def read_pairs(words: list[str]) -> Json:
     return {name: text for name, _, text in pairs}
 
 
-def _path(schedule_id: str) -> str:
-    return f"/schedules/{quote(schedule_id, safe='')}"
+def path_of(kind: str, startable_id: str) -> str:
+    """`kind` is `schedules` or `triggers`, as in the API and on the command line."""
+    return f"/{kind}/{quote(startable_id, safe='')}"
 
 
-def _run(command: str, invocation: Invocation, work: Callable[[ServerClient], Awaitable[None]]) -> typer.Exit:
+def disable(kind: str, startable_id: str, invocation: Invocation) -> typer.Exit:
+    async def work(client: ServerClient) -> None:
+        await client.patch(path_of(kind, startable_id), {"enabled": False})
+        stdout().line("Disabled.")
+
+    return run_command(f"{kind} disable", invocation, work)
+
+
+def remove(kind: str, startable_id: str, invocation: Invocation) -> typer.Exit:
+    async def work(client: ServerClient) -> None:
+        await client.delete(path_of(kind, startable_id))
+        stdout().line("Removed.")
+
+    return run_command(f"{kind} remove", invocation, work)
+
+
+def run_command(command: str, invocation: Invocation, work: Callable[[ServerClient], Awaitable[None]]) -> typer.Exit:
     async def worked(client: ServerClient) -> int:
         await work(client)
         return EXIT_CODES[RunEnding.DONE]
 
-    return typer.Exit(run_with_server(f"schedules {command}", invocation, worked, usage_statuses=(404, 422)))
+    return typer.Exit(run_with_server(command, invocation, worked, usage_statuses=(404, 422)))

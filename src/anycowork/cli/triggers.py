@@ -1,17 +1,24 @@
 """`anycowork triggers …`: lists, adds and removes the triggers of a server, and renews their secrets."""
 
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Iterator
 from typing import Annotated
-from urllib.parse import quote
 
 import typer
 
 from anycowork.cli.command_groups import CommandGroup
 from anycowork.cli.job_tables import objects
-from anycowork.cli.options import AsJson, DataDir, Invocation, MaxCost, Role, Workspace, invoked
-from anycowork.cli.run_outcome import EXIT_CODES, RunEnding
-from anycowork.cli.schedules import detail_lines, read_pairs, start_line, text_option
-from anycowork.cli.server_command import print_answer, run_with_server
+from anycowork.cli.options import AsJson, DataDir, MaxCost, Role, Workspace, invoked
+from anycowork.cli.schedules import (
+    detail_lines,
+    disable,
+    path_of,
+    read_pairs,
+    remove,
+    run_command,
+    start_line,
+    text_option,
+)
+from anycowork.cli.server_command import print_answer
 from anycowork.client.console import stdout
 from anycowork.client.http import ServerClient
 from anycowork.domain.messages import Json
@@ -42,16 +49,16 @@ def list_triggers(context: typer.Context, as_json: AsJson = False, data_dir: Dat
         answer = await client.get("/triggers")
         print_answer(answer, _trigger_lines(answer), as_json=as_json)
 
-    raise _run("list", invoked(context, data_dir=data_dir), work)
+    raise run_command("triggers list", invoked(context, data_dir=data_dir), work)
 
 
 @app.command("show", help="Show one trigger and its newest starts.")
 def show_trigger(context: typer.Context, trigger: TriggerId, as_json: AsJson = False, data_dir: DataDir = None) -> None:
     async def work(client: ServerClient) -> None:
-        answer = await client.get(_path(trigger))
+        answer = await client.get(path_of("triggers", trigger))
         print_answer(answer, _trigger_details(answer), as_json=as_json)
 
-    raise _run("show", invoked(context, data_dir=data_dir), work)
+    raise run_command("triggers show", invoked(context, data_dir=data_dir), work)
 
 
 @app.command("add", help="Add a trigger, and print its secret once.")
@@ -100,7 +107,7 @@ def add_trigger(
         answer = await client.post("/triggers", {key: field for key, field in request.items() if field is not None})
         print_answer(answer, [f"Added {answer['id']}.", *_secret_lines(answer)], as_json=as_json)
 
-    raise _run("add", invoked(context, data_dir=data_dir), work)
+    raise run_command("triggers add", invoked(context, data_dir=data_dir), work)
 
 
 @app.command("secret", help="Replace a secret; the old one is good no more.")
@@ -108,37 +115,29 @@ def replace_secret(
     context: typer.Context, trigger: TriggerId, as_json: AsJson = False, data_dir: DataDir = None
 ) -> None:
     async def work(client: ServerClient) -> None:
-        answer = await client.post(f"{_path(trigger)}/secret")
+        answer = await client.post(f"{path_of('triggers', trigger)}/secret")
         print_answer(answer, _secret_lines({**answer, "id": trigger}), as_json=as_json)
 
-    raise _run("secret", invoked(context, data_dir=data_dir), work)
+    raise run_command("triggers secret", invoked(context, data_dir=data_dir), work)
 
 
 @app.command("enable", help="Let a trigger start again; it is yours then.")
 def enable_trigger(context: typer.Context, trigger: TriggerId, data_dir: DataDir = None) -> None:
     async def work(client: ServerClient) -> None:
-        await client.patch(_path(trigger), {"enabled": True})
+        await client.patch(path_of("triggers", trigger), {"enabled": True})
         stdout().line("Enabled.")
 
-    raise _run("enable", invoked(context, data_dir=data_dir), work)
+    raise run_command("triggers enable", invoked(context, data_dir=data_dir), work)
 
 
 @app.command("disable", help="Refuse a trigger's requests; what runs goes on.")
 def disable_trigger(context: typer.Context, trigger: TriggerId, data_dir: DataDir = None) -> None:
-    async def work(client: ServerClient) -> None:
-        await client.patch(_path(trigger), {"enabled": False})
-        stdout().line("Disabled.")
-
-    raise _run("disable", invoked(context, data_dir=data_dir), work)
+    raise disable("triggers", trigger, invoked(context, data_dir=data_dir))
 
 
 @app.command("remove", help="Remove a trigger; what it started stays.")
 def remove_trigger(context: typer.Context, trigger: TriggerId, data_dir: DataDir = None) -> None:
-    async def work(client: ServerClient) -> None:
-        await client.delete(_path(trigger))
-        stdout().line("Removed.")
-
-    raise _run("remove", invoked(context, data_dir=data_dir), work)
+    raise remove("triggers", trigger, invoked(context, data_dir=data_dir))
 
 
 def _trigger_lines(answer: Json) -> Iterator[str]:
@@ -169,15 +168,3 @@ def _secret_lines(answer: Json) -> list[str]:
         f"Its requests go to POST /triggers/{answer['id']} of this server, signed with this secret, which is not shown again:",
         str(answer["secret"]),
     ]
-
-
-def _path(trigger_id: str) -> str:
-    return f"/triggers/{quote(trigger_id, safe='')}"
-
-
-def _run(command: str, invocation: Invocation, work: Callable[[ServerClient], Awaitable[None]]) -> typer.Exit:
-    async def worked(client: ServerClient) -> int:
-        await work(client)
-        return EXIT_CODES[RunEnding.DONE]
-
-    return typer.Exit(run_with_server(f"triggers {command}", invocation, worked, usage_statuses=(404, 422)))
