@@ -144,9 +144,9 @@ async def a_page(
         await page.add_init_script(script)
     await page.goto(f"{url}/?token={TOKEN}")
     try:
-        await page.locator("#root > *").first.wait_for(
+        await page.locator("#root > :not(.late)").first.wait_for(
             state="attached"
-        )  # before that, going elsewhere loses the sign-in
+        )  # not the note that the page is loading
         yield page
     except Exception as error:
         error.add_note(await _seen_at_the_end(page, complaints, unanswered))

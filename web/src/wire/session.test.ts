@@ -36,3 +36,13 @@ it("keeps a link's code in the address until the server has answered, and tries 
   expect([location.hash, isLinkRefused()]).toEqual(["#/", true]);
   await expect(redeemCode()).resolves.toBeNull();
 });
+
+it("leaves a page where it went while its code was redeemed", async () => {
+  vi.stubGlobal("fetch", () => {
+    location.hash = "#/jobs";
+    return Promise.resolve(new Response('{"page_key": "key"}'));
+  });
+  history.replaceState(null, "", "#code=once");
+  await expect(redeemCode()).resolves.toBe("yes");
+  expect(location.hash).toBe("#/jobs");
+});

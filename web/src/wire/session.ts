@@ -31,13 +31,17 @@ type SignInLink = { code: string; confirmation?: string };
 let unanswered: SignInLink | null = null; // what the address held when the server did not answer
 
 /** Redeems the one-time code of the address; null if there is none. The code leaves the address with the server's answer and not before:
- * a page that is loaded again meanwhile tries it again. Without an answer the next call does. */
+ * a page that is loaded again meanwhile tries it again. Without an answer the next call does. Who went on to another page meanwhile stays
+ * there. */
 export async function redeemCode(): Promise<SignedIn | null> {
   const link = linkIn(location.hash) ?? unanswered;
   if (!link) return null;
   const redeemed = await signIn(link);
   unanswered = redeemed === "unreachable" ? link : null;
-  if (redeemed !== "unreachable") history.replaceState({ refusedLink: redeemed === "no" }, "", "/#/");
+  if (redeemed !== "unreachable") {
+    const address = linkIn(location.hash) ? "/#/" : location.href;
+    history.replaceState({ refusedLink: redeemed === "no" }, "", address);
+  }
   return redeemed;
 }
 
