@@ -97,6 +97,12 @@ def fitting(document: Json, schema: Json) -> Any:
             return "x" * max(1, schema.get("minLength", 1))
 
 
+def choices(document: Json, schema: Json) -> list[Any]:
+    """Return the values that a parameter of a query may have, where there are few."""
+    schema = _resolved(document, schema)
+    return schema.get("enum") or (["true", "false"] if schema.get("type") == "boolean" else [])
+
+
 def _resolved(document: Json, schema: Json) -> Json:
     while "$ref" in schema or "anyOf" in schema or "allOf" in schema or "oneOf" in schema:
         if "$ref" in schema:

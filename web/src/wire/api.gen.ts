@@ -9050,7 +9050,7 @@ export interface components {
             status: components["schemas"]["StartStatus"];
             /**
              * Context Id
-             * @description The chat of the run; null without one, or once it is deleted.
+             * @description The chat of the run; null without one, once it is deleted, and where it is hidden from who asks.
              */
             context_id: string | null;
             /**

@@ -14,8 +14,10 @@ from anycowork.domain.boundary import Boundary
 from anycowork.domain.errors import Invalid
 from anycowork.domain.messages import Json
 from anycowork.domain.plan import Budget
+from anycowork.domain.principals import Principal
 from anycowork.domain.schedules import MissedRule, Schedule, ScheduledStart
 from anycowork.domain.values import replace
+from anycowork.server.services import Services
 
 routes = Router(tags=["schedules"])
 
@@ -109,18 +111,12 @@ class ScheduleChanges(StartableChanges, Timing):
 @routes.get("/schedules", response_model=ScheduleList, responses=error_responses())
 async def list_schedules(principal: Reader, services: ServicesDep) -> Response:
     """Oldest first, each with its newest start."""
-    listed = await services.visibility.visible_only(
-        principal,
-        await services.schedules.all(triggers=False),
-        lambda entry: entry[0].chat_id,
-        lambda entry: entry[0].workspace,
-    )
-    return json_response(200, {"schedules": [shown(schedule, starts) for schedule, starts in listed]})
+    return json_response(200, {"schedules": await all_shown(services, principal, triggers=False)})
 
 
 @routes.get("/schedules/{schedule_id}", response_model=ScheduleResponse, responses=error_responses(404, 422))
 async def show_schedule(schedule_id: str, principal: Reader, services: ServicesDep) -> Response:
-    return json_response(200, shown(*await services.schedules.show(schedule_id, trigger=False)))
+    return json_response(200, await shown(services, principal, schedule_id, trigger=False))
 
 
 @routes.post("/schedules", status_code=201, response_model=ScheduleResponse, responses=error_responses(body=True))
@@ -128,7 +124,7 @@ async def create_schedule(body: NewSchedule, principal: Decider, services: Servi
     """Its runs are of who creates or changes it, with the access that they have then."""
     draft = replace(body.draft(), cron=body.cron, at=body.once_at, time_zone=body.time_zone, missed=body.missed)
     schedule = await services.schedules.create(principal, draft)
-    return json_response(201, shown(schedule, ()))
+    return json_response(201, {**schedule.to_json(), "starts": []})
 
 
 @routes.patch("/schedules/{schedule_id}", response_model=ScheduleResponse, responses=error_responses(404, body=True))
@@ -136,7 +132,7 @@ async def change_schedule(
     schedule_id: str, body: ScheduleChanges, principal: Decider, services: ServicesDep
 ) -> Response:
     schedule = await services.schedules.change(principal, schedule_id, changes_in(body), trigger=False)
-    return json_response(200, shown(*await services.schedules.show(schedule.id, trigger=False)))
+    return json_response(200, await shown(services, principal, schedule.id, trigger=False))
 
 
 @routes.delete(
@@ -160,8 +156,40 @@ async def run_schedule(schedule_id: str, principal: Decider, services: ServicesD
     return json_response(202, {"start": start.to_json()})
 
 
-def shown(schedule: Schedule, starts: Sequence[ScheduledStart]) -> Json:
-    return {**schedule.to_json(), "starts": [start.to_json() for start in starts]}
+async def all_shown(services: Services, principal: Principal, *, triggers: bool) -> list[Json]:
+    """Return those that are not hidden from who asks, oldest first."""
+    listed = await services.visibility.visible_only(
+        principal,
+        await services.schedules.all(triggers=triggers),
+        lambda entry: entry[0].chat_id,
+        lambda entry: entry[0].workspace,
+    )
+    return await _with_visible_starts(services, principal, listed)
+
+
+async def shown(services: Services, principal: Principal, schedule_id: str, *, trigger: bool) -> Json:
+    """Raises: NotFound."""
+    entry = await services.schedules.show(schedule_id, trigger=trigger)
+    return (await _with_visible_starts(services, principal, [entry]))[0]
+
+
+async def _with_visible_starts(
+    services: Services, principal: Principal, entries: Sequence[tuple[Schedule, Sequence[ScheduledStart]]]
+) -> list[Json]:
+    """A run in a hidden chat is listed without the ids of its chat, turn and job: the chat is of who had it started."""
+    starts = [start for _, starts in entries for start in starts]
+    visible = {*await services.visibility.visible_only(principal, starts, lambda start: start.chat_id)}
+    return [
+        {
+            **schedule.to_json(),
+            "starts": [(start if start in visible else _of_hidden(start)).to_json() for start in of_it],
+        }
+        for schedule, of_it in entries
+    ]
+
+
+def _of_hidden(start: ScheduledStart) -> ScheduledStart:
+    return replace(start, chat_id=None, turn_id=None, job_id=None, error=None)
 
 
 def changes_in(body: StartableChanges) -> dict[str, Any]:

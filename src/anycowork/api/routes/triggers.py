@@ -10,7 +10,7 @@ from anycowork.api.middleware.auth import AFTER_WRONG_SIGNATURE, Decider, Reader
 from anycowork.api.middleware.body import body_of
 from anycowork.api.responses import error_responses, json_response
 from anycowork.api.router import Router, ServicesDep
-from anycowork.api.routes.schedules import StartableChanges, StartableRequest, changes_in, shown
+from anycowork.api.routes.schedules import StartableChanges, StartableRequest, all_shown, changes_in, shown
 from anycowork.api.schemas.schedules import (
     AcceptedDeliveryResponse,
     CreatedTriggerResponse,
@@ -45,18 +45,12 @@ class TriggerChanges(StartableChanges):
 @routes.get("/triggers", response_model=TriggerList, responses=error_responses())
 async def list_triggers(principal: Reader, services: ServicesDep) -> Response:
     """Oldest first, each with its newest start."""
-    listed = await services.visibility.visible_only(
-        principal,
-        await services.schedules.all(triggers=True),
-        lambda entry: entry[0].chat_id,
-        lambda entry: entry[0].workspace,
-    )
-    return json_response(200, {"triggers": [shown(trigger, starts) for trigger, starts in listed]})
+    return json_response(200, {"triggers": await all_shown(services, principal, triggers=True)})
 
 
 @routes.get("/triggers/{trigger_id}", response_model=TriggerResponse, responses=error_responses(404, 422))
 async def show_trigger(trigger_id: str, principal: Reader, services: ServicesDep) -> Response:
-    return json_response(200, shown(*await services.schedules.show(trigger_id, trigger=True)))
+    return json_response(200, await shown(services, principal, trigger_id, trigger=True))
 
 
 @routes.post("/triggers", status_code=201, response_model=CreatedTriggerResponse, responses=error_responses(body=True))
@@ -64,13 +58,13 @@ async def create_trigger(body: NewTrigger, principal: Decider, services: Service
     """Its runs are of who creates or changes it, with the access that they have then. Its secret is shown this once."""
     draft = replace(body.draft(), is_trigger=True, payload=body.payload)
     trigger, secret = await services.triggers.create(principal, draft)
-    return json_response(201, {**shown(trigger, ()), "secret": secret})
+    return json_response(201, {**trigger.to_json(), "starts": [], "secret": secret})
 
 
 @routes.patch("/triggers/{trigger_id}", response_model=TriggerResponse, responses=error_responses(404, body=True))
 async def change_trigger(trigger_id: str, body: TriggerChanges, principal: Decider, services: ServicesDep) -> Response:
     trigger = await services.schedules.change(principal, trigger_id, changes_in(body), trigger=True)
-    return json_response(200, shown(*await services.schedules.show(trigger.id, trigger=True)))
+    return json_response(200, await shown(services, principal, trigger.id, trigger=True))
 
 
 @routes.delete(

@@ -18,7 +18,9 @@ class StartResponse(DescribedSchema):
     reason: StartReason
     principal: str = Field(description="In whose name it was started.")
     status: StartStatus
-    context_id: str | None = Field(description="The chat of the run; null without one, or once it is deleted.")
+    context_id: str | None = Field(
+        description="The chat of the run; null without one, once it is deleted, and where it is hidden from who asks."
+    )
     run_id: str | None = Field(description="The workflow's run, which is the turn.")
     job_id: str | None
     outcome: str | None = Field(description="How the run stands or ended: a turn's reason or a job's status.")
