@@ -255,8 +255,11 @@ class EvidenceChecker:
         return None if newest is None else (newest.after or newest.before).id
 
     def _may_change(self, context: TurnContext, calls: Sequence[FoundCall]) -> bool:
-        tools = [context.toolbox.find(call.tool) for call in calls]
-        return any(tool is not None and not tool.spec.read_only for tool in tools)
+        for call in calls:
+            tool = context.toolbox.find(call.tool)
+            if tool is not None and not tool.spec.read_only:
+                return True
+        return False
 
     def _may_change_code(self, context: TurnContext, calls: Sequence[FoundCall]) -> bool:
         for call in calls:

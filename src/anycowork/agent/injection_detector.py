@@ -82,7 +82,9 @@ class InjectionDetector:
             return True
         if self._orders and self._is_demanded(call, trusted_texts):
             return True
-        call_text = _bare(call.source) if self._spelt else ""
+        if not self._spelt:
+            return False
+        call_text = _bare(call.source)
         return any(call_text in text for text in self._spelt)
 
     def _is_demanded(self, call: FoundCall, trusted_texts: Sequence[str]) -> bool:

@@ -14,7 +14,7 @@ from anycowork.domain.errors import ContextFull
 from anycowork.domain.images import images_of
 from anycowork.domain.journal import Change, Reserve, SetChat, Spend
 from anycowork.domain.limits import payer_of
-from anycowork.domain.messages import Json, Message
+from anycowork.domain.messages import Json, Message, Speaker
 from anycowork.domain.metering import Price
 from anycowork.domain.model import ModelOptions, ModelRequest, PromptMessage, Provider, ToolCallStyle, UsageChunk
 from anycowork.domain.ports import Clock, HiddenPathRules
@@ -89,12 +89,13 @@ class ModelCaller:
         provider, model = find_model(self._providers, context)
         options = self._providers.options(context.chat.config.model_id)
         name = f"{provider.name}/{model}"
-        prompt_history = await self._shown(context, options, ratio=self._ratios.of(name))
+        offered = self._offered(context, options)
+        prompt_history = await self._shown(context, options, offered, ratio=self._ratios.of(name))
         if prompt_history.full and stops_when_full(context):
             raise ContextFull(
                 f"The context of {name} is full: it cannot be shown all that it did in this turn. {_WAY_OUT}"
             )
-        request = self._request(context, model, prompt_history, options)
+        request = self._request(context, model, prompt_history, options, offered)
         if options.images:
             data = await self._image_data(context, prompt_history.messages)
             request = replace(request, image_bytes=data, tries_images=options.tries_images)
@@ -116,9 +117,7 @@ class ModelCaller:
                 raise
             raise ContextFull(f"{fault.message} {_WAY_OUT}") from fault
         if reply.usage and not request.image_bytes:  # image tokens do not help to estimate text
-            estimated = (
-                prompt_history.tokens / context.conversation.window.ratio + self._offered(context, options).tokens
-            )
+            estimated = prompt_history.tokens / context.conversation.window.ratio + offered.tokens
             self._ratios.learn(name, estimated=estimated, reported=reply.usage.prompt)
         spend, event = spent_for(reserve, reply)
         context.write_buffer.pending.append(spend)
@@ -159,7 +158,12 @@ class ModelCaller:
         }
 
     def _request(
-        self, context: TurnContext, model: str, prompt_history: PromptHistory, options: ModelOptions
+        self,
+        context: TurnContext,
+        model: str,
+        prompt_history: PromptHistory,
+        options: ModelOptions,
+        offered: OfferedTools,
     ) -> ModelRequest:
         """Build the request. If the model repeats itself, change the request once: telling a weak model about it does not help."""
         repeated = repeated_tools(context.calls)
@@ -171,7 +175,7 @@ class ModelCaller:
             max_tokens=options.max_tokens,
             temperature=ANOTHER_TEMPERATURE if repeated else options.temperature,
             schema=self._schema(context, options, repeated),
-            offers=self._offered(context, options).tools,
+            offers=offered.tools,
         )
 
     def _offered(self, context: TurnContext, options: ModelOptions) -> OfferedTools:
@@ -206,7 +210,9 @@ class ModelCaller:
             case _:
                 assert_never(options.calling)
 
-    async def _shown(self, context: TurnContext, options: ModelOptions, *, ratio: float) -> PromptHistory:
+    async def _shown(
+        self, context: TurnContext, options: ModelOptions, offered: OfferedTools, *, ratio: float
+    ) -> PromptHistory:
         prompt_budget = self._prompt_budget(context.chat.config.model_id)
         if not len(context.conversation.window):
             cap = BRIEF_RESULT if options.brief else RESULT_CAP
@@ -216,14 +222,13 @@ class ModelCaller:
         for number, message in enumerate(context.conversation.history[len(context.conversation.window) :], start=1):
             if number % _AT_A_TIME == 0:
                 await asyncio.sleep(0)  # a long chat must not block the others
-            shown_message = message if options.images or message.payload is None else _with_notes(message)
+            noted = not options.images and message.payload is not None and message.role is Speaker.USER
+            shown_message = _with_notes(message) if noted else message
             if message.id == context.turn.message_id:
                 shown_message = await self._with_files(context, shown_message)
             context.conversation.window.add(shown_message)
         system = await self._system_prompt(context, options, prompt_budget)
-        return context.conversation.window.shown(
-            budget=prompt_budget - self._offered(context, options).tokens, system=system
-        )
+        return context.conversation.window.shown(budget=prompt_budget - offered.tokens, system=system)
 
     async def _with_files(self, context: TurnContext, request: Message) -> Message:
         """Prepend the workspace's file list to the request of the turn, with which a model makes the right call at once, and the skill

@@ -157,17 +157,25 @@ class ReplyStream:
             raise RunawayReply(f"The calls were stopped at {LONGEST_REPLY} characters. Make a shorter call.")
 
     async def _append_text(self, text: str) -> None:
+        if 0 < len(text) < _PIECE:  # the usual case
+            self._append(self._splitter.feed(text))
+            return
         for piece in _in_pieces(text):
             self._append(self._splitter.feed(piece))
             if len(piece) == _PIECE:
                 await asyncio.sleep(0)
 
     def _append(self, pieces: list[ThinkPiece]) -> None:
-        reply = self.reply
-        if thought := "".join(piece.text for piece in pieces if piece.thinking):
+        reply, thought, said = self.reply, "", ""
+        for piece in pieces:
+            if piece.thinking:
+                thought += piece.text
+            else:
+                said += piece.text
+        if thought:
             self._publish(EventType.REASONING_DELTA, len(reply.reasoning), thought)
             reply.reasoning += thought
-        reply.text += "".join(piece.text for piece in pieces if not piece.thinking)
+        reply.text += said
         safe = safe_to_show(reply.text, reply.shown)
         self._publish(EventType.TEXT_DELTA, reply.shown, reply.text[reply.shown : safe])
         reply.shown = max(reply.shown, safe)

@@ -131,7 +131,7 @@ class ToolRunner:
         context.write_buffer.announcements += (event, *context.plan_events(settled))
         context.calls.update(settled)
         context.conversation.history.append(message)
-        return _done([settled])
+        return CallsDone(terminate=_terminates(settled), faults=int(_is_fault(settled)))
 
     async def _request_approvals(self, context: TurnContext, batch: list[Call]) -> bool:
         """Request all approvals of the batch at once, before any call runs; return whether the turn is parked."""

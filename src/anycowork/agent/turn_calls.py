@@ -92,9 +92,13 @@ class TurnCalls(Sequence[Call]):
     @property
     def was_denied(self) -> bool:
         """Whether a person denied a call of this turn."""
+        if not self._refused:  # the usual case
+            return False
         return any(call.result is not None and call.result.status is CallStatus.DENIED for call in self._refused)
 
     def _refused_before(self, call: Call) -> Call | None:
+        if not self._refused:  # the usual case
+            return None
         same = (
             refused_call
             for refused_call in self._refused
@@ -132,8 +136,11 @@ _CIRCLE = 12  # calls: a model that repeats one of the last so many is going in 
 
 def repeated_tools(calls: Sequence[Call]) -> frozenset[str]:
     """Return the tools called since the last change, if the newest call is a repetition; empty if the turn makes progress."""
+    recent = calls[-_CIRCLE:]
+    if recent and recent[-1].result is not None and not _may_repeat(recent):
+        return frozenset()
     since: list[Call] = []
-    for call in reversed(calls[-_CIRCLE:]):
+    for call in reversed(recent):
         if call.intent is not None and succeeded(call):
             break
         if call.result is not None:
@@ -152,11 +159,15 @@ def succeeded(call: Call) -> bool:
     return call.result is not None and call.result.status is CallStatus.OK
 
 
+def _may_repeat(recent: Sequence[Call]) -> bool:
+    """Whether the newest of these calls may repeat another one. Rarely: mostly their parameters differ."""
+    newest = recent[-1]
+    return was_a_repeat(newest) or [call.parameters for call in recent].count(newest.parameters) > 1
+
+
 def _is_repeated(calls: list[Call]) -> bool:
     """Whether the first of these calls also occurs among the others."""
     first = calls[0]
-    if [call.parameters for call in calls].count(first.parameters) == 1:
-        return False  # the usual case
     return any(call.tool == first.tool and call.parameters == first.parameters for call in calls[1:])
 
 

@@ -78,6 +78,8 @@ class Assignment:
 
     def repeats_effect(self, call: FoundCall) -> bool:
         """Whether the same call took effect in an earlier attempt at the task, or may have when it was interrupted."""
+        if not self.earlier_effects:  # the usual case
+            return False
         return any((effect.tool, effect.parameters) == (call.tool, call.parameters) for effect in self.earlier_effects)
 
 

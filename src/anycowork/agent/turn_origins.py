@@ -94,7 +94,9 @@ def origins_of_interrupted(spec: ToolSpec | None, parameters: Parameters) -> Ori
     return join(_host_origins(command, destinations), authors_of(spec) if spec else (), FOLDER_CONTENTS)
 
 
-def _host_origins(command: str, destinations: Iterable[Destination]) -> list[str]:
+def _host_origins(command: str, destinations: Sequence[Destination]) -> list[str]:
+    if not destinations:  # the usual case
+        return []
     host_class = "git" if any(git_command in command for git_command in _GIT_READS) else "web"
     return [origin_of(host_class, destination.host) for destination in destinations]
 

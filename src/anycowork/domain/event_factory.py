@@ -202,7 +202,7 @@ def call_json(call: Call) -> Json:
 
 
 def result_json(call: Call, result: ToolResult) -> Json:
-    body: Json = {"tool_call_id": call.id, "tool": call.tool, "status": result.status.value}
+    body: Json = {"tool_call_id": call.id, "tool": call.tool, "status": str(result.status)}
     if result.error:
         body["error"] = {
             "code": result.error.code,

@@ -7,6 +7,7 @@ their tokens, client keys, invitations of workers.
 import shlex
 from collections.abc import Callable, Mapping
 from enum import StrEnum
+from functools import lru_cache
 
 from anycowork.domain.errors import NotAllowed
 from anycowork.domain.origins import PERSON, Origins, origin_of
@@ -146,6 +147,7 @@ class LabelParts:
     person: PersonName | None
 
 
+@lru_cache(maxsize=256)
 def read_label(label: str) -> LabelParts:
     """Raises: ValueError for a kind that there is not."""
     kind, _, suffix = label.partition(":")

@@ -183,7 +183,10 @@ def stand_in_among(body: JsonValue) -> str | None:
         return stand_in and stand_in[0]
     if isinstance(body, dict):
         body = [*body, *body.values()]
-    return next(filter(None, map(stand_in_among, body)), None) if isinstance(body, list) else None
+    for item in body if isinstance(body, list) else ():
+        if (name := stand_in_among(item)) is not None:
+            return name
+    return None
 
 
 def _spans(text: str) -> Iterator[tuple[int, int, str]]:

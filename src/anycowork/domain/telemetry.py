@@ -1,7 +1,6 @@
 """The port through which a turn tells operators what it does: how long models and tools take, and how they end."""
 
-from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -39,13 +38,11 @@ class Telemetry(Protocol):
 class NoTelemetry:
     """Observes nothing."""
 
-    @contextmanager
-    def model_request(self, turn: Turn, provider: str, request: ModelRequest) -> Iterator[ModelOutcome]:
-        yield ModelOutcome()
+    def model_request(self, turn: Turn, provider: str, request: ModelRequest) -> AbstractContextManager[ModelOutcome]:
+        return nullcontext(ModelOutcome())
 
-    @contextmanager
-    def tool_call(self, turn: Turn, call: Call, spec: ToolSpec) -> Iterator[ToolOutcome]:
-        yield ToolOutcome()
+    def tool_call(self, turn: Turn, call: Call, spec: ToolSpec) -> AbstractContextManager[ToolOutcome]:
+        return nullcontext(ToolOutcome())
 
 
 NO_TELEMETRY = NoTelemetry()

@@ -126,8 +126,7 @@ def result_heading(message: Message) -> str:
 def changed_lines(message: Message) -> list[str]:
     """Return the lines that a command changed, if they are few, so that the model notices mistakes. Each begins with its sign."""
     payload = message.payload or {}
-    diff = _word(payload, "diff")
-    if payload.get("tool") != "execute_command" or diff is None:
+    if payload.get("tool") != "execute_command" or (diff := _word(payload, "diff")) is None:
         return []
     lines = [line for line in bare_lines(diff) if line[:1] in ("+", "-") and not line.startswith(("+++", "---"))]
     few = 0 < len(lines) <= _FEW_LINES and sum(map(len, lines)) <= _FEW_CHARACTERS

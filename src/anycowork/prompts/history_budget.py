@@ -102,13 +102,15 @@ class _MessageForm:
 
 def _made_form(message: Message, result_cap: int) -> _MessageForm:
     is_plain = message.payload is None and message.role is not Speaker.TOOL
-    shortened = _cut_result(message if is_plain else with_hook_words(with_quoted_files(as_told(message))), result_cap)
+    told = message if is_plain else as_told(message)
+    more = told.payload is not None and told.role is Speaker.USER  # perhaps files, images and words of hooks
+    shortened = _cut_result(with_hook_words(with_quoted_files(told)) if more else told, result_cap)
     prompt_form, by_person = prompt_message(shortened), is_from_the_person(shortened)
     is_result = shortened.message_type is MessageType.TOOL_RESULT
     kind = (call_id_of(shortened), is_result, is_compaction(shortened), by_person)
     if prompt_form is None:
         return _MessageForm(message, shortened, None, *kind)
-    images = 0 if shortened.payload is None else image_tokens(prompt_form)
+    images = image_tokens(prompt_form) if more else 0
     return _MessageForm(
         message,
         shortened,

@@ -4,7 +4,6 @@ import asyncio
 import logging
 from collections.abc import Callable, Sequence
 from functools import partial
-from itertools import chain
 
 from anycowork.domain.chats import Turn
 from anycowork.domain.errors import StorageFault
@@ -51,6 +50,7 @@ log = logging.getLogger(__name__)
 _OF_A_STEP = frozenset({Message, Turn, Call, Reserve, Spend, Compact, RequireLease, RequireNoDenial, Snapshot})
 _REMEMBERED = frozenset({Turn, AddChat, SetChat, QueuedMessage, Rule, RemoveChat})
 _DROPPING = frozenset({Compact, RemoveChat})
+_MESSAGE = EventType.MESSAGE  # Python 3.11 takes long to look up a member of an enum
 
 
 class Journal:
@@ -240,6 +240,7 @@ class Journal:
 
     def _number(self, changes: Sequence[Change], sequence: ChatSequence) -> NumberedChanges:
         chat_id, now, first, new_id = changes[0].chat_id, self._clock.now(), sequence.next_seq, self._clock.new_id
+        seq = first
         entries: list[RecordRow] = []
         message_rows: list[messages.Row] = []
         changed: list[Change] = []
@@ -252,14 +253,13 @@ class Journal:
             for write in change.writes:
                 if type(write) is Message:
                     step = step and write.role is not Speaker.USER
-                    seq = sequence.take(1)
                     message_rows.append((write.id, chat_id, seq))
                     body = encoded_message(
                         write, seq=seq, record_id=new_id(), recorded_at=now, principal=principal, cause=cause
                     )
-                    entries.append(RecordRow(chat_id, seq, EventType.MESSAGE, body))
+                    entries.append(RecordRow(chat_id, seq, _MESSAGE, body))
+                    seq += 1
             for draft in change.events:
-                seq = sequence.take(1)
                 body = encoded(
                     draft,
                     seq=seq,
@@ -270,12 +270,12 @@ class Journal:
                     cause=cause,
                 )
                 entries.append(RecordRow(chat_id, seq, draft.type, body))
-        if not entries:
-            sequence.take(1)  # rows are ordered by the number of their change, so each change needs one
+                seq += 1
+        sequence.take(max(len(entries), 1))  # rows are ordered by the number of their change, so each change needs one
         writes = (
             changed[0].writes
             if len(changed) == 1
-            else tuple(chain.from_iterable(bound_change.writes for bound_change in changed))
+            else tuple([write for bound_change in changed for write in bound_change.writes])
         )
         return NumberedChanges(
             chat_id, writes, tuple(entries), tuple(message_rows), first, sequence.next_seq, now, step

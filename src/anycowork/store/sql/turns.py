@@ -48,6 +48,7 @@ Names = tuple[str | None, str | None]
 Bound = TypeVar("Bound", Message, NewEvent)
 _NO_JOB: Names = (None, None)
 _REQUIRED = frozenset({RequireState, RequireAccess})
+_SAYS_WHO_RUNS = frozenset({Turn, SetChat})
 # What a person must do comes first, then what runs.
 _ORDER = (ChatState.IDLE, ChatState.RUNNING, ChatState.AWAITING_ANSWER, ChatState.AWAITING_APPROVAL)
 
@@ -245,6 +246,8 @@ class JobTurns:
     def bound(self, change: Change) -> Change:
         """Return the change as it is written: each message and event of a job's turn names job and task, and the
         chat's state is the one that the most urgent of its turns needs."""
+        if not self._names and _SAYS_WHO_RUNS.isdisjoint(map(type, change.writes)):  # as for most steps
+            return change
         turns = [write for write in change.writes if type(write) is Turn]
         for turn in turns:
             if turn.job_id is not None:
