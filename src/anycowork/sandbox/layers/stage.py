@@ -246,14 +246,19 @@ def _make_etc_whole(etc: Path, runner: Runner, extra_files: Mapping[str, str]) -
 
 def remove_stage(folder: Path) -> None:
     """Like `remove_tree`, but usually a command has changed nothing, and there are only a few empty folders."""
+    stage = str(folder)
     try:
-        (folder / "upper").rmdir()
-        if (folder / "mount").is_dir():
-            (folder / "work/work").chmod(0o700)  # the kernel closed it
+        os.rmdir(f"{stage}/upper")
+        if os.path.isdir(f"{stage}/mount"):
+            if os.geteuid() != 0:  # root may enter them, and follows no link that a runner put there
+                for name in ("work/work", f"work/{KERNEL_MARKS}", f"work/{VOLATILE_MARK}"):
+                    os.chmod(f"{stage}/{name}", 0o700)  # the kernel closed it
+            os.unlink(f"{stage}/work/{VOLATILE_MARK}/dirty")
             for name in (f"work/{VOLATILE_MARK}", f"work/{KERNEL_MARKS}", "mount"):
-                (folder / name).rmdir()
-        for name in ("work/work", "work", ""):
-            (folder / name).rmdir()
+                os.rmdir(f"{stage}/{name}")
+        for name in ("work/work", "work"):
+            os.rmdir(f"{stage}/{name}")
+        os.rmdir(stage)
     except OSError:
         remove_tree(folder)
 

@@ -1,16 +1,20 @@
 """Layers that are mounted without syncs, before bubblewrap starts. Skipped where the kernel or the disk does not allow it."""
 
 import os
+import subprocess
 from pathlib import Path
 
 import pytest
 
 from anycowork.sandbox.layers import mounts
 from anycowork.sandbox.layers.mounts import Overlay, VolatileLayers, mount_words, mountable
+from anycowork.sandbox.layers.stage import remove_stage
 from support.spec import proves
 from support.tool_workspace import ToolWorkspace, tree
+from unit.agent.test_cost_of_a_step import counting
 
 SHOW = "grep ' - overlay ' /proc/self/mountinfo; id -u; echo more >> a.txt; echo new > made; rm gone"
+FEW = 60  # function calls; a tree of unknown content takes hundreds
 
 
 @pytest.fixture
@@ -45,6 +49,18 @@ async def test_a_stage_with_such_a_layer_leaves_nothing(bench: ToolWorkspace) ->
     before = set((bench.sandbox.staging.folders.private / "runs").glob("*"))
     await bench.call("execute_command", command="true")
     assert set((bench.sandbox.staging.folders.private / "runs").glob("*")) == before
+
+
+def test_a_stage_that_nothing_was_written_to_is_removed_by_its_names(bench: ToolWorkspace) -> None:
+    require_volatile(bench)
+    root, sandbox = str(bench.root), bench.sandbox
+    stage = VolatileLayers().prepared(sandbox.staging.open(mounts.Runner(os.geteuid(), os.getegid())), [])
+    with sandbox.launch("true", root, stage, cache_kept=False) as launch:
+        subprocess.run(launch.argv, stdin=launch.stdin, pass_fds=launch.fds, env={}, cwd="/", timeout=10, check=True)
+    with counting() as count:
+        remove_stage(stage.folder)
+    assert not stage.folder.exists()
+    assert count.calls < FEW, "a tree of unknown content is opened, renamed and listed, folder by folder"
 
 
 async def test_without_the_programs_bubblewrap_mounts_the_layer(
