@@ -246,19 +246,20 @@ def _make_etc_whole(etc: Path, runner: Runner, extra_files: Mapping[str, str]) -
 
 def remove_stage(folder: Path) -> None:
     """Like `remove_tree`, but usually a command has changed nothing, and there are only a few empty folders."""
-    stage = str(folder)
+    marks = ("work/work", f"work/{KERNEL_MARKS}", f"work/{VOLATILE_MARK}")
     try:
-        os.rmdir(f"{stage}/upper")
-        if os.path.isdir(f"{stage}/mount"):
-            if os.geteuid() != 0:  # root may enter them, and follows no link that a runner put there
-                for name in ("work/work", f"work/{KERNEL_MARKS}", f"work/{VOLATILE_MARK}"):
-                    os.chmod(f"{stage}/{name}", 0o700)  # the kernel closed it
-            os.unlink(f"{stage}/work/{VOLATILE_MARK}/dirty")
-            for name in (f"work/{VOLATILE_MARK}", f"work/{KERNEL_MARKS}", "mount"):
-                os.rmdir(f"{stage}/{name}")
-        for name in ("work/work", "work"):
-            os.rmdir(f"{stage}/{name}")
-        os.rmdir(stage)
+        with opened(folder, os.O_RDONLY | os.O_DIRECTORY) as stage:
+            os.rmdir("upper", dir_fd=stage)
+            if (folder / "mount").is_dir():
+                if os.geteuid() != 0:  # root may enter them, and follows no link that a runner put there
+                    for name in marks:
+                        os.chmod(name, 0o700, dir_fd=stage)  # the kernel closed it
+                os.unlink(f"{marks[-1]}/dirty", dir_fd=stage)
+                for name in (marks[2], marks[1], "mount"):
+                    os.rmdir(name, dir_fd=stage)
+            for name in ("work/work", "work"):
+                os.rmdir(name, dir_fd=stage)
+        folder.rmdir()
     except OSError:
         remove_tree(folder)
 
