@@ -4,7 +4,7 @@ import { useQueryClient } from "@tanstack/react-query";
 import { Milestone } from "lucide-react";
 import { visible } from "../content/visible";
 import { originWords } from "../rules/words";
-import { vouchForWorkspace } from "../state/acts";
+import { changeWorkspace } from "../state/acts";
 import { useWorkspaces } from "../state/queries";
 import { t } from "../texts/approvals";
 import { Button } from "../ui/Button";
@@ -46,7 +46,7 @@ function FolderVoucher({ root }: { root: string }) {
   if (folder.trusts_contents) return <p role="status">{t.folderIsVouchedFor}</p>;
   const { id } = folder;
   const vouch = async () => {
-    if (await attempt(vouchForWorkspace(id, true))) await queries.invalidateQueries({ queryKey: ["workspaces"] });
+    if (await attempt(changeWorkspace(id, { trusts_contents: true }))) await queries.invalidateQueries({ queryKey: ["workspaces"] });
   };
   return (
     <Button

@@ -2,6 +2,7 @@
 import { useQueryClient } from "@tanstack/react-query";
 import { Archive, ArchiveRestore, Ellipsis, Eye, Pencil, Pin, PinOff, Trash2 } from "lucide-react";
 import { useState } from "react";
+import { mayShare, VisibilityDialog } from "../content/VisibilityDialog";
 import * as acts from "../state/acts";
 import { useMe } from "../state/me";
 import { CHATS } from "../state/sidebar";
@@ -12,13 +13,11 @@ import { Menu, MenuItem, MenuLine } from "../ui/Menu";
 import { attempt } from "../ui/outcomes";
 import type { Chat } from "../wire/nouns";
 import { RemoveDialog, RenameDialog } from "./ChatDialogs";
-import { VisibilityDialog } from "./VisibilityDialog";
 
 export function ChatRowMenu({ chat }: { chat: Chat }) {
   const queries = useQueryClient();
   const [dialog, setDialog] = useState<"rename" | "visibility" | "remove" | null>(null);
   const me = useMe();
-  const shares = me.shared && (me.owner || chat.owner === me.id);
   const change = async (wish: { title?: string; pinned?: boolean; archived?: boolean }) => {
     if (await attempt(acts.changeChat(chat.id, wish))) await queries.invalidateQueries({ queryKey: CHATS });
   };
@@ -47,7 +46,7 @@ export function ChatRowMenu({ chat }: { chat: Chat }) {
           {chat.archived ? <ArchiveRestore size={15} aria-hidden /> : <Archive size={15} aria-hidden />}{" "}
           {chat.archived ? list.unarchive : list.archive}
         </MenuItem>
-        {shares && (
+        {mayShare(me, chat.owner) && (
           <MenuItem needs="PATCH /context/{chat_id}" onSelect={() => setDialog("visibility")}>
             <Eye size={15} aria-hidden /> {list.whoSeesIt}
           </MenuItem>
@@ -63,7 +62,16 @@ export function ChatRowMenu({ chat }: { chat: Chat }) {
         onClose={() => setDialog(null)}
         onRename={(title) => change({ title })}
       />
-      <VisibilityDialog open={dialog === "visibility"} chat={chat} onClose={() => setDialog(null)} />
+      <VisibilityDialog
+        open={dialog === "visibility"}
+        visibility={chat.visibility ?? "everyone"}
+        note={list.filesAreNotHidden}
+        onChange={async (visibility) => {
+          await acts.changeChat(chat.id, { visibility });
+          await queries.invalidateQueries({ queryKey: CHATS });
+        }}
+        onClose={() => setDialog(null)}
+      />
       <RemoveDialog open={dialog === "remove"} chatId={chat.id} onClose={() => setDialog(null)} />
     </May>
   );

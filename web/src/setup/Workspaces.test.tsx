@@ -1,6 +1,8 @@
+import { useQueryClient } from "@tanstack/react-query";
 import { screen } from "@testing-library/react";
 import userEvent from "@testing-library/user-event";
 import { afterEach, expect, it, vi } from "vitest";
+import { ME } from "../state/me";
 import { expectAccessible, show } from "../testing/render";
 import { api } from "../wire/client";
 import { Workspaces } from "./Workspaces";
@@ -88,4 +90,37 @@ it("takes a folder off the list, but not the one that the server was started wit
   expect(removed.mock.lastCall?.[1]).toMatchObject({ params: { path: { workspace_id: "w/q" } } });
   expect(screen.getByText("/p")).toBeTruthy();
   expect(screen.queryByRole("button", { name: "Remove /p" })).toBeNull();
+});
+
+const BEN = { id: "ben", name: "Ben", access: "admin", owner: false, confirmed: true, shared: true, groups: ["sales"] };
+
+function OfBen() {
+  useQueryClient().setQueryData(ME, { ...BEN, scopes: ["read", "send", "decide", "manage"] });
+  return <Workspaces />;
+}
+
+it("says who sees a folder, and lets its owner change that and nobody else", async () => {
+  const ofBen = { id: "w1", root: "/ben", supplies: [], trusts_contents: false, visibility: "private", owner: "ben" };
+  const ofAda = { ...ofBen, id: "w2", root: "/ada", visibility: "group:sales", owner: "ada" };
+  vi.spyOn(api, "GET").mockImplementation((async () => ({
+    data: { workspaces: [{ ...ofBen }, ofAda] },
+    response: new Response(),
+  })) as never);
+  const patched = vi.spyOn(api, "PATCH").mockImplementation((async (_: string, { body }: { body: object }) => {
+    Object.assign(ofBen, body);
+    return { data: ofBen, response: new Response() };
+  }) as never);
+  const { baseElement } = show(<OfBen />);
+  expect(await screen.findByText("Who can see it: Only its owner")).toBeTruthy();
+  expect(screen.getByText("Who can see it: The group sales")).toBeTruthy();
+  expect(screen.queryByRole("button", { name: "Change who can see /ada" })).toBeNull();
+  await userEvent.click(screen.getByRole("button", { name: "Change who can see /ben" }));
+  await expectAccessible(baseElement);
+  await userEvent.click(screen.getByRole("radio", { name: "Everyone on this server" }));
+  await userEvent.click(screen.getByRole("button", { name: "Save" }));
+  expect(patched.mock.lastCall?.[1]).toMatchObject({
+    params: { path: { workspace_id: "w1" } },
+    body: { visibility: "everyone" },
+  });
+  expect(await screen.findByText("Who can see it: Everyone on this server")).toBeTruthy();
 });

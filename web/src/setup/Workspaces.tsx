@@ -1,7 +1,10 @@
 import { useQueryClient } from "@tanstack/react-query";
-import { removeWorkspace, vouchForWorkspace } from "../state/acts";
-import { useMay } from "../state/me";
+import { useState } from "react";
+import { mayShare, VisibilityDialog, wordsOf } from "../content/VisibilityDialog";
+import { changeWorkspace, removeWorkspace } from "../state/acts";
+import { useMay, useMe } from "../state/me";
 import { useSettings, useWorkspaces } from "../state/queries";
+import { t as list } from "../texts/chats";
 import { t } from "../texts/settings";
 import { Button } from "../ui/Button";
 import { attempt, say } from "../ui/outcomes";
@@ -17,7 +20,7 @@ export function Workspaces() {
   return (
     <div className="rounded-2xl border border-line bg-surface p-4">
       <ul className="mb-4 space-y-1">
-        {workspaces.map(({ id, root, supplies, trusts_contents }) => (
+        {workspaces.map(({ id, root, supplies, trusts_contents, visibility, owner }) => (
           <li key={root}>
             <p className="flex items-center gap-2">
               <span className="min-w-0 flex-1 truncate font-mono text-[13px]">{root}</span>
@@ -32,6 +35,7 @@ export function Workspaces() {
                 </Button>
               )}
             </p>
+            {id && <SeenBy {...{ id, root, visibility, owner }} onChanged={readAgain} />}
             {id && (
               <label className="flex items-start gap-2 text-sm text-ink-2">
                 <input
@@ -40,7 +44,7 @@ export function Workspaces() {
                   checked={trusts_contents}
                   disabled={!mayVouch}
                   onChange={({ target }) =>
-                    void attempt(vouchForWorkspace(id, target.checked)).then((done) => done && readAgain())
+                    void attempt(changeWorkspace(id, { trusts_contents: target.checked })).then((done) => done && readAgain())
                   }
                 />
                 {t.vouchFor}
@@ -60,5 +64,44 @@ export function Workspaces() {
       </ul>
       <FolderForm onAdded={(root) => say(t.added(root))} />
     </div>
+  );
+}
+
+interface SeenByProps {
+  id: string;
+  root: string;
+  visibility?: string | undefined;
+  owner?: string | undefined;
+  onChanged: () => void;
+}
+
+function SeenBy({ id, root, visibility = "everyone", owner, onChanged }: SeenByProps) {
+  const me = useMe();
+  const [changes, setChanges] = useState(false);
+  if (!me.shared) return null;
+  return (
+    <p className="flex flex-wrap items-center gap-x-2 text-sm text-ink-2">
+      {list.seenBy(wordsOf(visibility))}
+      {mayShare(me, owner) && (
+        <Button
+          needs="PATCH /workspaces/{workspace_id}"
+          look="quiet"
+          aria-label={list.changeWhoSees(root)}
+          onClick={() => setChanges(true)}
+        >
+          {list.change}
+        </Button>
+      )}
+      <VisibilityDialog
+        open={changes}
+        visibility={visibility}
+        note={list.chatsAreSeenByNoMore}
+        onChange={async (wanted) => {
+          await changeWorkspace(id, { visibility: wanted });
+          onChanged();
+        }}
+        onClose={() => setChanges(false)}
+      />
+    </p>
   );
 }

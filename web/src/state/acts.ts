@@ -182,10 +182,12 @@ export async function changeChat(
   return chat;
 }
 
-/** Vouches for the contents of a folder, or no longer. */
-export async function vouchForWorkspace(workspace_id: string, trusts_contents: boolean): Promise<void> {
-  const path = { workspace_id };
-  await given(api.PATCH("/workspaces/{workspace_id}", { params: { path }, body: { trusts_contents } }));
+/** Vouches for the contents of a folder, or no longer; or says who sees it. */
+export async function changeWorkspace(
+  workspace_id: string,
+  change: { trusts_contents: boolean } | { visibility: string },
+): Promise<void> {
+  await given(api.PATCH("/workspaces/{workspace_id}", { params: { path: { workspace_id } }, body: change }));
 }
 
 /** Takes a folder off the list; its files and chats stay. */

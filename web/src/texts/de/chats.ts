@@ -25,6 +25,11 @@ export const chats: Texts = {
   groupAndOwner: (group: string) => `Die Gruppe ${group}`,
   everyoneHere: "Alle auf diesem Server",
   filesAreNotHidden: "Die Dateien des Arbeitsbereichs verbirgt das nicht.",
+  chatsAreSeenByNoMore:
+    "Seine Chats sieht sonst niemand, was auch immer für sie eingestellt ist. Seine Dateien verbirgt das nicht.",
+  seenBy: (who: string) => `Wer ihn sieht: ${who}`,
+  changeWhoSees: (name: string) => `Ändern, wer ${name} sieht`,
+  change: "Ändern",
   changeWhoSeesIt: "Speichern",
   pin: "Anheften",
   unpin: "Lösen",

@@ -5,22 +5,22 @@ import { expect, it, vi } from "vitest";
 import { ME } from "../state/me";
 import { expectAccessible, show } from "../testing/render";
 import { api } from "../wire/client";
-import type { Chat } from "../wire/nouns";
+import { changeChat } from "../state/acts";
 import { VisibilityDialog } from "./VisibilityDialog";
 
-const CHAT = { id: "c1", title: "Plans", visibility: "private", owner: "ada" } as Chat;
 const ADA = { id: "ada", name: "Ada", access: "member", owner: false, confirmed: true, shared: true };
 
 function OfAda({ onClose }: { onClose: () => void }) {
   useQueryClient().setQueryData(ME, { ...ADA, groups: ["design"], scopes: ["read", "send", "decide"] });
-  return <VisibilityDialog open chat={CHAT} onClose={onClose} />;
+  const onChange = (visibility: string) => changeChat("c1", { visibility });
+  return <VisibilityDialog open visibility="private" note="" onChange={onChange} onClose={onClose} />;
 }
 
 it("offers the person's own groups, sends the chosen one, and says a refusal in the dialog", async () => {
   const refused = { error: { code: "invalid", message: "Nobody is in that group.", param: "visibility" } };
   const patched = vi.spyOn(api, "PATCH");
   patched.mockResolvedValueOnce({ error: refused, response: new Response(null, { status: 422 }) } as never);
-  patched.mockResolvedValue({ data: { ...CHAT, visibility: "group:design" }, response: new Response() } as never);
+  patched.mockResolvedValue({ data: { id: "c1" }, response: new Response() } as never);
   const onClose = vi.fn();
   const { baseElement } = show(<OfAda onClose={onClose} />);
   const save = screen.getByRole<HTMLButtonElement>("button", { name: "Save" });

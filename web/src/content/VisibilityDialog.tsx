@@ -1,40 +1,40 @@
-// Who sees a chat: its owner alone, a group, or everyone on this server. Its owner changes it here.
-import { useQueryClient } from "@tanstack/react-query";
+// Who sees a chat or a workspace: its owner alone, a group, or everyone on this server. Its owner changes it here.
 import { useState } from "react";
-import * as acts from "../state/acts";
-import { useMe } from "../state/me";
-import { CHATS } from "../state/sidebar";
+import { type Me, useMe } from "../state/me";
 import { t } from "../texts/chats";
 import { Button } from "../ui/Button";
 import { Dialog } from "../ui/Dialog";
 import { useRefusal } from "../ui/refusal";
-import type { Chat } from "../wire/nouns";
 
 interface Props {
   open: boolean;
-  chat: Chat;
+  /** Who sees it now. */
+  visibility: string;
+  note: string;
+  onChange: (visibility: string) => Promise<unknown>;
   onClose: () => void;
 }
 
-export function VisibilityDialog({ open, chat, onClose }: Props) {
+export function VisibilityDialog({ open, ...form }: Props) {
   return (
-    <Dialog title={t.whoSeesIt} open={open} onClose={onClose}>
-      <VisibilityForm chat={chat} onClose={onClose} />
+    <Dialog title={t.whoSeesIt} open={open} onClose={form.onClose}>
+      <VisibilityForm {...form} />
     </Dialog>
   );
 }
 
-function VisibilityForm({ chat, onClose }: Omit<Props, "open">) {
-  const queries = useQueryClient();
+/** Whether it is this person who says who sees it; alone on a server there is nothing to say. Pure. */
+export function mayShare(me: Me, owner: string | undefined): boolean {
+  return me.shared && (me.owner || owner === me.id);
+}
+
+function VisibilityForm({ visibility: now, note, onChange, onClose }: Omit<Props, "open">) {
   const { groups } = useMe();
-  const now = chat.visibility ?? "everyone";
   const [visibility, setVisibility] = useState(now);
   const [attemptHere, refusal] = useRefusal();
   const choices = [...new Set(["private", ...groups.map((group) => `group:${group}`), now, "everyone"])];
   const change = async () => {
-    if (!(await attemptHere(acts.changeChat(chat.id, { visibility })))) return;
-    onClose();
-    await queries.invalidateQueries({ queryKey: CHATS });
+    if (await attemptHere(onChange(visibility))) onClose();
   };
   return (
     <form
@@ -58,7 +58,7 @@ function VisibilityForm({ chat, onClose }: Omit<Props, "open">) {
           </label>
         ))}
       </fieldset>
-      <p className="text-ink-2">{t.filesAreNotHidden}</p>
+      <p className="text-ink-2">{note}</p>
       {refusal}
       <div className="flex justify-end">
         <Button look="primary" type="submit" disabled={visibility === now}>
@@ -69,7 +69,8 @@ function VisibilityForm({ chat, onClose }: Omit<Props, "open">) {
   );
 }
 
-function wordsOf(visibility: string): string {
+/** Pure. */
+export function wordsOf(visibility: string): string {
   if (visibility === "private") return t.onlyItsOwner;
   if (visibility === "everyone") return t.everyoneHere;
   return t.groupAndOwner(visibility.slice("group:".length));
