@@ -46,7 +46,8 @@ function FolderVoucher({ root }: { root: string }) {
   if (folder.trusts_contents) return <p role="status">{t.folderIsVouchedFor}</p>;
   const { id } = folder;
   const vouch = async () => {
-    if (await attempt(changeWorkspace(id, { trusts_contents: true }))) await queries.invalidateQueries({ queryKey: ["workspaces"] });
+    if (await attempt(changeWorkspace(id, { trusts_contents: true })))
+      await queries.invalidateQueries({ queryKey: ["workspaces"] });
   };
   return (
     <Button

@@ -2,10 +2,10 @@ import { useQueryClient } from "@tanstack/react-query";
 import { screen } from "@testing-library/react";
 import userEvent from "@testing-library/user-event";
 import { expect, it, vi } from "vitest";
+import { changeChat } from "../state/acts";
 import { ME } from "../state/me";
 import { expectAccessible, show } from "../testing/render";
 import { api } from "../wire/client";
-import { changeChat } from "../state/acts";
 import { VisibilityDialog } from "./VisibilityDialog";
 
 const ADA = { id: "ada", name: "Ada", access: "member", owner: false, confirmed: true, shared: true };

@@ -15,8 +15,9 @@ import {
   Trash2,
   Wrench,
 } from "lucide-react";
-import { type ToolDisplay, useToolDisplay } from "../state/tools";
+import { type ToolDisplay, useToolDisplay, useToolDisplays } from "../state/tools";
 import { t } from "../texts/messages";
+import { t as roles } from "../texts/roles";
 import { text } from "../wire/nouns";
 
 interface ToolLook {
@@ -71,6 +72,57 @@ export function subjectOf(parameters: Record<string, unknown>, { subject }: Tool
   const named = subject.map((name) => text(parameters[name])).filter(Boolean);
   const words = named.length > 0 ? named.join(" → ") : (Object.values(parameters).map(text).find(Boolean) ?? "");
   return words === "." ? t.theWorkspace : words;
+}
+
+/** The permission that tools of a kind need. */
+const PERMISSIONS: Record<string, string> = {
+  read: "read_files",
+  list: "read_files",
+  search: "read_files",
+  find: "read_files",
+  inspect: "read_files",
+  create: "create_files",
+  change: "write_files",
+  delete: "delete_files",
+  run: "execute_commands",
+};
+const TOOL_NAME = /^\w{1,64}$/;
+
+export interface PlannedUse {
+  label: string;
+  /** Whether it changes nothing and runs nothing. */
+  onlyReads: boolean;
+}
+
+/** What each of these words of a plan lets a step do. A plan names permissions, in full or by their first word, and tools. */
+export function usePlannedUses(words: readonly string[]): (word: string) => PlannedUse {
+  const displays = useToolDisplays(words.filter((word) => TOOL_NAME.test(word) && !permissionNamed(word)));
+  return (word) => plannedUse(word, displays[word]?.kind ?? "other");
+}
+
+/** Pure. */
+export function plannedUse(word: string, kind: string): PlannedUse {
+  const permission = permissionNamed(word) ?? PERMISSIONS[kind];
+  return {
+    label: (permission ? roles.permissions[permission] : roles.otherUses[kind]) ?? toolName(word),
+    onlyReads: permission ? permission === "read_files" : kind === "fetch" || kind === "search_web",
+  };
+}
+
+/** The words of a plan that a person means by this label: of those that it had before, or a permission. Pure. */
+export function wordsLabelled(
+  label: string,
+  before: readonly string[],
+  purposeOf: (word: string) => PlannedUse,
+): string[] {
+  const isIt = (other: string | undefined) => other?.toLowerCase() === label.toLowerCase();
+  const kept = before.filter((word) => isIt(purposeOf(word).label));
+  if (kept.length > 0) return kept;
+  return [Object.keys(roles.permissions).find((permission) => isIt(roles.permissions[permission])) ?? label];
+}
+
+function permissionNamed(word: string): string | undefined {
+  return Object.values(PERMISSIONS).find((permission) => permission === word || permission.split("_")[0] === word);
 }
 
 const ABOUT_A_PATH = new Set(["read", "list", "inspect", "create", "change", "move", "delete"]);

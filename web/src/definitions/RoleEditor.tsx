@@ -2,6 +2,7 @@
 import { lookOf, mayWords } from "../roles/theme";
 import { useRoles } from "../state/queries";
 import { t } from "../texts/definitions";
+import { t as roles } from "../texts/roles";
 import { t as settings } from "../texts/settings";
 import { DefinitionList, DefinitionView, type Opened, useDefinitionEditor } from "./DefinitionEditor";
 import { RoleForm } from "./RoleForm";
@@ -66,7 +67,7 @@ function RoleView({ role, ...actions }: { role: RolePage; onDuplicate: () => voi
       <h3 className="font-medium">{title}</h3>
       <p className="text-sm text-ink-2">{tooltip}</p>
       <p className="text-sm">
-        {t.permissions}: {role.permissions.map((one) => t.may[one] ?? one).join(", ") || t.noneOfThem}
+        {t.permissions}: {role.permissions.map((one) => roles.permissions[one] ?? one).join(", ") || t.noneOfThem}
       </p>
       {role.delegates.length > 0 && (
         <p className="text-sm">

@@ -2,6 +2,7 @@
 import { useId, useState } from "react";
 import { useRoles } from "../state/queries";
 import { t } from "../texts/definitions";
+import { t as roles } from "../texts/roles";
 import { Field, INPUT, VERBATIM } from "../ui/Field";
 import { Form, FormButtons } from "../ui/Form";
 import { say } from "../ui/outcomes";
@@ -85,7 +86,7 @@ export function RoleForm({ initial, isNew, onDone, onCancel }: Props) {
       <Choices
         legend={t.permissions}
         about={t.permissionsAtOnce}
-        options={PERMISSIONS.map((permission) => [permission, t.may[permission] ?? permission])}
+        options={PERMISSIONS.map((permission) => [permission, roles.permissions[permission] ?? permission])}
         chosen={values.permissions}
         onChange={(permissions) => set({ permissions: permissions as RoleValues["permissions"] })}
       />

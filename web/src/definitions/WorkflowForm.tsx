@@ -1,6 +1,7 @@
 // Writes a workflow as its file. The server says in which line something is wrong while it is typed.
 import { useId, useRef, useState } from "react";
 import { t } from "../texts/definitions";
+import { t as roles } from "../texts/roles";
 import { Button } from "../ui/Button";
 import { Field, INPUT, VERBATIM } from "../ui/Field";
 import { Form, FormButtons, TextField } from "../ui/Form";
@@ -87,7 +88,8 @@ function CheckResult({
     <div className="flex flex-wrap items-center gap-x-3 text-sm">
       <p id={id} aria-live="polite" className={fault ? "text-bad" : "text-ink-2"}>
         {fault && t.problem(fault.reason)}
-        {workflow && t.fine(workflow.steps.length, workflow.needs.map((one) => t.may[one] ?? one).join(", "))}
+        {workflow &&
+          t.fine(workflow.steps.length, workflow.needs.map((one) => roles.permissions[one] ?? one).join(", "))}
         {!found && t.checking}
       </p>
       {line !== null && (

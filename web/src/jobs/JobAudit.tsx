@@ -1,6 +1,7 @@
 // The plan of a job against what was done: one row for each task, and under it what was done outside its step.
 import { TriangleAlert } from "lucide-react";
 import { Inline } from "../content/Inline";
+import { useToolLook } from "../content/tools";
 import { visible } from "../content/visible";
 import { t } from "../texts/jobs";
 import { seconds } from "../ui/times";
@@ -50,22 +51,32 @@ export function JobAudit({ jobId, moment, href }: { jobId: string; moment: numbe
   );
 }
 
+function Unplanned({ call }: { call: AuditedTask["unplanned"][number] }) {
+  const { did } = useToolLook(String(call["tool"]));
+  return <Note words={t.unplanned(`${did} ${String(call["resource"] ?? "")}`)} />;
+}
+
+function Note({ words }: { words: string }) {
+  return (
+    <p className="mt-1 flex items-start gap-1.5 text-xs text-warn">
+      <TriangleAlert size={13} aria-hidden className="mt-0.5 shrink-0" />
+      <span className="min-w-0 break-words">{visible(words)}</span>
+    </p>
+  );
+}
+
 function TaskRows({ step, href }: { step: AuditedTask; href: string }) {
-  const notes = [
-    ...step.unplanned.map((call) => t.unplanned(`${String(call["tool"])} ${String(call["resource"] ?? "")}`)),
-    ...step.untouched.map(t.untouched),
-  ];
   return (
     <tr className="border-t border-line align-top">
       <th scope="row" className="max-w-72 px-3 py-2 font-normal">
         <a href={href} dir="auto" className="break-words underline-offset-2 hover:underline">
           <Inline text={String(step.intended["action"] ?? step.id)} />
         </a>
-        {notes.map((note) => (
-          <p key={note} className="mt-1 flex items-start gap-1.5 text-xs text-warn">
-            <TriangleAlert size={13} aria-hidden className="mt-0.5 shrink-0" />
-            <span className="min-w-0 break-words">{visible(note)}</span>
-          </p>
+        {step.unplanned.map((call, at) => (
+          <Unplanned key={at} call={call} />
+        ))}
+        {step.untouched.map((path) => (
+          <Note key={path} words={t.untouched(path)} />
         ))}
       </th>
       <td className="px-3 py-2">{step.agent ?? "–"}</td>

@@ -3,6 +3,7 @@ import userEvent from "@testing-library/user-event";
 import { expect, it, vi } from "vitest";
 import { useLive } from "../state/live";
 import { expectAccessible, message, show } from "../testing/render";
+import { api } from "../wire/client";
 import { type PlanEdits, readPlan } from "../wire/nouns";
 import { PlanCard } from "./PlanCard";
 
@@ -64,14 +65,14 @@ it("shows every command, check, path and tool whole and escaped", () => {
         paths: ["a\u202Etxt"],
         commands: [`ls ${tail}`],
         check: tail,
-        tools_needed: ["delete_file"],
+        tools_needed: ["deploy_it"],
       },
     ],
   })!;
   card({ plan });
   const code = (text: string) =>
     screen.getByText((_, element) => element?.tagName === "CODE" && element.textContent === text);
-  for (const text of ["a⟨U+202E⟩txt", `ls ${tail}`, tail, "delete_file"]) {
+  for (const text of ["a⟨U+202E⟩txt", `ls ${tail}`, tail, "deploy_it"]) {
     expect(code(text).className).toContain("whitespace-pre-wrap");
     expect(code(text).className).not.toContain("truncate");
   }
@@ -100,10 +101,10 @@ it("keeps check and tools in view while it is edited", async () => {
   });
   await userEvent.click(screen.getByRole("button", { name: "Edit" }));
   expect(fieldOf(1, "Command that proves it")).toHaveProperty("value", "make test");
-  expect(fieldOf(1, "Tools it may use, separated by commas")).toHaveProperty("value", "write");
+  expect(fieldOf(1, "Tools it may use, separated by commas")).toHaveProperty("value", "Change files");
   await userEvent.clear(fieldOf(1, "Command that proves it"));
   await userEvent.click(screen.getByRole("button", { name: "Execute edited plan" }));
-  expect(onExecute.mock.calls[0]![0]!.steps[0]!.check).toBeNull();
+  expect(onExecute.mock.calls[0]![0]!.steps[0]!).toMatchObject({ check: null, tools_needed: ["write"] });
 });
 
 it("shows of an approved plan its own paths while another plan waits", () => {
@@ -241,4 +242,30 @@ it.each([["read_file"], ["read"], ["read_files"]])("never says that a step with 
   card({ plan });
   expect(screen.queryByText("may change")).toBeNull();
   expect(screen.getByText("looks at")).toBeTruthy();
+});
+
+it("says what the tools of a step do, once, with their names behind it, in the plan and in its editor", async () => {
+  const kinds: Record<string, string> = { create_file: "create", deploy: "other" };
+  vi.spyOn(api, "GET").mockImplementation((async (_: string, { params }: { params: { path: { name: string } } }) => ({
+    data: { kind: kinds[params.path.name], subject: [], target: [], example: {} },
+    response: new Response(),
+  })) as never);
+  const tools_needed = ["create_file", "create_files", "execute", "deploy", "shop__pay"];
+  const { onExecute } = card({ plan: readPlan({ goal: "x", steps: [{ id: "1", action: "Do", tools_needed }] })! });
+  expect((await screen.findByText("Create files")).title).toBe("create_file, create_files");
+  for (const words of ["Run commands", "deploy", "pay (shop)"]) expect(screen.getByText(words)).toBeTruthy();
+  expect(screen.queryByText("create_file")).toBeNull();
+  await userEvent.click(screen.getByRole("button", { name: "Edit" }));
+  const field = fieldOf(1, "Tools it may use, separated by commas");
+  expect(field).toHaveProperty("value", "Create files, Run commands, deploy, pay (shop)");
+  await userEvent.clear(field);
+  await userEvent.type(field, "create files, delete files, shop__pay, fetch_page");
+  await userEvent.click(screen.getByRole("button", { name: "Execute edited plan" }));
+  expect(onExecute.mock.calls[0]![0]!.steps[0]!.tools_needed).toEqual([
+    "create_file",
+    "create_files",
+    "delete_files",
+    "shop__pay",
+    "fetch_page",
+  ]);
 });

@@ -1,6 +1,7 @@
 import { ArrowDown, ArrowLeft, ArrowUp, Plus, Trash2, Zap } from "lucide-react";
 import { type ReactNode, type Ref, useEffect, useRef, useState } from "react";
 import { GrantedText } from "../approvals/DisclosedList";
+import { usePlannedUses, wordsLabelled } from "../content/tools";
 import { visible } from "../content/visible";
 import { t } from "../texts/messages";
 import { Button, IconButton } from "../ui/Button";
@@ -125,11 +126,7 @@ function StepFields({ step, at, last, first, edit, onSeen }: StepProps) {
         </label>
         <div className="flex flex-col gap-1.5 sm:flex-row">
           <WordsField label={t.filesItMayTouchWith} words={step.paths} onChange={(paths) => change({ paths })} />
-          <WordsField
-            label={t.toolsItMayUseWith}
-            words={step.tools_needed}
-            onChange={(tools_needed) => change({ tools_needed })}
-          />
+          <ToolsField words={step.tools_needed} onChange={(tools_needed) => change({ tools_needed })} />
         </div>
         <WordsField
           label={t.commandsItMayRunOne}
@@ -163,6 +160,19 @@ function StepFields({ step, at, last, first, edit, onSeen }: StepProps) {
         <Trash2 size={15} aria-hidden />
       </IconButton>
     </li>
+  );
+}
+
+/** Tools and permissions by what they do. A name that is typed is taken as it is. */
+function ToolsField({ words, onChange }: Pick<WordsProps, "words" | "onChange">) {
+  const [before] = useState(words);
+  const purposeOf = usePlannedUses(before);
+  return (
+    <WordsField
+      label={t.toolsItMayUseWith}
+      words={[...new Set(words.map((word) => purposeOf(word).label))]}
+      onChange={(labels) => onChange(labels.flatMap((label) => wordsLabelled(label, before, purposeOf)))}
+    />
   );
 }
 

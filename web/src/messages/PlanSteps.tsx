@@ -5,11 +5,11 @@ import { useMemo, useRef } from "react";
 import { GrantedText } from "../approvals/DisclosedList";
 import { Inline } from "../content/Inline";
 import { PathLink } from "../content/PathLink";
+import { toolName, usePlannedUses } from "../content/tools";
 import { type VisibleText, visible } from "../content/visible";
 import { StepMark } from "../plans/StepMark";
 import { plannedCallWords } from "../rules/words";
 import { useLive } from "../state/live";
-import { useToolDisplays } from "../state/tools";
 import { t } from "../texts/messages";
 import { SeenMark } from "../ui/SeenMark";
 import { type DisclosedItem, type Disclosure, type PlanStep, readPlan } from "../wire/nouns";
@@ -147,22 +147,13 @@ const NAMES: Partial<Record<DisclosedItem["kind"], string>> = {
   call: t.mayCall,
 };
 
-const READING: ReadonlySet<string> = new Set(["read", "list", "search", "find", "inspect", "fetch", "search_web"]);
-const READING_PERMISSIONS: ReadonlySet<string> = new Set(["read", "read_files"]); // planners name these instead of tools
-const TOOL_NAME = /^\w{1,64}$/;
-
-/** Whether the step names tools and the server describes each of them as one that reads: then it changes nothing, whatever paths it names. */
-function useOnlyReads(grants: readonly DisclosedItem[]): boolean {
-  const tools = grants.filter(({ kind }) => kind === "tool").map(({ text }) => text);
-  const withPaths = grants.some(({ kind }) => kind === "path");
-  const named = tools.filter((name) => TOOL_NAME.test(name) && !READING_PERMISSIONS.has(name));
-  const displays = useToolDisplays(withPaths ? named : []);
-  const reads = (name: string) => READING_PERMISSIONS.has(name) || READING.has(displays[name]?.kind ?? "");
-  return tools.length > 0 && tools.every(reads);
-}
+const CHIP =
+  "inline-flex max-w-full min-w-0 items-center gap-1 rounded-md border border-line bg-sunken px-1.5 py-0.5 text-ink-2";
 
 function Grants({ grants }: { grants: readonly DisclosedItem[] }) {
-  const onlyReads = useOnlyReads(grants);
+  const tools = grants.filter(({ kind }) => kind === "tool").map(({ text }) => text);
+  const purposeOf = usePlannedUses(tools);
+  const onlyReads = tools.length > 0 && tools.every((tool) => purposeOf(tool).onlyReads);
   const kinds = ["path", "command", "check", "call", "tool"] as const;
   const lines = kinds
     .map((kind) => ({ kind, items: grants.filter((item) => item.kind === kind) }))
@@ -174,11 +165,9 @@ function Grants({ grants }: { grants: readonly DisclosedItem[] }) {
         <div key={kind} className="contents">
           <dt className="py-0.5">{kind === "path" && onlyReads ? t.looksAt : NAMES[kind]}</dt>
           <dd className="flex min-w-0 flex-wrap gap-1">
-            {items.map((item, at) => (
-              <span
-                key={at}
-                className="inline-flex max-w-full min-w-0 items-center gap-1 rounded-md border border-line bg-sunken px-1.5 py-0.5 text-ink-2"
-              >
+            {kind === "tool" && <ToolChips tools={tools} labelOf={(tool) => purposeOf(tool).label} />}
+            {(kind === "tool" ? [] : items).map((item, at) => (
+              <span key={at} className={CHIP}>
                 {item.control && <TriangleAlert size={12} aria-label={t.controlFile} className="shrink-0 text-warn" />}
                 {kind === "path" ? (
                   <PathLink path={item.text}>
@@ -194,6 +183,22 @@ function Grants({ grants }: { grants: readonly DisclosedItem[] }) {
       ))}
     </dl>
   );
+}
+
+/** Each thing that the tools do, once, with their names behind it; a name that says it itself stands as it is. */
+function ToolChips({ tools, labelOf }: { tools: readonly string[]; labelOf: (tool: string) => string }) {
+  return [...new Set(tools.map(labelOf))].map((label) => {
+    const named = tools.filter((tool) => labelOf(tool) === label);
+    return (
+      <span key={label} className={CHIP} title={named.join(", ")}>
+        {label === toolName(named[0] ?? "") ? (
+          <GrantedText text={label as VisibleText} className="!text-[12px]" />
+        ) : (
+          label
+        )}
+      </span>
+    );
+  });
 }
 
 /** What the server lists for each step; null while it is not there, or not all of it. */

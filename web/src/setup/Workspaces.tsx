@@ -44,7 +44,9 @@ export function Workspaces() {
                   checked={trusts_contents}
                   disabled={!mayVouch}
                   onChange={({ target }) =>
-                    void attempt(changeWorkspace(id, { trusts_contents: target.checked })).then((done) => done && readAgain())
+                    void attempt(changeWorkspace(id, { trusts_contents: target.checked })).then(
+                      (done) => done && readAgain(),
+                    )
                   }
                 />
                 {t.vouchFor}

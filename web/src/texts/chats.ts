@@ -25,7 +25,8 @@ export const en = {
   groupAndOwner: (group: string) => `The group ${group}`,
   everyoneHere: "Everyone on this server",
   filesAreNotHidden: "The files of its workspace are not hidden by this.",
-  chatsAreSeenByNoMore: "Its chats are seen by nobody else, whatever is set for them. Its files are not hidden by this.",
+  chatsAreSeenByNoMore:
+    "Its chats are seen by nobody else, whatever is set for them. Its files are not hidden by this.",
   seenBy: (who: string) => `Who can see it: ${who}`,
   changeWhoSees: (name: string) => `Change who can see ${name}`,
   change: "Change",

@@ -22,13 +22,6 @@ export const en = {
   description: "Description",
   descriptionHint: "shown where a role is chosen",
   permissions: "Permissions",
-  may: {
-    read_files: "Read files",
-    write_files: "Change files",
-    create_files: "Create files",
-    delete_files: "Delete files",
-    execute_commands: "Run commands",
-  } as Record<string, string>,
   permissionsAtOnce: "A change applies at once to every chat in this role, and is recorded in each of them.",
   output: "Answers with",
   outputs: { text: "Text", plan: "A plan", review: "A review" } as Record<string, string>,

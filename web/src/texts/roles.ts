@@ -28,6 +28,19 @@ export const en = {
     delete_files: "deletes",
     execute_commands: "runs commands",
   } as Record<string, string>,
+  permissions: {
+    read_files: "Read files",
+    write_files: "Change files",
+    create_files: "Create files",
+    delete_files: "Delete files",
+    execute_commands: "Run commands",
+  } as Record<string, string>,
+  otherUses: {
+    move: "Move files",
+    fetch: "Read web pages",
+    search_web: "Search the web",
+    ask: "Ask other agents",
+  } as Record<string, string>,
 };
 
 export type Texts = typeof en;

@@ -24,13 +24,6 @@ export const definitions: Texts = {
   description: "Beschreibung",
   descriptionHint: "wird bei der Auswahl der Rolle gezeigt",
   permissions: "Rechte",
-  may: {
-    read_files: "Dateien lesen",
-    write_files: "Dateien ändern",
-    create_files: "Dateien anlegen",
-    delete_files: "Dateien löschen",
-    execute_commands: "Befehle ausführen",
-  },
   permissionsAtOnce: "Eine Änderung gilt sofort in jedem Chat mit dieser Rolle und wird in jedem davon festgehalten.",
   output: "Antwortet mit",
   outputs: { text: "Text", plan: "Einem Plan", review: "Einer Prüfung" },

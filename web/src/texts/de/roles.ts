@@ -28,4 +28,17 @@ export const roles: Texts = {
     delete_files: "löscht",
     execute_commands: "führt Befehle aus",
   },
+  permissions: {
+    read_files: "Dateien lesen",
+    write_files: "Dateien ändern",
+    create_files: "Dateien anlegen",
+    delete_files: "Dateien löschen",
+    execute_commands: "Befehle ausführen",
+  },
+  otherUses: {
+    move: "Dateien verschieben",
+    fetch: "Webseiten lesen",
+    search_web: "Im Web suchen",
+    ask: "Andere Agenten fragen",
+  },
 };
