@@ -32,7 +32,7 @@ CONTINUED = (
 def prompt_message(message: Message) -> PromptMessage | None:
     """Convert one message for the model; None if it is only for people (errors, limits) or has no text."""
     if message.payload is None and message.message_type is MessageType.TEXT:  # nearly every message of a long chat
-        return _plain(message)
+        return plain_prompt_message(message)
     match message.message_type:
         case MessageType.TOOL_CALL:
             return _one(ASSISTANT, message.content, call=message.payload)
@@ -168,8 +168,8 @@ def _prompt_message(message: Message) -> PromptMessage | None:
     return _one(ASSISTANT if message.role is Speaker.ASSISTANT else USER, content, images=images_of(message))
 
 
-def _plain(message: Message) -> PromptMessage | None:
-    """As `_prompt_message`, for text without a payload."""
+def plain_prompt_message(message: Message) -> PromptMessage | None:
+    """As `prompt_message`, for text without a payload."""
     if message.role is Speaker.SYSTEM or not message.content.strip():
         return None
     role = ASSISTANT if message.role is Speaker.ASSISTANT else USER

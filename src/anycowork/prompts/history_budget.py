@@ -19,7 +19,7 @@ from anycowork.domain.model import PromptMessage
 from anycowork.domain.secret_values import as_told
 from anycowork.domain.values import leaf_value, replace
 from anycowork.prompts.compaction import is_compaction
-from anycowork.prompts.conversation import TURN_OVER, prompt_message, result_of
+from anycowork.prompts.conversation import TURN_OVER, plain_prompt_message, prompt_message, result_of
 from anycowork.prompts.tokens import BYTES_PER_TOKEN, FRAME, cut_middle, image_tokens, size, tokens
 
 T = TypeVar("T")
@@ -30,6 +30,7 @@ SHORT_MESSAGE = 400  # bytes that remain of the person's newest message at the v
 LEFT_OUT = "[Earlier messages of this chat are left out here.]"
 _MOST_REMEMBERED = 2_048  # messages whose form is kept for the next turn
 _LARGEST_REMEMBERED = 4_096  # characters
+_TEXT = MessageType.TEXT  # Python 3.11 takes long to look up a member of an enum
 _STEPS_STAGE = 3  # steps of the current turn are left out
 
 _READ_ON = "read the rest with read_file, giving start_line and end_line"
@@ -102,6 +103,8 @@ class _MessageForm:
 
 def _made_form(message: Message, result_cap: int) -> _MessageForm:
     is_plain = message.payload is None and message.role is not Speaker.TOOL
+    if is_plain and message.message_type is _TEXT:  # nearly every message of a long chat
+        return _plain_form(message)
     told = message if is_plain else as_told(message)
     more = told.payload is not None and told.role is Speaker.USER  # perhaps files, images and words of hooks
     shortened = _cut_result(with_hook_words(with_quoted_files(told)) if more else told, result_cap)
@@ -120,6 +123,14 @@ def _made_form(message: Message, result_cap: int) -> _MessageForm:
         by_person or is_continuation(shortened),
         images,
     )
+
+
+def _plain_form(message: Message) -> _MessageForm:
+    prompt_form, by_person = plain_prompt_message(message), message.role is Speaker.USER
+    kind = ("", False, False, by_person)
+    if prompt_form is None:
+        return _MessageForm(message, message, None, *kind)
+    return _MessageForm(message, message, prompt_form, *kind, size(message.content), by_person)
 
 
 @lru_cache(maxsize=64)
