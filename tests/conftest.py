@@ -1,5 +1,5 @@
 """For every test: a bare environment, the seeds of the property tests, the order of the files, one /etc and one look at the toolchains for
-all sandboxes, the collector of garbage at work, and the count of the attacks at the end of a run that had some."""
+all sandboxes, no syncs, the collector of garbage at work, and the count of the attacks at the end of a run that had some."""
 
 import gc
 import os
@@ -19,6 +19,7 @@ from support.bare_environment import enter_bare_environment
 from support.file_order import ordered_files
 from support.shared_etc import shared_etc
 from support.shared_scans import shared_scans
+from support.unsynced import unsynced
 
 # Each worker, and each server that a test starts, would otherwise compile the same modules again where the environment says to keep none.
 # Only this process keeps them: what it starts finds them, and behaves as that environment says.
@@ -41,8 +42,8 @@ os.environ["PYTHON_KEYRING_BACKEND"] = "keyring.backends.fail.Keyring"
 
 
 @pytest.fixture(scope="session", autouse=True)
-def _one_etc_and_scan() -> Iterator[None]:
-    with shared_etc(), shared_scans():
+def _one_etc_and_scan_and_no_syncs() -> Iterator[None]:
+    with shared_etc(), shared_scans(), unsynced():
         yield
 
 

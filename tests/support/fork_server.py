@@ -109,6 +109,8 @@ def _become_server(request: dict[str, object]) -> NoReturn:
     os.environ.update(request["env"])  # type: ignore[call-overload]  # a dict of strings, as `fork` sent it
     if request["gate"]:
         pass_through(str(request["gate"]))
+    else:
+        leave_out_syncs()
     sys.argv = ["anycowork", *request["words"]]  # type: ignore[misc]  # a list of strings
     code = 1
     try:
@@ -123,5 +125,6 @@ def _become_server(request: dict[str, object]) -> NoReturn:
 
 if __name__ == "__main__":
     from support.shared_scans import scan_once
+    from support.unsynced import leave_out_syncs
 
     serve_forks()
