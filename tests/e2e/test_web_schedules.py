@@ -28,7 +28,7 @@ async def test_a_schedule_is_added_run_read_edited_and_removed(tmp_path):
         await form.get_by_label(re.compile(r"^Times \(")).fill("0 9 * * *")
         await form.get_by_role("button", name="Save").click()
         row = page.get_by_role("listitem", name="Morning")
-        await expect(row.get_by_text("explain_code · 0 9 * * *")).to_be_visible()
+        await expect(row.get_by_text("explain_code · At 09:00, every day (0 9 * * *)")).to_be_visible()
         await expect(row.get_by_text("It has not run yet.")).to_be_visible()
         await row.get_by_role("button", name="Run Morning now").click()
         await expect(row.get_by_role("link", name="answered")).to_be_visible(timeout=30_000)

@@ -7,6 +7,7 @@ import { t } from "../texts/schedules";
 import { Button, IconButton } from "../ui/Button";
 import { attempt, say } from "../ui/outcomes";
 import { api, given } from "../wire/client";
+import { cronWords } from "./cronWords";
 import { Editing, Listed, useAgain } from "./StartList";
 import { StartRow } from "./StartRow";
 import { SCHEDULES, type Schedule, useSchedules } from "./startables";
@@ -61,6 +62,7 @@ export function Schedules() {
 }
 
 function whenOf({ cron, at, time_zone, next_at }: Schedule): string {
-  const times = `${cron ?? at?.replace("T", " ")} ${time_zone}`;
+  const words = cron && cronWords(cron);
+  const times = `${words ? `${words} (${cron})` : (cron ?? at?.replace("T", " "))} ${time_zone}`;
   return next_at ? `${times} · ${t.next(dayAndTime(new Date(next_at)))}` : times;
 }

@@ -8,6 +8,7 @@ import { Field, INPUT } from "../ui/Field";
 import { Form, FormButtons, TextField } from "../ui/Form";
 import { useRefusal } from "../ui/refusal";
 import { ParameterField } from "../workflows/ParameterField";
+import { cronWords } from "./cronWords";
 import { begunWith, bodyOf, type Draft, draftOf, type Startable, type Startee } from "./startables";
 
 interface Props {
@@ -143,13 +144,16 @@ function TimeFields({ draft, faultAt, onChange }: TimeProps) {
           />
         </Field>
       ) : (
-        <TextField
-          label={t.cron}
-          hint={t.cronHint}
-          fault={faultAt("cron")}
-          value={draft.cron}
-          onChange={(cron) => onChange({ cron })}
-        />
+        <div className="space-y-1">
+          <TextField
+            label={t.cron}
+            hint={t.cronHint}
+            fault={faultAt("cron")}
+            value={draft.cron}
+            onChange={(cron) => onChange({ cron })}
+          />
+          <output className="block text-sm text-ink-2">{cronWords(draft.cron)}</output>
+        </div>
       )}
       <TextField
         label={t.timeZone}

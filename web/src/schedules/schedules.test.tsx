@@ -71,7 +71,7 @@ it("lists schedules with their next time and how the last run ended, and runs, d
   const { posted, patched, deleted } = serve({ schedules: [SCHEDULE] });
   const { container } = show(<Schedules />);
   const row = within(await screen.findByRole("listitem", { name: "Morning" }));
-  expect(row.getByText(/^explain_code · 0 9 \* \* \* Europe\/Berlin · next /)).toBeTruthy();
+  expect(row.getByText(/^explain_code · At 09:00, every day \(0 9 \* \* \*\) Europe\/Berlin · next /)).toBeTruthy();
   expect(row.getByRole("link", { name: "answered" }).getAttribute("href")).toBe("#/chat/c1");
   await expectAccessible(container);
   await userEvent.click(row.getByRole("button", { name: "Run Morning now" }));
@@ -88,6 +88,7 @@ it("says that there are none, and adds one", async () => {
   expect(await screen.findByText("No schedules yet.")).toBeTruthy();
   await userEvent.click(screen.getByRole("button", { name: "Add a schedule" }));
   const form = within(await screen.findByRole("form", { name: "New schedule", hidden: true }));
+  expect(form.getByText("At 09:00, Monday to Friday")).toBeTruthy();
   await userEvent.type(form.getByLabelText("Name"), "Daily");
   await userEvent.type(form.getByLabelText(/^path/), "src");
   await userEvent.type(form.getByLabelText(/^Limit in US dollars/), "0,5");

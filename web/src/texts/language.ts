@@ -68,6 +68,22 @@ export function timeOfDay(date: Date): string {
   return date.toLocaleTimeString(language === "en" ? undefined : language, { hour: "2-digit", minute: "2-digit" });
 }
 
+/** Words in a list, with an "and" before the last. */
+export function listed(words: readonly string[]): string {
+  return new Intl.ListFormat(language, { type: "conjunction" }).format(words);
+}
+
+/** 0 is Sunday. */
+export function weekdayName(weekday: number): string {
+  const sunday = Date.UTC(2023, 0, 1);
+  return new Date(sunday + weekday * 86_400_000).toLocaleDateString(language, { weekday: "long", timeZone: "UTC" });
+}
+
+/** 1 is January. */
+export function monthName(month: number): string {
+  return new Date(Date.UTC(2023, month - 1)).toLocaleDateString(language, { month: "long", timeZone: "UTC" });
+}
+
 /** A size on the disk as people of this language write it. */
 export function bytesText(bytes: number): string {
   return sizeText(bytes, language, language === "de" ? "Byte" : "bytes");
