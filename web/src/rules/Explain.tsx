@@ -75,6 +75,12 @@ export function Explain() {
   );
 }
 
+/** The rest of a reason that says as well that there is no rule. Pure. */
+function withoutNoRule(why: string): string {
+  const rest = why.replace(/^No rule covers it, and /, "");
+  return rest.charAt(0).toUpperCase() + rest.slice(1);
+}
+
 export function Explanation({ told }: { told: Explained }) {
   const { kind } = useToolDisplay(told.rule?.tool ?? "");
   return (
@@ -96,10 +102,10 @@ export function Explanation({ told }: { told: Explained }) {
           </>
         ) : (
           <>
-            <p lang="en" className="break-words">
-              {told.why}
+            <p>{t.noRuleOfYoursSpoke}</p>
+            <p lang="en" className="mt-0.5 text-xs break-words text-ink-3">
+              {withoutNoRule(told.why)}
             </p>
-            <p className="mt-0.5 text-xs text-ink-3">{t.noRuleOfYoursSpoke}</p>
           </>
         )}
       </div>

@@ -33,7 +33,13 @@ it("says who decided and why", async () => {
   expect(screen.getByText("A rule denies it.").closest("details")?.open).toBe(false);
   await expectAccessible(container);
   rerender(<Explanation told={{ effect: "ask", rule: null, why: "Changing asks." }} />);
-  expect(screen.getByRole("status").textContent).toContain("No rule matched.");
+  expect(screen.getByRole("status").textContent).toContain("No rule matched.Changing asks.");
+  rerender(<Explanation told={{ effect: "ask", rule: null, why: "No rule covers it, and 'execute_command' asks." }} />);
+  expect(screen.getByRole("status").textContent).toContain("No rule matched.'execute_command' asks.");
+  rerender(
+    <Explanation told={{ effect: "ask", rule: null, why: "No rule covers it, and it is risky. It deletes." }} />,
+  );
+  expect(screen.getByRole("status").textContent).toContain("No rule matched.It is risky. It deletes.");
 });
 
 it("puts the calls that a rule would have changed first", () => {
