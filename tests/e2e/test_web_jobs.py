@@ -34,6 +34,8 @@ async def test_a_plan_runs_as_a_job_that_is_followed_task_by_task(tmp_path):
         await dock.get_by_role("button", expanded=False).click()
         await dock.get_by_role("link", name="write b.txt").click()
         await page.wait_for_url("**/#/jobs/*/b")
+        await expect(page.get_by_role("main").get_by_text("Write the files")).to_have_count(1)  # the request, once
+        await expect(page.get_by_role("heading", name="Write the files", level=1)).to_be_visible()
         details = page.get_by_role("region", name="write b.txt")
         await expect(details).to_contain_text("b.txt is there")
         await expect(details).to_contain_text("Only the agent says so")

@@ -57,17 +57,11 @@ export default function JobPage({ jobId, taskId, onSidebar }: Props) {
     <main className="flex h-full min-w-0 flex-1 flex-col overflow-y-auto">
       <header className="sticky top-0 z-10 flex h-14 shrink-0 items-center gap-2 border-b border-line bg-paper px-2 sm:px-4">
         <SidebarButton onClick={onSidebar} />
-        <h1 className="min-w-0 truncate text-[15px] font-semibold">
+        <p className="min-w-0 truncate text-[15px] font-semibold">
           <a href="#/jobs" className="text-ink-3 hover:text-ink">
             {t.jobs}
           </a>
-          {job && (
-            <span dir="auto">
-              {" / "}
-              <Inline text={job.request} />
-            </span>
-          )}
-        </h1>
+        </p>
         {job && (
           <span className="ml-auto flex shrink-0">
             <JobStatusMark status={statusNow(job.status, waits !== null)} />
@@ -108,9 +102,9 @@ function JobDetails({ job, taskId, waits }: { job: Job; taskId: string | null; w
   return (
     <div className="mx-auto w-full max-w-5xl space-y-6 px-4 pt-5 pb-16 sm:px-6">
       <section aria-label={t.request}>
-        <p dir="auto" className="break-words">
+        <h1 dir="auto" className="break-words">
           <Inline text={job.request} />
-        </p>
+        </h1>
         {!isOver(job.status) && <p className="mt-2 text-sm text-ink-2">{howItRuns(job)}</p>}
         <Controls job={job} waits={waits} act={act} />
         <Outcomes page className="mt-3" />
