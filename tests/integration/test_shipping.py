@@ -2,6 +2,7 @@
 was tried and failed is never passed over."""
 
 import importlib.util
+import json
 import os
 import shutil
 import ssl
@@ -34,10 +35,21 @@ def clone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         shutil.copytree(ROOT / name, place / name, ignore=shutil.ignore_patterns("node_modules", "dist", "__pycache__"))
     for name in ("hatch_build.py", "pyproject.toml", "README.md", "LICENSE"):
         shutil.copy(ROOT / name, place / name)
+    leave_one_package(place / "web")
     monkeypatch.delenv("ANYCOWORK_WEB", raising=False)
     monkeypatch.setenv("npm_config_cache", str(tmp_path / "npm-cache"))
     monkeypatch.setenv("npm_config_fetch_retries", "0")
     return place
+
+
+def leave_one_package(web: Path) -> None:
+    """npm asks for each package before it gives up, and there are hundreds."""
+    manifest, lock = (json.loads((web / name).read_text("utf-8")) for name in ("package.json", "package-lock.json"))
+    needed = {"dependencies": {"react": manifest["dependencies"]["react"]}, "devDependencies": {}}
+    root = {**lock["packages"][""], **needed}
+    packages = {"": root, "node_modules/react": lock["packages"]["node_modules/react"]}
+    (web / "package.json").write_text(json.dumps({**manifest, **needed}), "utf-8")
+    (web / "package-lock.json").write_text(json.dumps({**lock, "packages": packages}), "utf-8")
 
 
 def webui_of(clone: Path) -> ModuleType:
