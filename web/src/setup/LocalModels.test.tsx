@@ -2,7 +2,8 @@ import { screen } from "@testing-library/react";
 import userEvent from "@testing-library/user-event";
 import { expect, it, vi } from "vitest";
 import { expectAccessible, show } from "../testing/render";
-import { type Model, ModelLine } from "./LocalModels";
+import { api } from "../wire/client";
+import { LocalModels, type Model, ModelLine } from "./LocalModels";
 
 const model = (parts: Partial<Model>): Model => ({
   name: "small",
@@ -53,4 +54,18 @@ it("says why a fetch failed, and goes on from there", () => {
   line({ state: "failed", error: "The publisher did not answer.", fetched_bytes: 5 });
   expect(screen.getByText("The publisher did not answer.")).toBeTruthy();
   expect(screen.getByRole("button", { name: "Resume" })).toBeTruthy();
+});
+
+it("shows the command that installs the engine, to be copied", async () => {
+  const engine = { installed: false, hint: "Run: /opt/python -m pip install 'engine==1.2'" };
+  vi.spyOn(api, "GET").mockResolvedValue({ data: { engine, models: [] }, response: new Response() } as never);
+  const { container } = show(<LocalModels />);
+  const command = await screen.findByText("/opt/python -m pip install 'engine==1.2'");
+  expect(command.tagName).toBe("CODE");
+  const copied = vi.fn(async () => undefined);
+  vi.stubGlobal("navigator", { clipboard: { writeText: copied } });
+  screen.getByRole("button", { name: "Copy the command" }).click();
+  expect(copied).toHaveBeenCalledWith("/opt/python -m pip install 'engine==1.2'");
+  vi.unstubAllGlobals();
+  await expectAccessible(container);
 });

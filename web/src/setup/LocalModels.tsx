@@ -4,6 +4,7 @@ import { ServerText } from "../content/ServerText";
 import { bytesText } from "../texts/language";
 import { t } from "../texts/settings";
 import { Button } from "../ui/Button";
+import { Copy } from "../ui/Copy";
 import { Outcomes } from "../ui/Outcomes";
 import { attempt } from "../ui/outcomes";
 import type { components } from "../wire/api.gen";
@@ -28,7 +29,7 @@ export function LocalModels() {
   };
   return (
     <div className="space-y-3">
-      {data.engine.hint && <p className="text-sm text-warn">{t.whatRunsThemIsNot(data.engine.hint)}</p>}
+      {data.engine.hint && <MissingEngine hint={data.engine.hint} />}
       <ul className="divide-y divide-line overflow-hidden rounded-2xl border border-line bg-surface">
         {data.models.map((model) => (
           <ModelLine
@@ -42,6 +43,19 @@ export function LocalModels() {
           />
         ))}
       </ul>
+    </div>
+  );
+}
+
+function MissingEngine({ hint }: { hint: string }) {
+  const command = hint.replace(/^Run: /, "");
+  return (
+    <div className="text-sm">
+      <p className="mb-1 text-warn">{t.engineIsNotInstalled}</p>
+      <div className="flex items-center gap-1 rounded-lg border border-line bg-sunken pl-3">
+        <code className="min-w-0 flex-1 py-2 font-mono text-[13px] break-all">{command}</code>
+        <Copy text={command} label={t.copyTheCommand} />
+      </div>
     </div>
   );
 }

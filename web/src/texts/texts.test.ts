@@ -90,9 +90,3 @@ it("says sizes as the terminal says them", () => {
     text.replace(/[.,]/g, (sign) => (sign === "." ? "," : ".")).replace("bytes", "Byte");
   expect(told.map(([bytes]) => german.settings.size(bytes))).toEqual(told.map(([, text]) => inGerman(text)));
 });
-
-it("says in German what to run for local models", () => {
-  expect(german.settings.whatRunsThemIsNot("Run: pip install x")).toMatch(
-    /installiert\. Führen Sie aus: pip install x$/,
-  );
-});

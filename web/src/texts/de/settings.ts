@@ -98,7 +98,7 @@ export const settings: Texts = {
   copyTheKey: "Schlüssel kopieren",
   iHaveIt: "Erledigt",
   whatTheKeyIsFor: "Wofür der Schlüssel ist",
-  whatIsItForFor: "Wofür ist er? Zum Beispiel: Editor",
+  exampleOfAKeysUse: "Zum Beispiel: Editor",
   makeAKey: "Schlüssel erstellen",
   toolCallsInATurn: "Werkzeugaufrufe pro Zug",
   workInATurn: "Zeit pro Zug",
@@ -107,8 +107,9 @@ export const settings: Texts = {
   aCommandMayRun: "Zeit pro Befehl",
   anEditWaitsForErrors: "Warten auf Fehler eines Sprachservers nach einer Bearbeitung (0: kein Sprachserver)",
   aModelMayBeSilent: "Längste Wartezeit auf ein Modell",
-  whatRunsThemIsNot: (hint: string | number) =>
-    `Die Engine für lokale Modelle ist nicht installiert. ${String(hint).replace(/^Run: /, "Führen Sie aus: ")}`,
+  engineIsNotInstalled:
+    "Die Engine für lokale Modelle ist nicht installiert. Führen Sie auf dem Rechner des Servers aus:",
+  copyTheCommand: "Befehl kopieren",
   cancel: "Abbrechen",
   goOn: "Fortsetzen",
   fetch: "Herunterladen",
