@@ -5,7 +5,7 @@ import re
 from playwright.async_api import expect
 
 from anycowork.server.remote_worker import RemoteWorker, WorkerConnection
-from e2e.browsing import at_the_page, start_chat, violations
+from e2e.browsing import PHONE, at_the_page, start_chat, violations
 from support.distributions import install
 from support.live_server import new_session
 from support.scripted_model import HttpError, ScriptedModel, call
@@ -77,6 +77,12 @@ async def test_a_client_key_is_made_shown_once_and_revoked(tmp_path):
         await client.ask("POST", "/v1/chat/completions", body, expect=401, **as_editor)
 
 
+_PLACEHOLDERS_CUT = """(fields) => fields.map((field) => {
+    field.value = field.placeholder
+    return field.scrollWidth > field.clientWidth
+})"""
+
+
 @proves("UI-5", "GW-1")
 async def test_a_client_key_gets_its_limits_from_the_form(tmp_path):
     async with at_the_page(tmp_path) as (page, client):
@@ -91,6 +97,9 @@ async def test_a_client_key_gets_its_limits_from_the_form(tmp_path):
         await page.get_by_role("button", name="Create key").click()
         await page.get_by_role("button", name="Done").click()
         await expect(page.get_by_text("60 per minute · 100,000 tokens per day")).to_be_visible()
+        await page.set_viewport_size(PHONE)
+        shown = await page.locator("main input[placeholder]").evaluate_all(_PLACEHOLDERS_CUT)
+        assert len(shown) == 4 and not any(shown), "on a phone a placeholder is cut"
         [key] = (await client.ask("GET", "/keys"))["keys"]
         assert key["limits"] == {"requests_per_minute": 60, "tokens_per_day": 100_000, "spend_per_day": None}
 

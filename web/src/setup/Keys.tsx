@@ -5,7 +5,7 @@ import { KeyRound, Trash2 } from "lucide-react";
 import { useState } from "react";
 import { t } from "../texts/settings";
 import { Button, IconButton } from "../ui/Button";
-import { INPUT } from "../ui/Field";
+import { Field, INPUT } from "../ui/Field";
 import { Form } from "../ui/Form";
 import { Outcomes } from "../ui/Outcomes";
 import { attempt, say } from "../ui/outcomes";
@@ -45,7 +45,7 @@ export function Keys() {
               <KeyRound size={15} aria-hidden className="shrink-0 text-ink-3" />
               <span className="min-w-0 flex-1">
                 <span className="block truncate">{key.name}</span>
-                <span className="block truncate text-xs text-ink-3">
+                <span className="block text-xs text-ink-3">
                   {t.sinceAndToday(new Date(key.created_at), key.today.requests)}
                   {limitWords(key.limits).map((words) => ` · ${words}`)}
                 </span>
@@ -85,15 +85,18 @@ export function KeyForm({ onMake }: { onMake: (name: string, limits: KeyLimits) 
   };
   return (
     <Form className="space-y-2" onSubmit={() => void make()}>
-      <div className="flex gap-2">
-        <input
-          aria-label={t.whatTheKeyIsFor}
-          placeholder={t.whatIsItForFor}
-          maxLength={100}
-          value={name}
-          onChange={({ target }) => setName(target.value)}
-          className={INPUT}
-        />
+      <div className="flex items-end gap-2">
+        <div className="min-w-0 flex-1">
+          <Field label={t.whatTheKeyIsFor}>
+            <input
+              placeholder={t.exampleOfAKeysUse}
+              maxLength={100}
+              value={name}
+              onChange={({ target }) => setName(target.value)}
+              className={INPUT}
+            />
+          </Field>
+        </div>
         <Button type="submit" icon={<KeyRound size={15} aria-hidden />} disabled={!name.trim() || !limits}>
           {t.makeAKey}
         </Button>
