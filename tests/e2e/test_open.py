@@ -5,6 +5,7 @@ import json
 import os
 import pty
 import re
+import shlex
 import stat
 from collections.abc import Iterator
 from pathlib import Path
@@ -93,7 +94,10 @@ def test_anycowork_open_makes_a_link_for_a_running_server(cli: CommandLine, open
     assert "No server runs" in cli.type("open").stderr
     with cli.serving() as server:
         assert server.token not in server.banner and "#code=" not in server.banner
-        printed = cli.type("open", "--print")
+        assert f"Open       {server.url}\n" in server.banner
+        told = re.search(r"Sign in +`(.*anycowork) (open --print.*?)`", server.banner)
+        assert told
+        printed = cli.type(*shlex.split(told[2]))
         digits = re.search(r"people: (\d{6})", printed.stderr)
         assert printed.returncode == 0 and digits
         assert "manage" in redeem(f"{printed.stdout.strip()}&confirmation={digits[1]}")

@@ -16,7 +16,7 @@ from anycowork.cli.browser import has_screen, open_privately, sign_in_link
 from anycowork.client.connect import first_error
 from anycowork.client.console import Console, stderr, stdout
 from anycowork.config.loading import unused_variables
-from anycowork.config.settings import BadSettings, Settings
+from anycowork.config.settings import BadSettings, Settings, default_data_dir
 from anycowork.domain.errors import DatabaseUnreachable
 from anycowork.server.data_folder import TOKEN_FILE, ServerInfo
 from anycowork.server.setup.database_setup import shown_address
@@ -53,7 +53,7 @@ def serve(settings: Settings) -> int:
 
 
 def banner(settings: Settings, info: ServerInfo, new_code: NewCode, out: Console) -> list[str]:
-    """On a terminal the address signs one browser in; anywhere else (logs, pipes) it contains no secret."""
+    """On a terminal the address signs one browser in. Anywhere else (logs, pipes) it contains no secret: others may read it there."""
     at_terminal = out.stream.isatty()
     offered = new_code(TERMINAL_CODE_SECONDS) if at_terminal else None
     address = sign_in_link(info.url, offered.code) if offered else info.url
@@ -61,7 +61,7 @@ def banner(settings: Settings, info: ServerInfo, new_code: NewCode, out: Console
         sandbox = contained.summary
     rows = [
         ("Open", address),
-        *(_about_link(offered.confirmation) if offered else []),
+        *(_about_link(offered.confirmation, settings) if offered else [("Sign in", _how_to_sign_in(settings))]),
         ("Token", f"in {settings.data_dir / TOKEN_FILE}"),
         ("Workspace", str(settings.workspace or "none given; --workspace FOLDER names one")),
         ("Model", settings.model or "the first one found: keys, local model servers, else the built-in guide"),
@@ -76,11 +76,21 @@ def banner(settings: Settings, info: ServerInfo, new_code: NewCode, out: Console
     ]
 
 
-def _about_link(confirmation: str) -> list[tuple[str, str]]:
+def _about_link(confirmation: str, settings: Settings) -> list[tuple[str, str]]:
     return [
         ("Digits", f"{confirmation}: the page asks for them before that link changes settings, keys or people"),
-        ("Later", f"`{typed_name()} open`: the link above works once, for ten minutes"),
+        ("Later", f"`{_open_command(settings)}`: the link above works once, for ten minutes"),
     ]
+
+
+def _how_to_sign_in(settings: Settings) -> str:
+    return f"`{_open_command(settings, '--print')}`, on this machine, prints a link that signs one browser in"
+
+
+def _open_command(settings: Settings, *flags: str) -> str:
+    is_elsewhere = settings.data_dir != default_data_dir()
+    folder = ["--data-dir", shlex.quote(str(settings.data_dir))] if is_elsewhere else []
+    return " ".join([typed_name(), "open", *flags, *folder])
 
 
 def typed_name() -> str:
