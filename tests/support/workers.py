@@ -6,9 +6,10 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager, suppress
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import aiohttp
@@ -209,6 +210,7 @@ def joined_process(
     disk: str | None = None,
     jobs: int = 3,
     inside: tuple[str, ...] = (),
+    variables: Mapping[str, str] = MappingProxyType({}),
 ) -> Iterator["subprocess.Popen[bytes]"]:
     """`anycowork worker --join` as people start it. Where it can, it does not even see the folder `hidden`, which is the server's. `disk` is the
     size of its own one, such as 2m. `inside` is a command that runs it on another machine."""
@@ -231,7 +233,7 @@ def joined_process(
     if os.geteuid() == 0 and subprocess.run(probe, capture_output=True, timeout=60).returncode == 0:
         command = [*apart, *command]
     command = [*inside, *command]
-    environment = CommandLine(folder).environ(ANYCOWORK_JOIN_TOKEN=token, HOME=str(folder))
+    environment = CommandLine(folder).environ(ANYCOWORK_JOIN_TOKEN=token, HOME=str(folder), **variables)
     with (folder / "log").open("wb") as log:
         process = subprocess.Popen(command, cwd=folder, env=environment, stdout=log, stderr=log)
     try:

@@ -2,7 +2,9 @@
 
 import asyncio
 import os
+import shutil
 import subprocess
+import time
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -26,6 +28,22 @@ from support.scripted_model import call
 from support.workers import joined_process, joined_worker, relay, until_workers
 
 SECONDS = 20.0
+
+
+SHIFTED_CLOCK = """
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <stdlib.h>
+#include <time.h>
+
+int clock_gettime(clockid_t clock, struct timespec *at) {
+    static int (*real)(clockid_t, struct timespec *);
+    if (!real) real = dlsym(RTLD_NEXT, "clock_gettime");
+    int failed = real(clock, at);
+    if (!failed && (clock == CLOCK_REALTIME || clock == CLOCK_REALTIME_COARSE)) at->tv_sec += atol(getenv("CLOCK_AHEAD"));
+    return failed;
+}
+"""
 
 
 def small_disks_missing() -> str | None:
@@ -56,6 +74,34 @@ async def test_a_worker_with_a_full_disk_is_listed_as_refused_and_its_task_goes_
             assert (server.workspace / "size.txt").read_text().strip() == str(4 << 20)
             [worker] = await until_workers(server, bool)
             assert "No space left" in worker["refused"][0]["reason"]
+
+
+@pytest.mark.parametrize("ahead", [3_600, -3_600])
+async def test_a_worker_whose_clock_is_an_hour_off_does_its_task_like_any_other(tmp_path: Path, ahead: int) -> None:
+    if (compiler := shutil.which("cc")) is None:
+        pytest.skip("no compiler to build another clock with")
+    (home := tmp_path / "home").mkdir()
+    source, library = tmp_path / "clock.c", tmp_path / "clock.so"
+    source.write_text(SHIFTED_CLOCK)
+    subprocess.run([compiler, "-shared", "-fPIC", "-o", library, source, "-ldl"], check=True, timeout=60)
+    variables = {"LD_PRELOAD": str(library), "CLOCK_AHEAD": str(ahead)}
+    shown = subprocess.run(["date", "+%s"], env=variables, capture_output=True, check=True, timeout=60).stdout
+    assert abs(int(shown) - time.time() - ahead) < 600
+    async with live_server(home, files={"a.txt": "a\n"}) as server:
+        invite = await server.ask("POST", "/workers/invites", {}, expect=201)
+        commands = ["cp a.txt b.txt", "cat b.txt b.txt > a.txt"]
+        server.model.mind = by_task({"t": [*(call("execute_command", command=each) for each in commands), report("t")]})
+        with joined_process(tmp_path / "off", server.url, invite["token"], hidden=home, variables=variables):
+            await until_workers(server, bool)
+            chat = await server.chat()
+            step = {"id": "t", "action": "copy", "commands": commands, "paths": ["a.txt", "b.txt"]}
+            job = await approved(server, chat, plan=plan(step))
+            done = await until(server, chat, job["id"], "completed", "failed")
+            results = [result for result in await chat.results() if result["tool"] == "execute_command"]
+            assert done["status"] == "completed" and all(result["facts"]["worker"] for result in results), results
+            assert (server.workspace / "a.txt").read_text() == "a\na\n"
+            [worker] = await until_workers(server, bool)
+            assert worker["refused"] == []
 
 
 async def test_worker_on_a_slow_line_says_that_it_is_there_while_contents_travel(
