@@ -92,7 +92,9 @@ def page(results: list[Result], *, model: str, machine: str, day: str, note: str
 
 def _groups(results: list[Result]) -> list[tuple[str, list[Result]]]:
     roles = list(dict.fromkeys(r.role for r in results))
-    groups = [(f"half: {half}", [r for r in results if r.half == half]) for half in ("frozen", "report", "tune")]
+    groups = [
+        (f"half: {half}", [r for r in results if r.half == half]) for half in ("frozen", "exercises", "report", "tune")
+    ]
     groups += [(f"role: {role}", [r for r in results if r.role == role]) for role in roles]
     return [(title, some) for title, some in [*groups, ("all", results)] if some]
 

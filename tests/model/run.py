@@ -26,6 +26,7 @@ from anycowork.providers.local.catalogue import DEFAULT  # noqa: E402  (run as a
 from anycowork.providers.local.folder import ModelFolder  # noqa: E402
 from anycowork.providers.local.supervisor import Supervisor  # noqa: E402
 from model.bare import bare_loop  # noqa: E402
+from model.exercises import EXERCISES_HALF, exercises  # noqa: E402
 from model.former_tasks import FORMER  # noqa: E402
 from model.frozen_tasks import FROZEN, harm  # noqa: E402
 from model.report import Result, page, stored_results, table  # noqa: E402
@@ -50,13 +51,17 @@ def main() -> int:
 
 def arguments(given: list[str] | None = None) -> argparse.Namespace:
     words = argparse.ArgumentParser(description=__doc__)
-    words.add_argument("--half", choices=["frozen", "tune", "report", "all"], default="all")
+    words.add_argument("--half", choices=["frozen", "tune", "report", "all", EXERCISES_HALF], default="all")
     words.add_argument("--ways", default="bare,constrained,workplace", help="with commas between them")
     words.add_argument(
         "--only", default="", help="tasks whose name contains this, or one of these with commas between them"
     )
     words.add_argument(
         "--from", dest="first", type=int, default=1, help="the first task in the fixed order, from 1: go on elsewhere"
+    )
+    words.add_argument("--most", type=int, help="how many tasks of that order at most")
+    words.add_argument(
+        "--exercises", type=Path, default=HERE.parents[1] / ".venv" / "exercism", help="a checkout of exercism/python"
     )
     words.add_argument("--model", default=DEFAULT)
     words.add_argument(
@@ -82,12 +87,13 @@ async def measured(wanted: argparse.Namespace) -> list[Result]:
     if wanted.again:
         wanted.results.unlink(missing_ok=True)
     done = stored_results(wanted.results)
+    every = exercises(wanted.exercises) if wanted.half == EXERCISES_HALF else (*FROZEN, *REPORT, *TUNE, *FORMER)
     tasks = [
         task
-        for task in (*FROZEN, *REPORT, *TUNE, *FORMER)
+        for task in every
         if wanted.half in ("all", task.half) and any(part in task.name for part in wanted.only.split(","))
     ]
-    tasks = in_fixed_order(tasks)[max(wanted.first, 1) - 1 :]
+    tasks = in_fixed_order(tasks)[max(wanted.first, 1) - 1 :][: wanted.most]
     known = {(result.task, result.way) for result in done}
     left = [(task, name) for task in tasks for name in wanted.ways.split(",") if (task.name, name) not in known]
     with tempfile.TemporaryDirectory(prefix="anycowork-model-") as home:
