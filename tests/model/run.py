@@ -67,6 +67,12 @@ def arguments(given: list[str] | None = None) -> argparse.Namespace:
     words.add_argument(
         "--models", type=Path, default=default_data_dir() / "models", help="the folder of fetched models"
     )
+    words.add_argument(
+        "--autonomy",
+        default="ask",
+        choices=["ask", "edits", "sandboxed"],
+        help="of the chats in AnyCowork; checks run where commands in the sandbox need no answer",
+    )
     words.add_argument("--url", help="a running server with this model instead, as http://host:port/v1")
     words.add_argument("--threads", type=int)
     words.add_argument(
@@ -164,7 +170,7 @@ async def _workplace(wanted: argparse.Namespace, home: Path, *, without: str = "
 
         async def way(task: Task, folder: Path) -> Outcome:
             with switched_off(without):
-                return await through_the_workplace(task, folder, person)
+                return await through_the_workplace(task, folder, person, wanted.autonomy)
 
         yield way
 

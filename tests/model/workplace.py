@@ -63,10 +63,11 @@ async def workplace(
         yield Caller(address, await stack.enter_async_context(new_session()))
 
 
-async def through_the_workplace(task: Task, folder: Path, person: Caller) -> Outcome:
+async def through_the_workplace(task: Task, folder: Path, person: Caller, autonomy: str) -> Outcome:
     """Raises: TimeoutError is the caller's to set."""
     before = Outcome(folder, {}, "").files()
     chat = await person.chat(role=task.role, workspace=str(folder))
+    await person.ask("PATCH", chat.path, {"autonomy": autonomy})
     try:
         await chat.send(task.request, until="sent")
         await _rest(chat)
