@@ -111,7 +111,7 @@ async def test_an_editor_that_vanishes_leaves_the_call_waiting(tmp_path: Path) -
                 await prompt(editor, session)
                 await editor.dialog()
                 editor.process.kill()
-                await editor.process.wait()
+                await asyncio.to_thread(editor.process.wait)
             chat = await asyncio.to_thread(server.get, f"/context/{session}")
             assert chat["state"] == "awaiting_approval" and not (line.workspace / "a.txt").exists()
 
@@ -124,10 +124,9 @@ async def test_a_closed_input_ends_the_agent_without_an_answer(tmp_path: Path) -
             session = await editor.new_session(line)
             await prompt(editor, session)
             await editor.dialog()
-            assert editor.process.stdin is not None
-            editor.process.stdin.close()
+            editor.stdin.close()
             async with asyncio.timeout(60):
-                assert await editor.process.wait() == 0
+                assert await asyncio.to_thread(editor.process.wait) == 0
             assert not (line.workspace / "a.txt").exists()
 
 

@@ -3,6 +3,7 @@
 import asyncio
 import json
 import os
+import subprocess
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
@@ -23,7 +24,8 @@ from acp.schema import (
     WriteTextFileResponse,
 )
 
-from support.cli_process import CommandLine
+from support.cli_process import CommandLine, ending
+from support.forked_command import ForkedCommand
 
 TIMEOUT = 60.0  # a server is started in the child, perhaps on a busy machine
 
@@ -141,15 +143,18 @@ async def new_session(editor: ScriptedEditor, line: CommandLine) -> str:
 class RawEditor:
     """An editor that writes what a test says, fit for the protocol or not."""
 
-    def __init__(self, process: asyncio.subprocess.Process) -> None:
+    def __init__(
+        self, process: subprocess.Popen[Any], stdin: asyncio.StreamWriter, stdout: asyncio.StreamReader
+    ) -> None:
         self.process = process
+        self.stdin = stdin
+        self.stdout = stdout
         self.lines: list[bytes] = []
         self._next = 0
 
     async def write(self, line: bytes) -> None:
-        assert self.process.stdin is not None
-        self.process.stdin.write(line + b"\n")
-        await self.process.stdin.drain()
+        self.stdin.write(line + b"\n")
+        await self.stdin.drain()
 
     async def send(self, method: str, params: Any) -> int:
         self._next += 1
@@ -164,9 +169,8 @@ class RawEditor:
 
     async def until(self, fits: Callable[[dict[str, Any]], bool]) -> Any:
         """The next message that fits. Every line must be a message of the protocol."""
-        assert self.process.stdout is not None
         async with asyncio.timeout(TIMEOUT):
-            while line := await self.process.stdout.readline():
+            while line := await self.stdout.readline():
                 self.lines.append(line)
                 message = json.loads(line)
                 assert message["jsonrpc"] == "2.0"
@@ -184,20 +188,31 @@ class RawEditor:
 
 @asynccontextmanager
 async def raw_editor_on(line: CommandLine, *, workspace: bool = True) -> AsyncIterator[RawEditor]:
-    process = await asyncio.create_subprocess_exec(
-        sys.executable,
-        *("-m", "anycowork.cli.main", "acp", *(["--workspace", str(line.workspace)] if workspace else [])),
-        env={**line.environ(), "HOME": str(line.home)},
+    words = ["acp", *(["--workspace", str(line.workspace)] if workspace else [])]
+    process = ForkedCommand(
+        words,
         cwd=line.workspace,
-        stdin=asyncio.subprocess.PIPE,
-        stdout=asyncio.subprocess.PIPE,
-        limit=50 * 1024 * 1024,
+        env={**line.environ(), "HOME": str(line.home)},
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        bufsize=0,
     )
+    with ending(process):
+        async with piped(process) as (stdin, stdout):
+            editor = RawEditor(process, stdin, stdout)
+            await editor.ask("initialize", {"protocolVersion": 1})
+            yield editor
+
+
+@asynccontextmanager
+async def piped(process: subprocess.Popen[Any]) -> AsyncIterator[tuple[asyncio.StreamWriter, asyncio.StreamReader]]:
+    """The process's standard input and output. Closed afterwards."""
+    loop, stdout = asyncio.get_running_loop(), asyncio.StreamReader(limit=50 * 1024 * 1024)
+    assert process.stdin is not None and process.stdout is not None
+    reading, _ = await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(stdout), process.stdout)
+    writing, flow = await loop.connect_write_pipe(asyncio.streams.FlowControlMixin, process.stdin)
     try:
-        editor = RawEditor(process)
-        await editor.ask("initialize", {"protocolVersion": 1})
-        yield editor
+        yield asyncio.StreamWriter(writing, flow, None, loop), stdout
     finally:
-        if process.returncode is None:
-            process.kill()
-        await process.wait()
+        writing.close()
+        reading.close()

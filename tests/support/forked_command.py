@@ -177,7 +177,7 @@ def _import_program() -> None:
     package = importlib.import_module("anycowork.cli")
     for module in pkgutil.iter_modules(package.__path__, "anycowork.cli."):
         importlib.import_module(module.name)
-    for name in ("anycowork.app", "uvloop"):
+    for name in ("anycowork.app", "anycowork.acp.command", "anycowork.acp.agent", "uvloop"):
         importlib.import_module(name)
 
 
