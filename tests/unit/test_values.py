@@ -9,7 +9,7 @@ from typing import ClassVar, Literal
 import msgspec
 import pytest
 
-from anycowork.domain.values import leaf_value, replace, value
+from anycowork.domain.values import leaf_value, mutable_value, replace, value
 
 
 @value
@@ -51,6 +51,31 @@ class Range:
 @value
 class Marker:
     """Without fields: only that it is there counts."""
+
+
+@mutable_value
+class Basket:
+    """What was put in it."""
+
+    LARGEST: ClassVar[int] = 3
+    owner: str
+    _things: list[str] = field(default_factory=list)
+
+    def put(self, thing: str) -> int:
+        self._things.append(thing)
+        return len(self._things)
+
+
+def test_a_mutable_value_can_be_changed_shares_no_default_and_has_no_other_fields() -> None:
+    first, second = Basket("ann"), Basket("ann")
+    assert first == second and first.put("apple") == 1 and first != second
+    first.owner = "ben"
+    assert [it.name for it in dataclasses.fields(first)] == ["owner", "_things"]  # type: ignore[arg-type]  # it reads like one
+    assert repr(first) == "Basket(owner='ben', _things=['apple'])" and first.LARGEST == 3
+    with pytest.raises(AttributeError):
+        first.colour = "red"  # type: ignore[attr-defined]  # that is the question
+    with pytest.raises(TypeError):
+        hash(first)
 
 
 def test_no_field_can_be_changed_or_removed() -> None:

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import assert_never
 
 from anycowork.agent.reply_parser import safe_to_show
@@ -22,7 +22,7 @@ from anycowork.domain.model import (
 )
 from anycowork.domain.ports import Clock
 from anycowork.domain.times import later
-from anycowork.domain.values import value
+from anycowork.domain.values import mutable_value, value
 from anycowork.store.sql.journal import Journal
 
 OPEN, CLOSE = "<think>", "</think>"
@@ -76,7 +76,7 @@ _AT_A_TIME = 16  # chunks
 _PIECE = 4_096  # characters that are looked through before others get their turn
 
 
-@dataclass(slots=True)
+@mutable_value
 class Reply:
     """The reply received so far. `shown` characters of the text have been published as deltas."""
 

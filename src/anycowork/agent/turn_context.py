@@ -7,7 +7,7 @@ Its parts have one writer each: who gives the turn out (`Assignment`), the conve
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractAsyncContextManager, contextmanager, nullcontext, suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from anycowork.agent.expectations import RequestExpectations
 from anycowork.agent.injection_detector import InjectionScanner
@@ -33,7 +33,7 @@ from anycowork.domain.roles import Permission, RoleDefinition
 from anycowork.domain.skills import activated
 from anycowork.domain.tool_ports import NO_COMMIT, CommitSession, Toolbox, ToolContext
 from anycowork.domain.tools import Call, ToolResult
-from anycowork.domain.values import value
+from anycowork.domain.values import mutable_value, value
 from anycowork.prompts.conversation import results_before_summary
 from anycowork.prompts.tool_selection import opening_request
 from anycowork.prompts.window import Window
@@ -141,7 +141,7 @@ class TurnConversation:
         return "\n".join(message.content for message in self.history if message.role is Speaker.USER)
 
 
-@dataclass(slots=True)
+@mutable_value
 class TurnTime:
     """The working time of a turn, without waiting for a person. The loop starts it."""
 
@@ -169,7 +169,7 @@ class TurnTime:
                     deadline.reschedule(loop.time() + remaining)
 
 
-@dataclass(slots=True)
+@mutable_value
 class WorkProof:
     """What speaks for and against the end of the turn."""
 

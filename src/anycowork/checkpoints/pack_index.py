@@ -3,15 +3,16 @@
 import errno
 import os
 import weakref
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 
+from anycowork.domain.values import mutable_value
 from anycowork.workspace.packfile import PackEntry
 
 _NO_END = 1 << 63
 
 
-@dataclass(slots=True)
+@mutable_value
 class PackIndex:
     """What is known of the files; loaded on first use."""
 

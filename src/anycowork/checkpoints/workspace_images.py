@@ -6,13 +6,13 @@ Left out: `.git`, generated folders that git ignores, pipes, sockets and devices
 import os
 import stat
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 from anycowork.checkpoints.capture import ImageReader, PackTarget, Seen, path_of
 from anycowork.checkpoints.unkept_folders import UnkeptFolders
 from anycowork.domain.errors import NotKept
 from anycowork.domain.path_class import is_git_control
 from anycowork.domain.snapshots import PathImage, PathKind, absent
+from anycowork.domain.values import mutable_value
 from anycowork.workspace.folder import Folder
 from anycowork.workspace.paths import WorkspacePath
 
@@ -21,7 +21,7 @@ MOST_BYTES = 256 << 20
 _Signature = tuple[int, int, int, int]
 
 
-@dataclass(slots=True)
+@mutable_value
 class KeptWorkspace:
     """What was there: `images` by path, and how to recognise a path that was not touched since."""
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import aclosing
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path
 
 import msgspec
@@ -17,14 +17,14 @@ from anycowork.config.known_models import KnownModels, cost_of, entry_of, price_
 from anycowork.config.settings import PriceEntry, ProviderEntry
 from anycowork.domain.chats import Autonomy
 from anycowork.domain.messages import Json
-from anycowork.domain.values import value
+from anycowork.domain.values import mutable_value, value
 
 # An upper bound, not a guess: no list price of a provider known when this was written is higher.
 DEAREST = PriceEntry(input=150, output=600)
 _USUAL_ADDRESSES = {"openai": "https://api.openai.com/v1", "anthropic": "https://api.anthropic.com"}
 
 
-@dataclass(slots=True)
+@mutable_value
 class RunCost:
     """`limit` in US dollars; None means no limit."""
 
@@ -98,7 +98,7 @@ class RunRequest:
     job_options: Json = field(default_factory=dict, hash=False)
 
 
-@dataclass(slots=True)
+@mutable_value
 class HeadlessRun:
     """`chat_id` is set as soon as there is a chat, so that an interrupted run can be stopped."""
 

@@ -1,7 +1,7 @@
 """The outcome of a headless run, of a chat or a job: its exit code and its cause. And how a command reports that it failed."""
 
 from collections.abc import Collection
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import StrEnum
 
 from anycowork.client.console import stderr, strip_controls
@@ -9,7 +9,7 @@ from anycowork.client.errors import ServerRefused, with_way_out
 from anycowork.domain.errors import AnyCoworkError, Invalid, NotVerified
 from anycowork.domain.evidence import evidence_line
 from anycowork.domain.messages import Json
-from anycowork.domain.values import value
+from anycowork.domain.values import mutable_value, value
 
 
 class RunEnding(StrEnum):
@@ -62,7 +62,7 @@ class RunOutcome:
         return EXIT_CODES[self.ending]
 
 
-@dataclass(slots=True)
+@mutable_value
 class OutcomeTracker:
     """Follows one turn's events until there is an outcome."""
 
@@ -126,7 +126,7 @@ def _object(value: object) -> Json:
     return value if isinstance(value, dict) else {}
 
 
-@dataclass(slots=True)
+@mutable_value
 class JobTracker:
     """Follows one job's events until there is an outcome. `approved`: its plan is approved already."""
 

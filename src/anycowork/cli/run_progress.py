@@ -1,7 +1,7 @@
 """Output of a headless run while it works: compact lines for people, or one event per line for programs."""
 
 import json
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Protocol
 
 from anycowork.cli.job_tables import task_outcome
@@ -11,6 +11,7 @@ from anycowork.client.progress_lines import progress_line
 from anycowork.domain.errors import NotVerified
 from anycowork.domain.evidence import evidence_line
 from anycowork.domain.messages import Json
+from anycowork.domain.values import mutable_value
 from anycowork.domain.visible_text import bare_lines
 
 DIFF_LINES = 12
@@ -28,7 +29,7 @@ class Reporter(Protocol):
         """Shows the end. `advice` says how to continue if a person is needed."""
 
 
-@dataclass(slots=True)
+@mutable_value
 class JsonReporter:
     """Prints every event as it came, then one line of type `result`."""
 
@@ -58,7 +59,7 @@ class JsonReporter:
         self.out.json(json.dumps(result, ensure_ascii=False))
 
 
-@dataclass(slots=True)
+@mutable_value
 class TextReporter:
     """Progress on stderr, only the answer on stdout, so that `anycowork run … > answer.txt` holds the answer and nothing else.
 

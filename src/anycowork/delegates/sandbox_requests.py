@@ -3,10 +3,10 @@
 import asyncio
 import shlex
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from anycowork.domain.errors import ToolFault
-from anycowork.domain.values import value
+from anycowork.domain.values import mutable_value, value
 from anycowork.sandbox.commit.transaction import Transaction
 from anycowork.sandbox.sandbox import Sandbox
 from anycowork.tools.child_process import ChildEnding, ChildLimits, ChildResult, SandboxedProgram
@@ -33,7 +33,7 @@ class TerminalOutput:
     exit_code: int | None
 
 
-@dataclass(slots=True)
+@mutable_value
 class _Terminal:
     task: asyncio.Task[ChildResult]
     limit: int

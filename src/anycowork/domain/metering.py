@@ -5,11 +5,11 @@ Money is in whole billionths of a dollar, so that sums stay exact; the boundarie
 
 from collections import deque
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import StrEnum
 from math import ceil
 
-from anycowork.domain.values import value
+from anycowork.domain.values import mutable_value, value
 
 NANOS = 1_000_000_000
 MINUTE = 60.0
@@ -106,7 +106,7 @@ def price_of(model: str | None, prices: Mapping[str, Price]) -> Price | None:
     return Price(*highest, exact=False)
 
 
-@dataclass(slots=True)
+@mutable_value
 class DailyUsage:
     """The use of one key on one day. `estimated` are tokens that the provider did not report; `unpriced` are requests without a known price.
 
@@ -186,7 +186,7 @@ class DayRest:
     spend: int | None = None
 
 
-@dataclass(slots=True)
+@mutable_value
 class Account:
     """The limits of one key, and its use today and in the last minute. `payer` is the id of the person who made it.
 

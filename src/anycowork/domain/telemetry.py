@@ -1,15 +1,15 @@
 """The port through which a turn tells operators what it does: how long models and tools take, and how they end."""
 
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
 from typing import Protocol
 
 from anycowork.domain.chats import Turn
 from anycowork.domain.model import ModelRequest, UsageChunk
 from anycowork.domain.tools import Call, ToolResult, ToolSpec
+from anycowork.domain.values import mutable_value
 
 
-@dataclass(slots=True)
+@mutable_value
 class ModelOutcome:
     """What became of a request to a model; filled in before the block ends. An error leaves the block."""
 
@@ -18,7 +18,7 @@ class ModelOutcome:
     usage: UsageChunk | None = None
 
 
-@dataclass(slots=True)
+@mutable_value
 class ToolOutcome:
     """What became of a call; None if it waits for a person."""
 

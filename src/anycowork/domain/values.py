@@ -36,7 +36,14 @@ def leaf_value(cls: type[T]) -> type[T]:
     return _made(cls, collected=False)
 
 
-def _made(cls: type[T], *, collected: bool) -> type[T]:
+@dataclass_transform(field_specifiers=(field,))
+def mutable_value(cls: type[T]) -> type[T]:
+    """Like `@dataclass(slots=True)`, without the six methods that it compiles at every start. No base class but `object`, and no settings
+    of a field but its default."""
+    return _made(cls, collected=True, frozen=False)
+
+
+def _made(cls: type[T], *, collected: bool, frozen: bool = True) -> type[T]:
     attributes = dict(vars(cls))
     annotations = {name: it for name, it in cls.__annotations__.items() if not _is_of_the_class(it)}
     kinds = [_described(name, kind, attributes.get(name, MISSING)) for name, kind in annotations.items()]
@@ -46,7 +53,7 @@ def _made(cls: type[T], *, collected: bool) -> type[T]:
     settings = [default for name in annotations if isinstance(default := attributes.get(name), Field)]
     if any(map(_stays_out, settings)):  # a struct would compare, hash and show all of its fields
         namespace = {**_methods_without(_fields_of(cls)), **namespace}
-    return msgspec.defstruct(cls.__name__, kinds, frozen=True, namespace=namespace, gc=collected)  # type: ignore[return-value]  # the same fields, methods and name
+    return msgspec.defstruct(cls.__name__, kinds, frozen=frozen, namespace=namespace, gc=collected)  # type: ignore[return-value]  # the same fields, methods and name
 
 
 def _is_of_the_class(kind: object) -> bool:

@@ -6,11 +6,12 @@ import time
 from collections import deque
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator
 from contextlib import aclosing, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import islice
 from operator import attrgetter
 
 from anycowork.domain.events import SIDEBAR, Record, StreamItem, StreamSignal
+from anycowork.domain.values import mutable_value
 from anycowork.store.sql.journal import Journal
 from anycowork.store.sql.records import RecordTable
 
@@ -109,7 +110,7 @@ class Hub:
         return _EventLog(self._records_kept, self._bytes_kept, self._heartbeat_seconds)
 
 
-@dataclass(slots=True)
+@mutable_value
 class _EventLog:
     """The newest records, limited in count and bytes, kept only while there are readers. `first` is the index of the oldest one."""
 

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from anycowork.agent.turn_context import TurnContext
 from anycowork.agent.turn_recorder import TurnRecorder
@@ -14,7 +14,7 @@ from anycowork.domain.messages import Json
 from anycowork.domain.metering import ModelUsage, TurnUsage
 from anycowork.domain.plan import Budget
 from anycowork.domain.ports import Clock
-from anycowork.domain.values import replace, value
+from anycowork.domain.values import mutable_value, replace, value
 from anycowork.permissions.budgets import BudgetUse, CostOf, overdrawn, spent_by
 from anycowork.store.sql.store import Store
 
@@ -28,7 +28,7 @@ class _Share:
     task_id: str | None = None
 
 
-@dataclass(slots=True)
+@mutable_value
 class _RunningTurns:
     """The turns of one job that run now. Their time counts before it is stored."""
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from anycowork.domain.mcp_servers import McpServerConfig
-from anycowork.domain.values import replace
+from anycowork.domain.values import mutable_value, replace
 from anycowork.mcp.http_transport import remote_transport
 from anycowork.mcp.modules import ModuleLoader
 from anycowork.mcp.oauth import TokenStore, oauth_provider
@@ -22,7 +22,7 @@ from anycowork.sandbox.stdio_program import LineLog
 
 if TYPE_CHECKING:
     from mcp.client._transport import TransportStreams
-from dataclasses import dataclass, field
+from dataclasses import field
 
 _NO_SANDBOX = (
     "this machine gives no full sandbox that could hold the program, so it is not started; `anycowork doctor` says what is missing. "
@@ -121,7 +121,7 @@ class SessionFactory:
         return folder
 
 
-@dataclass(slots=True)
+@mutable_value
 class _WorkspaceSession:
     session: McpSession | None = None
     opening: asyncio.Lock = field(default_factory=asyncio.Lock)

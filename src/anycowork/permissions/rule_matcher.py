@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property, lru_cache
 
 from anycowork.domain.errors import Invalid
@@ -10,7 +10,7 @@ from anycowork.domain.fixed_arguments import as_json
 from anycowork.domain.network import NETWORK, Destination, read_destination
 from anycowork.domain.rules import EVERYTHING, Effect, Rule
 from anycowork.domain.tools import Parameters
-from anycowork.domain.values import value
+from anycowork.domain.values import mutable_value, value
 from anycowork.permissions.patterns import is_literal, loose_matcher, may_lie_below, names_something, path_regex, plain
 from anycowork.permissions.shell.options import uncovered_words, verbs
 from anycowork.permissions.shell.parser import ParsedCommand, parse
@@ -306,7 +306,7 @@ def _folders(path: str) -> Iterator[str]:
         slash = path.find("/", slash + 1)
 
 
-@dataclass(slots=True)
+@mutable_value
 class _Commands:
     exact: dict[Words, Rule] = field(default_factory=dict)
     tails: dict[Words, Rule] = field(default_factory=dict)

@@ -13,10 +13,10 @@ import tempfile
 import time
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import ExitStack, asynccontextmanager, contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 
 from anycowork.domain.errors import ToolFault
+from anycowork.domain.values import mutable_value
 from anycowork.domain.visible_text import os_reason
 from anycowork.sandbox.bubblewrap import HOME, Descriptors, SandboxView, VisiblePaths, bubblewrap_arguments, overlays
 from anycowork.sandbox.commit.transaction import Transaction
@@ -45,7 +45,7 @@ class CommandNotStarted(SandboxFailed):
     """The sandbox could not be set up, so the command never ran."""
 
 
-@dataclass(slots=True)
+@mutable_value
 class Launch:
     """How to start one command. Everything it needs is in `argv` and the descriptors; its environment is empty.
 

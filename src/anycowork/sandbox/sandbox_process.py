@@ -6,9 +6,10 @@ import os
 import signal
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from anycowork.domain.errors import ToolFault
+from anycowork.domain.values import mutable_value
 
 _SECONDS_TO_DIE = 10.0
 
@@ -19,7 +20,7 @@ class SandboxFailed(ToolFault):
     code = "sandbox_failed"
 
 
-@dataclass(slots=True)
+@mutable_value
 class StartLatch:
     """Holds a command back until it is opened. If the server dies, the latch opens, and the parent-death pipe ends the command."""
 
@@ -42,7 +43,7 @@ class StartLatch:
             self._write_end = -1
 
 
-@dataclass(slots=True)
+@mutable_value
 class ParentDeathPipe:
     """Ties a command to the server: a pipe whose other end only the server holds, and never writes to.
 
@@ -63,7 +64,7 @@ class ParentDeathPipe:
             os.close(read_end)
 
 
-@dataclass(slots=True)
+@mutable_value
 class StartMarker:
     """A pipe that the shell inside writes to just before the command: without the mark, the command has not run.
 
@@ -92,7 +93,7 @@ class StartMarker:
             return False
 
 
-@dataclass(slots=True)
+@mutable_value
 class BubblewrapStatus:
     """Bubblewrap's status: the process that all others of the command die with, its network, and whether the command began.
 

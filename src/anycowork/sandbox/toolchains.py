@@ -9,10 +9,10 @@ import stat
 import string
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 
-from anycowork.domain.values import value
+from anycowork.domain.values import mutable_value, value
 from anycowork.sandbox.secrets.secret_paths import SecretScan, holds_secret, is_secret_name, scan_folder
 
 SYSTEM = ("/usr", "/nix/store", "/bin", "/sbin", "/lib", "/lib64")  # every sandbox sees these
@@ -122,7 +122,7 @@ def why_too_broad(folder: Path, *, home: Path, data_dir: Path) -> str | None:
     return None
 
 
-@dataclass(slots=True)
+@mutable_value
 class _Search:
     home: Path
     data_dir: Path

@@ -7,7 +7,6 @@ import os
 import stat
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import PurePosixPath
 from typing import Annotated, Literal
@@ -20,6 +19,7 @@ from anycowork.domain.errors import FileMissing, NoMatch, ToolFault
 from anycowork.domain.ports import HiddenPathRules
 from anycowork.domain.tool_ports import Prepared, ToolContext
 from anycowork.domain.tools import CallStatus, Parameters, ToolDisplay, ToolKind, ToolResult
+from anycowork.domain.values import mutable_value
 from anycowork.tools.built_in_tool import BuiltInTool, folder_of, payload_of
 from anycowork.tools.parameters import LineNumber, PathText
 from anycowork.tools.syntax_check import check_syntax
@@ -217,7 +217,7 @@ def _only_size(path: WorkspacePath, size: int) -> ToolResult:
     return ToolResult(status=CallStatus.OK, content=content, facts={"path": path.path, "bytes": size, "whole": False})
 
 
-@dataclass(slots=True)
+@mutable_value
 class _Part:
     """Requested lines picked from a stream, with hash and counts of the whole file, or of as much as was gone through."""
 

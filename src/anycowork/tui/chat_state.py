@@ -1,7 +1,7 @@
 """The state of a chat for the person: the sum of its events. Pure, takes JSON; knows no screen and no server."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from pydantic import JsonValue
 
@@ -11,9 +11,10 @@ from anycowork.domain.disclosure import disclose_plan
 from anycowork.domain.messages import Json
 from anycowork.domain.person_commands import PERSON_COMMAND
 from anycowork.domain.plan import read_plan
+from anycowork.domain.values import mutable_value
 
 
-@dataclass(slots=True)
+@mutable_value
 class ChatStatus:
     """`approvals` and `questions` are the open ones by id, in the order they were asked; `plan` is the open one, with its `message_id`."""
 

@@ -3,10 +3,11 @@
 import hashlib
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import NamedTuple
 
 from anycowork.domain.path_class import fold_name, folds_to_git
+from anycowork.domain.values import mutable_value
 
 STAGE = 0x3000  # of an entry's flags: not 0 in a merge with conflicts
 _EXTENDED = 0x4000
@@ -35,7 +36,7 @@ class IndexEntry(NamedTuple):
     """Everything but the path, as stored in the file."""
 
 
-@dataclass(slots=True)
+@mutable_value
 class GitIndex:
     algorithm: str
     entries: dict[tuple[bytes, int], IndexEntry] = field(default_factory=dict)

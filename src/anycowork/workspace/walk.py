@@ -4,10 +4,9 @@ import os
 import time
 from collections import deque
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 
 from anycowork.domain.errors import ToolFault
-from anycowork.domain.values import leaf_value
+from anycowork.domain.values import leaf_value, mutable_value
 from anycowork.workspace.ignores import Ignores
 from anycowork.workspace.jail import Jail, kind_of
 from anycowork.workspace.paths import WorkspacePath
@@ -27,7 +26,7 @@ class WalkEntry:
         return self.kind == "folder"
 
 
-@dataclass(slots=True)
+@mutable_value
 class FolderWalk:
     """Walks breadth first, so that a limit cuts the depths and not the top. `cut` tells afterwards whether a limit was reached.
 

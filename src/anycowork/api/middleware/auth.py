@@ -10,7 +10,6 @@ import re
 import secrets
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Coroutine
-from dataclasses import dataclass
 from functools import partial
 from typing import Annotated, Any, NoReturn
 from urllib.parse import parse_qs
@@ -38,7 +37,7 @@ from anycowork.domain.principals import (
     mcp_host,
     person_principal,
 )
-from anycowork.domain.values import replace
+from anycowork.domain.values import mutable_value, replace
 from anycowork.server.browser_sessions import BrowserSessions, StoredSession
 from anycowork.server.sign_on.sign_on_service import CALLBACK
 from anycowork.store.sql.people import People
@@ -119,7 +118,7 @@ Sleep = Callable[[float], Awaitable[None]]
 SHORTEST_SECONDS, LONGEST_SECONDS, FORGOTTEN_SECONDS = 0.1, 2.0, 60.0
 
 
-@dataclass(slots=True)
+@mutable_value
 class _Tries:
     wrong: int
     last: float

@@ -7,7 +7,7 @@ import asyncio
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import partial
 
 from anycowork.chats.files.person_changes import PersonChangeWriter
@@ -22,7 +22,7 @@ from anycowork.domain.person_commands import PERSON_COMMAND, CommandEnd, Command
 from anycowork.domain.ports import Clock
 from anycowork.domain.principals import ACCESS_SCOPES, Principal, Scope
 from anycowork.domain.snapshots import Snapshot
-from anycowork.domain.values import replace, value
+from anycowork.domain.values import mutable_value, replace, value
 from anycowork.permissions.policy import admit_own_command
 from anycowork.store.sql.journal import Journal
 from anycowork.store.sql.people import People
@@ -50,7 +50,7 @@ class CommandsOffer:
     running: tuple[Json, ...]
 
 
-@dataclass(slots=True)
+@mutable_value
 class _RunningCommand:
     id: str
     chat: Chat

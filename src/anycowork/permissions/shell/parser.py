@@ -18,10 +18,10 @@ arrays, unquoted here-documents, words after a redirection.
 """
 
 import unicodedata
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import lru_cache
 
-from anycowork.domain.values import value
+from anycowork.domain.values import mutable_value, value
 from anycowork.permissions.shell.shellwords import Unanalyzable, Word, WrittenWord, assigned_name, read_word
 from anycowork.permissions.shell.wrappers import CommandPart, part_of, runs_what_is_made
 
@@ -62,7 +62,7 @@ def read_commands(text: str) -> list[SimpleCommand]:
     return _Reader(text).read()
 
 
-@dataclass(slots=True)
+@mutable_value
 class _Reader:
     text: str
     position: int = 0

@@ -3,12 +3,12 @@
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
 from contextlib import aclosing, asynccontextmanager
-from dataclasses import dataclass
 
 from anycowork.domain.errors import AnyCoworkError, Conflict, Invalid
 from anycowork.domain.messages import Json
 from anycowork.domain.model import SMALL_MODEL, Chunk, ModelRequest
 from anycowork.domain.provider_errors import NoSuchModel, Unreachable
+from anycowork.domain.values import mutable_value
 from anycowork.providers.config import ProviderConfig
 from anycowork.providers.http.http1 import HttpPool
 from anycowork.providers.http.retries import Backoff
@@ -90,7 +90,7 @@ def _upstream(address: ChildAddress) -> Upstream:
     return Upstream(name=LOCAL, base_url=f"{address.url}/v1", key=lambda: address.secret)
 
 
-@dataclass(slots=True)
+@mutable_value
 class _Pull:
     task: asyncio.Task[None]
     fetched: int

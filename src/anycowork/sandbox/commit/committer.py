@@ -11,13 +11,14 @@ import os
 import stat
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
 from pathlib import Path
 from typing import Self
 
 from anycowork.domain.errors import FileMissing, OutsideWorkspace, StateChanged, ToolFault, WrongKind
 from anycowork.domain.tools import PathIntent
+from anycowork.domain.values import mutable_value
 from anycowork.sandbox.commit import entries
 from anycowork.sandbox.commit.delta import FILE, FOLDER, LINK, TREE, Delta, changes_kind, new_folders
 from anycowork.sandbox.commit.entry_marks import names_in, state_mark, tree_mark
@@ -39,7 +40,7 @@ class NothingCommitted(OSError):
     """The disk refused before anything of a commit was moved."""
 
 
-@dataclass(slots=True)
+@mutable_value
 class CommitOutcome:
     """`conflicts` are paths in neither their old nor their final state; they were left alone."""
 

@@ -3,13 +3,13 @@
 import os
 import time
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from hashlib import sha256
 
 from anycowork.domain.errors import ToolFault
 from anycowork.domain.snapshots import ReplacedFile
 from anycowork.domain.tools import PathIntent
-from anycowork.domain.values import leaf_value
+from anycowork.domain.values import leaf_value, mutable_value
 from anycowork.workspace.paths import WorkspacePath
 
 FILE, FOLDER, LINK = "file", "folder", "link"
@@ -101,7 +101,7 @@ def hash_of_bytes(content: bytes) -> str:
     return digest.hexdigest()
 
 
-@dataclass(slots=True)
+@mutable_value
 class Delta:
     """Folders come before their content. `skipped` are pipes, sockets and devices; `split` had other names (hard links) and lose them.
 

@@ -5,7 +5,7 @@ import os
 import shutil
 import stat
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from hashlib import sha256
 from pathlib import Path
 
@@ -13,7 +13,7 @@ from anycowork.domain.errors import StateChanged, ToolFault
 from anycowork.domain.ports import NOTHING_HIDDEN, HiddenPathRules, RolledForward
 from anycowork.domain.roles import Permission
 from anycowork.domain.tools import HeldChanges, Intent, PathIntent
-from anycowork.domain.values import replace
+from anycowork.domain.values import mutable_value, replace
 from anycowork.sandbox.commit.committer import CommitOutcome, NothingCommitted, apply
 from anycowork.sandbox.commit.delta import FILE, FOLDER, Delta, PathChange, UnusableDelta, manifest
 from anycowork.sandbox.commit.delta_check import CommitBlocker, CommitBlockerKind, find_blocker
@@ -55,7 +55,7 @@ class TooMuchToHold(CannotHold):
     code = "too_much_waiting"
 
 
-@dataclass(slots=True)
+@mutable_value
 class Transaction:
     """`pledged` from when its commit may have been recorded until it is made: until then its stage must not be removed.
 

@@ -10,11 +10,11 @@ import shutil
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 
 from anycowork.domain.errors import ToolFault
-from anycowork.domain.values import value
+from anycowork.domain.values import mutable_value, value
 from anycowork.domain.visible_text import bare_lines
 from anycowork.sandbox.commit.delta import FOLDER, Delta, UnusableDelta
 from anycowork.sandbox.commit.delta_scan import MOST_PATHS, FolderPair, Scanner
@@ -54,7 +54,7 @@ class KnownFile:
     mode: int
 
 
-@dataclass(slots=True)
+@mutable_value
 class CopyManifest:
     """`mounts` are places of the workspace where another file system is mounted: their content can be changed, but they cannot be removed."""
 

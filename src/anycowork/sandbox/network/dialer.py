@@ -8,12 +8,12 @@ import ipaddress
 import socket
 import struct
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Protocol
 
 from anycowork.domain.network import Destination
-from anycowork.domain.values import value
+from anycowork.domain.values import mutable_value, value
 
 _LISTENING = "0A"
 Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]
@@ -86,7 +86,7 @@ class NetworkReach:
     own_server: bool = False
 
 
-@dataclass(slots=True)
+@mutable_value
 class NetworkReport:
     """Where the call connected to, and which destinations were refused and why."""
 

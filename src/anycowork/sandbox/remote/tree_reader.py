@@ -8,12 +8,13 @@ import stat
 import time
 from collections import deque
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from hashlib import sha256
 from pathlib import Path
 
 from anycowork.domain.errors import ToolFault
 from anycowork.domain.path_class import is_key_file
+from anycowork.domain.values import mutable_value
 from anycowork.sandbox.remote.tree_manifest import (
     FILE,
     FOLDER,
@@ -39,7 +40,7 @@ _IGNORE_FILE = ".gitignore"
 State = tuple[int, ...]
 
 
-@dataclass(slots=True)
+@mutable_value
 class _SeenFolder:
     """What was in a folder. It is shared with later readings, so it never changes.
 
@@ -92,7 +93,7 @@ class TreeReader:
             self._trees.pop(oldest, None)
 
 
-@dataclass(slots=True)
+@mutable_value
 class _Reading:
     """One reading of a tree. `known` is what an earlier one saw; `folders` is what this one sees."""
 

@@ -6,11 +6,12 @@ Rules are patterns and a mask covers one path, so patterns are expanded against 
 import os
 import stat
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from threading import Lock
 
 from anycowork.domain.errors import DeniedByRule, FileMissing, ToolFault, WrongKind
 from anycowork.domain.ports import ANYTHING_INSIDE, HiddenPathRules
+from anycowork.domain.values import mutable_value
 from anycowork.sandbox.secrets.cover_watch import CoverWatch, Entries, SeenFolder, Selection, read_folder, unchanged
 from anycowork.sandbox.secrets.masks import MOST_MASKS, Mask
 from anycowork.workspace.jail import Jail
@@ -57,7 +58,7 @@ def _starts(hidden: HiddenPathRules) -> Iterator[tuple[tuple[str, ...], int | No
         yield tuple(part for part in parts[:wild] if part), None if anywhere else len(wild_parts)
 
 
-@dataclass(slots=True)
+@mutable_value
 class _MaskSearch:
     """`known_folders` is what an earlier search for the same rules has seen, `seen` what this one has."""
 

@@ -9,7 +9,7 @@ from pydantic import JsonValue
 
 from anycowork.domain.bounded_json import MAX_DEPTH, is_too_deep
 from anycowork.domain.messages import Json
-from anycowork.domain.values import value
+from anycowork.domain.values import mutable_value, value
 from anycowork.store.sql import json_spans
 from anycowork.store.sql.json_spans import JsonText, Span
 
@@ -50,7 +50,7 @@ class ImportProblem:
     reason: str
 
 
-@dataclass(slots=True)
+@mutable_value
 class ImportReport:
     chats: int = 0
     messages: int = 0

@@ -2,9 +2,11 @@
 
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import msgspec
+
+from anycowork.domain.values import mutable_value
 
 Show = Callable[[], None]
 
@@ -16,7 +18,7 @@ class SequenceSlot(msgspec.Struct):
     show: Show | None = None
 
 
-@dataclass(slots=True)
+@mutable_value
 class ChatSequence:
     next_seq: int
     _waiting: deque[SequenceSlot] = field(default_factory=deque)

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 
 from anycowork.domain.events import EventType, NewEvent, Record
 from anycowork.domain.messages import Json
-from anycowork.domain.values import value
+from anycowork.domain.values import mutable_value, value
 from anycowork.store.sql.envelopes import RecordRow, encoded
 
 LARGEST_PIECE = 1024
@@ -87,7 +87,7 @@ class DroppedDeltas:
         return delta.chat_id == self.chat_id and self.message_id in (None, delta.message_id)
 
 
-@dataclass(slots=True)
+@mutable_value
 class DeltaBuffer:
     """Pieces go through the states open (growing), sealed, writing, durable. After a failed write they are sealed again."""
 

@@ -1,12 +1,12 @@
 """What readers are shown without being stored: which turns wait for their model's server, and what running commands have printed."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 from anycowork.domain.chats import Turn, TurnState
 from anycowork.domain.events import EventType, NewEvent
 from anycowork.domain.journal import RemoveChat, Write
 from anycowork.domain.messages import Message
+from anycowork.domain.values import mutable_value
 
 
 class TurnWaits:
@@ -47,7 +47,7 @@ def _is_open(event: NewEvent, now: str) -> bool:
             return False
 
 
-@dataclass(slots=True)
+@mutable_value
 class PrintedOutput:
     """`message_id` is the message that will contain all of it. `turn_id` is None for a person's own command."""
 

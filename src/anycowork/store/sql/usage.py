@@ -1,13 +1,13 @@
 """The usage table: tokens reserved before a model request, and tokens used."""
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
 from typing import Any, assert_never
 
 from anycowork.domain.errors import NotFound
 from anycowork.domain.journal import Reserve, Spend
 from anycowork.domain.limits import ANSWER_TOKENS
 from anycowork.domain.metering import ChatUsage, GroupedUsage, ModelUsage, TurnUsage, UsageGroup
+from anycowork.domain.values import mutable_value
 from anycowork.domain.visibility import Viewer
 from anycowork.store.sql.connection import SqlConnection, Table, large_query, query
 from anycowork.store.sql.row_mapper import require_number
@@ -74,7 +74,7 @@ def keep_of_removed_chat(connection: SqlConnection, chat_id: str) -> None:
 _Key = tuple[str, str, str, str, str]
 
 
-@dataclass(slots=True)
+@mutable_value
 class _Sum:
     """What is added to a row."""
 

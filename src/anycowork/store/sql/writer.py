@@ -5,7 +5,6 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from itertools import groupby
 from queue import SimpleQueue
 from typing import Generic, TypeVar
@@ -13,7 +12,7 @@ from typing import Generic, TypeVar
 import msgspec
 
 from anycowork.domain.errors import Conflict, StorageFault
-from anycowork.domain.values import value
+from anycowork.domain.values import mutable_value, value
 from anycowork.store.sql.connection import SqlConnection, WriteConnection
 
 LARGEST_GROUP = 512
@@ -54,7 +53,7 @@ class _WriteJob:
     step: bool = False
 
 
-@dataclass(slots=True)
+@mutable_value
 class CommitCounts:
     """Counts disk commits and the works in them."""
 

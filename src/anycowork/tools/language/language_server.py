@@ -9,14 +9,14 @@ import shutil
 from collections import Counter, OrderedDict
 from collections.abc import AsyncIterator, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path, PurePosixPath
 
 from pydantic import JsonValue
 
 from anycowork.domain.path_class import is_key_file
 from anycowork.domain.ports import HiddenPathRules
-from anycowork.domain.values import value
+from anycowork.domain.values import mutable_value, value
 from anycowork.sandbox.bubblewrap import SYSTEM_PATH
 from anycowork.sandbox.limits import CommandLimits
 from anycowork.sandbox.sandbox import Sandbox
@@ -164,7 +164,7 @@ class Edit:
     checked: asyncio.Event
 
 
-@dataclass(slots=True)
+@mutable_value
 class _Document:
     """`known` are the errors that were there before, or were told; `errors` the newest ones. `lines` are those of the text: a server
     may say what it finds in it thousands of times."""

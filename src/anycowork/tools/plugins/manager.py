@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 
 from pydantic import ValidationError
@@ -10,6 +10,7 @@ from pydantic import ValidationError
 from anycowork.domain.errors import ToolFault
 from anycowork.domain.messages import Json
 from anycowork.domain.network import NETWORK
+from anycowork.domain.values import mutable_value
 from anycowork.domain.visible_text import os_reason
 from anycowork.tools.child_process import ChildEnding, ChildLimits
 from anycowork.tools.plugins.manifest import (
@@ -33,7 +34,7 @@ _NO_WORKSPACE = "/"  # it runs as the server's own user; nothing of it is visibl
 _NO_SANDBOX = "this machine has no sandbox for foreign code, so it is not used; `anycowork doctor` says what is missing"
 
 
-@dataclass(slots=True)
+@mutable_value
 class _PluginState:
     """The outcome of enabling one plugin."""
 
