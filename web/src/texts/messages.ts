@@ -97,7 +97,7 @@ export const en = {
   looksAt: "looks at",
   mayCall: "may call",
   mayRun: "may run",
-  withTool: "with",
+  withTool: "needs",
   provedBy: "proved by",
   controlFile: "control file",
   question: "Question",

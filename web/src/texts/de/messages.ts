@@ -99,7 +99,7 @@ export const messages: Texts = {
   looksAt: "sieht an",
   mayCall: "darf aufrufen",
   mayRun: "darf ausführen",
-  withTool: "mit",
+  withTool: "braucht",
   provedBy: "belegt durch",
   controlFile: "Steuerdatei",
   question: "Frage",
