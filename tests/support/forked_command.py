@@ -183,9 +183,11 @@ def _import_program() -> None:
 
 if __name__ == "__main__":
     from support.shared_scans import scan_once
+    from support.unsynced import leave_out_syncs
 
     _import_program()
     scan_once()
+    leave_out_syncs()
     gc.freeze()  # a forked process need not copy what the collector would touch
     _become(_next_command(socket.socket(fileno=int(sys.argv[1]))))
     _run_as_command()
