@@ -1,5 +1,6 @@
 """Checks names: no class of src/anycowork is defined twice, no module of it is named after a gerund, no package has more vague names than its
-ceiling, every class after `Raises:` exists, and no identifier there or in tests contains a private word. `make check` runs it.
+ceiling, every class after `Raises:` exists, docstrings are sentences ("Returns …", not "Return …"), and no identifier
+there or in tests contains a private word. `make check` runs it.
 
 A port and its implementation share a stem (`Provider`, `LocalProvider`), never a name."""
 
@@ -70,6 +71,7 @@ def main() -> int:
         *duplicate_classes(),
         *vague_bindings(),
         *missing_exceptions(),
+        *imperative_docstrings(),
         *private_words(),
     ]
     print(*problems, sep="\n", end="\n" if problems else "", file=sys.stderr)
@@ -150,6 +152,16 @@ def _raised_classes(docstring: str) -> Iterator[str]:
         for clause in re.split(r"[,;]| and | or ", sentence):
             if raised := _RAISED_CLASS.match(clause.strip()):
                 yield raised[1]
+
+
+def imperative_docstrings() -> Iterator[str]:
+    for path in sorted(SOURCE.rglob("*.py")):
+        for node in nodes_of(path):
+            if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+                continue
+            first_word = (ast.get_docstring(node) or "").partition(" ")[0]
+            if first_word in ("Return", "Yield", "Build", "Tell"):
+                yield f"{path.relative_to(ROOT)}:{node.lineno}: '{node.name}' says '{first_word}'; write '{first_word}s'."
 
 
 def private_words() -> Iterator[str]:

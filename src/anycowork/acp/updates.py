@@ -201,7 +201,7 @@ class UpdateBuilder:
 
 
 def usage_update(used: Json) -> UsageUpdate | None:
-    """Return how full the chat's context is and what the chat has cost; None where nobody named the size of the context."""
+    """Returns how full the chat's context is and what the chat has cost; None where nobody named the size of the context."""
     window, size = used.get("window"), used.get("context_tokens")
     if not used.get("context_known") or not isinstance(window, int) or not isinstance(size, int):
         return None

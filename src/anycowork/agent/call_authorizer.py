@@ -54,7 +54,7 @@ class CallAuthorizer:
     async def authorize(
         self, context: TurnContext, call: Call, *, planned: int = 0, expected: Collection[str] = frozenset()
     ) -> Authorization:
-        """Return the gate's decision, or the error that stops the call. `planned` calls of the plan's budget are used by earlier calls
+        """Returns the gate's decision, or the error that stops the call. `planned` calls of the plan's budget are used by earlier calls
         of the batch, for the plan's steps that are `expected` to be finished by then."""
         # A call with held changes has already run, and a check that runs before the work waits for no step.
         in_plan = context.progress if call.held is None and not call.provenance.baseline else None
@@ -80,7 +80,7 @@ class CallAuthorizer:
             return error
 
     def _copied_example(self, context: TurnContext, call: Call) -> CopiedExample | None:
-        """Refuse a call that only repeats an example of the prompt: the person did not name the file, and it does not exist."""
+        """Refuses a call that only repeats an example of the prompt: the person did not name the file, and it does not exist."""
         if made_by_server(call) or context.conversation.system_prompt is None or context.only_reads(call):
             return None
         example = repeated_example(context.conversation.system_prompt, call.tool, call.parameters)
@@ -96,7 +96,7 @@ class CallAuthorizer:
         )
 
     async def _call_context(self, context: TurnContext, call: Call, planned: int) -> CallContext:
-        """Read the current role and autonomy for each call: a switch in the meantime narrows pending calls."""
+        """Reads the current role and autonomy for each call: a switch in the meantime narrows pending calls."""
         config = await self._store.chats.config_of(call.chat_id) or ChatConfig("")
         now = self._roles.stored(config.agent_role)
         if context.turn.task_id is not None:  # a worker holds what its parent has or may delegate, and no more
@@ -122,7 +122,7 @@ class CallAuthorizer:
         )
 
     async def _exposure(self, context: TurnContext, call: Call) -> Exposure:
-        """Return what the model had read when it made the call, as far as nobody vouched for it."""
+        """Returns what the model had read when it made the call, as far as nobody vouched for it."""
         origins = (
             context.conversation.origins if call.provenance.origins is None else frozenset(call.provenance.origins)
         )
@@ -138,7 +138,7 @@ class CallAuthorizer:
         )
 
     async def _denied(self, context: TurnContext) -> frozenset[tuple[str, str]]:
-        """Return the tools and resources that a person denied in this turn and has not allowed since."""
+        """Returns the tools and resources that a person denied in this turn and has not allowed since."""
         approvals = await self._store.approvals.of_chat(context.chat.id, pending_only=False)
         decided = [
             approval for approval in approvals if approval.turn_id == context.turn.id and approval.state in _DECIDED

@@ -83,7 +83,7 @@ class CallCommit(CommitSession):
         self.waiting = intent
 
     async def snapshots_after(self) -> list[Snapshot]:
-        """Return the states after the call, for each state before it that changed."""
+        """Returns the states after the call, for each state before it that changed."""
         states = [await self._state_after(snapshot) for snapshot in self.before]
         return [snapshot for snapshot in states if snapshot]
 

@@ -126,7 +126,7 @@ class TurnHooks:
         self._has_begun = has_begun
 
     async def before_message(self, chat: Chat, prompt: str) -> HookRuns:
-        """Run the hooks of the chat's beginning, before its first turn, and those that look at a person's message. The caller refuses
+        """Runs the hooks of the chat's beginning, before its first turn, and those that look at a person's message. The caller refuses
         the message if one of them denies it."""
         hooks = await self._read(chat.workspace)
         runs: list[HookRuns] = []
@@ -144,7 +144,7 @@ class TurnHooks:
         return await self._run(hooks, HookEvent.PRE_COMPACT, "manual", chat, payload)
 
     async def at_stop(self, context: TurnContext, answer: str) -> HeldByHook | None:
-        """Run the hooks before the turn ends; return what one of them wants done first, at most twice in a turn."""
+        """Runs the hooks before the turn ends; returns what one of them wants done first, at most twice in a turn."""
         if context.hooks is None:
             context.hooks = tuple(await self._read_in_turn(context.workspace.origin))
         is_task = context.turn.task_id is not None

@@ -66,7 +66,7 @@ class CallRecorder:
         *,
         message_id: str | None = None,
     ) -> None:
-        """Write result, message, snapshots and events in one transaction."""
+        """Writes result, message, snapshots and events in one transaction."""
         if call.held is not None:
             result = result_of_held(call.held, result)
             await asyncio.to_thread(self._workspaces.let_go, call.held, keep=False)
@@ -81,7 +81,7 @@ class CallRecorder:
         context.conversation.history.append(message)
 
     async def refused(self, context: TurnContext, call: Call, error: AnyCoworkError) -> ToolResult:
-        """Return the error that came before the call ran as its result, with the origins of what it may quote: a tool names files and
+        """Returns the error that came before the call ran as its result, with the origins of what it may quote: a tool names files and
         the text that is nearest to what was looked for, and a server's tool the values that it takes."""
         result, tool = failed_result(error), context.toolbox.find(call.tool)
         if tool is None or isinstance(error, Refusal):
@@ -93,7 +93,7 @@ class CallRecorder:
     async def origins_in_view(
         self, context: TurnContext, spec: ToolSpec, prepared: Prepared, result: ToolResult
     ) -> Origins:
-        """Return the origins of the files that a call could open: those it names, or all where it names none.
+        """Returns the origins of the files that a call could open: those it names, or all where it names none.
 
         A language server sees all of them, too, and what it says stands in the result.
         """
@@ -103,7 +103,7 @@ class CallRecorder:
         return await self._store.origins.of_paths(context.workspace.origin, (prepared.resource, *prepared.others))
 
     async def _written_origins(self, context: TurnContext, call: Call) -> Origins:
-        """Return the origins of what a call writes: what its model had read, and what the tool or its program could open.
+        """Returns the origins of what a call writes: what its model had read, and what the tool or its program could open.
 
         A file tool opens the files that it changes. Everything else may open all that is there.
         """
@@ -132,7 +132,7 @@ class CallRecorder:
         return settled, message, event_factory.tool_result(settled, result)
 
     async def _with_ignored(self, context: TurnContext, call: Call, result: ToolResult) -> ToolResult:
-        """Return the result with what git ignores of the changed files: it neither belongs to a step of the plan nor outdates a check,
+        """Returns the result with what git ignores of the changed files: it neither belongs to a step of the plan nor outdates a check,
         and is not counted as changed. Without a plan only commands are looked at: they generate files.
 
         Ignore files that this turn changed say nothing: they could hide any change from a check.
@@ -153,7 +153,7 @@ class CallRecorder:
         return replace(result, facts={**result.facts, IGNORED_FACT: ignored}) if ignored else result
 
     async def park(self, context: TurnContext, approvals: list[Approval]) -> None:
-        """Write the approvals, the parked turn and the chat's state in one transaction."""
+        """Writes the approvals, the parked turn and the chat's state in one transaction."""
         by_call = {approval.tool_call_id: approval for approval in approvals}
         recorded_ids = {approval.id for approval in await self._store.approvals.of_chat(context.chat.id)}
         new = [approval for approval in approvals if approval.id not in recorded_ids]
@@ -196,7 +196,7 @@ def result_message(call: Call, result: ToolResult, *, message_id: str, created_a
 
 
 def failed_result(error: AnyCoworkError) -> ToolResult:
-    """Return the gate's error as the result of the call."""
+    """Returns the gate's error as the result of the call."""
     if isinstance(error, RejectedByUser):
         denied = ToolResult.failed(error, status=CallStatus.DENIED)
         return replace(denied, facts={**denied.facts, **decider_fact(error.by)})
@@ -204,7 +204,7 @@ def failed_result(error: AnyCoworkError) -> ToolResult:
 
 
 def allowed_facts(admitted: Admitted) -> Json:
-    """Return what allowed the call, and by name the person besides the owner who approved it."""
+    """Returns what allowed the call, and by name the person besides the owner who approved it."""
     return {"allowed_by": admitted.allowed_by, **decider_fact(admitted.decided_by)}
 
 

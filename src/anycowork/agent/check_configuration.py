@@ -30,7 +30,7 @@ def configures_alike(name: str, before: str, after: str) -> bool:
 
 
 def tests_inside(text: str, inline: re.Pattern[str]) -> list[str]:
-    """Return the examples of docstrings, and the rest of the source from its first inline test on."""
+    """Returns the examples of docstrings, and the rest of the source from its first inline test on."""
     examples: list[str] = []
     is_example = False
     for line in text.split("\n"):
@@ -72,7 +72,7 @@ def _only_adds_targets(before: str, after: str) -> bool:
 
 
 def _rules(text: str) -> list[str]:
-    """Return the lines without those that declare targets as phony, and without blank ones."""
+    """Returns the lines without those that declare targets as phony, and without blank ones."""
     return [line.rstrip() for line in text.split("\n") if line.strip() and not _PHONY.match(line)]
 
 

@@ -53,7 +53,7 @@ class TestCounts:
 
 
 def counts_of(output: str) -> TestCounts | None:
-    """Add up all summaries in the output; None if there is none. A line that code under test prints too can only add to them."""
+    """Adds up all summaries in the output; None if there is none. A line that code under test prints too can only add to them."""
     counts: TestCounts | None = None
     unit_tests: int | None = None  # of a run whose result is in one of the next lines
     for line in bare_lines(_COLOURS.sub("", output)):

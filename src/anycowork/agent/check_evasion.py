@@ -79,7 +79,7 @@ _Scope = tuple[_Function | ast.ClassDef, ...]
 
 
 def evasion_in(path: str, text_of: Callable[[str], str], reach: Reach = ANYHOW) -> str:
-    """Return how this source could make a check pass without the work; empty without a sign of it."""
+    """Returns how this source could make a check pass without the work; empty without a sign of it."""
     suffix = path.rpartition(".")[2]
     text = text_of(path) if suffix == "py" or suffix in _ENDS_IN else ""
     if suffix in _ENDS_IN:
@@ -148,7 +148,7 @@ def _signs_in(text: str, reach: Reach) -> Iterator[_Sign]:
 
 
 def _resolve_aliases(tree: ast.Module) -> None:
-    """Give modules and functions of the interpreter their own names wherever they are used."""
+    """Gives modules and functions of the interpreter their own names wherever they are used."""
     aliases: dict[str, str] = {}
     for node in ast.walk(tree):
         if isinstance(node, ast.Import) or (isinstance(node, ast.ImportFrom) and node.module in _INTERPRETER):
@@ -160,7 +160,7 @@ def _resolve_aliases(tree: ast.Module) -> None:
 
 
 def _nodes(tree: ast.Module, *, as_program: bool) -> Iterator[tuple[ast.AST, _Scope]]:
-    """Walk what runs when the module is imported or called, each with the functions and classes around it. What is under
+    """Walks what runs when the module is imported or called, each with the functions and classes around it. What is under
     `if __name__ == "__main__"` only runs in a program."""
     queue: list[tuple[ast.AST, _Scope]] = [(node, ()) for node in tree.body]
     while queue:
@@ -181,7 +181,7 @@ def _nodes(tree: ast.Module, *, as_program: bool) -> Iterator[tuple[ast.AST, _Sc
 
 
 def _unreached(nodes: Sequence[tuple[ast.AST, _Scope]], reach: Reach) -> set[_Function | ast.ClassDef]:
-    """Return the functions that nothing names which the check could run."""
+    """Returns the functions that nothing names which the check could run."""
     functions = [node for node, _ in nodes if isinstance(node, _Function)]
     plain = [f for f in functions if not f.decorator_list and not f.name.startswith("__")]
     unreached: set[_Function | ast.ClassDef] = {function for function in plain if not reach.is_named(function.name)}
@@ -221,7 +221,7 @@ def _bound_names(node: ast.AST) -> Iterator[str]:
 
 
 def _harmless_parts(node: ast.AST) -> Iterator[ast.AST]:
-    """Yield uses of `sys.modules` that only look at the module itself, or whether another is loaded."""
+    """Yields uses of `sys.modules` that only look at the module itself, or whether another is loaded."""
     match node:
         case ast.Subscript(value=ast.Attribute() as modules, slice=ast.Name(id="__name__"), ctx=ast.Load()):
             yield modules
@@ -252,7 +252,7 @@ def _sign(node: ast.AST, zeros: frozenset[str]) -> str:
 
 
 def _sign_of_knowledge(node: ast.AST) -> str:
-    """Return whether the source asks which check runs it, or names a file of tests."""
+    """Returns whether the source asks which check runs it, or names a file of tests."""
     match node:
         case ast.Subscript(value=ast.Attribute(value=ast.Name(id="sys"), attr="argv"), slice=ast.Constant(value=0)):
             return _KNOWS
@@ -279,7 +279,7 @@ def _ignores_a_side(node: ast.AST) -> bool:
 
 
 def _names_of_success(node: ast.AST) -> Iterator[str]:
-    """Yield the names that the node sets to an exit code of success."""
+    """Yields the names that the node sets to an exit code of success."""
     match node:
         case ast.Assign(targets=targets, value=ast.Constant(value=0 | None | False)):
             yield from (target.id for target in targets if isinstance(target, ast.Name))

@@ -116,7 +116,7 @@ def steers_checks(path: str) -> bool:
 
 
 def check_files(calls: Sequence[Call], command: str, text_of: TextOf, scope: CheckScope = NO_SCOPE) -> CheckFiles:
-    """Return what the turn changed of this check."""
+    """Returns what the turn changed of this check."""
     changes = [change for change in path_changes(calls) if change.is_net]
     if not changes:
         return CheckFiles()
@@ -196,7 +196,7 @@ class _CheckReader:
         return bool(lines) and all(compared.search(line[:2_000]) for line in lines)
 
     def _text_before(self, path: str) -> str:
-        """Return what the file held before the turn; empty if there was none, or it is not known."""
+        """Returns what the file held before the turn; empty if there was none, or it is not known."""
         if path not in self._before:
             return self._text_of(path)
         digest = self._before[path]

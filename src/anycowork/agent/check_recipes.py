@@ -69,7 +69,7 @@ class CheckRecipe:
         return [normpath(f"{folder}{path}") for path in paths for folder in folders]
 
     def _recipe_of(self, path: str, text: str) -> str:
-        """Return what of this file is run as commands."""
+        """Returns what of this file is run as commands."""
         name = path.rpartition("/")[2]
         if name in _MAKEFILES:
             return self._recipes_of_make(text)
@@ -96,7 +96,7 @@ class CheckRecipe:
 
 
 def _rules(text: str) -> dict[str, tuple[list[str], list[str]]]:
-    """Return each target of a makefile with its prerequisites and the lines of its recipe."""
+    """Returns each target of a makefile with its prerequisites and the lines of its recipe."""
     rules: dict[str, tuple[list[str], list[str]]] = {}
     current: list[str] = []
     for line in text.replace("\\\n", " ").split("\n"):
@@ -113,7 +113,7 @@ def _rules(text: str) -> dict[str, tuple[list[str], list[str]]]:
 
 
 def _scripts(text: str, script_names: Iterable[str]) -> Iterator[str]:
-    """Return the scripts of a package.json with these names, of `test`, and of those that they run in turn."""
+    """Returns the scripts of a package.json with these names, of `test`, and of those that they run in turn."""
     scripts = dict(_SCRIPT.findall(text))
     names = ["test", *script_names]
     for name in names:

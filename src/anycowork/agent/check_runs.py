@@ -44,7 +44,7 @@ class Outcome:
 
 
 def runs_of(calls: Sequence[Call], command: str) -> list[tuple[int, Call]]:
-    """Return the runs of exactly this command that ended, without network and keys, with their positions among the calls."""
+    """Returns the runs of exactly this command that ended, without network and keys, with their positions among the calls."""
     return [
         (position, call)
         for position, call in enumerate(calls)
@@ -58,7 +58,7 @@ def runs_of(calls: Sequence[Call], command: str) -> list[tuple[int, Call]]:
 
 
 def server_runs_since_change(calls: Sequence[Call], command: str) -> list[Call]:
-    """Return the runs of this check by the server since the last change of the turn."""
+    """Returns the runs of this check by the server since the last change of the turn."""
     runs, changing = runs_of(calls, command), _changing(calls)
     return [call for _, call in _since_change(runs, changing) if is_proof(call)]
 
@@ -69,7 +69,7 @@ def is_proof(call: Call) -> bool:
 
 
 def check_setup(calls: Sequence[Call]) -> CheckSetup:
-    """Return how the turn's next check runs: it finds the project's programs first, until one of them is missing."""
+    """Returns how the turn's next check runs: it finds the project's programs first, until one of them is missing."""
     checks = (call for call in calls if call.provenance.check and call.result is not None)
     is_missing = any(outcome_of(call).is_missing_program for call in checks)
     programs = CheckPrograms.USUAL if is_missing else CheckPrograms.PROJECT
@@ -87,7 +87,7 @@ def check_run(
     text_of: TextOf,
     scope: Callable[[], CheckScope] = CheckScope,
 ) -> CheckRun | None:
-    """Return the run of this check that decides, and what it is worth; None if it never ran."""
+    """Returns the run of this check that decides, and what it is worth; None if it never ran."""
     changing, runs = _changing(calls), runs_of(calls, command)
     if not runs:
         return None
@@ -129,14 +129,14 @@ def _changing(calls: Sequence[Call]) -> list[int]:
 
 
 def _since_change(runs: Sequence[tuple[int, Call]], changing: Sequence[int]) -> list[tuple[int, Call]]:
-    """Return the runs after the last change. What a run itself left among ignored and generated files outdates nothing."""
+    """Returns the runs after the last change. What a run itself left among ignored and generated files outdates nothing."""
     harmless = {position for position, call in runs if not kept_paths(call)}
     last_change = max((position for position in changing if position not in harmless), default=-1)
     return [(position, call) for position, call in runs if position > last_change]
 
 
 def _deciding(since: Sequence[Call]) -> Call:
-    """Return the newest run of the server. One of the model decides only where the server's says nothing, or may not run."""
+    """Returns the newest run of the server. One of the model decides only where the server's says nothing, or may not run."""
     for runs in ([call for call in since if is_proof(call)], since):
         telling = [call for call in runs if is_telling(outcome_of(call))]
         if telling:
@@ -149,7 +149,7 @@ def is_telling(outcome: Outcome) -> bool:
 
 
 def _left_out(runs: Sequence[tuple[int, Call]], changing: Sequence[int], deciding: Call) -> str | None:
-    """Return what a passed run left out that ran before the work; None if nothing, or it cannot be told."""
+    """Returns what a passed run left out that ran before the work; None if nothing, or it cannot be told."""
     earlier = [counts for position, call in runs if changing and position < changing[0] if (counts := _counts(call))]
     before, after = earlier[-1] if earlier else None, _counts(deciding)
     if before is None or after is None:
@@ -165,7 +165,7 @@ def _counts(call: Call) -> TestCounts | None:
 
 
 def outcome_of(call: Call) -> Outcome:
-    """Judge one run: by its exit code, and for pytest by the tests that it says passed."""
+    """Judges one run: by its exit code, and for pytest by the tests that it says passed."""
     result = call.result
     if result is None:
         return Outcome(ExpectationState.UNKNOWN, "It did not run.")
@@ -189,7 +189,7 @@ def outcome_of(call: Call) -> Outcome:
 
 
 def _outcome_of_tests(counts: TestCounts | None, *, must_run: bool) -> Outcome:
-    """Judge a run whose exit code is 0 by its tests: a pipe, a recipe or another command may have hidden theirs."""
+    """Judges a run whose exit code is 0 by its tests: a pipe, a recipe or another command may have hidden theirs."""
     if counts is not None and (counts.failed or counts.errors):
         reported = f"{counts.failed} failed tests and {counts.errors} errors"
         return Outcome(ExpectationState.UNMET, f"It reports {reported}, whatever its exit code says.")

@@ -67,7 +67,7 @@ class EvidenceChecker:
         self._slow: dict[tuple[str, str], None] = {}  # checks of workspaces that did not end in time before the work
 
     async def before_change(self, context: TurnContext, calls: Sequence[FoundCall]) -> CallsParked | None:
-        """Run each check once before the turn's first change: one that passes already proves nothing about the work."""
+        """Runs each check once before the turn's first change: one that passes already proves nothing about the work."""
         carries_out_plan = (
             context.plan is not None and context.turn.task_id is None
         )  # its steps tell what passed before
@@ -106,7 +106,7 @@ class EvidenceChecker:
         return parked
 
     async def objection(self, context: TurnContext, *, vouched: bool) -> NotVerified | CallsParked | None:
-        """Run the checks that have not run since the last change, and set the turn's evidence. Return what is missing, for the model to
+        """Runs the checks that have not run since the last change, and sets the turn's evidence. Returns what is missing, for the model to
         read; None if the turn may end: nothing is missing, or the model was told twice."""
         expected = expected_of(context)
         if not (expected.expectations or expected.asks_change or context.calls.has_changed):
@@ -153,7 +153,7 @@ class EvidenceChecker:
         return replace(evidence, receipt=context.proof.receipt.id)
 
     async def collect(self, context: TurnContext, *, vouched: bool = False) -> Evidence | None:
-        """Return the turn's evidence as it stands, without running anything."""
+        """Returns the turn's evidence as it stands, without running anything."""
         expected = expected_of(context)
         changed = any(change.is_net for change in path_changes(context.calls))
         if not (expected.expectations or expected.asks_change or changed):
@@ -205,7 +205,7 @@ class EvidenceChecker:
         return None
 
     async def _is_parked_by(self, context: TurnContext, command: str) -> bool:
-        """Run the check, unless it ran since the last change. It runs again with other programs if one was missing, and once more if it
+        """Runs the check, unless it ran since the last change. It runs again with other programs if one was missing, and once more if it
         failed: a flaky check may pass now."""
         while self._needs_run(context, command):
             count = len(server_runs_since_change(context.calls, command))
@@ -226,7 +226,7 @@ class EvidenceChecker:
         return last.state is ExpectationState.UNMET and failures == 1
 
     async def _detected(self, context: TurnContext) -> Sequence[str]:
-        """Return the project's own check, if the turn changed code."""
+        """Returns the project's own check, if the turn changed code."""
         context.proof.checks_tried.clear()
         changed = [change.path for change in path_changes(context.calls) if change.is_net]
         if Permission.EXECUTE_COMMANDS not in context.role.permissions or not any(map(_is_code, changed)):
@@ -236,7 +236,7 @@ class EvidenceChecker:
     async def _run(
         self, context: TurnContext, command: str, seconds: float, provenance: Provenance
     ) -> CallsParked | None:
-        """Run the command in a layer that is dropped, unless somebody would have to be asked."""
+        """Runs the command in a layer that is dropped, unless somebody would have to be asked."""
         tool = context.toolbox.find(COMMAND_TOOL)
         if Permission.EXECUTE_COMMANDS not in context.role.permissions or tool is None or not tool.spec.contained:
             return None
@@ -290,7 +290,7 @@ def _is_code(path: str) -> bool:
 
 
 def _missing(context: TurnContext, evidence: Evidence) -> list[str]:
-    """Return what was found, as facts for the model. A change on a mere question is shown to the person; undoing it may lose work."""
+    """Returns what was found, as facts for the model. A change on a mere question is shown to the person; undoing it may lose work."""
     unmet = [expectation for expectation in evidence.unmet if expectation.kind is not ExpectationKind.NO_CHANGE]
     facts = [_fact(expectation) for expectation in unmet if expectation.kind is not ExpectationKind.CHECK][:_MOST_NAMED]
     failed = [check for check in evidence.checks if check.state is ExpectationState.UNMET]

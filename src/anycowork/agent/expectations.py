@@ -46,7 +46,7 @@ class RequestExpectations:
 
 
 def of_request(request: str, existed: Callable[[str], bool]) -> RequestExpectations:
-    """Derive the expectations of a request. `existed` tells whether something was at a path when the turn began."""
+    """Derives the expectations of a request. `existed` tells whether something was at a path when the turn began."""
     if _is_data(request):
         return RequestExpectations((), asks_change=False)
     sentences = sentences_of(request)
@@ -61,8 +61,8 @@ def of_request(request: str, existed: Callable[[str], bool]) -> RequestExpectati
 
 
 def clause_kinds(request: str) -> tuple[SentenceKind, ...]:
-    """Return what the sentences of a request plainly ask for, in their order. Of their clauses, only the wish to run something counts. What
-    stands before a question that ends the request may merely describe what is there: no change is plainly asked for."""
+    """Returns what the sentences of a request plainly ask for, in their order. Of their clauses, only the wish to run something counts.
+    What stands before a question that ends the request may merely describe what is there: no change is plainly asked for."""
     kinds: list[SentenceKind] = []
     sentences = sentences_of(request)[:_MOST_CLAUSES] if not _is_data(request) else []
     ends_with_question = bool(sentences) and _asks_plainly(sentences[-1])
@@ -93,7 +93,7 @@ def _is_question(sentence: Sentence) -> bool:
 
 
 def _is_data(request: str) -> bool:
-    """Tell whether the whole request is a JSON document: its words are no sentences of the person."""
+    """Tells whether the whole request is a JSON document: its words are no sentences of the person."""
     return bool(re.match(r"\s*[\[{]", request)) and request.rstrip().endswith(("]", "}"))
 
 
@@ -206,7 +206,7 @@ def _about_files(kind: Mapping[SentenceKind, float]) -> float:
 def of_steps(
     steps: Iterable[PlanStep], source: ExpectationSource, existed: Callable[[str], bool]
 ) -> tuple[Expectation, ...]:
-    """Derive the expectations of approved steps: their checks, what they state, and files that they name
+    """Derives the expectations of approved steps: their checks, what they state, and files that they name
     and that did not exist. Such a name is the planner's guess: the work may rightly stand elsewhere."""
     expectations: list[Expectation] = []
     plan_steps = list(steps)
@@ -223,7 +223,7 @@ def of_steps(
 
 
 def _stated_by_step(step: PlanStep, steps: list[PlanStep], source: ExpectationSource) -> Iterable[Expectation]:
-    """Yield what the step states. What other steps of the same turn may change is not held by it."""
+    """Yields what the step states. What other steps of the same turn may change is not held by it."""
     others = [other for other in steps if other is not step]
     changed_by_others = {plain(path) for other in others for path in other.paths}
     for stated in map(read_step_expectation, step.expect):
@@ -235,7 +235,7 @@ def _stated_by_step(step: PlanStep, steps: list[PlanStep], source: ExpectationSo
 
 
 def of_person(payload: Json | None) -> tuple[Expectation, ...]:
-    """Read what a person stated with the message, or the file of the workflow that it runs."""
+    """Reads what a person stated with the message, or the file of the workflow that it runs."""
     stated = (payload or {}).get(EXPECT)
     source = ExpectationSource.WORKFLOW if "workflow" in (payload or {}) else ExpectationSource.PERSON
     return (
@@ -244,7 +244,7 @@ def of_person(payload: Json | None) -> tuple[Expectation, ...]:
 
 
 def allowed_checks(payload: Json | None) -> frozenset[str]:
-    """Return the checks that a person stated who may approve: they run without asking."""
+    """Returns the checks that a person stated who may approve: they run without asking."""
     if not payload or payload.get(MAY_CHECK) is not True:
         return frozenset()
     return frozenset(
@@ -259,7 +259,7 @@ def _stated(stated: Mapping[str, JsonValue], source: ExpectationSource) -> Expec
 
 
 def reason_for_protection(expectations: Iterable[Expectation], path: str, existed: Callable[[str], bool]) -> str | None:
-    """Return why this path must stay as it is in this turn; None if it may change."""
+    """Returns why this path must stay as it is in this turn; None if it may change."""
     for expectation in expectations:
         if expectation.kind is ExpectationKind.NO_CHANGE:
             return f"'{path}' is to stay as it is in this turn. {expectation.why}"

@@ -102,7 +102,7 @@ class InjectionDetector:
         )
 
     def _targets(self, call: FoundCall) -> list[str]:
-        """Return the targets of a call: the usual parameters of our tools; for other tools every text parameter."""
+        """Returns the targets of a call: the usual parameters of our tools; for other tools every text parameter."""
         values = [call.parameters.get(name) for name in ("path", "to", "command")]
         if call.tool in self._tools and not any(isinstance(value, str) for value in values):
             values = [*call.parameters.values()]
@@ -110,7 +110,7 @@ class InjectionDetector:
         return targets[:_MOST_WORDS]
 
     def _add_calls(self, text: str) -> bool:
-        """Add the calls in this text; return False if it is too long to parse completely."""
+        """Adds the calls in this text; returns False if it is too long to parse completely."""
         read, opening = 0, _OPENS.search(text)
         while opening is not None:
             if read > _MOST_READ:
@@ -139,7 +139,7 @@ class InjectionDetector:
 
 
 def _joined(spans: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Merge overlapping spans, so that together they are no longer than the text."""
+    """Merges overlapping spans, so that together they are no longer than the text."""
     joined: list[tuple[int, int]] = []
     for start, end in spans:
         if joined and start <= joined[-1][1]:
@@ -171,13 +171,13 @@ def _goes_on(letter: str) -> bool:
 
 
 def _files_in(command: str) -> set[str]:
-    """Return the words that look like file names: with a dot, and letters before and after it."""
+    """Returns the words that look like file names: with a dot, and letters before and after it."""
     path_words = (word.lstrip("./").rstrip("./-") for word in _PATH_LIKE.findall(command))
     return {word for word in path_words if "." in word}
 
 
 def _object_at(text: str, start: int) -> tuple[object, int]:
-    """Return the JSON object at this position and its length; or None and the number of characters read.
+    """Returns the JSON object at this position and its length; or None and the number of characters read.
 
     Parses only a piece of the text, because the decoder counts all lines before an error. Raises: ValueError, RecursionError.
     """
@@ -194,7 +194,7 @@ def _object_at(text: str, start: int) -> tuple[object, int]:
 
 
 def _meaning(tool: object, parameters: object) -> bytes:
-    """Return a canonical form of the call: independent of key order and of `terminate`."""
+    """Returns a canonical form of the call: independent of key order and of `terminate`."""
     try:
         return msgspec.json.encode([tool, parameters], order="sorted")
     except UnicodeEncodeError:  # half of a surrogate pair cannot be in a valid call
@@ -202,7 +202,7 @@ def _meaning(tool: object, parameters: object) -> bytes:
 
 
 def _unescaped(text: str) -> Iterator[str]:
-    """Yield the text, and the text unescaped as the content of a JSON string, of a string within one, …"""
+    """Yields the text, and the text unescaped as the content of a JSON string, of a string within one, …"""
     for _ in range(_DEEPEST + 1):
         yield text
         if "\\" not in text:
@@ -217,7 +217,7 @@ def _letter(match: re.Match[str]) -> str:
 
 
 def _bare(text: str) -> str:
-    """Remove white space and backslashes: inside a JSON string the same call is escaped, perhaps more than once."""
+    """Removes white space and backslashes: inside a JSON string the same call is escaped, perhaps more than once."""
     if "\\" in text:
         text = _whole_pairs(_UNICODE.sub(lambda match: chr(int(match[1], 16)), text))
         text = _ESCAPES.sub("", text)
@@ -225,7 +225,7 @@ def _bare(text: str) -> str:
 
 
 def _whole_pairs(text: str) -> str:
-    """Join the two halves of each surrogate pair into one character; a single half stays unchanged."""
+    """Joins the two halves of each surrogate pair into one character; a single half stays unchanged."""
     if text.isascii():
         return text
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
@@ -267,7 +267,7 @@ class InjectionScanner:
 
 
 def _texts_of_others(message: Message) -> Iterator[str]:
-    """Yield what others wrote in this message, as far as the model was shown it: other text cannot influence it."""
+    """Yields what others wrote in this message, as far as the model was shown it: other text cannot influence it."""
     if message.message_type is MessageType.TOOL_RESULT and not _is_server_message(message):
         yield shown_result(message).content
         if lines := changed_lines(message):

@@ -73,11 +73,11 @@ class Agent:
         self._hooks = hooks
 
     def history_limit(self, turn: Turn, model_id: str | None) -> HistoryLimit:
-        """Return what tells how much of the chat the model could be shown in this turn."""
+        """Returns what tells how much of the chat the model could be shown in this turn."""
         return self._model_caller.history_limit(turn, model_id)
 
     async def run(self, context: TurnContext) -> None:
-        """Run the turn to its end, or until a person must decide.
+        """Runs the turn to its end, or until a person must decide.
 
         Raises: LimitReached, ProviderFault, StorageFault, …: then the turn has not ended, and the caller must end it.
         """
@@ -100,7 +100,7 @@ class Agent:
             await self._recorder.pending(context)
 
     async def _step(self, context: TurnContext, limits: Limits) -> bool:
-        """Run one iteration; return False when the segment is over."""
+        """Runs one iteration; returns False when the segment is over."""
         if context.calls.open():
             return await self._run_calls(context, limits)
         if context.turn.steps - context.turn.steps_before >= limits.steps:
@@ -200,12 +200,12 @@ class Agent:
         return False
 
     async def _evidence_of_changes(self, context: TurnContext) -> Evidence | None:
-        """Return the evidence of a turn that ends with a plan or a review; None if it changed nothing, as it should."""
+        """Returns the evidence of a turn that ends with a plan or a review; None if it changed nothing, as it should."""
         changed = any(change.is_net for change in path_changes(context.calls))
         return await self._evidence.collect(context) if changed else None
 
     def _reset_limits(self, context: TurnContext, limits: Limits) -> None:
-        """Reset the limits when a step of the plan is finished: each step has its own limits."""
+        """Resets the limits when a step of the plan is finished: each step has its own limits."""
         finished = context.progress.count_finished() if context.progress else 0
         if finished <= context.proof.finished_steps:
             return
@@ -223,7 +223,7 @@ class Agent:
         )
 
     def _not_done(self, context: TurnContext, text: str) -> str | None:
-        """Return why this answer does not end the turn; None if it does. An answer is rejected once, for a small model twice."""
+        """Returns why this answer does not end the turn; None if it does. An answer is rejected once, for a small model twice."""
         if not text.strip():
             return "The reply was empty. Answer in words, or call a tool."
         if context.proof.rejected_answers >= (2 if context.brief else 1):
@@ -246,7 +246,7 @@ class Agent:
         return True
 
     def _count_fault(self, context: TurnContext, limits: Limits, problem: str = "") -> None:
-        """Count a fault. Raises: TooManyFaults if there were too many in a row."""
+        """Counts a fault. Raises: TooManyFaults if there were too many in a row."""
         context.turn = replace(context.turn, faults=context.turn.faults + 1)
         if context.turn.faults >= limits.faults:
             raise TooManyFaults(
@@ -256,11 +256,11 @@ class Agent:
 
 
 def _way_out(context: TurnContext) -> str:
-    """Return what a person can do: a task of a job is tried again by the job, or as a task."""
+    """Returns what a person can do: a task of a job is tried again by the job, or as a task."""
     return "Continue it, or send a message." if context.turn.job_id is None else "The task can be tried again."
 
 
 def _worked_on(context: TurnContext) -> str:
-    """Return what was ended: the turn, or the current step of the plan."""
+    """Returns what was ended: the turn, or the current step of the plan."""
     step = context.progress.current() if context.progress else None
     return f"The turn was ended: step {step.id[:80]} of the plan was not finished" if step else "The turn was ended"

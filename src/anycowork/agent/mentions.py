@@ -76,7 +76,7 @@ class Mentions:
         self._snapshots = snapshots
 
     async def bring(self, context: TurnContext) -> bool:
-        """Make the calls at the beginning of a turn; return False if a person must decide about one first. Raises: StorageFault."""
+        """Makes the calls at the beginning of a turn; returns False if a person must decide about one first. Raises: StorageFault."""
         if context.turn.steps or context.calls:
             return True
         mentions = mentions_in(context.conversation.request())
@@ -95,7 +95,7 @@ class Mentions:
         )
 
     async def _bring(self, context: TurnContext, mention: Mention) -> bool:
-        """Return False if this names nothing that can be read without asking. Resources are only looked up: they are read together."""
+        """Returns False if this names nothing that can be read without asking. Resources are only looked up: they are read together."""
         if mention.kind is MentionKind.CHECKPOINT:
             checkpoint = await find_checkpoint(self._snapshots, context.chat.id, mention.name)
             if checkpoint is not None:
@@ -124,7 +124,7 @@ class Mentions:
         return not context.calls.open() or not isinstance(await self._toolrunner.run(context), CallsParked)
 
     def _call(self, context: TurnContext, mention: Mention) -> Call | None:
-        """Build the call that brings this; None if there is no such tool."""
+        """Builds the call that brings this; None if there is no such tool."""
         match mention.kind:
             case MentionKind.FILE:
                 tool, parameters = "read_file", {"path": mention.name}
@@ -143,7 +143,7 @@ class Mentions:
 
 
 def mentions_in(text: str) -> list[Mention]:
-    """Return the first things named in this text, each once. Punctuation at the end of a sentence is not part of a name."""
+    """Returns the first things named in this text, each once. Punctuation at the end of a sentence is not part of a name."""
     mentions: dict[Mention, None] = {}
     position = text.find("@")
     for _ in range(_MOST_SIGNS):
@@ -174,7 +174,7 @@ _PAGE, _MOST_PAGES = 500, 10
 
 
 async def find_checkpoint(store: Store, chat_id: str, name: str) -> Snapshot | None:
-    """Return the checkpoint with this id, or whose id alone begins like this; None if the chat has none, or several."""
+    """Returns the checkpoint with this id, or whose id alone begins like this; None if the chat has none, or several."""
     matching = (
         [snapshot for snapshot in await _all(store, chat_id) if snapshot.id.startswith(name)]
         if len(name) >= SHORTEST_NAME
@@ -184,7 +184,7 @@ async def find_checkpoint(store: Store, chat_id: str, name: str) -> Snapshot | N
 
 
 def describe_checkpoint(checkpoint: Snapshot, name: str) -> str:
-    """Return when the checkpoint was made and which paths it changed."""
+    """Returns when the checkpoint was made and which paths it changed."""
     when = "before" if checkpoint.moment is SnapshotMoment.BEFORE else "after"
     head = f"[Checkpoint {name}, made at {checkpoint.created_at}, {when} a change of {_files(checkpoint)}"
     if checkpoint.pruned or not checkpoint.images:

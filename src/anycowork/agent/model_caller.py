@@ -76,7 +76,7 @@ class ModelCaller:
         return self._providers.options(context.chat.config.model_id).brief
 
     def history_limit(self, turn: Turn, model_id: str | None) -> HistoryLimit:
-        """Return what tells how much of the chat the model could be shown in this turn: nothing if it does not exist."""
+        """Returns what tells how much of the chat the model could be shown in this turn: nothing if it does not exist."""
         try:
             budget = self._prompt_budget(model_id)
         except NoSuchModel:  # when it is called, the turn ends with this error; steps of a workflow may not call it
@@ -84,7 +84,7 @@ class ModelCaller:
         return HistoryLimit(budget=budget, since=turn.message_id)
 
     async def ask(self, context: TurnContext, reply_stream: ReplyStream) -> Reply:
-        """Call the model and stream its reply. Raises: ProviderFault, RunawayReply."""
+        """Calls the model and stream its reply. Raises: ProviderFault, RunawayReply."""
         self._keep_model(context)
         provider, model = find_model(self._providers, context)
         options = self._providers.options(context.chat.config.model_id)
@@ -165,7 +165,7 @@ class ModelCaller:
         options: ModelOptions,
         offered: OfferedTools,
     ) -> ModelRequest:
-        """Build the request. If the model repeats itself, change the request once: telling a weak model about it does not help."""
+        """Builds the request. If the model repeats itself, changes the request once: telling a weak model about it does not help."""
         repeated = repeated_tools(context.calls)
         context.brief = options.brief
         return ModelRequest(
@@ -190,7 +190,7 @@ class ModelCaller:
         )
 
     def _prompt_budget(self, model_id: str | None) -> int:
-        """Return the number of tokens that the prompt may have. Raises: NoSuchModel."""
+        """Returns the number of tokens that the prompt may have. Raises: NoSuchModel."""
         return int(self._providers.context_tokens(model_id) * (1 - ANSWER_SHARE))
 
     def _schema(self, context: TurnContext, options: ModelOptions, repeated: frozenset[str]) -> Json | None:
@@ -247,7 +247,7 @@ class ModelCaller:
         return replace(request, content="\n\n".join(parts))
 
     async def _image_data(self, context: TurnContext, messages: Sequence[PromptMessage]) -> Mapping[str, bytes]:
-        """Return the bytes of the shown images; each is read once per segment."""
+        """Returns the bytes of the shown images; each is read once per segment."""
         hashes = {image.sha256 for prompt_message in messages for part in prompt_message.parts for image in part.images}
         for hash_ in hashes - context.conversation.image_bytes.keys():
             if (data := await self._image_bytes.get(hash_)) is not None:
@@ -257,7 +257,7 @@ class ModelCaller:
         }
 
     async def _system_prompt(self, context: TurnContext, options: ModelOptions, prompt_budget: int) -> str:
-        """Build the system prompt once per segment, so that every request of it begins with the same bytes."""
+        """Builds the system prompt once per segment, so that every request of it begins with the same bytes."""
         if context.conversation.system_prompt is None:
             prompt_id = context.chat.config.system_prompt_id
             offered = options.calling is ToolCallStyle.NATIVE
@@ -278,7 +278,7 @@ class ModelCaller:
 
 
 def find_model(providers: ProviderRegistry, context: TurnContext) -> tuple[Provider, str]:
-    """Return who answers now, and its name for the model. Raises: NoSuchModel if it is gone, or may no longer go on for another one."""
+    """Returns who answers now, and its name for the model. Raises: NoSuchModel if it is gone, or may no longer go on for another one."""
     model_id = context.chat.config.model_id
     if context.own_model and model_id not in providers.fallbacks(context.own_model):
         raise NoSuchModel(f"{model_id} may no longer go on for {context.own_model}.")
@@ -308,7 +308,7 @@ def stops_when_full(context: TurnContext) -> bool:
 
 
 def _with_notes(message: Message) -> Message:
-    """Replace the images by notes, for a model without vision."""
+    """Replaces the images by notes, for a model without vision."""
     images = images_of(message)
     if not images:
         return message

@@ -27,8 +27,8 @@ class PlanChecker:
         self._toolrunner = toolrunner
 
     async def objection(self, context: TurnContext, text: str) -> StepsOpen | CallsParked | None:
-        """Run each check that was not run since its files changed. Return why the plan is not finished yet; None if it is, or if the model
-        was already informed. `text` is what the model says at its end.
+        """Runs each check that was not run since its files changed. Returns why the plan is not finished yet; None if it is, or if the
+        model was already informed. `text` is what the model says at its end.
 
         A check that needs an approval is not run, so that nobody is interrupted; the plan's audit shows it.
         """
@@ -46,7 +46,7 @@ class PlanChecker:
         return None
 
     async def prove_before(self, context: TurnContext, calls: Sequence[FoundCall]) -> CallsParked | None:
-        """Run the checks of the steps that these calls depend on, if nothing else is missing."""
+        """Runs the checks of the steps that these calls depend on, if nothing else is missing."""
         if context.progress is None:
             return None
         own_calls = [
@@ -57,7 +57,7 @@ class PlanChecker:
         return outcome if isinstance(outcome, CallsParked) else None
 
     async def _run(self, context: TurnContext, steps: Sequence[PlanStep]) -> list[str] | CallsParked:
-        """Run the checks; return the output of each failed one."""
+        """Runs the checks; returns the output of each failed one."""
         failed = []
         for step in steps:
             command: Parameters = {"command": step.check}
@@ -76,7 +76,7 @@ class PlanChecker:
 
 
 def blocked_by(open_steps: Sequence[PlanStep]) -> str:
-    """Return the message for the person when the model stopped before the plan was finished."""
+    """Returns the message for the person when the model stopped before the plan was finished."""
     return f"The plan is blocked: {_listed(open_steps)}. Continue the turn, send a message, or approve a new plan."
 
 

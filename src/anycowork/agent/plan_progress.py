@@ -53,12 +53,12 @@ class PlanProgress:
         self._published = self.statuses()
 
     def bound(self, call: Call) -> Call:
-        """Return the call with its plan step set, if it belongs to one."""
+        """Returns the call with its plan step set, if it belongs to one."""
         step = self._step_for(call)
         return replace(call, plan_step=step.id) if step else call
 
     def bound_by_changes(self, call: Call) -> Call:
-        """Return a settled call with the step whose files it changed, if it belonged to none when it was made."""
+        """Returns a settled call with the step whose files it changed, if it belonged to none when it was made."""
         if call.plan_step is not None or call.provenance.check or not (paths := changed_files(call)):
             return call
         steps = [step for step in self._matcher.at_changed(paths) if not self._blocked(step)]
@@ -66,7 +66,7 @@ class PlanProgress:
         return replace(call, plan_step=step.id) if step else call
 
     def record(self, call: Call) -> None:
-        """Record a call, or its new state. A check that ran before the work belongs to no step."""
+        """Records a call, or its new state. A check that ran before the work belongs to no step."""
         if call.provenance.baseline:
             return
         step = self._steps.get(call.plan_step or "")
@@ -78,7 +78,7 @@ class PlanProgress:
         self._claims = None
 
     def _record_effect(self, call: Call) -> list[PlanStep]:
-        """Record what the call changed or checked; return the steps with a check that it may concern."""
+        """Records what the call changed or checked; returns the steps with a check that it may concern."""
         checked = self._checked_by.get(str(call.parameters.get("command")), [])
         if checked and call.result is not None and was_tried(call):
             self._checks.setdefault(str(call.parameters["command"]), {})[call.id] = call
@@ -91,7 +91,7 @@ class PlanProgress:
         ]
 
     def events_for(self, turn: Turn, *calls: Call) -> tuple[NewEvent, ...]:
-        """Record these calls; return a progress event if the status of a step has changed since the last event."""
+        """Records these calls; returns a progress event if the status of a step has changed since the last event."""
         for call in calls:
             self.record(call)
         now = self.statuses()
@@ -109,12 +109,12 @@ class PlanProgress:
         return list(self._calls[step_id].values())
 
     def statuses(self, *, is_ended: bool = False, reason: EndReason | None = None) -> StepStatuses:
-        """Return every step's status, in the order of the plan. `is_ended`: the turn has ended, for this reason."""
+        """Returns every step's status, in the order of the plan. `is_ended`: the turn has ended, for this reason."""
         now = {step_id: self._status(step_id) for step_id in self._steps}
         return self._at_the_end(now, reason) if is_ended else now
 
     def unfinished(self) -> list[PlanStep]:
-        """Return the steps that still need work, or the model's word. Where a check passed, or could not be run, nothing is left to do."""
+        """Returns the steps that still need work, or the model's word. Where a check passed, or could not be run, nothing is left to do."""
         now = self.statuses()
         working_steps = [
             step for step in self.plan.steps if now[step.id] not in _FINISHED and self._matcher.names_work(step)
@@ -124,7 +124,7 @@ class PlanProgress:
         ]
 
     def left_open(self) -> list[PlanStep]:
-        """Return the steps that stay unfinished if the turn ends as blocked now."""
+        """Returns the steps that stay unfinished if the turn ends as blocked now."""
         statuses = self.statuses(is_ended=True, reason=EndReason.BLOCKED)
         return [step for step in self.plan.steps if statuses[step.id] not in _FINISHED]
 
@@ -133,7 +133,7 @@ class PlanProgress:
         return self._records[step.id].is_refuted
 
     def cut_short(self) -> list[PlanStep]:
-        """Return the unfinished steps whose last call a crash interrupted before anything of them succeeded."""
+        """Returns the unfinished steps whose last call a crash interrupted before anything of them succeeded."""
         return [step for step in self.unfinished() if self._records[step.id].is_cut_short]
 
     def check_passed(self, step_id: str) -> bool:
@@ -142,7 +142,7 @@ class PlanProgress:
         return proof is not None and succeeded(proof)
 
     def checks_to_run(self) -> list[PlanStep]:
-        """Return the steps whose check was not run to its end, or was outdated since."""
+        """Returns the steps whose check was not run to its end, or was outdated since."""
         return [step for step in self.plan.steps if step.check and _was_not_run(self._records[step.id].proof)]
 
     def count_finished(self) -> int:
@@ -150,14 +150,14 @@ class PlanProgress:
         return sum(statuses.count(status) for status in _FINISHED)
 
     def current(self) -> PlanStep | None:
-        """Return the step in progress, or the next one."""
+        """Returns the step in progress, or the next one."""
         now = self.statuses()
         unfinished = [step for step in self.plan.steps if now[step.id] not in _FINISHED]
         begun = (step for step in unfinished if now[step.id] is not StepStatus.OPEN)
         return next(begun, next(iter(unfinished), None))
 
     def unfinished_dependencies(self, call: Call, *, expected: Collection[str] = ()) -> list[PlanStep]:
-        """Return the steps that must be finished before this call, except those `expected` to be finished by then."""
+        """Returns the steps that must be finished before this call, except those `expected` to be finished by then."""
         step = self._steps.get(call.plan_step or "")
         if step is None:
             return []
@@ -168,17 +168,17 @@ class PlanProgress:
         ]
 
     def unproved_dependencies(self, call: Call) -> list[PlanStep]:
-        """Return the dependencies of this call's step that lack only the run of their check."""
+        """Returns the dependencies of this call's step that lack only the run of their check."""
         return [step for step in self.unfinished_dependencies(self.bound(call)) if self._lacks_its_check(step)]
 
     def skip_check(self, step: PlanStep) -> None:
-        """Let later steps begin although the check of this one would ask a person."""
+        """Lets later steps begin although the check of this one would ask a person."""
         self._not_checkable.add(step.id)
 
     # --- which step
 
     def _step_for(self, call: Call) -> PlanStep | None:
-        """Find the step of a call: first a ready step that lacks such a call, then a ready step that already had it, then any other."""
+        """Finds the step of a call: first a ready step that lacks such a call, then a ready step that already had it, then any other."""
         candidates = self._matcher.candidates(call)
         groups = (candidates.by_resource, candidates.by_tool)
         for steps in groups:
@@ -214,7 +214,7 @@ class PlanProgress:
     # --- what waits for what
 
     def _waits_for(self, step: PlanStep) -> list[PlanStep]:
-        """Return the unfinished steps that it depends on. A step that cannot be proved is replaced by its own dependencies."""
+        """Returns the unfinished steps that it depends on. A step that cannot be proved is replaced by its own dependencies."""
         waiting: dict[str, PlanStep] = {}
         seen, ahead = set(step.dependencies), list(step.dependencies)
         while ahead:
@@ -236,7 +236,7 @@ class PlanProgress:
         return any(call.result is None for call in self._calls[step.id].values())
 
     def _claimed(self) -> frozenset[str]:
-        """Return the steps that only the model claims, by going on with a step that depends on them.
+        """Returns the steps that only the model claims, by going on with a step that depends on them.
 
         It may do so if no call could show them, or after it has said why they need nothing: else its call was not made.
         """
@@ -250,7 +250,7 @@ class PlanProgress:
         return self._claims
 
     def _before(self, steps: Iterable[PlanStep], counts: Callable[[PlanStep], bool]) -> set[str]:
-        """Return the dependencies of these steps that count, and the dependencies of those."""
+        """Returns the dependencies of these steps that count, and the dependencies of those."""
         ahead, seen = [step_id for step in steps for step_id in step.dependencies], set[str]()
         while ahead:
             dependency = self._steps[ahead.pop()]
@@ -299,7 +299,7 @@ class PlanProgress:
         return step.check is not None and command == step.check and command not in step.commands
 
     def _proof(self, step: PlanStep, work: Sequence[Call], checks: Sequence[Call]) -> Call | None:
-        """Return the newest run of its check, unless a later change touched what it is about. What checks write never does."""
+        """Returns the newest run of its check, unless a later change touched what it is about. What checks write never does."""
         if not checks:
             return None
         proof = checks[-1]
@@ -319,7 +319,7 @@ class PlanProgress:
         )
 
     def _checked_files(self, step: PlanStep) -> tuple[str, ...]:
-        """Return the patterns of the files that a step's check is about: its own or, if it has none, those that its dependencies name."""
+        """Returns the patterns of the files that a step's check is about: its own or, if it has none, those that its dependencies name."""
         if step.paths:
             return step.paths
         seen, ahead, paths = set(step.dependencies), list(step.dependencies), list[str]()
@@ -338,7 +338,7 @@ class PlanProgress:
         return record.is_unproved or (only_its_check and record.proof is None)
 
     def _at_the_end(self, now: StepStatuses, reason: EndReason | None) -> StepStatuses:
-        """Return the final statuses. Steps that depend on a failed one never started."""
+        """Returns the final statuses. Steps that depend on a failed one never started."""
         well = reason in _ENDED_WELL
         statuses = {
             step_id: state_at_end(self._records[step_id], status, ended_well=well, is_blocked=False)
@@ -349,7 +349,7 @@ class PlanProgress:
         return statuses
 
     def _dependants(self, step_ids: Iterable[str]) -> set[str]:
-        """Return the steps that depend on one of these, directly or through others."""
+        """Returns the steps that depend on one of these, directly or through others."""
         ahead, dependants = set(step_ids), set[str]()
         if not ahead:
             return dependants
@@ -373,7 +373,7 @@ def plan_ended(turn: Turn, progress: PlanProgress | None) -> tuple[NewEvent, ...
 
 
 def not_ready(call: Call, before: list[PlanStep]) -> StepNotReady:
-    """Return the error for a call whose step is not ready."""
+    """Returns the error for a call whose step is not ready."""
     step_names = ", ".join(f"step {step.id[:80]} ({step.action[:120]})" for step in before[:5])
     return StepNotReady(
         f"Not done: this call belongs to step {(call.plan_step or '')[:80]} of the approved plan, which comes after {step_names}. "

@@ -109,7 +109,7 @@ def read_reply(
     cut_off: bool = False,
     completed: Collection[str] = (),
 ) -> Reading:
-    """Parse a reply. `cut_off`: the provider stopped the answer because of its length. `completed` are tasks that a new plan of a job
+    """Parses a reply. `cut_off`: the provider stopped the answer because of its length. `completed` are tasks that a new plan of a job
     may depend on."""
     if only := _only_call(text):
         return only
@@ -134,7 +134,7 @@ def read_reply(
 
 
 def read_called(called: Sequence[str], prose: str) -> Reading:
-    """Parse native calls, which the provider sent apart from the text, each in the strict form if possible."""
+    """Parses native calls, which the provider sent apart from the text, each in the strict form if possible."""
     read = read_reply("\n".join(called))
     if isinstance(read, CallsReply):
         return replace(read, prose=prose.strip(), apart=True)
@@ -157,7 +157,7 @@ _STRICT = msgspec.json.Decoder(_Strict)
 
 
 def _only_call(text: str) -> CallsReply | None:
-    """Parse a reply that is exactly one valid call, the usual case. None means: use the full parser."""
+    """Parses a reply that is exactly one valid call, the usual case. None means: use the full parser."""
     if not text.startswith("{"):
         return None
     try:
@@ -226,7 +226,7 @@ def _document(value: Json, text: str, output: OutputFormat, completed: Collectio
 
 
 def _objects_in(text: str) -> list[_Found]:
-    """Return the outermost JSON objects in the text, in order, fenced or not."""
+    """Returns the outermost JSON objects in the text, in order, fenced or not."""
     objects: list[_Found] = []
     position, read = text.find("{"), 0
     for _ in range(_CANDIDATES):
@@ -259,7 +259,7 @@ def _is_whole(text: str, json_object: _Found) -> bool:
 
 
 def _prose_around(text: str, objects: list[_Found]) -> str:
-    """Return the reply without the calls, their fences, and the commas and brackets of a list of calls."""
+    """Returns the reply without the calls, their fences, and the commas and brackets of a list of calls."""
     pieces, position = [], 0
     for json_object in objects:
         pieces.append(text[position : json_object.start])
@@ -270,7 +270,7 @@ def _prose_around(text: str, objects: list[_Found]) -> str:
 
 
 def _broken_call(text: str, *, cut_off: bool) -> str | None:
-    """Return why a reply that begins like a call is not valid; None if it does not begin like a call."""
+    """Returns why a reply that begins like a call is not valid; None if it does not begin like a call."""
     body = _FENCE.sub("", text).strip()
     if not body.startswith(("{", "[{")) or not re.match(r'[\[{\s]*["\']?tool\b', body):
         return None
@@ -295,7 +295,7 @@ _HOLD = re.compile(
 
 
 def safe_to_show(text: str, already_shown: int = 0) -> int:
-    """Return how much of a reply may be shown while it streams: up to where a call, plan, question or review may begin."""
+    """Returns how much of a reply may be shown while it streams: up to where a call, plan, question or review may begin."""
     for start in _MAY_BEGIN.finditer(text, already_shown):
         if _HOLD.match(text, start.end()):
             return start.start()

@@ -56,7 +56,7 @@ class ThinkSplitter:
         return [piece for piece in pieces if piece.text]
 
     def flush(self) -> list[ThinkPiece]:
-        """Return the text that is still held at the end of the stream."""
+        """Returns the text that is still held at the end of the stream."""
         remaining, self._held = self._held, ""
         return [ThinkPiece(self._thinking, remaining)] if remaining else []
 
@@ -66,7 +66,7 @@ class ThinkSplitter:
 
 
 def _tag_start_at_end(text: str, tag: str) -> int:
-    """Return how many characters at the end of the text may be the beginning of the tag."""
+    """Returns how many characters at the end of the text may be the beginning of the tag."""
     return next((n for n in range(min(len(tag) - 1, len(text)), 0, -1) if text.endswith(tag[:n])), 0)
 
 
@@ -143,7 +143,7 @@ class ReplyStream:
         return self.reply
 
     def show_rest(self) -> None:
-        """Publish the text that was held back, because the reply is an answer for a person."""
+        """Publishes the text that was held back, because the reply is an answer for a person."""
         self._publish(EventType.TEXT_DELTA, self.reply.shown, self.reply.text[self.reply.shown :])
         self.reply.shown = len(self.reply.text)
 

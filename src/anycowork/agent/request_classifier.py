@@ -47,13 +47,13 @@ class PathUse(StrEnum):
 
 @lru_cache(maxsize=2_048)  # a list of a thousand files is one sentence a thousand times
 def sentence_kind(sentence: str) -> Mapping[SentenceKind, float]:
-    """Return the probability of each kind. Paths in the sentence are replaced by `OTHER_PATH`."""
+    """Returns the probability of each kind. Paths in the sentence are replaced by `OTHER_PATH`."""
     return {SentenceKind(name): share for name, share in _probabilities("sentence", sentence_features(sentence))}
 
 
 @lru_cache(maxsize=2_048)
 def path_use(sentence: str) -> Mapping[PathUse, float]:
-    """Return the probability of each use of the path that `TARGET` stands for."""
+    """Returns the probability of each use of the path that `TARGET` stands for."""
     return {PathUse(name): share for name, share in _probabilities("path", path_features(sentence))}
 
 
@@ -78,7 +78,7 @@ def _model() -> dict[str, dict[str, dict[str, list[int]]]]:
 
 
 def tokens_of(sentence: str) -> list[str]:
-    """Return the sentence's words without case and accents, numbers as 0, and the signs that part clauses."""
+    """Returns the sentence's words without case and accents, numbers as 0, and the signs that part clauses."""
     plain = sentence.lower()
     if not plain.isascii():
         decomposed = unicodedata.normalize("NFKD", plain.replace("ß", "ss"))

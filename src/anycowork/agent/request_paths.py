@@ -77,7 +77,7 @@ class Sentence:
     groups: tuple[PathGroup, ...] = field(default=())
 
     def around_groups(self) -> Iterator[str]:
-        """Yield the text around each group, with `TARGET` where the group stands."""
+        """Yields the text around each group, with `TARGET` where the group stands."""
         start = self.text.find(OTHER_PATH)
         while start >= 0:
             yield f"{self.text[max(0, start - _AROUND) : start]}{TARGET}{self.text[start + 1 : start + 1 + _AROUND]}"
@@ -99,20 +99,20 @@ def sentences_of(request: str) -> list[Sentence]:
 
 
 def paths_in(request: str) -> list[str]:
-    """Return the paths that the request names, each once."""
+    """Returns the paths that the request names, each once."""
     groups = (group for sentence in sentences_of(request) for group in sentence.groups)
     return list(dict.fromkeys(path for group in groups for path in group.paths))
 
 
 def _ends_of(request: str) -> str:
-    """Return what is read of a request: people write what they want before or after what they paste."""
+    """Returns what is read of a request: people write what they want before or after what they paste."""
     if len(request) <= LONGEST_READ:
         return request
     return f"{request[: LONGEST_READ * 3 // 4]}\n\n{request[-LONGEST_READ // 4 :]}"
 
 
 def commands_in(request: str) -> list[str]:
-    """Return the commands that the request names: those in backquotes, or else the usual ways to run a project's tests."""
+    """Returns the commands that the request names: those in backquotes, or else the usual ways to run a project's tests."""
     text = _ends_of(request)
     quoted = [match[1].strip() for match in _COMMAND.finditer(text)]
     return list(dict.fromkeys(quoted or [match[1] for match in _BARE_COMMAND.finditer(text)]))
@@ -134,7 +134,7 @@ def _split(masked: str, groups: list[PathGroup]) -> list[Sentence]:
 
 
 def _groups(text: str, single_groups: list[PathGroup]) -> list[PathGroup]:
-    """Join paths that stand side by side. Two with nothing but a comma between them are joined only where the clause ends behind them."""
+    """Joins paths that stand side by side. Two with nothing but a comma between them are joined only where the clause ends behind them."""
     joined: list[PathGroup] = []
     index = 0
     while index < len(single_groups):

@@ -41,7 +41,7 @@ class ExpectedAction(Enum):
 
 
 def required_tools(context: TurnContext, prompts: PromptService) -> frozenset[str]:
-    """Return the tools of which the model must call one now: before its first answer, once after its answer was rejected, and while
+    """Returns the tools of which the model must call one now: before its first answer, once after its answer was rejected, and while
     nothing of the request was done."""
     if not context.brief:
         return frozenset()
@@ -56,7 +56,7 @@ def required_tools(context: TurnContext, prompts: PromptService) -> frozenset[st
 
 
 def excluded_forms(context: TurnContext, prompts: PromptService) -> frozenset[str]:
-    """Return the tools and call forms that the model must not use now."""
+    """Returns the tools and call forms that the model must not use now."""
     if not context.brief:
         return frozenset()
     changing = prompts.changers() | {OutputFormat.PLAN.value} if _asks_no_change(context) else frozenset()
@@ -64,7 +64,7 @@ def excluded_forms(context: TurnContext, prompts: PromptService) -> frozenset[st
 
 
 def unfinished_request(context: TurnContext) -> str | None:
-    """Return why the request is not finished, for the model to read; None if it is, or the model is a large one."""
+    """Returns why the request is not finished, for the model to read; None if it is, or the model is a large one."""
     if not context.brief:
         return None
     missing = missing_files(context)
@@ -75,7 +75,7 @@ def unfinished_request(context: TurnContext) -> str | None:
 
 
 def owed_action(context: TurnContext) -> ExpectedAction | None:
-    """Return the action that the request asks for, if nothing like it was done in the turn."""
+    """Returns the action that the request asks for, if nothing like it was done in the turn."""
     ran = any(map(context.is_command, context.calls))
     changed = any(_changed(call) for call in context.calls)
     if context.plan:
@@ -86,7 +86,7 @@ def owed_action(context: TurnContext) -> ExpectedAction | None:
 def not_tried(
     kinds: tuple[SentenceKind, ...], *, ran: bool, changed: bool, role: RoleDefinition
 ) -> ExpectedAction | None:
-    """Return the first action that the clauses of a request ask for, if nothing like it was done."""
+    """Returns the first action that the clauses of a request ask for, if nothing like it was done."""
     may_run, may_change = Permission.EXECUTE_COMMANDS in role.permissions, bool(_MAY_CHANGE & role.permissions)
     if _only_runs(role):  # whoever is there to try things tries something, however the request was worded
         return ExpectedAction.RUN if not ran and any(kind in kinds for kind in _ABOUT_WORK) else None
@@ -109,7 +109,7 @@ def not_begun(plan: Plan, *, ran: bool, changed: bool, role: RoleDefinition) -> 
 
 
 def missing_files(context: TurnContext) -> list[str]:
-    """Return the files that the request asks to create and that do not exist or are empty."""
+    """Returns the files that the request asks to create and that do not exist or are empty."""
     if context.plan is not None or Permission.CREATE_FILES not in context.role.permissions:
         return []
     outputs = (
@@ -145,7 +145,7 @@ def _unfit_forms(context: TurnContext) -> frozenset[str]:
 
 
 def _tools_for(action: ExpectedAction | None, prompts: PromptService) -> frozenset[str]:
-    """Return the tools that can do this action; a plan needs no tool."""
+    """Returns the tools that can do this action; a plan needs no tool."""
     match action:
         case None:
             return frozenset()

@@ -29,7 +29,7 @@ class Steering:
         self._clock = clock
 
     async def take(self, context: TurnContext) -> None:
-        """Move waiting messages into the turn's history. Call it when no call is open: a call stays together with its result.
+        """Moves waiting messages into the turn's history. Call it when no call is open: a call stays together with its result.
 
         A job's turns take none: the message waits until the chat is idle.
         """
@@ -76,7 +76,7 @@ class Steering:
 
 
 def _stated(content: str) -> Json:
-    """Return what the message states, as far as it can be read. Its checks ask like any call."""
+    """Returns what the message states, as far as it can be read. Its checks ask like any call."""
     try:
         return stated_payload(split_stated(content)[1], may_check=False)
     except Invalid:

@@ -24,7 +24,7 @@ _FEWEST_WORDS = 4  # besides the name: fewer give no reason
 
 
 def open_steps(context: TurnContext, text: str) -> list[PlanStep]:
-    """Return the unfinished steps that the model's text does not account for. No text accounts for a failed check or a denied call."""
+    """Returns the unfinished steps that the model's text does not account for. No text accounts for a failed check or a denied call."""
     progress = context.progress
     unfinished = progress.unfinished() if progress is not None else []
     if progress is None or not unfinished:
@@ -52,13 +52,13 @@ def is_accounted_for(context: TurnContext, steps: Sequence[PlanStep]) -> bool:
 
 
 def unexplained(steps: Iterable[PlanStep], text: str) -> list[PlanStep]:
-    """Return the steps that the text does not name with a reason, or that it says were not done."""
+    """Returns the steps that the text does not name with a reason, or that it says were not done."""
     passages = _passages(text)
     return [step for step in steps if not _is_explained(step, passages)]
 
 
 def _passages(text: str) -> list[str]:
-    """Return the sentences of the text. A line ends one; so does a sign that a blank follows, except after a lone number."""
+    """Returns the sentences of the text. A line ends one; so does a sign that a blank follows, except after a lone number."""
     passages: list[str] = []
     for line in text.split("\n"):
         passage_words: list[str] = []
@@ -97,7 +97,7 @@ def _names(step: PlanStep, passage: str) -> bool:
 
 
 def _counted(text_words: Sequence[str]) -> set[str]:
-    """Return the ids in "step 2", "steps 2, 3 and 4"."""
+    """Returns the ids in "step 2", "steps 2, 3 and 4"."""
     ids: set[str] = set()
     is_listing = False
     for word in text_words:
@@ -111,7 +111,7 @@ def _counted(text_words: Sequence[str]) -> set[str]:
 
 
 def _besides(step: PlanStep, passage: str) -> list[str]:
-    """Return the words of the passage without those that only name the step."""
+    """Returns the words of the passage without those that only name the step."""
     plain = _folded(passage)
     remaining = plain.replace(_title(step), " ") if _title(step) else plain
     names = {_folded(step.id), *_COUNTED, "and"}

@@ -60,7 +60,7 @@ class StepRecord:
 
 
 def state_in_turn(record: StepRecord) -> StepStatus:
-    """Return the step's state while the turn runs, by its own calls alone."""
+    """Returns the step's state while the turn runs, by its own calls alone."""
     if record.under_way:
         return StepStatus.RUNNING
     if record.proof is not None:
@@ -75,7 +75,7 @@ def state_in_turn(record: StepRecord) -> StepStatus:
 
 
 def state_at_end(record: StepRecord, now: StepStatus, *, ended_well: bool, is_blocked: bool) -> StepStatus:
-    """Return the step's final state. `now` is its state in the turn; `is_blocked`: it depends on a step that failed.
+    """Returns the step's final state. `now` is its state in the turn; `is_blocked`: it depends on a step that failed.
 
     A turn ends well only after the model has named the steps that no call shows, and why: then they are claimed.
     """
@@ -115,12 +115,12 @@ def outdates(change: Call, step: PlanStep, own_files: Iterable[str], checked_fil
 
 
 def changed_files(call: Call) -> list[str]:
-    """Return the files that the call changed, without ignored and generated ones."""
+    """Returns the files that the call changed, without ignored and generated ones."""
     return kept_paths(call) if succeeded(call) else []
 
 
 def kept_paths(call: Call) -> list[str]:
-    """Return the paths of the call's intent, without ignored and generated ones."""
+    """Returns the paths of the call's intent, without ignored and generated ones."""
     if call.intent is None or call.result is None:
         return []
     ignored = call.result.facts.get(IGNORED_FACT)

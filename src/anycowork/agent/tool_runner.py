@@ -96,7 +96,7 @@ class ToolRunner:
         self._telemetry = telemetry
 
     async def run(self, context: TurnContext) -> CallsParked | CallsDone:
-        """Run every open call of the turn, or park the turn until a person has decided."""
+        """Runs every open call of the turn, or parks the turn until a person has decided."""
         batch = context.calls.open()
         if len(batch) == 1 and self._only_reads(batch[0]):
             return await self._run_single_read(context, batch[0])
@@ -115,7 +115,7 @@ class ToolRunner:
         return isinstance(await self._authorizer.authorize(context, call), Admitted)
 
     async def _run_single_read(self, context: TurnContext, call: Call) -> CallsParked | CallsDone:
-        """Run a single read. It has no effect to settle, so call and result are written together with the next change."""
+        """Runs a single read. It has no effect to settle, so call and result are written together with the next change."""
         authorization = await self._authorizer.authorize(context, call)
         if isinstance(authorization, MustAsk):
             await context.write_buffer.write(self._journal)
@@ -134,7 +134,7 @@ class ToolRunner:
         return CallsDone(terminate=_terminates(settled), faults=int(_is_fault(settled)))
 
     async def _request_approvals(self, context: TurnContext, batch: list[Call]) -> bool:
-        """Request all approvals of the batch at once, before any call runs; return whether the turn is parked."""
+        """Requests all approvals of the batch at once, before any call runs; returns whether the turn is parked."""
         approvals: list[Approval] = []
         planned = 0
         expected: set[str] = set()
@@ -164,7 +164,7 @@ class ToolRunner:
         return [task.result() for task in running]
 
     async def _run_call(self, context: TurnContext, call: Call) -> MustAsk | None:
-        """Run one call. A call that changes files holds the workspace's lease from the last check to the recorded result."""
+        """Runs one call. A call that changes files holds the workspace's lease from the last check to the recorded result."""
         if not self._needs_lease(call):
             return await self._run_now(context, call, epoch=None)
         async with self._workspaces.writing(context.workspace.root) as epoch:
@@ -221,7 +221,7 @@ class ToolRunner:
         return None
 
     async def _wait(self, context: TurnContext, call: Call) -> MustAsk | None:
-        """Park a call that has run and whose changes wait for a person, unless the gate refuses them."""
+        """Parks a call that has run and whose changes wait for a person, unless the gate refuses them."""
         context.calls.update(call)
         authorization = await self._authorizer.authorize(context, call)
         if isinstance(authorization, MustAsk):
@@ -236,13 +236,13 @@ class ToolRunner:
         return None
 
     async def _images(self, context: TurnContext, call: Call, paths: Sequence[str]) -> list[Snapshot]:
-        """Save what the call is about to change, for undo; nothing if it names no files."""
+        """Saves what the call is about to change, for undo; nothing if it names no files."""
         return [await self._snapshots.before(call, context.workspace, tuple(paths))] if paths else []
 
     async def _intend(
         self, context: TurnContext, call: Call, admitted: Admitted, epoch: int | None, before: list[Snapshot]
     ) -> None:
-        """Record the intent before the effect: the state before, and the intended state."""
+        """Records the intent before the effect: the state before, and the intended state."""
         step = call.plan_step or admitted.plan_step
         intended = replace(call, state=CallState.INTENT, intent=admitted.prepared.intent, plan_step=step)
         await self._recorder.make_durable(context, intended, epoch, before)
@@ -286,7 +286,7 @@ class ToolRunner:
         return outcome.result if self._hooks is None else await self._hooks.after(context, call, outcome.result)
 
     def _with_late_errors(self, call: Call, tool_context: ToolContext, result: ToolResult) -> ToolResult:
-        """Return the result with what a language server found too late for the result of the turn's edit."""
+        """Returns the result with what a language server found too late for the result of the turn's edit."""
         if self._language_servers is None or call.provenance.check or ERRORS_FACT in result.facts:
             return result
         errors = self._language_servers.late_errors(tool_context)
@@ -324,7 +324,7 @@ class ToolRunner:
 
 
 def _side_by_side(calls: list[Call], reads: Callable[[Call], bool]) -> Iterator[list[Call]]:
-    """Group adjacent reads of the same plan step, or of none; every other call is a separate group."""
+    """Groups adjacent reads of the same plan step, or of none; every other call is a separate group."""
     for (only_reads, _), group in groupby(calls, key=lambda call: (reads(call), call.plan_step)):
         if only_reads:
             yield list(group)
@@ -337,7 +337,7 @@ def _done(settled: list[Call]) -> CallsDone:
 
 
 def _with_origins(intent: Intent, result: ToolResult) -> Intent:
-    """Return held changes whose output says where it came from."""
+    """Returns held changes whose output says where it came from."""
     if intent.held is None:
         return intent
     ran = replace(intent.held.result, origins=result.origins)
@@ -345,7 +345,7 @@ def _with_origins(intent: Intent, result: ToolResult) -> Intent:
 
 
 def _unkept_fact(before: Sequence[Snapshot]) -> dict[str, JsonValue]:
-    """Tell how many older files cannot be brought back, and one of them; nothing if all can."""
+    """Tells how many older files cannot be brought back, and one of them; nothing if all can."""
     unkept = [path for snapshot in before for path in snapshot.unkept()]
     return {"unkept": {"files": len(unkept), "first": shown_path(unkept[0])}} if unkept else {}
 
@@ -384,7 +384,7 @@ class LiveOutput:
             self._timer = asyncio.get_running_loop().call_later(EVERY_SECONDS, self._show)
 
     def end(self) -> None:
-        """Stop; the rest of the output comes with the result."""
+        """Stops; the rest of the output comes with the result."""
         if self._timer is not None:
             self._timer.cancel()
 

@@ -44,14 +44,14 @@ class TurnCalls(Sequence[Call]):
         return self._calls[index]
 
     def issue(self, calls: Iterable[Call]) -> None:
-        """Append newly issued calls."""
+        """Appends newly issued calls."""
         for call in calls:
             self._indexes[call.id] = len(self._calls)
             self._calls.append(call)
             self.update(call)
 
     def update(self, call: Call) -> None:
-        """Replace the known state of the call."""
+        """Replaces the known state of the call."""
         self._calls[self._indexes[call.id]] = call
         if call.state is CallState.SETTLED:
             self._open.pop(call.id, None)
@@ -63,18 +63,18 @@ class TurnCalls(Sequence[Call]):
         return self._calls[self._indexes[call_id]]
 
     def open(self) -> list[Call]:
-        """Return the open calls in the order in which they were issued."""
+        """Returns the open calls in the order in which they were issued."""
         return list(self._open.values())
 
     def last_failure(self) -> Call | None:
-        """Return the newest settled call of the turn, if it failed. A check that the server ran is no step of the model."""
+        """Returns the newest settled call of the turn, if it failed. A check that the server ran is no step of the model."""
         settled = (call for call in reversed(self._calls) if call.state is CallState.SETTLED)
         last = next((call for call in settled if not call.provenance.check), None)
         failed = last is not None and last.result is not None and last.result.status is CallStatus.ERROR
         return last if failed else None
 
     def earlier_failure(self, call: Call) -> Call | None:
-        """Return the same call made earlier in this turn, if it was refused or nothing has succeeded since. Workflow steps are exempt,
+        """Returns the same call made earlier in this turn, if it was refused or nothing has succeeded since. Workflow steps are exempt,
         because their author wants them repeated, and checks, which may be flaky, and what another machine did not run to its end."""
         if call.provenance.workflow is not None or call.provenance.check:
             return None
@@ -135,7 +135,7 @@ _CIRCLE = 12  # calls: a model that repeats one of the last so many is going in 
 
 
 def repeated_tools(calls: Sequence[Call]) -> frozenset[str]:
-    """Return the tools called since the last change, if the newest call is a repetition; empty if the turn makes progress."""
+    """Returns the tools called since the last change, if the newest call is a repetition; empty if the turn makes progress."""
     recent = calls[-_CIRCLE:]
     if recent and recent[-1].result is not None and not _may_repeat(recent):
         return frozenset()
@@ -195,7 +195,7 @@ def made_changes(call: Call) -> bool:
 
 
 def path_changes(calls: Sequence[Call]) -> list[TurnChange]:
-    """Return what the calls did to each path, in the order of the first change."""
+    """Returns what the calls did to each path, in the order of the first change."""
     changes: dict[str, TurnChange] = {}
     for call in calls:
         if not made_changes(call) or call.intent is None:

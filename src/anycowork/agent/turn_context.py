@@ -114,11 +114,11 @@ class TurnConversation:
         return self._turn_origins.of(self.history)
 
     def person_words(self) -> list[str]:
-        """Return what the person wrote in this chat in their own words."""
+        """Returns what the person wrote in this chat in their own words."""
         return self._turn_origins.words(self.history)
 
     def add_message(self, message: Message) -> None:
-        """Take a message that the person sent while the turn runs."""
+        """Takes a message that the person sent while the turn runs."""
         self.history.append(message)
         self.user_text = f"{self.user_text}\n{message.content}"
 
@@ -127,17 +127,17 @@ class TurnConversation:
         self.hook_checks = tuple(dict.fromkeys((*self.hook_checks, *checks)))
 
     def request(self) -> str:
-        """Return the message that started the turn."""
+        """Returns the message that started the turn."""
         return next((m.content for m in reversed(self.history) if m.id == self._turn.message_id), "")
 
     def opening(self) -> str:
-        """Return the message that started the chat. It selects the tools if there are too many, and is the same in every turn."""
+        """Returns the message that started the chat. It selects the tools if there are too many, and is the same in every turn."""
         if self._opening is None:
             self._opening = opening_request(self.beginning or self.history)
         return self._opening
 
     def all_requests(self) -> str:
-        """Return all messages of the person in this chat."""
+        """Returns all messages of the person in this chat."""
         return "\n".join(message.content for message in self.history if message.role is Speaker.USER)
 
 
@@ -184,7 +184,7 @@ class WorkProof:
     checks_tried: list[str] = field(default_factory=list)  # commands that may be the project's own check
 
     def reject_answer(self) -> None:
-        """Count a rejected answer; a small model must call a tool next."""
+        """Counts a rejected answer; a small model must call a tool next."""
         self.rejected_answers += 1
         self.must_call = True
 
@@ -239,7 +239,7 @@ class TurnContext:
         return self.progress.plan if self.progress else None
 
     def bound(self, call: Call) -> Call:
-        """Return the call with its plan step set; it is recorded, so that later calls of the same reply take it into account."""
+        """Returns the call with its plan step set; it is recorded, so that later calls of the same reply take it into account."""
         if self.progress is None:
             return call
         bound = self.progress.bound(call)
@@ -247,7 +247,7 @@ class TurnContext:
         return bound
 
     def plan_events(self, *calls: Call) -> tuple[NewEvent, ...]:
-        """Return a progress event if these calls changed the status of a plan step."""
+        """Returns a progress event if these calls changed the status of a plan step."""
         return self.progress.events_for(self.turn, *calls) if self.progress else ()
 
     def tool_context(
@@ -257,7 +257,7 @@ class TurnContext:
         commit: CommitSession = NO_COMMIT,
         hidden: HiddenPathRules = NOTHING_HIDDEN,
     ) -> ToolContext:
-        """Return the context for a tool: the files read in this turn with their hashes, and the user's text. `permissions` defaults to
+        """Returns the context for a tool: the files read in this turn with their hashes, and the user's text. `permissions` defaults to
         the role's."""
         return ToolContext(
             self.workspace,
@@ -280,7 +280,7 @@ class TurnContext:
         return self._injection_scanner.contains(call, self.conversation.history, self.plan)
 
     def times_told(self, code: str) -> int:
-        """Count how often the model was told of a fault with this code, since a person last continued the turn."""
+        """Counts how often the model was told of a fault with this code, since a person last continued the turn."""
         count = 0
         for message in reversed(self.conversation.history):
             if message.turn_id == self.turn.id and is_continuation(message):
@@ -330,7 +330,7 @@ class WriteBuffer:
         self._timer: asyncio.TimerHandle | None = None
 
     def take_pending(self) -> tuple[tuple[Write, ...], tuple[NewEvent, ...]]:
-        """Return and clear the writes and events for the next change: the usage of an answer, or the result of a read."""
+        """Returns and clears the writes and events for the next change: the usage of an answer, or the result of a read."""
         writes, drafts = tuple(self.pending), tuple(self.announcements)
         self.pending, self.announcements = [], []
         return writes, drafts
@@ -344,7 +344,7 @@ class WriteBuffer:
     async def reserve(
         self, journal: Journal, change: Change, pending: Sequence[Write], announcements: Sequence[NewEvent]
     ) -> None:
-        """Write as `write` does. Raises: SpendingLimitReached; then `pending` and what was buffered waits again, to be written without
+        """Writes as `write` does. Raises: SpendingLimitReached; then `pending` and what was buffered waits again, to be written without
         the reservation."""
         waiting = self._changes
         try:
@@ -356,7 +356,7 @@ class WriteBuffer:
             raise
 
     async def write(self, journal: Journal, *changes: Change) -> None:
-        """Write all buffered changes and then these, in one transaction. Raises: as `Journal.write`, also for submitted changes."""
+        """Writes all buffered changes and then these, in one transaction. Raises: as `Journal.write`, also for submitted changes."""
         if self._submitted is not None:
             submitted, self._submitted = self._submitted, None
             await submitted  # if it failed, later changes must not be written either

@@ -44,7 +44,7 @@ _MAY_CHANGE = {Permission.WRITE_FILES, Permission.CREATE_FILES, Permission.DELET
 
 
 def expected_of(context: TurnContext) -> RequestExpectations:
-    """Return what the turn is expected to do. Derived once, and again when the person adds a message or a hook a check."""
+    """Returns what the turn is expected to do. Derived once, and again when the person adds a message or a hook a check."""
     checks = context.conversation.hook_checks
     source = (context.conversation.user_text, checks if checks and context.calls.has_changed else ())
     if context.proof.expected is None or context.proof.expected[0] != source:
@@ -97,7 +97,7 @@ def _planned_paths(context: TurnContext) -> tuple[str, ...]:
 
 
 def _of_request_for_plan(context: TurnContext) -> list[Expectation]:
-    """Return the expectations of the request that led to the plan or the job."""
+    """Returns the expectations of the request that led to the plan or the job."""
     messages = (
         m for m in reversed(context.conversation.history) if m.role is Speaker.USER and not is_workflow(m.payload)
     )
@@ -113,7 +113,7 @@ def _of_request_for_plan(context: TurnContext) -> list[Expectation]:
 def _with_request(
     steps: Iterable[Expectation], of_request_for_plan: Sequence[Expectation], planned: Sequence[str]
 ) -> tuple[Expectation, ...]:
-    """Add to the steps what the request holds for them: paths that must stay as they are, and which of the steps' files it names."""
+    """Adds to the steps what the request holds for them: paths that must stay as they are, and which of the steps' files it names."""
     protected = [
         # What the person approved with the plan may change.
         replace(item, only=(*item.only, *planned)) if item.only else item
@@ -127,7 +127,7 @@ def _with_request(
 
 
 def _stated_in(request: str) -> tuple[Expectation, ...]:
-    """Return what lines `/expect …` in the request of a job state."""
+    """Returns what lines `/expect …` in the request of a job state."""
     try:
         _, stated = split_stated(request)
     except Invalid:
@@ -136,7 +136,7 @@ def _stated_in(request: str) -> tuple[Expectation, ...]:
 
 
 def checks_allowed_by_person(context: TurnContext) -> frozenset[str]:
-    """Return the commands that the person stated as checks of this turn, if that person may approve, and those that stand in a file of
+    """Returns the commands that the person stated as checks of this turn, if that person may approve, and those that stand in a file of
     hooks that a person trusted."""
     in_files = {check for hook in context.hooks or () for check in hook.checks}
     own_messages = (
@@ -160,7 +160,7 @@ def existed(context: TurnContext, path: str) -> bool:
 
 
 def protection_of(context: TurnContext, path: str) -> str | None:
-    """Return why a change of this path asks in this turn; None if it need not."""
+    """Returns why a change of this path asks in this turn; None if it need not."""
     if context.conversation.skills and (reason := undeclared_path(context.conversation.skills, path)):
         return reason
     if not (context.conversation.user_text or context.plan) and context.proof.expected is None:
@@ -178,7 +178,7 @@ def _is_held(context: TurnContext, expectation: Expectation) -> bool:
 
 
 def evidence_without_checks(calls: Sequence[Call], request: str) -> Evidence | None:
-    """Return the evidence of a turn that was broken off: nothing was checked."""
+    """Returns the evidence of a turn that was broken off: nothing was checked."""
     changed = any(change.is_net for change in path_changes(calls))
     request_expectations = of_request(request, lambda path: False).asks_change if request and not changed else changed
     return weigh(unparsable(calls), (), concerned=changed or request_expectations)
@@ -190,7 +190,7 @@ def evidence_without_checks(calls: Sequence[Call], request: str) -> Evidence | N
 def settle_expectation(
     context: TurnContext, expectation: Expectation, checks: Sequence[CheckRun], *, vouched: bool
 ) -> Expectation:
-    """Return the expectation with its state now. `vouched`: a worker has reported that its task succeeded."""
+    """Returns the expectation with its state now. `vouched`: a worker has reported that its task succeeded."""
     changes = [change for change in path_changes(context.calls) if change.is_net]
     match expectation.kind:
         case ExpectationKind.OUTPUT:
@@ -247,7 +247,7 @@ def _changed_others(context: TurnContext, changes: Sequence[TurnChange]) -> bool
 
 
 def _in_named_folder(context: TurnContext, path: str, changes: Sequence[TurnChange]) -> tuple[str, str] | None:
-    """Find a file of this bare name that the turn made in a folder which the request names too: `notes.md in the docs folder`."""
+    """Finds a file of this bare name that the turn made in a folder which the request names too: `notes.md in the docs folder`."""
     if "/" in path:
         return None
     for change in changes:
@@ -311,7 +311,7 @@ def _covers(call: Call, seen: str, path: str) -> bool:
 
 
 def unparsable(calls: Iterable[Call]) -> list[Expectation]:
-    """Return the changed files that do not parse now, by what the tools found when they wrote them."""
+    """Returns the changed files that do not parse now, by what the tools found when they wrote them."""
     reasons: dict[str, str] = {}
     for call in calls:
         if not made_changes(call) or call.result is None or call.intent is None:

@@ -37,7 +37,7 @@ class TurnRecorder:
     # --- replies that end the turn
 
     async def answer(self, context: TurnContext, reply: Reply, note: str | None = None) -> None:
-        """Record an answer and end the turn. `note` is shown to the person after it."""
+        """Records an answer and ends the turn. `note` is shown to the person after it."""
         if context.conversation.reply_stream:
             context.conversation.reply_stream.show_rest()
         notes = [self._system_message(context, note, None)] if note else []
@@ -87,7 +87,7 @@ class TurnRecorder:
         )
 
     async def blocked(self, context: TurnContext, reply: Reply | None, notice: str) -> None:
-        """End a turn whose model stopped while steps of the plan are open: write its answer, then a note that names the steps."""
+        """Ends a turn whose model stopped while steps of the plan are open: write its answer, then a note that names the steps."""
         if context.conversation.reply_stream:
             context.conversation.reply_stream.show_rest()
         answer = [self._reply_message(context, reply)] if reply and reply.text.strip() else []
@@ -97,7 +97,7 @@ class TurnRecorder:
     # --- replies after which the turn goes on
 
     async def question(self, context: TurnContext, reply: Reply, question: Question) -> None:
-        """Park the turn; the answer resumes it."""
+        """Parks the turn; the answer resumes it."""
         message = self._reply_message(context, reply, MessageType.QUESTION, question.to_json())
         origins = tuple(sorted(context.conversation.origins))
         context.turn = replace(context.turn, state=TurnState.PARKED, seconds=self._seconds(context), origins=origins)
@@ -127,7 +127,7 @@ class TurnRecorder:
         context.calls.issue(calls)
 
     async def record_own_call(self, context: TurnContext, call: Call, **marks: JsonValue) -> None:
-        """Record a call that the server makes itself. The model's last reply is not written yet: it may be the answer."""
+        """Records a call that the server makes itself. The model's last reply is not written yet: it may be the answer."""
         message = self._call_message(context, call, None)
         message = replace(message, payload={**(message.payload or {}), **marks})
         pending, announcements = context.write_buffer.take_pending()
@@ -137,11 +137,11 @@ class TurnRecorder:
         context.calls.issue([call])
 
     async def note(self, context: TurnContext, text: str, payload: Json, *, origins: Origins = NO_ORIGINS) -> None:
-        """Record something that the server says to the person; `origins` are those of what it quotes."""
+        """Records something that the server says to the person; `origins` are those of what it quotes."""
         await self._write(context, replace(self._system_message(context, text, payload), origins=origins))
 
     async def fault(self, context: TurnContext, reply: Reply | None, problem: ModelFault) -> None:
-        """Record a faulty reply and the problem, for the model to read."""
+        """Records a faulty reply and the problem, for the model to read."""
         notice = [self._reply_message(context, reply)] if reply and reply.text.strip() else []
         note = self._note(context, problem)
         if isinstance(problem, HeldByHook):
@@ -150,7 +150,7 @@ class TurnRecorder:
         await self._write(context, *notice, note, context.turn)
 
     async def pending(self, context: TurnContext) -> None:
-        """Write what was pending, when nothing else will be written."""
+        """Writes what was pending, when nothing else will be written."""
         if context.write_buffer.pending:
             await self._write(context)
         await context.write_buffer.write(self._journal)
@@ -206,7 +206,7 @@ class TurnRecorder:
         *,
         step: str | None = None,
     ) -> Call:
-        """Build a call that the server makes itself, in the role of the turn; it is not issued yet. A check may change nothing: what it
+        """Builds a call that the server makes itself, in the role of the turn; it is not issued yet. A check may change nothing: what it
         writes is dropped."""
         return Call(
             id=self._clock.new_id(),
@@ -241,7 +241,7 @@ class TurnRecorder:
         )
 
     def _note(self, context: TurnContext, problem: ModelFault) -> Message:
-        """Build a message that tells the model and the person what was wrong with the reply."""
+        """Builds a message that tells the model and the person what was wrong with the reply."""
         payload: Json = {
             "tool_call_id": None,
             "tool": "reply",
@@ -274,7 +274,7 @@ class TurnRecorder:
         await context.write_buffer.write(self._journal, self._change(context, writes, events))
 
     def _change(self, context: TurnContext, writes: tuple[Write, ...], events: tuple[NewEvent, ...]) -> Change:
-        """Build the change, including pending writes; the published deltas of the reply are replaced by its message."""
+        """Builds the change, including pending writes; the published deltas of the reply are replaced by its message."""
         pending, announcements = context.write_buffer.take_pending()
         reply = context.conversation.reply_stream.reply if context.conversation.reply_stream else None
         compact = (Compact(reply.message_id),) if reply and reply.was_shown else ()
@@ -284,11 +284,11 @@ class TurnRecorder:
 
 
 def _ran(context: TurnContext) -> Json:
-    """Return the record of the hooks that looked at the end of the turn; each is recorded once."""
+    """Returns the record of the hooks that looked at the end of the turn; each is recorded once."""
     runs, context.proof.stop_hooks = context.proof.stop_hooks, ()
     return runs_json(runs)
 
 
 def _strict_form(payload: Json) -> str:
-    """Return the call in the strict form, without our id."""
+    """Returns the call in the strict form, without our id."""
     return msgspec.json.encode({key: payload[key] for key in ("tool", "parameters", "terminate")}).decode()

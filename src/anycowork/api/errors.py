@@ -92,7 +92,7 @@ _TYPES = {
 
 
 def error_response(error: Exception) -> ErrorResponse:
-    """Return the response for an error. Details of foreign errors are hidden, because they may contain anything."""
+    """Returns the response for an error. Details of foreign errors are hidden, because they may contain anything."""
     match error:
         case NotFound():
             return ErrorResponse(error.status, error.specific_code, error.message)
@@ -154,7 +154,7 @@ def _disk_is_full(error: StorageFault) -> bool:
 
 
 def _answer_to_http(status: int) -> ErrorResponse:
-    """Convert errors of the framework: an unknown path, a wrong method, an unreadable body."""
+    """Converts errors of the framework: an unknown path, a wrong method, an unreadable body."""
     answers = {
         404: ("route_not_found", "There is nothing at this path. /openapi.json lists what there is."),
         405: ("method_not_allowed", "This path does not support this method. /openapi.json lists the supported ones."),
@@ -167,7 +167,7 @@ def _answer_to_http(status: int) -> ErrorResponse:
 
 
 def validation_error_response(faults: Sequence[Mapping[str, object]]) -> ErrorResponse:
-    """Return 422 with the first invalid field; 400 if the body was not JSON. The input is never repeated."""
+    """Returns 422 with the first invalid field; 400 if the body was not JSON. The input is never repeated."""
     if any(fault["type"] == "json_invalid" for fault in faults):
         return ErrorResponse(400, "bad_json", "The body is not valid JSON. Send one JSON object.")
     first = faults[0]

@@ -94,7 +94,7 @@ POSITION: EventId = attrgetter("position")
 
 
 def encode_sse(item: StreamItem, event_id: EventId) -> bytes:
-    """Encode what a stream delivered. A signal becomes a comment, which clients that do not know it ignore and which has no event id."""
+    """Encodes what a stream delivered. A signal becomes a comment, which clients that do not know it ignore and which has no event id."""
     if isinstance(item, StreamSignal):
         return b": %s\n\n" % item.value.encode()
     return b"".join(

@@ -70,7 +70,7 @@ def check_parameters(path: str) -> None:
 
 
 def for_visible_only(endpoint: Endpoint) -> Endpoint:
-    """Return the endpoint behind a look at the ids that it is given. One without a principal serves no person."""
+    """Returns the endpoint behind a look at the ids that it is given. One without a principal serves no person."""
     if not {"principal", "services"} <= inspect.signature(endpoint).parameters.keys():
         return endpoint
 
@@ -96,7 +96,7 @@ async def hides_chat(services: Services, principal: Principal, chat_id: str) -> 
 
 
 async def _hidden_in(arguments: dict[str, Any], services: Services, viewer: Viewer) -> dict[str, str]:
-    """Return each hidden id with one that nothing has. Raises: BadWorkspace for a hidden folder."""
+    """Returns each hidden id with one that nothing has. Raises: BadWorkspace for a hidden folder."""
     hidden = {}
     for name, named_id in _named_in(arguments):
         if name == FOLDER:
@@ -124,7 +124,7 @@ def _named_in(arguments: dict[str, Any]) -> Iterator[tuple[str, str]]:
 
 
 def _with_others(content: Any, hidden: dict[str, str]) -> Any:
-    """Return what a route is given, with other ids in place of hidden ones."""
+    """Returns what a route is given, with other ids in place of hidden ones."""
     if isinstance(content, str):
         return hidden.get(content, content)
     if not isinstance(content, BaseModel):

@@ -31,7 +31,7 @@ class Sight:
 async def visible_events(
     events: AsyncGenerator[StreamItem, None], sight: Sight, *, of_one_chat: bool
 ) -> AsyncGenerator[StreamItem, None]:
-    """Yield what the reader may see. The stream of one chat ends where that chat is hidden."""
+    """Yields what the reader may see. The stream of one chat ends where that chat is hidden."""
     async with aclosing(events) as items:
         async for item in items:
             if isinstance(item, StreamSignal):

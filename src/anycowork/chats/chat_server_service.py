@@ -29,7 +29,7 @@ class ChatServerService:
         self._draft = RecordFactory(clock)
 
     async def use(self, principal: Principal, chat_id: str, programs: Sequence[ChatMcpServer]) -> Sequence[Json]:
-        """Start these programs for this chat instead of those it had, and return how each one is.
+        """Starts these programs for this chat instead of those it had, and returns how each one is.
 
         A program that no admin configured is left out, unless an admin asks: it is returned as failed, with the reason.
         Raises: NotAllowed if each program is left out; NotFound, Conflict.
@@ -58,7 +58,7 @@ class ChatServerService:
         programs: Sequence[ChatMcpServer],
         left_out: Sequence[ChatMcpServer],
     ) -> None:
-        """Record the start before it happens. Arguments may hold secrets, so only their hash is written."""
+        """Records the start before it happens. Arguments may hold secrets, so only their hash is written."""
         content = f"MCP servers start for this chat: {_names(programs)}."
         payload: Json = {"mcp_servers": [_described(program) for program in programs]}
         if left_out:
@@ -73,7 +73,7 @@ def _names(programs: Sequence[ChatMcpServer]) -> str:
 
 
 def _left_out(program: ChatMcpServer, reason: str) -> Json:
-    """Describe a program that was not started as a server that failed."""
+    """Describes a program that was not started as a server that failed."""
     nothing: Json = {"problems": [], "log": [], "refused_hosts": [], "tools": [], "resources": 0, "prompts": []}
     return {**program.config().shown(), "status": "failed", "error": reason, "sign_in": "none", **nothing}
 

@@ -150,7 +150,8 @@ class ChatService:
         archived: bool | None = None,
         visibility: str | None = None,
     ) -> Chat:
-        """Change the chat's settings. Raises: NoSuchModel, Invalid, NotAllowed; Conflict if the autonomy needs a sandbox that is not available."""
+        """Changes the chat's settings. Raises: NoSuchModel, Invalid, NotAllowed; Conflict if the autonomy needs a sandbox that is not
+        available."""
         principal.require(Scope.SEND)
         self._require_autonomy(principal, autonomy)
         model = self.model_id_of(model)
@@ -201,7 +202,7 @@ class ChatService:
         expect: Sequence[StatedExpectation] = (),
         keep_plan: bool = True,
     ) -> SentMessage:
-        """Send a message and start its turn. Both are durable when this returns. `queued`: the message leaves the queue with that.
+        """Sends a message and starts its turn. Both are durable when this returns. `queued`: the message leaves the queue with that.
         `expect` is what the server checks at the turn's end.
 
         A plan whose turn can be continued is kept: the message's turn goes on with it, unless `keep_plan` is false.
@@ -268,19 +269,19 @@ class ChatService:
         parameters: Mapping[str, JsonValue],
         started_by: StartedBy | None = None,
     ) -> SentMessage:
-        """Run a workflow as a turn of this chat, in the chat's role. Raises: as `WorkflowService.order`; AlreadyStarted."""
+        """Runs a workflow as a turn of this chat, in the chat's role. Raises: as `WorkflowService.order`; AlreadyStarted."""
         principal.require(Scope.SEND)
         order_for = partial(self._workflows.order, name, parameters)
         return await self._run(principal, chat_id, order_for, started_by=started_by)
 
     async def stop(self, principal: Principal, chat_id: str) -> bool:
-        """Stop the current turn; return False if there was nothing to stop."""
+        """Stops the current turn; returns False if there was nothing to stop."""
         principal.require(Scope.SEND)
         async with self._chat_coordinator.exclusive(chat_id):
             return await self._chat_coordinator.stop(principal, chat_id)
 
     async def switch_role(self, principal: Principal, chat_id: str, role: str, *, confirm: bool) -> SwitchedRole:
-        """Switch the chat's role. Raises: NeedsConfirmation while the chat is not idle; with `confirm` the turn is stopped first."""
+        """Switches the chat's role. Raises: NeedsConfirmation while the chat is not idle; with `confirm` the turn is stopped first."""
         principal.require(Scope.DECIDE)
         new = self._roles.require(role).name
         async with self._chat_coordinator.exclusive(chat_id) as chat:
@@ -341,7 +342,7 @@ class ChatService:
         return kept_plan_of(chat, await self._store.turns.newest(chat.id))
 
     async def _store_images(self, chat: Chat, images: Sequence[GivenImage], recognised: Sequence[Image]) -> Json:
-        """Store the images before the message that names them; a running chat accepts none."""
+        """Stores the images before the message that names them; a running chat accepts none."""
         if not images:
             return {}
         if chat.state not in IDLE:
@@ -351,7 +352,7 @@ class ChatService:
         return {"images": [image.to_json() for image in recognised]}
 
     def model_id_of(self, name: str | None) -> str | None:
-        """Return the id of the model that a person names; None is the default model. Raises: Invalid if there is no such model."""
+        """Returns the id of the model that a person names; None is the default model. Raises: Invalid if there is no such model."""
         if name is None:
             return None
         try:
@@ -368,7 +369,7 @@ class ChatService:
 
 
 def _sent_origins(sender: Principal, files: Sequence[AttachedFile], images: Sequence[Image], runs: HookRuns) -> Origins:
-    """Return the origins of a message: what is attached has authors of its own, and a hook sees the workspace."""
+    """Returns the origins of a message: what is attached has authors of its own, and a hook sees the workspace."""
     hashes = [sha256(file.content.encode()).hexdigest() for file in files] + [image.sha256 for image in images]
     return join(
         origins_of_sender(sender.label()),

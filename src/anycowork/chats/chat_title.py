@@ -13,7 +13,7 @@ _OPENINGS = (
 
 
 def title_from(content: str) -> str:
-    """Return the first sentence that says something: without code blocks, markup, greetings and "could you please"."""
+    """Returns the first sentence that says something: without code blocks, markup, greetings and "could you please"."""
     content = content.lstrip()[:_READ]
     lines = [line for line in map(_plain, _prose(content)) if line]
     line = next((_without_openings(line) for line in lines if _without_openings(line)), None)
@@ -24,7 +24,7 @@ def title_from(content: str) -> str:
 
 
 def _prose(content: str) -> list[str]:
-    """Return the lines outside of fenced code."""
+    """Returns the lines outside of fenced code."""
     lines, fenced = list[str](), False
     for line in content.splitlines():
         if line.lstrip().startswith(_FENCES):

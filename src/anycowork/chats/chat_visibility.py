@@ -40,7 +40,7 @@ class ChatVisibility:
         chat_of: Callable[[T], str | None],
         folder_of: Callable[[T], str | None] = lambda entry: None,
     ) -> list[T]:
-        """Return the entries whose chat and folder are not hidden from who asks."""
+        """Returns the entries whose chat and folder are not hidden from who asks."""
         listed, viewer = list(entries), viewer_of(principal)
         if viewer is None or not listed:
             return listed
@@ -52,14 +52,14 @@ class ChatVisibility:
         ]
 
     async def visible_folder(self, principal: Principal, folder: str) -> str:
-        """Return the folder. Raises: BadWorkspace if it is hidden from who asks, as for one that nobody registered."""
+        """Returns the folder. Raises: BadWorkspace if it is hidden from who asks, as for one that nobody registered."""
         viewer = viewer_of(principal)
         if viewer is not None and await self._table.hides_folder(viewer, folder):
             raise not_registered(folder)
         return folder
 
     async def of_new_chat(self, principal: Principal, folder: str, visibility: str | None) -> str:
-        """Return the visibility of a new chat in this folder. Raises: Invalid."""
+        """Returns the visibility of a new chat in this folder. Raises: Invalid."""
         if visibility is not None:
             return await self._checked(visibility, folder)
         visibility = await self.of_new(principal)
@@ -70,7 +70,7 @@ class ChatVisibility:
         )
 
     async def of_new(self, principal: Principal) -> str:
-        """Return the visibility of what nobody said more about. What is made with the server's own token is for everyone."""
+        """Returns the visibility of what nobody said more about. What is made with the server's own token is for everyone."""
         return EVERYONE if principal.person is None else await self._table.of_new()
 
     async def changed(self, principal: Principal, chat: Chat, visibility: str) -> str:
@@ -79,7 +79,7 @@ class ChatVisibility:
         return await self._checked(visibility, chat.workspace)
 
     async def known(self, visibility: str) -> str:
-        """Return it as it is stored. Raises: Invalid, also for a group in which nobody is."""
+        """Returns it as it is stored. Raises: Invalid, also for a group in which nobody is."""
         visibility = read_visibility(visibility)
         group = group_in(visibility)
         if group is not None and group not in await self._table.groups():

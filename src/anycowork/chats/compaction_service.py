@@ -48,7 +48,7 @@ class CompactionService:
         self._draft = RecordFactory(clock)
 
     async def compact(self, principal: Principal, chat_id: str) -> CompactedChat:
-        """Let the model go on from a digest of the record. Raises: NothingToCompact, TurnAlreadyRunning, NoSuchModel, DeniedByHook."""
+        """Lets the model go on from a digest of the record. Raises: NothingToCompact, TurnAlreadyRunning, NoSuchModel, DeniedByHook."""
         principal.require(Scope.DECIDE)
         async with self._chat_coordinator.exclusive(chat_id) as chat:
             budget = self._providers.context_tokens(chat.config.model_id) * BYTES_PER_TOKEN // _SHARE
@@ -72,7 +72,7 @@ class CompactionService:
         return CompactedChat(message.id, digest.messages)
 
     async def undo(self, principal: Principal, chat_id: str) -> None:
-        """Show the model again what the newest compaction left out, as far as it fits. Raises: NothingToCompact."""
+        """Shows the model again what the newest compaction left out, as far as it fits. Raises: NothingToCompact."""
         principal.require(Scope.DECIDE)
         async with self._chat_coordinator.exclusive(chat_id) as chat:
             compaction = next(
@@ -90,7 +90,7 @@ class CompactionService:
             await self._chat_coordinator.write(principal, chat_id, require_idle(chat), message)
 
     async def _history(self, chat_id: str) -> list[Message]:
-        """Return what a model could be shown at most, without compactions that were taken back and without the work of tasks."""
+        """Returns what a model could be shown at most, without compactions that were taken back and without the work of tasks."""
         turn = await self._store.turns.newest(chat_id)
         recent = await self._store.messages.recent(chat_id, since=turn.message_id if turn else "")
         return without_undone(recent.messages)

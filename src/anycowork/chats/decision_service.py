@@ -55,7 +55,7 @@ class DecisionService:
     async def decide(
         self, principal: Principal, chat_id: str, decisions: Sequence[DecidedApproval]
     ) -> Mapping[str, Sequence[Rule]]:
-        """Apply all decisions or none; return the rules that they create, by approval id. If nothing is pending, the turn continues."""
+        """Applies all decisions or none; returns the rules that they create, by approval id. If nothing is pending, the turn continues."""
         principal.require(Scope.DECIDE)
         async with self._chat_coordinator.exclusive(chat_id) as chat:
             pending = {approval.id: approval for approval in await self._store.approvals.of_chat(chat_id)}
@@ -76,7 +76,7 @@ class DecisionService:
         return settled.rules
 
     async def _decided_turns(self, decided: Iterable[Approval], undecided: Iterable[Approval]) -> list[Turn]:
-        """Return the turns of which every approval is decided now. Several tasks of a job may ask at the same time."""
+        """Returns the turns of which every approval is decided now. Several tasks of a job may ask at the same time."""
         waiting = {approval.turn_id for approval in undecided}
         turn_ids = dict.fromkeys(
             approval_decided.turn_id for approval_decided in decided if approval_decided.turn_id not in waiting
@@ -94,7 +94,7 @@ class DecisionService:
         custom: str | None,
         content: str | None = None,
     ) -> str:
-        """Answer a question; return the id of the turn that continues. `content` is a file that the person merged by hand.
+        """Answers a question; returns the id of the turn that continues. `content` is a file that the person merged by hand.
 
         Raises: AlreadyAnswered, Invalid.
         """
@@ -137,7 +137,7 @@ class DecisionService:
         return turn.id
 
     async def propose_plan(self, principal: Principal, chat_id: str, plan: Json, request: str | None = None) -> str:
-        """Record a plan written by a person. It is open like an agent's plan and supersedes the last one. `request` is sent before it."""
+        """Records a plan written by a person. It is open like an agent's plan and supersedes the last one. `request` is sent before it."""
         principal.require(Scope.SEND)
         read = await asyncio.to_thread(proposed_plan, plan)  # a huge plan must not block other requests
         payload = await asyncio.to_thread(read.to_json)
@@ -158,7 +158,7 @@ class DecisionService:
     async def approve_plan(
         self, principal: Principal, chat_id: str, message_id: str, *, edits: PlanEdits = AS_SHOWN
     ) -> str:
-        """Switch to actor and start the approved plan; return the id of its turn. Only a person may approve."""
+        """Switches to actor and starts the approved plan; returns the id of its turn. Only a person may approve."""
         principal.require(Scope.DECIDE)
         async with self._chat_coordinator.exclusive(chat_id) as chat:
             row, plan_message = (

@@ -46,7 +46,7 @@ class DecisionRecordBuilder:
     def build(
         self, chat: Chat, principal: Principal, decisions: Sequence[DecidedApproval], pending: Mapping[str, Approval]
     ) -> DecisionRecords:
-        """Settle the decisions. Raises: Invalid, naming the invalid decision; NotAsShown; NotAllowed."""
+        """Settles the decisions. Raises: Invalid, naming the invalid decision; NotAsShown; NotAllowed."""
         writes: list[Write] = []
         events: list[NewEvent] = []
         rules: dict[str, Sequence[Rule]] = {}
@@ -64,7 +64,7 @@ class DecisionRecordBuilder:
         return DecisionRecords(tuple(writes), tuple(events), rules)
 
     def _rules(self, chat: Chat, by: str, approval: Approval, decided: DecidedApproval, *, param: str) -> list[Rule]:
-        """Return the person's rule, or else the proposed rules: for the call, and for each network destination."""
+        """Returns the person's rule, or else the proposed rules: for the call, and for each network destination."""
         if decided.decision in (Decision.ALLOW_ONCE, Decision.DENY):
             if decided.rule is not None:
                 raise Invalid(
@@ -84,7 +84,7 @@ class DecisionRecordBuilder:
         return self._endorsing(new_rules, approval.endorsement) if approval.endorsement is not None else new_rules
 
     def _endorsing(self, rules: Sequence[Rule], endorsement: Endorsement) -> list[Rule]:
-        """Return the rules as endorsements, one for each origin and sink; a destination's rule is that of the destination."""
+        """Returns the rules as endorsements, one for each origin and sink; a destination's rule is that of the destination."""
         pairs = [(origin, sink) for sink in endorsement.sinks for origin in endorsement.origins]
         bases = [
             next((rule for rule in rules if rule.tool == NETWORK and rule.resource == sink.subject), rules[0])

@@ -56,7 +56,7 @@ class ForkService:
         self._clock = clock
 
     async def fork(self, principal: Principal, chat_id: str, fork_request: ForkRequest) -> Chat:
-        """Create the new chat. A person's own message is left out, so that it can be written anew; any other message is included.
+        """Creates the new chat. A person's own message is left out, so that it can be written anew; any other message is included.
 
         Raises: NotFound, Invalid; with `restore` as `RollbackService.restore`, with `copy` as `WorkspaceCopyService.create`, and then
         nothing was changed.
@@ -87,7 +87,7 @@ class ForkService:
         return await require_chat(self._store, new.id)
 
     async def preview(self, principal: Principal, chat_id: str, fork_request: ForkRequest) -> RollbackResult:
-        """Return what restoring the files would do; nothing is changed."""
+        """Returns what restoring the files would do; nothing is changed."""
         await require_chat(self._store, chat_id)
         return await self._restore(principal, chat_id, fork_request, dry_run=True)
 
@@ -104,7 +104,7 @@ class ForkService:
         return await self._rollback.restore(principal, chat_id, snapshot_id, request)
 
     async def _new_chat(self, principal: Principal, chat: Chat, fork_request: ForkRequest) -> Chat:
-        """Build the chat; what is wrong with the wish is refused before anything is changed."""
+        """Builds the chat; what is wrong with the wish is refused before anything is changed."""
         model = self._chats.model_id_of(fork_request.model)
         now = self._clock.now()
         decides = Scope.DECIDE in principal.scopes
@@ -125,7 +125,7 @@ class ForkService:
         )
 
     def _copied_messages(self, new: Chat, messages: Sequence[Message]) -> list[Message]:
-        """Copy with new ids: an id names one message. Messages of one turn stay together."""
+        """Copies with new ids: an id names one message. Messages of one turn stay together."""
         turns: dict[str, str] = {}
         return [
             replace(
@@ -148,7 +148,7 @@ class ForkService:
         return Message(new_id, new.id, Speaker.SYSTEM, text, payload=payload, created_at=now)
 
     async def _write(self, principal: Principal, source: str, new: Chat, messages: Sequence[Message]) -> None:
-        """Write the chat; a copy of the workspace `source` has the origins of its files."""
+        """Writes the chat; a copy of the workspace `source` has the origins of its files."""
         writes: list[Write] = [AddChat(new, principal.label())]
         if new.workspace != source:
             writes.append(CopyFileOrigins(source, new.workspace))
@@ -161,7 +161,7 @@ class ForkService:
 
 
 def _up_to(history: Sequence[Message], message_id: str) -> list[Message]:
-    """Return the messages that the fork has: no call without its result. Raises: NotFound."""
+    """Returns the messages that the fork has: no call without its result. Raises: NotFound."""
     index = next((position for position, message in enumerate(history) if message.id == message_id), None)
     if index is None:
         raise NotFound("message", message_id)

@@ -60,7 +60,7 @@ class LimitService:
     async def used_between(
         self, principal: Principal, by: UsageGroup, since: str, until: str
     ) -> tuple[list[UsedModel], dict[str, tuple[str, ...]]]:
-        """Return what people used on these days, and under which names each of them counts: their own, or those of their groups.
+        """Returns what people used on these days, and under which names each of them counts: their own, or those of their groups.
 
         An admin sees everyone; others themselves, or their own groups. Raises: NotAllowed.
         """
@@ -85,7 +85,7 @@ class LimitService:
     async def put(
         self, principal: Principal, limits_by_kind: Mapping[LimitKind, Mapping[str, DayLimits | None]]
     ) -> Json:
-        """Replace the limits of those who are named; what is not named stays. `EACH` names everyone who has none of their own.
+        """Replaces the limits of those who are named; what is not named stays. `EACH` names everyone who has none of their own.
 
         Raises: NotAllowed, NotFound, Invalid.
         """
@@ -109,7 +109,7 @@ class LimitService:
 
 
 def _unique_name(person_id: str, book: LimitBook) -> str:
-    """Return the person's name, with their id where somebody before them had the same one."""
+    """Returns the person's name, with their id where somebody before them had the same one."""
     if person_id == OWNER.id:
         return OWNER.id
     name = book.names.get(person_id, person_id)

@@ -21,7 +21,7 @@ class MessageHooks:
     async def before(
         self, principal: Principal, chat: Chat, content: str, queued: QueuedMessage | None = None
     ) -> HookRuns:
-        """Run the hooks. A message that one denies is not stored; a note in the chat tells of it, and it leaves the queue.
+        """Runs the hooks. A message that one denies is not stored; a note in the chat tells of it, and it leaves the queue.
 
         Raises: DeniedByHook.
         """

@@ -16,7 +16,7 @@ log = logging.getLogger(__name__)
 
 
 def person_token_digest(token: str) -> str:
-    """Return what is stored of a token. Tokens are long and random, so a plain digest is enough."""
+    """Returns what is stored of a token. Tokens are long and random, so a plain digest is enough."""
     return hashlib.sha256(token.encode("utf-8", "surrogateescape")).hexdigest()
 
 
@@ -30,19 +30,19 @@ class PeopleService:
         self._people, self._end_sessions, self._clock = people, end_sessions, clock
 
     async def all(self, principal: Principal) -> Sequence[Person]:
-        """Return the people who are here now, without the owner. Raises: NotAllowed."""
+        """Returns the people who are here now, without the owner. Raises: NotAllowed."""
         principal.require(Scope.MANAGE)
         return [person for person in await self._people.all() if person.removed_at is None]
 
     async def changes(self, principal: Principal, *, before: int | None, limit: int) -> Sequence[PeopleChange]:
-        """Return who changed what about whom, newest first. Raises: NotAllowed."""
+        """Returns who changed what about whom, newest first. Raises: NotAllowed."""
         principal.require(Scope.MANAGE)
         return await self._people.changes(before=before, limit=limit)
 
     async def add(
         self, principal: Principal, name: str, access: AccessLevel, groups: Sequence[str] = ()
     ) -> tuple[Person, str]:
-        """Return the new person and their token. Raises: NotAllowed, Invalid, Conflict."""
+        """Returns the new person and their token. Raises: NotAllowed, Invalid, Conflict."""
         principal.require(Scope.MANAGE)
         token = _new_token()
         now, digest = self._clock.now(), person_token_digest(token)
@@ -72,7 +72,8 @@ class PeopleService:
         return person
 
     async def new_token(self, principal: Principal, person_id: str) -> tuple[Person, str]:
-        """Return the person and their new token. The old one, and the browsers that signed in with it, end. Raises: NotAllowed, NotFound."""
+        """Returns the person and their new token. The old one, and the browsers that signed in with it, end. Raises: NotAllowed,
+        NotFound."""
         principal.require(Scope.MANAGE)
         _refuse_owner(person_id)
         token = _new_token()

@@ -46,7 +46,7 @@ class PlanAudit:
         self._cost_of = cost_of
 
     async def of_chat(self, chat_id: str) -> list[Json]:
-        """Return the audits of all approved plans, oldest first. Raises: NotFound."""
+        """Returns the audits of all approved plans, oldest first. Raises: NotFound."""
         chat = await require_chat(self._store, chat_id)
         plans = await self._store.plans.approved(chat_id)
         spans = await read_spans(self._store, chat_id) if plans else {}
@@ -85,7 +85,7 @@ class PlanAudit:
 def compare(
     progress: PlanProgress, turn: Turn, calls: Sequence[Call], spans: Mapping[str, CallSpan], *, reads: Reads
 ) -> Json:
-    """List each call under its step. Changes outside all steps are `unplanned`; reads outside all steps are only counted."""
+    """Lists each call under its step. Changes outside all steps are `unplanned`; reads outside all steps are only counted."""
     statuses = progress.statuses(is_ended=turn.state is TurnState.ENDED, reason=turn.reason)
     served = {step.id: progress.calls_of(step.id) for step in progress.plan.steps}
     step_call_ids = {call.id for of_step in served.values() for call in of_step}
@@ -152,7 +152,7 @@ def _resource(call: Call) -> str:
 
 
 def _places(call: Call) -> tuple[str, ...]:
-    """Return the paths that the call changed, from its intent, or read, from its parameters."""
+    """Returns the paths that the call changed, from its intent, or read, from its parameters."""
     if call.intent and call.intent.paths:
         return tuple(item.path for item in call.intent.paths)
     path = call.parameters.get("path")
@@ -168,7 +168,7 @@ def _ok(call: Call) -> bool:
 
 
 async def read_spans(store: Store, chat_id: str) -> dict[str, CallSpan]:
-    """Return when each call of the chat began and ended, by call."""
+    """Returns when each call of the chat began and ended, by call."""
     spans, waited = dict[str, CallSpan](), await store.approvals.seconds_waited(chat_id)
     async for page in store.messages.pages(chat_id, up_to=2**62):
         _add_spans(spans, page, waited)

@@ -26,14 +26,14 @@ AS_SHOWN = PlanEdits()
 
 
 def proposed_plan(plan: Json) -> Plan:
-    """Validate a proposed plan. Raises: Invalid, with the reason."""
+    """Validates a proposed plan. Raises: Invalid, with the reason."""
     read = _valid(plan, param="plan")
     _require_known(read.budget)
     return read
 
 
 def approved_plan(proposed: Json, edits: PlanEdits = AS_SHOWN) -> Plan:
-    """Return the plan as approved, with the person's edited steps and budget.
+    """Returns the plan as approved, with the person's edited steps and budget.
 
     Raises: Invalid, NotAsShown.
     """
@@ -50,7 +50,7 @@ def approved_plan(proposed: Json, edits: PlanEdits = AS_SHOWN) -> Plan:
 
 
 def execution_request(plan: Plan) -> str:
-    """Return the request for the actor: exactly the approved plan."""
+    """Returns the request for the actor: exactly the approved plan."""
     text = json.dumps(plan.to_json(), indent=2, ensure_ascii=False)
     return f"Execute the approved plan, step by step, and say what was done.\n\n```json\n{text}\n```"
 
@@ -66,7 +66,7 @@ def _numbered(steps: list[Json]) -> list[Json]:
 
 
 def _require_known(budget: Budget | None) -> None:
-    """Reject unknown budget fields, because nothing would enforce them. Raises: Invalid."""
+    """Rejects unknown budget fields, because nothing would enforce them. Raises: Invalid."""
     if budget is not None and budget.model_extra:
         field_names = ", ".join(Budget.model_fields)
         raise Invalid(

@@ -73,7 +73,7 @@ class QueueService:
     async def change(
         self, principal: Principal, chat_id: str, queued_id: str, *, content: str | None, now: bool
     ) -> QueuedMessage | SentMessage:
-        """Change the text. With `now` it steers the running turn; if the chat is idle, it is sent. It is then of who changed it.
+        """Changes the text. With `now` it steers the running turn; if the chat is idle, it is sent. It is then of who changed it.
 
         Raises: NotFound, Invalid.
         """

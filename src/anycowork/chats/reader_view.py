@@ -37,7 +37,7 @@ class ReaderViews:
         self._known: tuple[tuple[str, ...], RuleIndex] = ((), RuleIndex(()))
 
     async def of(self, principal: Principal) -> "ReaderView | None":
-        """Return the view of a reader who may not be told everything; None for everybody else."""
+        """Returns the view of a reader who may not be told everything; None for everybody else."""
         if Scope.DECIDE in principal.scopes or Scope.READ not in principal.scopes:
             return None
         rules = tuple(await self._rules.all())
@@ -54,7 +54,7 @@ class ReaderView:
         self._protects = protects
 
     def message(self, message: Message) -> Message:
-        """Return the message without contents that its reader may not be told."""
+        """Returns the message without contents that its reader may not be told."""
         payload = message.payload or {}
         content = WITHHELD if self._is_about_protected(payload) else message.content
         return as_exported(
@@ -62,13 +62,13 @@ class ReaderView:
         )
 
     def json(self, value: Json) -> Json:
-        """Return the object as `body` does."""
+        """Returns the object as `body` does."""
         body = self.shown(value)
         assert isinstance(body, dict)
         return body
 
     def shown(self, json_value: JsonValue) -> JsonValue:
-        """Return JSON without contents that its reader may not be told, in any call, result, approval, message and difference."""
+        """Returns JSON without contents that its reader may not be told, in any call, result, approval, message and difference."""
         if isinstance(json_value, list):
             return [self.shown(item) for item in json_value]
         if not isinstance(json_value, dict):
@@ -102,13 +102,13 @@ class ReaderView:
         return "tool" in body and any(map(self._protects, _paths_in(body)))
 
     def _without_versions(self, body: Json) -> Json:
-        """Return a conflict of versions without them if its file is protected, and an answer without a file that was merged by hand."""
+        """Returns a conflict of versions without them if its file is protected, and an answer without a file that was merged by hand."""
         if {"path", "state", "workspace"} <= body.keys() and any(map(self._protects, _paths_in(body))):
             return {**body, "task": WITHHELD, "workspace": WITHHELD, "draft": None}
         return {**body, "content": WITHHELD} if "question_id" in body and "content" in body else body
 
     def _without_contents(self, body: Json) -> Json:
-        """Return a call, result or approval with its paths and its command, but without texts."""
+        """Returns a call, result or approval with its paths and its command, but without texts."""
         changed = dict(body)
         if isinstance(parameters := body.get("parameters"), dict):
             changed["parameters"] = {
@@ -128,7 +128,7 @@ class ReaderView:
         return changed
 
     def _difference(self, text: str) -> str:
-        """Return a unified difference without the lines of protected files."""
+        """Returns a unified difference without the lines of protected files."""
         if not any(side in text for side in _SIDES):
             return text
         lines: list[str] = []

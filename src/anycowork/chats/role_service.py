@@ -42,7 +42,7 @@ class RoleService:
         return role
 
     def check(self, principal: Principal, name: str, draft: RoleDraft) -> RoleDefinition:
-        """Return the role that the draft defines, without saving it. Raises: BadRoleDraft."""
+        """Returns the role that the draft defines, without saving it. Raises: BadRoleDraft."""
         principal.require(Scope.MANAGE)
         return checked_role(name, draft, [role.name for role in self._roles.all()])
 
@@ -98,7 +98,7 @@ class RoleService:
         self._roles.replace_custom(await asyncio.to_thread(self._files.read_roles))
 
     async def _record(self, principal: Principal, role: str, note: str, payload: Json) -> None:
-        """Write the change to the list of all changes of roles, and into the history and the audit chain of every chat in this role."""
+        """Writes the change to the list of all changes of roles, and into the history and the audit chain of every chat in this role."""
         await self._files.record_role({"at": self._clock.now(), "by": principal.label(), **payload})
         for chat in await self._chats_in(role):
             message = self._draft.message(chat, Speaker.SYSTEM, note, payload=payload)

@@ -141,7 +141,7 @@ class RuleService:
             return await self._decide_by_parameters(call, role, workspace, fault)
 
     async def preview(self, principal: Principal, new: NewRule) -> RulePreview:
-        """Return the newest past calls that the rule matches. Raises: Invalid, BadWorkspace."""
+        """Returns the newest past calls that the rule matches. Raises: Invalid, BadWorkspace."""
         principal.require(Scope.MANAGE)
         written = await self._draft(principal, new)
         rule = written.rule
@@ -154,7 +154,7 @@ class RuleService:
         return RulePreview(previewed[:MOST_SHOWN], len(previewed), len(past), written.warnings)
 
     async def proposals(self, principal: Principal) -> Sequence[ProposedRule]:
-        """Return the smallest rules that would have answered what people decided, tried on those decisions and on known attacks."""
+        """Returns the smallest rules that would have answered what people decided, tried on those decisions and on known attacks."""
         principal.require(Scope.MANAGE)
         decided = await self._visibility.visible_only(
             principal, await self._rules.decided_approvals(limit=MOST_LOOKED_AT), lambda entry: entry[0].chat_id
@@ -171,7 +171,7 @@ class RuleService:
         return tool.spec if tool is not None else None
 
     async def _exposure(self, chat: Chat) -> Exposure:
-        """Return what the agent of this chat has read that nobody vouched for."""
+        """Returns what the agent of this chat has read that nobody vouched for."""
         turn = await self._store.turns.newest(chat.id)
         recent = await self._store.messages.recent(chat.id, since=turn.message_id if turn else "")
         turn_origins, trusts = TurnOrigins(), await self._store.origins.trusts_contents(chat.workspace)
@@ -191,7 +191,7 @@ class RuleService:
     async def _decide_by_parameters(
         self, call: Call, role: RoleDefinition, workspace: str, fault: ToolFault
     ) -> RuleDecision:
-        """Decide by the call's parameters alone, because the call could not be prepared."""
+        """Decides by the call's parameters alone, because the call could not be prepared."""
         tool = self._toolbox.find(call.tool)
         touched = resources_at_commit(call.tool, tool.spec, call.parameters, None, workspace) if tool else None
         if touched is None or tool is None:

@@ -30,7 +30,7 @@ class SkillService:
         self._find_workspace = find_workspace
 
     async def skills(self, workspace: str, *, texts_of: str | None = None) -> list[Skill]:
-        """Return them; that named `texts_of` with the texts of its files. Raises: BadWorkspace."""
+        """Returns them; that named `texts_of` with the texts of its files. Raises: BadWorkspace."""
         skills = await self._skills.skills(workspace, texts_of=texts_of)
         if not skills:
             return []
@@ -38,7 +38,7 @@ class SkillService:
         return [_unusable(skill) if skill.name in names else skill for skill in skills]
 
     async def require(self, workspace: str, name: str) -> Skill:
-        """Return the skill of this name that holds, with the texts of its files. Raises: NotFound, BadWorkspace."""
+        """Returns the skill of this name that holds, with the texts of its files. Raises: NotFound, BadWorkspace."""
         skill = next((listed for listed in await self.skills(workspace, texts_of=name) if listed.name == name), None)
         if skill is None:
             raise NotFound("skill", name[:80])
@@ -95,7 +95,7 @@ class SkillService:
         return await self._skills.plugins()
 
     async def plugin(self, name: str) -> InstalledPlugin:
-        """Return it with the texts of the files that its hooks may use. Raises: NotFound."""
+        """Returns it with the texts of the files that its hooks may use. Raises: NotFound."""
         return await self._skills.plugin(name)
 
     async def trust_hooks(self, principal: Principal, name: str, sha256: str | None) -> InstalledPlugin:

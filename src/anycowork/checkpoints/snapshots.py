@@ -92,7 +92,7 @@ class Snapshots:
         *,
         removed: Sequence[str] | None = None,
     ) -> Snapshot:
-        """Save the current state of these paths, with whole folders, without .git. Durable on return, but not yet recorded.
+        """Saves the current state of these paths, with whole folders, without .git. Durable on return, but not yet recorded.
 
         `removed` are those whose entry is removed or gets another kind; None: not known. Raises: NotKept, OutsideWorkspace.
         """
@@ -101,11 +101,11 @@ class Snapshots:
         return snapshot
 
     async def saved(self, cause: TaskCommit, workspace: Folder, paths: Sequence[str]) -> Snapshot:
-        """Save the current state of these paths like `before`, of a workspace that is only read. Raises: as `before`."""
+        """Saves the current state of these paths like `before`, of a workspace that is only read. Raises: as `before`."""
         return await self._kept(cause, workspace, lambda: self._contents.keep(workspace, paths))
 
     async def before_restore(self, cause: Restore, workspace: Folder, undos: Sequence[Undo]) -> Snapshot:
-        """Save what a restore with these previewed undos will replace or remove. Raises: as `before`."""
+        """Saves what a restore with these previewed undos will replace or remove. Raises: as `before`."""
         snapshot = await self._kept(cause, workspace, lambda: self._contents.keep_expected(workspace, undos))
         await self._layers.hold(workspace.root, [undo.path for undo in undos], removed_paths(undos))
         return snapshot
@@ -117,7 +117,7 @@ class Snapshots:
         intents: Sequence[PathIntent],
         replaced: Mapping[str, ReplacedFile] = NOTHING_REPLACED,
     ) -> Snapshot:
-        """Save what a commit with this manifest will replace or remove. What it creates is recorded as absent.
+        """Saves what a commit with this manifest will replace or remove. What it creates is recorded as absent.
 
         `replaced` are known files, which are not read again. Raises: as `before`.
         """
@@ -157,7 +157,7 @@ class Snapshots:
         return self._snapshot(cause, folder.root, images)
 
     async def keep_workspace(self, workspace: Folder) -> KeptWorkspace:
-        """Keep everything in the workspace before a command of a person; the lease must be held until `change_since`.
+        """Keeps everything in the workspace before a command of a person; the lease must be held until `change_since`.
 
         Raises: NotKept if it is too large; Conflict if the tasks of a job cannot keep what they see of it, so that nothing may be changed.
         """
@@ -175,7 +175,8 @@ class Snapshots:
     async def change_since(
         self, kept_workspace: KeptWorkspace, cause: PersonChange, workspace: Folder
     ) -> tuple[Snapshot, Snapshot | None] | None:
-        """Return the snapshots before and after, of exactly what changed since; None if nothing did. The second is None if it is not known."""
+        """Returns the snapshots before and after, of exactly what changed since; None if nothing did. The second is None if it is not
+        known."""
         was = await self._threads().run(lambda: changed_images(kept_workspace))
         await self._layers.hide(workspace.root, [image.path for image in was if _is_new_at_the_top(image)])
         before = self._snapshot(cause, workspace.root, was)
@@ -185,7 +186,7 @@ class Snapshots:
         return before, after
 
     async def after(self, before: Snapshot, workspace: Folder) -> Snapshot | None:
-        """Save the same paths again, with the difference. None if they can no longer be read."""
+        """Saves the same paths again, with the difference. None if they can no longer be read."""
         return await self._after(before, workspace, lambda: self._contents.images_after(workspace, before))
 
     async def _after(
@@ -215,7 +216,7 @@ class Snapshots:
     async def after_commit(
         self, before: Snapshot, workspace: Folder, intents: Sequence[PathIntent], left_alone: Collection[str]
     ) -> Snapshot | None:
-        """Return the state that a finished commit has left, without `left_alone`, where it changed nothing."""
+        """Returns the state that a finished commit has left, without `left_alone`, where it changed nothing."""
         if len(intents) <= self._few_paths:
             return await self.after(before, workspace)
         return await self._threads().run(
@@ -225,7 +226,7 @@ class Snapshots:
     async def after_restore(
         self, before: Snapshot, workspace: Folder, targets: Sequence[PathImage], done: Restored
     ) -> Snapshot | None:
-        """Return the state after a restore of the `targets`. None if paths that it did not write can no longer be read."""
+        """Returns the state after a restore of the `targets`. None if paths that it did not write can no longer be read."""
         if len(before.images) <= self._few_paths:
             return await self.after(before, workspace)
         return await self._threads().run(
@@ -255,7 +256,7 @@ class Snapshots:
         return await asyncio.to_thread(self._contents.keep_text, text, owner)
 
     async def difference(self, snapshot: Snapshot) -> str | None:
-        """Return the text of the difference that an `after` snapshot recorded; None if it is gone."""
+        """Returns the text of the difference that an `after` snapshot recorded; None if it is gone."""
         if snapshot.diff is None:
             return None
         try:
@@ -264,7 +265,7 @@ class Snapshots:
             return None
 
     async def compare(self, change: RecordedChange, paths: Collection[str], workspace: Folder | None) -> str:
-        """Compute the difference that a change made to these paths, from what is kept and what is still in the workspace."""
+        """Computes the difference that a change made to these paths, from what is kept and what is still in the workspace."""
         sides = [
             [image for image in side.images if image.path in paths] if side else []
             for side in (change.before, change.after)
@@ -278,7 +279,7 @@ class Snapshots:
     # --- going back
 
     async def preview(self, workspace: Folder, undos: Sequence[Undo], *, to_restore: bool = False) -> RestorePreview:
-        """Return what this restore would do to the current files. Raises: SnapshotDamaged.
+        """Returns what this restore would do to the current files. Raises: SnapshotDamaged.
 
         `to_restore`: it is restored at once, so contents of small files are remembered and `before_restore` does not read them again.
         """
@@ -286,23 +287,23 @@ class Snapshots:
         return await asyncio.to_thread(preview_restore, workspace, self._pack, undos, most_remembered=most)
 
     async def unwritable(self, workspace: Folder, undos: Sequence[Undo]) -> dict[str, str]:
-        """Return the paths that cannot be written as these say, with the reason; changes nothing."""
+        """Returns the paths that cannot be written as these say, with the reason; changes nothing."""
         return await asyncio.to_thread(unwritable_paths, workspace, undos)
 
     def meant(self, before: Snapshot, undos: Sequence[Undo]) -> Snapshot:
-        """Return a snapshot of what a restore is about to write, to be recorded with its `before`."""
+        """Returns a snapshot of what a restore is about to write, to be recorded with its `before`."""
         targets = tuple(undo.target for undo in undos)
         return replace(before, id=self._clock.new_id(), moment=SnapshotMoment.MEANT, images=targets, files=len(targets))
 
     async def merge(self, base: PathImage, mine: PathImage, workspace: Folder) -> PathImage | None:
-        """Merge the changes of a text file, from the kept `base` to the kept `mine`, into what the workspace has there now.
+        """Merges the changes of a text file, from the kept `base` to the kept `mine`, into what the workspace has there now.
 
         Return the merged file, with its content kept; None if both changed the same lines, or it is no text.
         """
         return await asyncio.to_thread(self._contents.merge, base, mine, workspace)
 
     async def keep(self, path: str, data: bytes, *, mode: int, workspace: Folder) -> PathImage:
-        """Keep a content that a person wants to write; return the file as it will be. Raises: NotKept."""
+        """Keeps a content that a person wants to write; returns the file as it will be. Raises: NotKept."""
         owner = f"{workspace.root} edited"
         await self._quota.free_space(len(data))
         try:
@@ -317,7 +318,7 @@ class Snapshots:
     async def without_hunks(
         self, base: PathImage, now: PathImage, hunks: Collection[int], workspace: Folder
     ) -> bytes | None:
-        """Return the file's current content with these hunks of its difference from the kept `base`, counted from 0, taken back.
+        """Returns the file's current content with these hunks of its difference from the kept `base`, counted from 0, taken back.
 
         None if it is not as in `now` any more, has no such hunks, or is no text.
         """
@@ -330,20 +331,20 @@ class Snapshots:
         return await asyncio.to_thread(work)
 
     async def contents(self, image: PathImage, workspace: Folder | None = None) -> bytes | None:
-        """Return the kept content of a file, or its content in the workspace; None if it is gone or too large to be shown."""
+        """Returns the kept content of a file, or its content in the workspace; None if it is gone or too large to be shown."""
         if workspace is None:
             return await asyncio.to_thread(self._contents.kept_content, image)
         return await asyncio.to_thread(lambda: live_content(workspace, image_at(workspace, path_of(image.path))))
 
     def small_text(self, digest: str) -> str:
-        """Return the kept text of a file by its hash; empty if it is gone or large. Blocking."""
+        """Returns the kept text of a file by its hash; empty if it is gone or large. Blocking."""
         data = self._contents.kept_content(PathImage("", PathKind.FILE, digest))
         return "" if data is None else data.decode(errors="replace")
 
     async def restore(
         self, workspace: Folder, undos: Sequence[Undo], control: RestoreControl | None = None
     ) -> Restored:
-        """Restore each file atomically; files in an unexpected state are left unchanged and reported. Finishes even if cancelled.
+        """Restores each file atomically; files in an unexpected state are left unchanged and reported. Finishes even if cancelled.
 
         Once the `control` is stopped, the files not yet restored are left as they are.
         """
@@ -355,7 +356,7 @@ class Snapshots:
         return await run_uncancellable(work)
 
     async def close_left_open(self) -> None:
-        """Close read-only folders that the restore of a killed server had opened. Call it before any restore."""
+        """Closes read-only folders that the restore of a killed server had opened. Call it before any restore."""
 
         def work() -> None:
             for opened_folders in self._pack.folder.glob(f"{OPENED_FOLDERS}-*"):

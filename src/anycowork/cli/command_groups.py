@@ -48,7 +48,7 @@ _Command = TypeVar("_Command", bound=Callable[..., Any])
 
 class PlainHelpCommand(TyperCommand):
     def collect_usage_pieces(self, ctx: Any) -> list[str]:  # Any: typer does not export what it passes on
-        """Write a required argument as FILE; typer writes {FILE}, which elsewhere means a choice."""
+        """Writes a required argument as FILE; typer writes {FILE}, which elsewhere means a choice."""
         return [piece.replace("{", "").replace("}", "") for piece in super().collect_usage_pieces(ctx)]
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
@@ -67,7 +67,7 @@ class MainGroup(TyperGroup):
     """Has the commands of `GROUPS` without importing their modules until one is used."""
 
     def list_commands(self, ctx: Any) -> list[str]:
-        """Return the commands in our order; a new one that has no place yet comes last."""
+        """Returns the commands in our order; a new one that has no place yet comes last."""
         return sorted(
             {*super().list_commands(ctx), *GROUPS},
             key=lambda name: COMMAND_ORDER.index(name) if name in COMMAND_ORDER else len(COMMAND_ORDER),
@@ -102,11 +102,11 @@ class CommandGroup(typer.Typer):
 
 
 def _name(param: Any, name_and_type: str) -> str:
-    """Return an argument's name without its type. An option keeps what it takes: typer prints the metavar, or the choices."""
+    """Returns an argument's name without its type. An option keeps what it takes: typer prints the metavar, or the choices."""
     return str(param.display_name_raw) if param.param_type_name == "argument" else name_and_type
 
 
 def _plain_range(description: str) -> str:
-    """Write `[1<=x<=64]` as `[1 to 64]`, and `[x>=0.1]` as `[at least 0.1]`."""
+    """Writes `[1<=x<=64]` as `[1 to 64]`, and `[x>=0.1]` as `[at least 0.1]`."""
     described = re.sub(r"([\d.]{1,9})<=x<=([\d.]{1,9})", r"\1 to \2", description)
     return re.sub(r"x>=([\d.]{1,9})", r"at least \1", described)

@@ -60,7 +60,7 @@ class RunCost:
 def listed_prices(
     known_models: KnownModels, providers: Iterable[ProviderEntry], environment: Mapping[str, str]
 ) -> Callable[[str], PriceEntry | None]:
-    """Return the function that finds a model's price in the list of well-known models, by its provider's address."""
+    """Returns the function that finds a model's price in the list of well-known models, by its provider's address."""
     entries = {entry.name: entry for entry in providers}
 
     def price(model: str) -> PriceEntry | None:

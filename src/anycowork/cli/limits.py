@@ -100,7 +100,7 @@ def _print_today(report: Json) -> None:
 
 
 def today_line(subject: Json) -> str:
-    """Return one line: who, and of each amount how much is used and allowed."""
+    """Returns one line: who, and of each amount how much is used and allowed."""
     limits, used = _object(subject.get("limits")), _object(subject.get("used"))
     amounts = [
         f"${float(str(used.get('usd') or 0)):.2f}{_of(limits.get('usd_per_day'), '$')}",

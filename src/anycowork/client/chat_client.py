@@ -55,7 +55,7 @@ class ChatClient:
         return self.chat
 
     async def usage(self) -> Json:
-        """Return what the chat has used of its models, and how full its context is."""
+        """Returns what the chat has used of its models, and how full its context is."""
         return await self._client.get(f"/context/{self.chat_id}/usage")
 
     async def approvals(self) -> list[Json]:
@@ -89,11 +89,11 @@ class ChatClient:
         await self._post("stop", {})
 
     async def run_own_command(self, command: str) -> None:
-        """Start a command of the person's own. Its output and its end come as events."""
+        """Starts a command of the person's own. Its output and its end come as events."""
         await self._post("person-commands", {"command": command})
 
     async def own_commands(self) -> list[Json]:
-        """Return the person's own commands that run in this chat now."""
+        """Returns the person's own commands that run in this chat now."""
         return objects(await self._client.get(f"/context/{self.chat_id}/person-commands"), "running")
 
     async def stop_own_command(self, command_id: str) -> None:
@@ -103,15 +103,15 @@ class ChatClient:
         await self._post("continue", {})
 
     async def dismiss(self) -> None:
-        """Drop the plan or the stopped turn that waits. Raises: ServerRefused if nothing does."""
+        """Drops the plan or the stopped turn that waits. Raises: ServerRefused if nothing does."""
         await self._post("dismiss", {})
 
     async def memory_change(self, note: str) -> Json:
-        """Return how remembering this would change the folder's instruction file."""
+        """Returns how remembering this would change the folder's instruction file."""
         return await self._post("memory", {"text": note})
 
     async def remember(self, note: str, sha256: str | None) -> None:
-        """Make the change that was shown. Raises: ServerRefused if the file changed since."""
+        """Makes the change that was shown. Raises: ServerRefused if the file changed since."""
         await self._client.put(f"/context/{self.chat_id}/memory", {"text": note, "sha256": sha256})
 
     async def compact(self) -> None:
@@ -121,7 +121,7 @@ class ChatClient:
         await self._client.patch(f"/context/{self.chat_id}", {"model": model})
 
     async def models(self) -> list[str]:
-        """Return what each model server lists now; of one that does not answer, what is known of it."""
+        """Returns what each model server lists now; of one that does not answer, what is known of it."""
         names: list[str] = []
         for provider in objects(await self._client.get("/providers"), "providers"):
             name, configured = str(provider.get("name")), provider.get("models")
@@ -136,17 +136,17 @@ class ChatClient:
         return names
 
     async def chats(self) -> tuple[list[Json], bool]:
-        """Return the newest chats that are not archived, and whether these are all."""
+        """Returns the newest chats that are not archived, and whether these are all."""
         page = await self._client.get(f"/context?limit={MOST_IN_PAGE}&archived=false")
         return objects(page, "contexts"), page.get("next") is None
 
     async def search(self, text: str) -> list[Json]:
-        """Return the messages of all chats that contain these words, newest first."""
+        """Returns the messages of all chats that contain these words, newest first."""
         query = urlencode({"q": text[:LONGEST_QUERY], "limit": 50})
         return objects(await self._client.get(f"/search?{query}"), "results")
 
     async def find_files(self, query: str, *, limit: int) -> list[Json]:
-        """Return the files and folders of the workspace that fit best."""
+        """Returns the files and folders of the workspace that fit best."""
         parameters = urlencode({"q": query, "limit": limit})
         return objects(await self._client.get(f"/context/{self.chat_id}/files/search?{parameters}"), "results")
 
@@ -162,7 +162,7 @@ class ChatClient:
         return ChatClient(self._client, await self._client.get(f"/context/{chat_id}"))
 
     async def open_new(self) -> "ChatClient":
-        """Open a chat with the folder and the model of this one; as every new chat it starts as actor."""
+        """Opens a chat with the folder and the model of this one; as every new chat it starts as actor."""
         config = self.chat.get("config")
         same: Json = config if isinstance(config, dict) else {}
         settings = {"workspace": self.chat.get("workspace"), "model": same.get("model_id")}

@@ -96,7 +96,7 @@ def shortened(text: str, limit: int) -> str:
 
 
 def printed_text(raw: str) -> VisibleText:
-    """Return what would be left on a screen: of a line that was written anew, as by a progress bar, the last writing."""
+    """Returns what would be left on a screen: of a line that was written anew, as by a progress bar, the last writing."""
     plain = _ESCAPE.sub("", raw).replace("\r\n", "\n") if "\x1b" in raw or "\r" in raw else raw
     lines = [line.removesuffix("\r").rpartition("\r")[2] for line in plain.split("\n")] if "\r" in plain else [plain]
     return visible(UntrustedText("\n".join(lines)))

@@ -49,7 +49,7 @@ class KnownModels:
         self._makers = [maker for file in reversed(list(files)) for maker in file.makers.values()]
 
     def facts(self, address: str | None, model: str) -> ModelFacts:
-        """Return what is known of the model at this address. A dated name (`-20251001`) counts as the one without the date; a maker's
+        """Returns what is known of the model at this address. A dated name (`-20251001`) counts as the one without the date; a maker's
         name in front (`openai/gpt-4o`), as gateways write it, is passed over for the context size alone."""
         host = urlsplit(address or "").hostname
         name = model.strip().lower()
@@ -82,7 +82,7 @@ def _named(maker: ModelVendor, name: str) -> list[KnownModel]:
 
 
 def known_models(data_dir: Path) -> KnownModels:
-    """Read the package's list and, if there is one, the `models.toml` of the data folder. Raises: BadSettings."""
+    """Reads the package's list and, if there is one, the `models.toml` of the data folder. Raises: BadSettings."""
     own_file = data_dir / OWN_FILE
     try:
         text = own_file.read_text("utf-8")

@@ -56,7 +56,7 @@ class WantedPermission:
 def decide_permission(
     permission: WantedPermission, *, may_change: bool, denied: str | None
 ) -> tuple[PermissionDecision, str]:
-    """Return the decision, and why. `denied` is what a deny rule says of the paths."""
+    """Returns the decision, and why. `denied` is what a deny rule says of the paths."""
     if permission.outside:
         return PermissionDecision.REFUSE, f"'{permission.outside[0]}' lies outside the workspace."
     if denied is not None:

@@ -213,7 +213,7 @@ async def _unless_ended(program_end: asyncio.Event, work: Coroutine[Any, Any, st
 
 
 def _unsandboxed_mode(modes: Any) -> str | None:
-    """Return the mode to switch to, so that the agent starts no sandbox inside ours; None if it has none of these modes."""
+    """Returns the mode to switch to, so that the agent starts no sandbox inside ours; None if it has none of these modes."""
     if modes is None or modes.current_mode_id in UNSANDBOXED_MODES:
         return None
     offered = [str(mode.id) for mode in modes.available_modes]
@@ -308,7 +308,7 @@ async def delegate_process(
 
 @contextmanager
 def _end_of(pid: int) -> Iterator[asyncio.Event]:
-    """Set when the process ends: the protocol's connection does not notice a closed pipe while it waits for an answer."""
+    """Sets when the process ends: the protocol's connection does not notice a closed pipe while it waits for an answer."""
     end_event, loop, watched = asyncio.Event(), asyncio.get_running_loop(), os.pidfd_open(pid)
     loop.add_reader(watched, end_event.set)
     try:

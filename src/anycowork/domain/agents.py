@@ -47,7 +47,7 @@ _MOST_NAMED = 50
 
 
 def agent_names(agents: Iterable[AgentSpec]) -> str:
-    """Return the names in one line, bounded."""
+    """Returns the names in one line, bounded."""
     names = sorted(agent.name for agent in agents)
     more = f" and {len(names) - _MOST_NAMED} more" if len(names) > _MOST_NAMED else ""
     return ", ".join(names[:_MOST_NAMED]) + more

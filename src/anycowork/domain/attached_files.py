@@ -44,7 +44,7 @@ class AttachedFile:
         return len(self.content.encode("utf-8"))
 
     def quoted(self) -> str:
-        """Return the file for the model, between fences that nothing inside can end."""
+        """Returns the file for the model, between fences that nothing inside can end."""
         longest = max(map(len, _BACKTICKS.findall(self.content)), default=0)
         fence = "`" * max(3, longest + 1)
         end = "" if self.content.endswith("\n") else "\n"
@@ -56,7 +56,7 @@ class AttachedFile:
 
 
 def attached_files_of(message: Message) -> tuple[AttachedFile, ...]:
-    """Return the text files of a message. Lenient: entries that cannot be read are skipped."""
+    """Returns the text files of a message. Lenient: entries that cannot be read are skipped."""
     if message.role is not Speaker.USER or not message.payload:
         return ()
     stored = message.payload.get(_FIELD)
@@ -65,7 +65,7 @@ def attached_files_of(message: Message) -> tuple[AttachedFile, ...]:
 
 
 def with_quoted_files(message: Message) -> Message:
-    """Return the message as the model is shown it: the person's words, then each file. Applying it twice changes nothing."""
+    """Returns the message as the model is shown it: the person's words, then each file. Applying it twice changes nothing."""
     files = attached_files_of(message)
     if not files:
         return message
@@ -75,12 +75,12 @@ def with_quoted_files(message: Message) -> Message:
 
 
 def files_payload(files: Sequence[AttachedFile]) -> Json:
-    """Return the part of a message's payload that holds these files; empty without files."""
+    """Returns the part of a message's payload that holds these files; empty without files."""
     return {_FIELD: [file.to_json() for file in files]} if files else {}
 
 
 def check_files(files: Sequence[AttachedFile]) -> list[AttachedFile]:
-    """Validate the files of one message and clean their names. Raises: TooLarge, Invalid."""
+    """Validates the files of one message and cleans their names. Raises: TooLarge, Invalid."""
     if len(files) > MAX_FILES:
         raise Invalid(f"A message can have at most {MAX_FILES} files; these are {len(files)}.", param=_FIELD)
     checked = [_check(file) for file in files]

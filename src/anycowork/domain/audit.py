@@ -52,7 +52,7 @@ def link(previous: str, body: bytes) -> str:
 
 
 def verify(links: Iterable[ChainLink], *, end: str, after: ChainEnd | None = None) -> BrokenChain | None:
-    """Verify the links, in ascending order. `end` is the last hash as stored elsewhere; `after` is the record before the first link."""
+    """Verifies the links, in ascending order. `end` is the last hash as stored elsewhere; `after` is the record before the first link."""
     previous, last_seq = (START, 0) if after is None else (after.hash, after.seq)
     for entry in links:
         if link(previous, entry.body) != entry.hash:
@@ -66,7 +66,7 @@ def verify(links: Iterable[ChainLink], *, end: str, after: ChainEnd | None = Non
 
 
 def _changed_beside(entry: ChainLink) -> str | None:
-    """Return the name of a database column that differs from the record's bytes."""
+    """Returns the name of a database column that differs from the record's bytes."""
     try:
         body = read_json(entry.body, strict=False, max_depth=STORED_DEPTH, max_values=len(entry.body))
     except ValueError:
@@ -108,7 +108,7 @@ def next_head(previous: ChainHead | None, recorded_at: str, event: HeadEvent, ch
 
 
 def verify_heads(heads: Iterable[ChainHead], *, after: ChainHead | None) -> BrokenChain | None:
-    """Return None if no head was changed, removed or inserted. A head removed at the end is detected by the chats' own chains.
+    """Returns None if no head was changed, removed or inserted. A head removed at the end is detected by the chats' own chains.
 
     `after` is the head before the first one.
     """

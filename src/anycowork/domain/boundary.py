@@ -33,7 +33,7 @@ Text = Annotated[str, Field(min_length=1)]
 
 
 def read_written(kind: type[W], document: dict[str, JsonValue], *, most_bytes: int | None = None) -> W:
-    """Validate the document in this object. Raises: ValueError, also as pydantic's ValidationError or for text that cannot be encoded."""
+    """Validates the document in this object. Raises: ValueError, also as pydantic's ValidationError or for text that cannot be encoded."""
     encoded = msgspec.json.encode(document)
     if most_bytes is not None and len(encoded) > most_bytes:
         raise ValueError(f"it has {len(encoded)} bytes; at most {most_bytes} are allowed.")
@@ -41,7 +41,7 @@ def read_written(kind: type[W], document: dict[str, JsonValue], *, most_bytes: i
 
 
 def reason_of(message: str) -> str:
-    """Turn pydantic's message about a field into the end of a sentence that begins with the field: "should be a valid string"."""
+    """Turns pydantic's message about a field into the end of a sentence that begins with the field: "should be a valid string"."""
     reason = _SUBJECT.sub("", message).partition(" after validation")[0]
     if reason == r"should match pattern '\S'":
         return "must not be empty"

@@ -44,7 +44,7 @@ class ChatConfig:
 
     @classmethod
     def from_stored(cls, stored: Json) -> "ChatConfig":
-        """Read a stored config leniently: no role means actor, `agent_mode: plan|act` means that role; an unknown role is kept, without
+        """Reads a stored config leniently: no role means actor, `agent_mode: plan|act` means that role; an unknown role is kept, without
         any permissions. No autonomy, or an unknown one, means `ask`."""
         role = stored.get("agent_role") or stored.get("agent_mode") or "actor"
         model, prompt = stored.get("model_id"), stored.get("system_prompt_id")
@@ -62,7 +62,7 @@ _MODES = {"plan": "planner", "act": "actor"}
 
 
 def role_named(word: str) -> str:
-    """Return the role's name. `plan` and `act` are accepted everywhere and mean planner and actor."""
+    """Returns the role's name. `plan` and `act` are accepted everywhere and mean planner and actor."""
     lowered = word.strip().lower()
     return _MODES.get(lowered, lowered)
 

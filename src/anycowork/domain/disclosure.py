@@ -80,7 +80,7 @@ class Disclosure:
             raise NotAsShown("What was shown is not what would be granted. Reload the chat and check again.")
 
     def to_json(self, after: int = 0) -> Json:
-        """Return one page of items, starting after this number of items; `total` is the number of all items."""
+        """Returns one page of items, starting after this number of items; `total` is the number of all items."""
         items: list[JsonValue] = [item.to_json() for item in self.items[after : after + PAGE_ITEMS]]
         return {"hash": self.hash, "total": len(self.items), "items": items}
 
@@ -95,7 +95,7 @@ def call_items(
     changes: Sequence[PathIntent] = (),
     drawn: bool = False,
 ) -> tuple[DisclosedItem, ...]:
-    """Return the items of one call, control files first among its paths. `changes` are held changes, `paths` those it would change.
+    """Returns the items of one call, control files first among its paths. `changes` are held changes, `paths` those it would change.
 
     `drawn`: a diff shows what it writes, so the content is not repeated as a parameter. Nor is a list of the paths.
     """
@@ -114,7 +114,7 @@ def call_items(
 
 
 def disclose_plan(plan: Plan) -> Disclosure:
-    """Return everything that approving this plan allows, step by step, and the budget of its run."""
+    """Returns everything that approving this plan allows, step by step, and the budget of its run."""
     items = [item for step in plan.steps for item in _step_items(step)]
     limits = [(name, getattr(plan.budget, name)) for name in Budget.model_fields] if plan.budget else []
     set_limits = [(name, limit) for name, limit in limits if limit is not None]

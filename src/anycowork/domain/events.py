@@ -83,7 +83,7 @@ class NewEvent:
         principal: str = SERVER_LABEL,
         cause: str | None = None,
     ) -> Json:
-        """Return the event as JSON. If it has no principal or cause, those of its change are used."""
+        """Returns the event as JSON. If it has no principal or cause, those of its change are used."""
         return {
             "seq": seq,
             "id": record_id,

@@ -74,7 +74,7 @@ class StatedExpectation:
 
 
 def split_stated(content: str) -> tuple[str, tuple[StatedExpectation, ...]]:
-    """Split a message into its words and the `/expect` lines at its beginning and end. Raises: Invalid."""
+    """Splits a message into its words and the `/expect` lines at its beginning and end. Raises: Invalid."""
     if EXPECT_COMMAND not in content:
         return content, ()  # the usual case, whatever its length
     lines, first, last = _stating_lines(content)
@@ -85,7 +85,7 @@ def split_stated(content: str) -> tuple[str, tuple[StatedExpectation, ...]]:
 
 
 def begins_with_name(content: str) -> bool:
-    """Tell whether the message runs a workflow or activates a skill: its words begin with `/name`. Two slashes mean one."""
+    """Tells whether the message runs a workflow or activates a skill: its words begin with `/name`. Two slashes mean one."""
     if not content.lstrip().startswith("/"):
         return False  # the usual case, whatever its length
     try:
@@ -96,7 +96,7 @@ def begins_with_name(content: str) -> bool:
 
 
 def without_stated(content: str) -> str:
-    """Return the words of a message without its `/expect` lines."""
+    """Returns the words of a message without its `/expect` lines."""
     if EXPECT_COMMAND not in content:
         return content  # the usual case, whatever its length
     lines, first, last = _stating_lines(content)
@@ -118,7 +118,7 @@ def _is_stating(line: str) -> bool:
 
 
 def read_stated(text: str) -> StatedExpectation:
-    """Read `output notes.md` or `check pytest -q`. Raises: Invalid."""
+    """Reads `output notes.md` or `check pytest -q`. Raises: Invalid."""
     name, _, subject = text.strip().partition(" ")
     if name not in STATED_KINDS or (name != ExpectationKind.NO_CHANGE and not subject.strip()):
         raise Invalid(
@@ -132,7 +132,7 @@ def read_stated(text: str) -> StatedExpectation:
 
 
 def read_step_expectation(line: str) -> StatedExpectation:
-    """Read a line of a step's `expect`, such as `output notes.md`. Raises: ValueError."""
+    """Reads a line of a step's `expect`, such as `output notes.md`. Raises: ValueError."""
     try:
         stated = read_stated(line)
     except Invalid as error:
@@ -143,7 +143,7 @@ def read_step_expectation(line: str) -> StatedExpectation:
 
 
 def stated_payload(stated: Sequence[StatedExpectation], *, may_check: bool) -> Json:
-    """Return the part of a message's payload that holds them; empty without any."""
+    """Returns the part of a message's payload that holds them; empty without any."""
     if not stated:
         return {}
     return {
@@ -235,7 +235,7 @@ class Evidence:
 
 
 def weigh(expectations: Sequence[Expectation], checks: Sequence[CheckRun], *, concerned: bool) -> Evidence | None:
-    """Return the evidence of a turn; None if it neither changed anything nor was asked to, and nothing that was expected is missing.
+    """Returns the evidence of a turn; None if it neither changed anything nor was asked to, and nothing that was expected is missing.
 
     `concerned`: the turn changed something, or was asked to.
     """
@@ -263,7 +263,7 @@ def is_claimed(evidence: Json | None) -> bool:
 
 
 def evidence_line(evidence: Json) -> str:
-    """Return the evidence in one line for people: the word, and what is missing, what was checked, or why nothing is proved."""
+    """Returns the evidence in one line for people: the word, and what is missing, what was checked, or why nothing is proved."""
     checks, expectations = _objects(evidence.get("checks")), _objects(evidence.get("expectations"))
     unmet = [_reason(expectation, "subject", "why") for expectation in expectations if _is(expectation, "unmet")]
     subjects = {expectation.get("subject") for expectation in expectations}
@@ -277,7 +277,7 @@ def evidence_line(evidence: Json) -> str:
 
 
 def _worth(word: str, checks: Sequence[Json], expectations: Sequence[Json]) -> str:
-    """Say what the word rests on where nothing is missing."""
+    """Says what the word rests on where nothing is missing."""
     if word == EvidenceStatus.CHECKED:
         passed = [check for check in checks if _is(check, "met")]
         return f"{', '.join(str(check.get('command')) for check in passed[:3])} passed after the last change."
@@ -320,7 +320,7 @@ def receipt_of(
     sandbox: str,
     checked_at: str,
 ) -> Receipt:
-    """Return the receipt of a check that ended with this exit code on these files (path → sha256)."""
+    """Returns the receipt of a check that ended with this exit code on these files (path → sha256)."""
     body: Json = {
         "format": FORMAT,
         "context_id": chat_id,
@@ -336,6 +336,6 @@ def receipt_of(
 
 
 def receipt_id(body: Json) -> str:
-    """Return the hash of the content, without an id that stands in it."""
+    """Returns the hash of the content, without an id that stands in it."""
     content = {name: part for name, part in body.items() if name != "id"}
     return sha256(msgspec.json.encode(content, order="sorted")).hexdigest()

@@ -50,7 +50,7 @@ class ContentKind(StrEnum):
 
 
 def shown_name(name: str) -> VisibleText:
-    """Return a name or path for the screen: misleading characters are written out, bytes that are not text as their number."""
+    """Returns a name or path for the screen: misleading characters are written out, bytes that are not text as their number."""
     return visible_line(UntrustedText(name.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")))
 
 

@@ -277,7 +277,7 @@ def _runs_recorded(payload: Json | None) -> list[Json]:
 
 
 def with_hook_words(message: Message) -> Message:
-    """Return a person's message as the model is shown it: with what hooks added. Applying it twice changes nothing."""
+    """Returns a person's message as the model is shown it: with what hooks added. Applying it twice changes nothing."""
     runs = (message.payload or {}).get(RUNS) if message.role is Speaker.USER else None
     if not isinstance(runs, list):
         return message

@@ -50,7 +50,7 @@ class Image:
 
 
 def images_of(message: Message) -> tuple[Image, ...]:
-    """Return the images of a message. Lenient: entries that cannot be read are skipped."""
+    """Returns the images of a message. Lenient: entries that cannot be read are skipped."""
     if message.role is not Speaker.USER or not message.payload:
         return ()
     stored = message.payload.get("images")
@@ -83,7 +83,7 @@ class GivenImage:
 
 
 def recognise(images: Sequence[GivenImage]) -> list[Image]:
-    """Validate and describe each image. Raises: TooLarge, Invalid."""
+    """Validates and describes each image. Raises: TooLarge, Invalid."""
     if len(images) > MAX_IMAGES:
         raise Invalid(f"A message can have at most {MAX_IMAGES} images; these are {len(images)}.", param="images")
     recognised: list[Image] = []
@@ -97,7 +97,7 @@ def recognise(images: Sequence[GivenImage]) -> list[Image]:
 
 
 def image_size(data: bytes, *, claimed: str) -> tuple[int, int]:
-    """Return width and height if the bytes begin like an image of the claimed type. Raises: TooLarge, Invalid."""
+    """Returns width and height if the bytes begin like an image of the claimed type. Raises: TooLarge, Invalid."""
     if len(data) > MAX_BYTES:
         raise TooLarge(f"An image may have at most {MAX_BYTES // 1024**2} MB; this one has {len(data) / 1024**2:.1f}.")
     header = _png(data) or _gif(data) or _webp(data) or _jpeg(data)
@@ -148,7 +148,7 @@ _FRAMES = frozenset(range(0xC0, 0xD0)) - {0xC4, 0xC8, 0xCC}
 
 
 def _jpeg(data: bytes) -> _Found:
-    """Read the size from the first frame header; segments before it are skipped by their length."""
+    """Reads the size from the first frame header; segments before it are skipped by their length."""
     if data[:3] != b"\xff\xd8\xff":
         return None
     offset = 2

@@ -258,7 +258,7 @@ def plan_of(tasks: Sequence[JobTask], approved: Json) -> Plan | None:
 
 
 def task_names(tasks: Sequence[JobTask]) -> Mapping[str, str]:
-    """Return by id how a person reads each task's name: the first line of what it does, and its id too where others have the same."""
+    """Returns by id how a person reads each task's name: the first line of what it does, and its id too where others have the same."""
     titles = {task.id: _title(task) for task in tasks}
     repeated = Counter(titles.values())
     return {id_: f"'{title}'" if repeated[title] == 1 else f"'{title}' ({id_[:80]})" for id_, title in titles.items()}

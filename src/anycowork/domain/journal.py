@@ -135,7 +135,7 @@ class RequireAccess:
 
 
 def required_access(principal: Principal) -> RequireAccess | None:
-    """Return what a change of this principal requires; None for the owner, whose access does not end."""
+    """Returns what a change of this principal requires; None for the owner, whose access does not end."""
     return None if principal.person is None else RequireAccess(principal.person.id, principal.access)
 
 

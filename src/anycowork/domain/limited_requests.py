@@ -106,7 +106,7 @@ def read_limited(path: str, body: bytes) -> LimitedRequest:
 
 
 def with_bounds(request: LimitedRequest, path: str, *, granted: int, bound_field: str) -> bytes | None:
-    """Return the body with a bound that the provider respects and a stream that reports its usage. None if both are there.
+    """Returns the body with a bound that the provider respects and a stream that reports its usage. None if both are there.
 
     `bound_field` is the provider's name for the bound of a chat completion.
     """
@@ -125,7 +125,7 @@ def with_bounds(request: LimitedRequest, path: str, *, granted: int, bound_field
 
 
 def _read_object(body: bytes) -> Json:
-    """Parse the body. Raises: CannotBeLimited if servers could read it differently."""
+    """Parses the body. Raises: CannotBeLimited if servers could read it differently."""
     if has_more_values(body, MAX_VALUES):
         raise CannotBeLimited(f"The body has more than {MAX_VALUES:,} values. Send them in several requests.")
     try:
@@ -140,7 +140,7 @@ def _read_object(body: bytes) -> Json:
 
 
 def _unambiguous(pairs: list[tuple[str, JsonValue]]) -> Json:
-    """Refuse duplicate keys: some servers take the first, some the last, and some ignore their case."""
+    """Refuses duplicate keys: some servers take the first, some the last, and some ignore their case."""
     fields = dict(pairs)
     if len(set(map(str.casefold, fields))) == len(pairs):
         return fields
@@ -233,12 +233,12 @@ def _require_countable(part: Json, param: str) -> None:
 
 
 def fewest_tokens(size: int) -> int:
-    """Return what a body of this many bytes is counted as at least."""
+    """Returns what a body of this many bytes is counted as at least."""
     return -(-size // BYTES_PER_TOKEN)
 
 
 def _most_tokens(document: JsonValue, *, apart_from: Iterable[str] = ()) -> int:
-    """Count digits, signs, capitals and what is not ASCII byte by byte, as some tokenizers do, but for images, which are no text."""
+    """Counts digits, signs, capitals and what is not ASCII byte by byte, as some tokenizers do, but for images, which are no text."""
     text = "".join(_texts(document)).encode("utf-8", "surrogatepass")
     dense = _dense_bytes(text) - sum(_dense_bytes(data.encode()) for data in apart_from)
     return fewest_tokens(len(text) - dense) + dense
@@ -249,7 +249,7 @@ def _dense_bytes(text: bytes) -> int:
 
 
 def _texts(document: JsonValue) -> Iterator[str]:
-    """Yield every text and every name of a field."""
+    """Yields every text and every name of a field."""
     pending = [document]
     while pending:
         outer = pending.pop()
@@ -271,7 +271,7 @@ def _image_data(images: Iterable[Json]) -> Iterator[str]:
 
 
 def _image_tokens(images: Iterable[Json]) -> int:
-    """Count images separately: neither the length of the URL nor the file size shows how many tokens an image has."""
+    """Counts images separately: neither the length of the URL nor the file size shows how many tokens an image has."""
     return sum(map(_image_floor, images))
 
 
@@ -282,7 +282,7 @@ def _image_floor(part: Json) -> int:
 
 
 def _extra_completion(fields: Json) -> int:
-    """Count reasoning with a separate budget, and predicted output, which is billed where it was wrong."""
+    """Counts reasoning with a separate budget, and predicted output, which is billed where it was wrong."""
     budgets = (fields.get("reasoning"), fields.get("thinking"))
     reasoning = sum(
         _count(budget, name) or 0
@@ -297,7 +297,7 @@ def _extra_completion(fields: Json) -> int:
 
 
 def _count(fields: Json, name: str) -> int | None:
-    """Return the number in this field. Raises: CannotBeLimited for any other value, which servers interpret differently."""
+    """Returns the number in this field. Raises: CannotBeLimited for any other value, which servers interpret differently."""
     number = fields.get(name)
     if number is None:
         return None
@@ -312,14 +312,15 @@ def _asks_for_usage(fields: Json) -> bool:
 
 
 def _numbers_in(content: JsonValue) -> int:
-    """Count the numbers: embeddings accept tokens as numbers, and two bytes may be one token."""
+    """Counts the numbers: embeddings accept tokens as numbers, and two bytes may be one token."""
     if isinstance(content, list):
         return sum(_numbers_in(item) for item in content)
     return int(isinstance(content, int | float))
 
 
 def _parts(fields: Json, name: str) -> list[Json]:
-    """Return every message, item and content part of this field. Raises: CannotBeLimited if one cannot be counted or is nested too deeply."""
+    """Returns every message, item and content part of this field. Raises: CannotBeLimited if one cannot be counted or is nested too
+    deeply."""
     parts: list[Json] = []
     pending: list[tuple[JsonValue, int]] = [(fields.get(name), 0)]
     while pending:

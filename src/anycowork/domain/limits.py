@@ -115,7 +115,7 @@ class LimitBook:
     groups: Mapping[str, tuple[str, ...]]  # by person id
 
     def subjects_of(self, payer: str) -> tuple[LimitSubject, ...]:
-        """Return the limits that hold for what this person uses."""
+        """Returns the limits that hold for what this person uses."""
         if not self.limits:
             return ()
         subjects = [self.person(payer), *map(self.group, self.groups.get(payer, ()))]
@@ -150,13 +150,13 @@ class RequestedUse:
 
 
 def payer_of(label: str) -> str:
-    """Return the id of the person who pays for what this principal began."""
+    """Returns the id of the person who pays for what this principal began."""
     person = read_label(label).person
     return OWNER.id if person is None else person.id
 
 
 def read_group_name(text: str) -> str:
-    """Return the name as it is stored: upper and lower case do not matter. Raises: Invalid."""
+    """Returns the name as it is stored: upper and lower case do not matter. Raises: Invalid."""
     name = text.strip().casefold()
     if _GROUP_NAME.fullmatch(name) is None:
         raise Invalid(
@@ -167,7 +167,7 @@ def read_group_name(text: str) -> str:
 
 
 def summed_use(used: Iterable[UsedModel], priced_by: PricedBy, *, jobs: int = 0) -> DayUse:
-    """Add up what was used and what is set aside. A model without a price counts in tokens alone."""
+    """Adds up what was used and what is set aside. A model without a price counts in tokens alone."""
     tokens = reserved = unpriced = 0
     usd = 0.0
     for row in used:
@@ -191,7 +191,7 @@ def find_exceeded(
     priced_by: PricedBy,
     day: str,
 ) -> SpendingLimitReached | None:
-    """Return the refusal of the first limit that has no room for the request; None while each has."""
+    """Returns the refusal of the first limit that has no room for the request; None while each has."""
     cost = request.usd
     if cost is None and request.model is not None:
         cost = priced_by(request.usage())
@@ -215,7 +215,7 @@ def find_exceeded(
 
 
 def too_many_jobs(subject: LimitSubject, running: int, day: str) -> SpendingLimitReached | None:
-    """Return the refusal of one more job; None while the limit has room for it."""
+    """Returns the refusal of one more job; None while the limit has room for it."""
     if subject.limits.jobs is None or running < subject.limits.jobs:
         return None
     allowed = subject.limits.jobs
@@ -260,7 +260,7 @@ class LimitChange:
         return LIMITS_CHANGED
 
     def to_bytes(self) -> bytes:
-        """Return what the chain covers."""
+        """Returns what the chain covers."""
         return json.dumps(self.to_json(), ensure_ascii=False, separators=(",", ":")).encode()
 
     def to_json(self) -> Json:

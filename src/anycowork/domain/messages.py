@@ -61,7 +61,7 @@ class Message:
         return self.origins or _OF_AUTHOR[self.role]
 
     def to_json(self) -> Json:
-        """Return the wire form; unknown fields of stored data are kept."""
+        """Returns the wire form; unknown fields of stored data are kept."""
         return {
             **self.extra,
             "id": self.id,
@@ -80,7 +80,8 @@ class Message:
 
     @classmethod
     def from_stored(cls, chat_id: str, stored: Json) -> "Message":
-        """Read a stored message leniently: a missing or unknown type and `normal` are text, content parts are joined, unknown fields are kept."""
+        """Reads a stored message leniently: a missing or unknown type and `normal` are text, content parts are joined, unknown fields
+        are kept."""
         texts = {k: stored.get(k) for k in _TEXT_FIELDS}
         payload = stored.get("payload")
         return cls(
@@ -108,13 +109,14 @@ _OF_AUTHOR = {
 
 
 def stored_origins(author: Speaker, stored: JsonValue) -> Origins:
-    """Return the origins of a stored message; none if they are those of its author alone."""
+    """Returns the origins of a stored message; none if they are those of its author alone."""
     origins = read_origins(stored)
     return NO_ORIGINS if origins == _OF_AUTHOR[author] else origins
 
 
 def text_of(content: JsonValue) -> str:
-    """Return a message's text: a string, a part as other systems store it (`{"type": "text", "text": …}`, `{"Text": …}`), or a list of those."""
+    """Returns a message's text: a string, a part as other systems store it (`{"type": "text", "text": …}`, `{"Text": …}`), or a list of
+    those."""
     if content is None:
         return ""
     if isinstance(content, list):
@@ -151,7 +153,7 @@ QUOTED_REPORTS = "quoted_reports"
 
 
 def quoted_reports(message: Message) -> str:
-    """Return the reports of other agents that this message quotes; empty if it quotes none."""
+    """Returns the reports of other agents that this message quotes; empty if it quotes none."""
     reports = (message.payload or {}).get(QUOTED_REPORTS)
     return reports if isinstance(reports, str) else ""
 

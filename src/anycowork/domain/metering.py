@@ -82,7 +82,7 @@ class Price:
     exact: bool = True
 
     def of(self, used: TokenUsage) -> int:
-        """Return the cost in billionths of a dollar, rounded up."""
+        """Returns the cost in billionths of a dollar, rounded up."""
         cached = min(used.cached, used.prompt)
         cached_price = self.input if self.cached is None else self.cached
         return ceil(
@@ -91,7 +91,7 @@ class Price:
 
 
 def price_of(model: str | None, prices: Mapping[str, Price]) -> Price | None:
-    """Return the model's price at a provider with these prices; None if it has none.
+    """Returns the model's price at a provider with these prices; None if it has none.
 
     Case and outer spaces are ignored, and a model that is not listed costs as much as the most expensive one: otherwise another
     spelling of the same model would be free.
@@ -147,7 +147,7 @@ class Reservation:
     cost: int
 
     def settle(self, used: TokenUsage) -> None:
-        """Release the reservation and count the actual use. Call it once."""
+        """Releases the reservation and counts the actual use. Call it once."""
         day = self.day
         day.reserved_prompt -= self.granted.prompt
         day.reserved_completion -= self.granted.completion
@@ -207,7 +207,7 @@ class Account:
     def reserve(
         self, expected: ExpectedUse, price: Price | None, *, date: str, clock: float, now: str
     ) -> Reservation | ExceededLimit:
-        """Reserve the maximum use of the request, or return the limit that forbids it. `clock` is a monotonic time in seconds."""
+        """Reserves the maximum use of the request, or returns the limit that forbids it. `clock` is a monotonic time in seconds."""
         granted = self._granted(expected, price, date)
         exceeded = self.forbids(granted, price, date=date, clock=clock)
         if exceeded is not None:
@@ -224,7 +224,7 @@ class Account:
         return Reservation(day, granted, price, cost)
 
     def forbids(self, use: TokenUsage, price: Price | None, *, date: str, clock: float) -> ExceededLimit | None:
-        """Return the limit that a request of this use would exceed now; reserve nothing."""
+        """Returns the limit that a request of this use would exceed now; reserves nothing."""
         self._begin_day(date)
         return self._too_often(clock) or self._too_much(use.tokens, price.of(use) if price else None)
 
@@ -233,7 +233,8 @@ class Account:
             self.today = DailyUsage(self.today.key_id, date)
 
     def _granted(self, expected: ExpectedUse, price: Price | None, date: str) -> TokenUsage:
-        """Return what to reserve. A request without a bound gets the guess, or the rest of the day if that is less, but at least one token."""
+        """Returns what to reserve. A request without a bound gets the guess, or the rest of the day if that is less, but at least one
+        token."""
         self._begin_day(date)
         if expected.bounded:
             return TokenUsage(expected.prompt, expected.completion, estimated=True)

@@ -59,7 +59,7 @@ class Destination:
 
 @lru_cache(maxsize=4096)
 def read_destination(text: str) -> Destination:
-    """Parse `host`, `host:port`, `[v6]:port`, also with `*.` or `*`. Raises: ValueError with the reason."""
+    """Parses `host`, `host:port`, `[v6]:port`, also with `*.` or `*`. Raises: ValueError with the reason."""
     if not text.isascii():
         raise ValueError(f"'{text[:80]}' contains non-ASCII letters; write the name in its 'xn--' form")
     host, port = _parted(text.strip().lower())
@@ -70,7 +70,7 @@ def read_destination(text: str) -> Destination:
 
 
 def wanted_destinations(texts: Iterable[str]) -> tuple[Destination, ...]:
-    """Return the destinations of a call, each with a port: a host without a port means 443 and 80. Raises: ValueError."""
+    """Returns the destinations of a call, each with a port: a host without a port means 443 and 80. Raises: ValueError."""
     destinations: list[Destination] = []
     for text in texts:
         read = read_destination(text)

@@ -47,7 +47,7 @@ class WaitKind(StrEnum):
 
 
 def kind_of_end(reason: EndReason) -> WaitKind | None:
-    """Return what a turn that ended like that waits for."""
+    """Returns what a turn that ended like that waits for."""
     match reason:
         case EndReason.LIMIT:
             return WaitKind.LIMIT
@@ -180,7 +180,7 @@ _TITLES = {
 
 
 def waiting_message(waits: Sequence[Notification], page: str, now: str) -> NotificationMessage:
-    """Return one message about all these waits. Its id is the same when the same waits are told again."""
+    """Returns one message about all these waits. Its id is the same when the same waits are told again."""
     ordered = sorted(waits, key=lambda wait: wait.wait_id)
     digest = hashlib.sha256("\n".join(wait.wait_id for wait in ordered).encode()).hexdigest()
     first = waits[0]
@@ -195,7 +195,7 @@ def page_of(page: str, chat_id: str) -> str:
 
 
 def next_attempt(attempts: int, now: str) -> str | None:
-    """Return when it is tried again; None if it was tried often enough."""
+    """Returns when it is tried again; None if it was tried often enough."""
     return None if attempts >= MOST_ATTEMPTS else later(now, _PAUSES[min(attempts, len(_PAUSES)) - 1])
 
 
@@ -211,7 +211,7 @@ class PushKeys:
 
 
 def read_push_keys(public_key: str, secret: str) -> PushKeys:
-    """Read both from base64url. Raises: Invalid."""
+    """Reads both from base64url. Raises: Invalid."""
     try:
         keys = PushKeys(_from_base64(public_key), _from_base64(secret))
     except ValueError:
@@ -230,7 +230,7 @@ def _from_base64(text: str) -> bytes:
 
 
 def read_mail_address(text: str) -> str:
-    """Return the address. Raises: Invalid for one that a mail server or a header could read in several ways."""
+    """Returns the address. Raises: Invalid for one that a mail server or a header could read in several ways."""
     user, _, host = text.rpartition("@")
     if len(text) > _LONGEST_MAIL_ADDRESS or not _MAIL_USER.fullmatch(user) or not _MAIL_HOST.fullmatch(host):
         raise Invalid("This is no e-mail address. Send one such as 'ada@example.org'.", param="address")
@@ -241,7 +241,7 @@ def read_mail_address(text: str) -> str:
 
 
 def signed_headers(message_id: str, seconds: int, body: bytes, secret: str) -> dict[str, str]:
-    """Return the headers that say when the body was sent, and prove that who knows the secret sent it then."""
+    """Returns the headers that say when the body was sent, and prove that who knows the secret sent it then."""
     signed = b".".join((message_id.encode(), str(seconds).encode(), body))
     signature = base64.b64encode(hmac.digest(secret_bytes(secret), signed, "sha256")).decode()
     return {"webhook-id": message_id, "webhook-timestamp": str(seconds), "webhook-signature": f"v1,{signature}"}
@@ -252,7 +252,7 @@ def new_secret(random_bytes: bytes) -> str:
 
 
 def secret_bytes(secret: str) -> bytes:
-    """Return the key: what stands in base64 behind 'whsec_', and of any other text its bytes. Raises: Invalid."""
+    """Returns the key: what stands in base64 behind 'whsec_', and of any other text its bytes. Raises: Invalid."""
     try:
         is_encoded = secret.startswith(_SECRET_PREFIX)
         key = base64.b64decode(secret[len(_SECRET_PREFIX) :], validate=True) if is_encoded else secret.encode()

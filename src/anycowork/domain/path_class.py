@@ -81,7 +81,7 @@ class ControlName:
 
 
 def control_class(parts: Sequence[str]) -> ControlClass | None:
-    """Return the class of this path, or None. If several classes match, a class that asks wins."""
+    """Returns the class of this path, or None. If several classes match, a class that asks wins."""
     if not _may_match(tuple(parts)):
         return None
     matching_class = None
@@ -119,14 +119,14 @@ def leads_to_control_file(parts: Sequence[str]) -> bool:
 
 @lru_cache(maxsize=4096)
 def fold_name(name: str) -> str:
-    """Return the name as a file system may compare it: without case, invisible characters, and the suffixes that NTFS drops."""
+    """Returns the name as a file system may compare it: without case, invisible characters, and the suffixes that NTFS drops."""
     folded = name if name.isascii() else unicodedata.normalize("NFKC", name.translate(_IGNORED))
     return folded.casefold().split(":", 1)[0].rstrip(". ")
 
 
 @cache
 def control_names() -> tuple[ControlName, ...]:
-    """Return the whole list, read once."""
+    """Returns the whole list, read once."""
     listed = tomllib.loads(LIST.read_text("utf-8"))["tool"]
     return tuple(
         _control_name(name, ControlClass(tool["class"]), tool["source"]) for tool in listed for name in tool["names"]
@@ -212,7 +212,7 @@ def _fits(pattern: str, part: str) -> bool:
 
 
 def _short_names(name: str) -> Iterator[str]:
-    """Yield the 8.3 short names that NTFS also accepts for a file: `git~1` for `.git`."""
+    """Yields the 8.3 short names that NTFS also accepts for a file: `git~1` for `.git`."""
     stem, dot, ending = name.lstrip(".").rpartition(".")
     stem, ending = (stem, ending) if dot else (ending, "")
     if not stem or "*" in name or (len(stem) <= 8 and len(ending) <= 3 and not name.startswith(".")):

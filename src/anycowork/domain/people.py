@@ -59,7 +59,7 @@ class PersonName:
 
 
 def authorship(person: PersonName | None) -> dict[str, JsonValue]:
-    """Return what the payload of a person's message says about its author; nothing for the owner's."""
+    """Returns what the payload of a person's message says about its author; nothing for the owner's."""
     return {} if person is None else {AUTHOR: person.name}
 
 
@@ -80,7 +80,7 @@ class Person:
 
 
 def read_person_name(text: str) -> str:
-    """Return the name as it is stored. Raises: Invalid for one that a reader could take for something else."""
+    """Returns the name as it is stored. Raises: Invalid for one that a reader could take for something else."""
     name = unicodedata.normalize("NFC", " ".join(text.split(" ")).strip())
     if not 1 <= len(name) <= LONGEST_PERSON_NAME:
         raise _invalid(name, f"has no length from 1 to {LONGEST_PERSON_NAME}")
@@ -99,7 +99,7 @@ def read_person_name(text: str) -> str:
 
 
 def name_key(name: str) -> str:
-    """Return the same text for all names that a reader could take for one another."""
+    """Returns the same text for all names that a reader could take for one another."""
     folded = unicodedata.normalize("NFKD", name.casefold())
     plain = "".join(sign for sign in folded if unicodedata.category(sign)[0] in "LN")
     return plain.translate(_LOOK_ALIKES).translate(_SAME_SHAPE)
@@ -167,7 +167,7 @@ class PeopleChange:
     old_groups: tuple[str, ...] = ()
 
     def to_bytes(self) -> bytes:
-        """Return what the chain covers."""
+        """Returns what the chain covers."""
         return json.dumps(
             {
                 "seq": self.seq,
@@ -237,7 +237,7 @@ def _read_groups(person: Mapping[str, object]) -> tuple[str, ...]:
 
 
 def find_unrecorded(changes: Iterable[PeopleChange], people: Iterable[Person]) -> BrokenChain | None:
-    """Return the first person whose stored row is not what the recorded changes made it; None if all are."""
+    """Returns the first person whose stored row is not what the recorded changes made it; None if all are."""
     last = {change.person_id: change for change in changes}
     rows = {person.id: person for person in people}
     for person in rows.values():

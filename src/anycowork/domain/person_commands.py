@@ -31,7 +31,7 @@ class CommandResult:
 
 
 def command_note(message: Message) -> str | None:
-    """Return what a model is told of a command that a person ran: its words and how it ended, never what it printed."""
+    """Returns what a model is told of a command that a person ran: its words and how it ended, never what it printed."""
     payload = ended_command(message)
     if payload is None:
         return None
@@ -41,7 +41,7 @@ def command_note(message: Message) -> str | None:
 
 
 def ended_command(message: Message) -> Json | None:
-    """Return the payload of a person's command that has ended; None for any other message."""
+    """Returns the payload of a person's command that has ended; None for any other message."""
     if message.role is not Speaker.SYSTEM or message.payload is None:
         return None
     command = message.payload.get(PERSON_COMMAND)

@@ -38,7 +38,7 @@ class TaskGraph:
 
     @classmethod
     def of(cls, dependencies: Mapping[str, Iterable[str]]) -> "TaskGraph":
-        """Build a graph. Raises: BadGraph for an unknown dependency or a cycle."""
+        """Builds a graph. Raises: BadGraph for an unknown dependency or a cycle."""
         graph = cls({task: tuple(needs) for task, needs in dependencies.items()})
         unknown = sorted({need for needs in graph.dependencies.values() for need in needs} - graph.dependencies.keys())
         if unknown:
@@ -48,14 +48,14 @@ class TaskGraph:
         return graph
 
     def ready(self, done: Collection[str]) -> list[str]:
-        """Return the tasks that may start now: not done, with all dependencies done."""
+        """Returns the tasks that may start now: not done, with all dependencies done."""
         finished = set(done)
         return [
             task for task, needs in self.dependencies.items() if task not in finished and finished.issuperset(needs)
         ]
 
     def _cycle(self) -> list[str]:
-        """Return the ids of one cycle, in the order of the graph; empty if there is none. Each edge is visited once."""
+        """Returns the ids of one cycle, in the order of the graph; empty if there is none. Each edge is visited once."""
         waits = {task: set(needs) for task, needs in self.dependencies.items()}
         needed_by: dict[str, list[str]] = {}
         for task, needs in waits.items():
@@ -73,7 +73,7 @@ class TaskGraph:
 
 
 def _find_cycle(blocked: Mapping[str, Collection[str]]) -> list[str]:
-    """Return one cycle. Every task in `blocked` depends on another one in it, so following dependencies must end in a cycle."""
+    """Returns one cycle. Every task in `blocked` depends on another one in it, so following dependencies must end in a cycle."""
     walked: dict[str, int] = {}
     task = next(iter(blocked))
     while task not in walked:
@@ -171,7 +171,7 @@ def looks_like_plan(document: Json) -> bool:
 
 
 def read_plan(document: Json, completed: Collection[str] = ()) -> Plan | None:
-    """Return the plan in this object, with missing type, version, numbers and ids filled in; None if it is not valid.
+    """Returns the plan in this object, with missing type, version, numbers and ids filled in; None if it is not valid.
 
     Its steps may depend on tasks that a job has `completed` already.
     """
@@ -221,7 +221,7 @@ def _validated(document: Json, completed: Collection[str]) -> Plan:
 
 
 def _building_on(document: Json, completed: Collection[str]) -> Json:
-    """Return the plan with dependencies on completed tasks apart from those on its own steps."""
+    """Returns the plan with dependencies on completed tasks apart from those on its own steps."""
     steps = [step for step in _list(document["steps"]) if isinstance(step, dict)]
     completed_ids = set(completed) - {str(step.get("id")) for step in steps}
     for step in steps if completed_ids else ():
@@ -296,14 +296,14 @@ StepStatuses = Mapping[str, StepStatus]
 
 
 def plan_status(statuses: StepStatuses, *, finished: bool) -> PlanStatus:
-    """Return the status of an approved plan from the statuses of its steps."""
+    """Returns the status of an approved plan from the statuses of its steps."""
     if all(status.finished for status in statuses.values()):
         return PlanStatus.DONE
     return PlanStatus.BLOCKED if finished else PlanStatus.APPROVED
 
 
 def with_open_steps(plan: Plan) -> Json:
-    """Return the plan as JSON with every step open."""
+    """Returns the plan as JSON with every step open."""
     body = plan.to_json()
     steps = body["steps"]
     assert isinstance(steps, list)

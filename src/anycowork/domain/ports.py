@@ -70,7 +70,7 @@ class SuppliedFile:
 
 
 def names_nothing(path: str) -> bool:
-    """Return False: outside a plan no step names any path."""
+    """Returns False: outside a plan no step names any path."""
     return False
 
 
@@ -111,7 +111,7 @@ class HiddenPathRules:
         return self.hides(path) or self.asks(path)
 
     def may_be_told(self, path: str, reader: ContentReader) -> Telling:
-        """Return whether the content of this path may be told to this reader: by a tool, an error, a difference, a search, a prompt, an
+        """Returns whether the content of this path may be told to this reader: by a tool, an error, a difference, a search, a prompt, an
         answer, an event or an export."""
         match reader:
             case ContentReader.AGENT:
@@ -145,34 +145,34 @@ class Workspace(Protocol):
     def origin(self) -> str: ...
 
     def file_hash(self, path: str) -> str | None:
-        """Return the SHA-256 of a regular file inside; None if there is none. Raises: OutsideWorkspace."""
+        """Returns the SHA-256 of a regular file inside; None if there is none. Raises: OutsideWorkspace."""
 
     def has_entry(self, path: str) -> bool:
-        """Return whether anything is at this path. Raises: OutsideWorkspace."""
+        """Returns whether anything is at this path. Raises: OutsideWorkspace."""
 
     def quick_checks(self) -> Sequence[str]:
-        """Return the commands that run the project's own tests, those in its own environment first; none if it has no tests."""
+        """Returns the commands that run the project's own tests, those in its own environment first; none if it has no tests."""
 
     def small_text(self, path: str) -> str:
-        """Return the text of a file inside; empty if there is none, or it is large. Blocking."""
+        """Returns the text of a file inside; empty if there is none, or it is large. Blocking."""
 
     def find_files(self, matches: Callable[[str], bool], most: int) -> Sequence[tuple[str, str]]:
-        """Return the files whose paths match, at most so many, each with the path that it leads to if it is a link. Blocking."""
+        """Returns the files whose paths match, at most so many, each with the path that it leads to if it is a link. Blocking."""
 
     def file_hashes(self, most: int) -> Mapping[str, str] | None:
-        """Return the SHA-256 of each file that git does not ignore; None if there are more than `most`. Blocking."""
+        """Returns the SHA-256 of each file that git does not ignore; None if there are more than `most`. Blocking."""
 
     def first_paths(self, limit: int, hidden: HiddenPathRules = NOTHING_HIDDEN) -> tuple[list[str], bool]:
-        """Return a short, stable list of the files inside, without hidden ones, and whether there are more. Blocking."""
+        """Returns a short, stable list of the files inside, without hidden ones, and whether there are more. Blocking."""
 
     def ignored_among(self, paths: Sequence[str], *, by_name_only: bool = False) -> list[str]:
-        """Return the topmost entries at or above these paths that git ignores, or that hold generated files. Blocking.
+        """Returns the topmost entries at or above these paths that git ignores, or that hold generated files. Blocking.
 
         `by_name_only`: only folders that always hold generated files, whatever ignore files say.
         """
 
     def clear_leftovers(self, path: str) -> None:
-        """Remove temporary files that a killed process left beside this path. Only while nobody writes in the workspace."""
+        """Removes temporary files that a killed process left beside this path. Only while nobody writes in the workspace."""
 
 
 class TaskWorkspaces(Protocol):
@@ -182,17 +182,17 @@ class TaskWorkspaces(Protocol):
     """
 
     async def create(self, root: str) -> str:
-        """Start from a workspace, or from a task's own; return the new one's root. It stays until it is removed. Raises: ToolFault,
+        """Starts from a workspace, or from a task's own; returns the new one's root. It stays until it is removed. Raises: ToolFault,
         BadWorkspace."""
 
     async def remove(self, copy: str) -> None:
-        """Remove a copy with everything in it; one that is gone already is no fault."""
+        """Removes a copy with everything in it; one that is gone already is no fault."""
 
     async def has_commits(self, copy: str) -> bool:
-        """Return whether commits were made with git in the copy. They cannot be merged like files."""
+        """Returns whether commits were made with git in the copy. They cannot be merged like files."""
 
     async def keep_only(self, needed: Collection[str]) -> None:
-        """Remove all other copies, which an earlier server left."""
+        """Removes all other copies, which an earlier server left."""
 
 
 @value

@@ -160,7 +160,7 @@ def read_label(label: str) -> LabelParts:
 
 
 def origins_of_sender(label: str) -> Origins:
-    """Return the origins of what this principal says: the words of an MCP host are its model's, which may have read anything."""
+    """Returns the origins of what this principal says: the words of an MCP host are its model's, which may have read anything."""
     said_by = read_label(label)
     if said_by.kind is PrincipalKind.MCP_HOST:
         return frozenset({origin_of("delegate", f"{said_by.id} (an MCP host)")})
@@ -168,7 +168,7 @@ def origins_of_sender(label: str) -> Origins:
 
 
 def person_name_in(label: str | None) -> str | None:
-    """Return the name of the person behind a label; None for the owner, and for what no person did."""
+    """Returns the name of the person behind a label; None for the owner, and for what no person did."""
     person = None if label is None else read_label(label).person
     return None if person is None else person.name
 

@@ -47,7 +47,7 @@ class Question(ModelDocument):
         return self.model_dump(mode="json", exclude_none=True)
 
     def answer_text(self, *, value: str | None, custom: str | None) -> str:
-        """Return the text of this answer. Raises: Invalid if the question does not accept it."""
+        """Returns the text of this answer. Raises: Invalid if the question does not accept it."""
         if (value is None) == (custom is None):
             raise Invalid("Answer with exactly one of 'value' (an option) or 'custom' (your own text).", param="value")
         if custom is not None:
@@ -70,7 +70,7 @@ class Question(ModelDocument):
 
 
 def read_question(document: Json) -> Question | None:
-    """Return the question in this object; None if it is not valid."""
+    """Returns the question in this object; None if it is not valid."""
     if document.get("type") != "question":
         return None
     try:
@@ -98,7 +98,7 @@ class Review(ModelDocument):
 
 
 def read_review(document: Json) -> Review | None:
-    """Return the review in this object; None if it is not valid."""
+    """Returns the review in this object; None if it is not valid."""
     if document.get("type") != "review":
         return None
     try:

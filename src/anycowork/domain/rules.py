@@ -186,7 +186,7 @@ class RuleChange(Boundary):
 
 
 def new_rule(new: NewRule, *, rule_id: str, created_by: str, created_at: str) -> Rule:
-    """Build a rule from a request. Raises: Invalid, with the invalid field."""
+    """Builds a rule from a request. Raises: Invalid, with the invalid field."""
     rule = Rule(
         id=rule_id,
         tool=new.tool,
@@ -204,7 +204,7 @@ def new_rule(new: NewRule, *, rule_id: str, created_by: str, created_at: str) ->
 
 
 def changed_rule(rule: Rule, change: RuleChange, *, now: str) -> Rule:
-    """Return the rule with these fields changed; its scope stays. Raises: Invalid."""
+    """Returns the rule with these fields changed; its scope stays. Raises: Invalid."""
     sent = change.model_fields_set
     return _checked(
         replace(
@@ -270,7 +270,7 @@ def _require_scope(rule: Rule) -> None:
 
 
 def _expiry(text: str | None, *, after: str) -> str | None:
-    """Return when the rule ends, in our time format. Raises: Invalid."""
+    """Returns when the rule ends, in our time format. Raises: Invalid."""
     if text is None:
         return None
     try:

@@ -182,7 +182,7 @@ class StartedBy:
 
 
 def first_time(schedule: Schedule, now: str) -> str:
-    """Return the schedule's next time. Raises: Invalid for times that no clock shows or that never come."""
+    """Returns the schedule's next time. Raises: Invalid for times that no clock shows or that never come."""
     zone = read_zone(schedule.time_zone)
     if schedule.at is not None:
         return _read_at(schedule.at, zone, now)
@@ -195,7 +195,7 @@ def first_time(schedule: Schedule, now: str) -> str:
 
 
 def next_time(schedule: Schedule, after: str) -> str | None:
-    """Return the first time after this one; None if there is none. Raises: Invalid if the expression cannot be read."""
+    """Returns the first time after this one; None if there is none. Raises: Invalid if the expression cannot be read."""
     if schedule.cron is None:
         return None
     after_time = datetime.fromisoformat(after)
@@ -204,7 +204,7 @@ def next_time(schedule: Schedule, after: str) -> str | None:
 
 
 def missed_times(schedule: Schedule, now: str) -> list[str]:
-    """Return the times from `next_at` up to now, oldest first: the newest `MOST_MISSED` of them and one more at most."""
+    """Returns the times from `next_at` up to now, oldest first: the newest `MOST_MISSED` of them and one more at most."""
     if schedule.next_at is None or schedule.next_at > now:
         return []
     if schedule.cron is None:
@@ -218,7 +218,7 @@ def missed_times(schedule: Schedule, now: str) -> list[str]:
 
 
 def to_start(schedule: Schedule, times: list[str], now: str) -> list[str]:
-    """Return those of these times that are started; the others were missed."""
+    """Returns those of these times that are started; the others were missed."""
     if not times:
         return []
     if schedule.missed is MissedRule.ALL:
@@ -238,7 +238,7 @@ def read_zone(name: str) -> ZoneInfo:
 
 
 def _until(cron: str, since: datetime, zone: ZoneInfo, until: datetime) -> deque[datetime] | None:
-    """Return the newest of the times in between; None if there are too many to look at."""
+    """Returns the newest of the times in between; None if there are too many to look at."""
     newest: deque[datetime] = deque(maxlen=MOST_MISSED + 1)
     for number, time in enumerate(_times(cron, since, zone)):
         if time > until:
@@ -250,7 +250,7 @@ def _until(cron: str, since: datetime, zone: ZoneInfo, until: datetime) -> deque
 
 
 def _times(cron: str, after: datetime, zone: ZoneInfo) -> Iterator[datetime]:
-    """Yield the times of the expression, in UTC. As Debian's cron does: what names an hour and a minute runs once where a clock shows
+    """Yields the times of the expression, in UTC. As Debian's cron does: what names an hour and a minute runs once where a clock shows
     that time twice, and at the next minute there is where it is skipped. Raises: Invalid."""
     try:
         if len(cron) > _LONGEST_CRON or len(cron.split()) != 5:
@@ -268,7 +268,7 @@ def _times(cron: str, after: datetime, zone: ZoneInfo) -> Iterator[datetime]:
 
 
 def _read_at(text: str, zone: ZoneInfo, now: str) -> str:
-    """Return the time. Without an offset it is of the zone, and the first where its clock shows that time twice. Raises: Invalid."""
+    """Returns the time. Without an offset it is of the zone, and the first where its clock shows that time twice. Raises: Invalid."""
     try:
         time = datetime.fromisoformat(text)
         local = time if time.tzinfo else time.replace(tzinfo=zone)

@@ -102,7 +102,7 @@ class SecretHider:
         self.values: list[HiddenValue] = []
 
     def hide(self, text: str) -> str:
-        """Return the text with a stand-in for each value."""
+        """Returns the text with a stand-in for each value."""
         if self._ends_only and len(text) > 2 * _END:
             return "".join((self.hide(text[:_END]), text[_END:-_END], self.hide(text[-_END:])))
         spans = sorted(_spans(text))
@@ -119,7 +119,7 @@ class SecretHider:
         return "".join((*parts, text[position:]))
 
     def json(self, body: JsonValue) -> JsonValue:
-        """Return JSON with stand-ins in all of its texts."""
+        """Returns JSON with stand-ins in all of its texts."""
         if isinstance(body, str):
             return self.hide(body)
         if isinstance(body, list):
@@ -137,7 +137,7 @@ class SecretHider:
 
 
 def hidden_kinds(texts: Iterable[str]) -> Json:
-    """Return what the payload of a message says about the values in these texts; nothing where there are none."""
+    """Returns what the payload of a message says about the values in these texts; nothing where there are none."""
     hider = SecretHider(ends_only=True)
     for text in filter(None, texts):
         hider.hide(text)
@@ -145,12 +145,12 @@ def hidden_kinds(texts: Iterable[str]) -> Json:
 
 
 def as_told(message: Message) -> Message:
-    """Return the message with stand-ins for its values, as a model is told it. What a person or a model wrote has none noted."""
+    """Returns the message with stand-ins for its values, as a model is told it. What a person or a model wrote has none noted."""
     return _told(message)[0]
 
 
 def hidden_values_of(message: Message) -> Sequence[HiddenValue]:
-    """Return the values that `as_told` hides, in the order of their numbers."""
+    """Returns the values that `as_told` hides, in the order of their numbers."""
     return _told(message)[1]
 
 
@@ -164,7 +164,7 @@ def _told(message: Message) -> tuple[Message, Sequence[HiddenValue]]:
 
 
 def as_exported(message: Message) -> Message:
-    """Return the message with stand-ins for every value in any of its texts, whoever wrote them."""
+    """Returns the message with stand-ins for every value in any of its texts, whoever wrote them."""
     hider = SecretHider()
     content, reasoning = hider.hide(message.content), message.reasoning and hider.hide(message.reasoning)
     payload = hider.object(message.payload) if message.payload else message.payload
@@ -177,7 +177,7 @@ def is_revealed(message: Message) -> bool:
 
 
 def stand_in_among(body: JsonValue) -> str | None:
-    """Return the first stand-in in the texts of JSON."""
+    """Returns the first stand-in in the texts of JSON."""
     if isinstance(body, str):
         stand_in = STAND_IN.search(body) if "«hidden " in body else None
         return stand_in and stand_in[0]
@@ -190,7 +190,7 @@ def stand_in_among(body: JsonValue) -> str | None:
 
 
 def _spans(text: str) -> Iterator[tuple[int, int, str]]:
-    """Yield where values are, and of what kind. A pattern is tried only where its mark stands in the text: most texts have none."""
+    """Yields where values are, and of what kind. A pattern is tried only where its mark stands in the text: most texts have none."""
     if _has_token_mark(text):
         tokens = (
             match for match in TOKEN.finditer(text) if not match[0].startswith(_LIKE_NAMES) or _looks_random(match[0])
@@ -216,7 +216,7 @@ def _has_token_mark(text: str) -> bool:
 
 
 def _named_spans(text: str) -> Iterator[tuple[int, int, str]]:
-    """Yield the random values that follow a name which says what they are. By hand: a pattern for any case takes fifty times as long."""
+    """Yields the random values that follow a name which says what they are. By hand: a pattern for any case takes fifty times as long."""
     lower = text.lower()
     if len(lower) != len(text):  # a letter that became two would move all places after it
         lower = text.translate(_SMALL_LETTERS)
@@ -233,7 +233,7 @@ def _named_spans(text: str) -> Iterator[tuple[int, int, str]]:
 
 
 def _key_spans(text: str) -> Iterator[tuple[int, int, str]]:
-    """Yield private keys from their first line to their last. One without an end is hidden as far as its signs reach."""
+    """Yields private keys from their first line to their last. One without an end is hidden as far as its signs reach."""
     position = 0
     while begins := _KEY_BEGINS.search(text, position):
         end = text.find("-----END ", begins.end(), begins.end() + _LONGEST_KEY)
@@ -257,5 +257,5 @@ def _looks_random(text: str) -> bool:
 
 
 def _bits(text: str) -> float:
-    """Return how much each character says, by how often the text has it."""
+    """Returns how much each character says, by how often the text has it."""
     return -sum(count / len(text) * math.log2(count / len(text)) for count in Counter(text).values())

@@ -126,7 +126,7 @@ class Snapshot:
     origins: tuple[str, ...] = ()
 
     def unkept(self) -> list[str]:
-        """Return the files and links whose content was not kept."""
+        """Returns the files and links whose content was not kept."""
         return [image.path for image in self.images if image.has_content and not image.kept]
 
     @property
@@ -202,7 +202,7 @@ OTHER_CHAT = "another chat has changed it since, and that change would be lost"
 
 
 def undoing(changes: Iterable[RecordedChange], *, for_chat: str | None = None) -> list[Undo]:
-    """Return the undos of all these changes, given oldest first: for each path the state before the first change.
+    """Returns the undos of all these changes, given oldest first: for each path the state before the first change.
 
     Paths changed by another chat than `for_chat` get a reason: a person must name such a path before that work is lost.
     """
@@ -278,11 +278,11 @@ class RestoreControl(Protocol):
     def is_stopped(self) -> bool: ...
 
     def report(self, done: int, total: int) -> None:
-        """Tell how many of all paths are done."""
+        """Tells how many of all paths are done."""
 
 
 def removed_paths(undos: Iterable[Undo]) -> list[str]:
-    """Return the paths where the entry that is there now is removed, or replaced by another kind of entry."""
+    """Returns the paths where the entry that is there now is removed, or replaced by another kind of entry."""
     return [
         undo.path
         for undo in undos
@@ -291,19 +291,19 @@ def removed_paths(undos: Iterable[Undo]) -> list[str]:
 
 
 def in_paths(undos: Sequence[Undo], paths: Iterable[str]) -> list[Undo]:
-    """Return the undos at these paths or below them."""
+    """Returns the undos at these paths or below them."""
     prefixes = {path.strip("/") for path in paths} - {""}
     return [undo for undo in undos if not prefixes.isdisjoint(_path_and_folders(shown_path(undo.path)))]
 
 
 def paths_without_undo(undos: Iterable[Undo], paths: Sequence[str]) -> list[str]:
-    """Return those of the paths at which, and below which, nothing would be undone."""
+    """Returns those of the paths at which, and below which, nothing would be undone."""
     undone_paths = {path for undo in undos for path in _path_and_folders(shown_path(undo.path))}
     return [path for path in paths if path.strip("/") not in undone_paths]
 
 
 def _path_and_folders(path: str) -> Iterator[str]:
-    """Yield the path and the folders above it: with many paths chosen, looking these up is faster than comparing each with each."""
+    """Yields the path and the folders above it: with many paths chosen, looking these up is faster than comparing each with each."""
     yield path
     while (cut := path.rfind("/")) > 0:
         path = path[:cut]
@@ -311,10 +311,10 @@ def _path_and_folders(path: str) -> Iterator[str]:
 
 
 def shown_path(path: str) -> str:
-    """Return the path as text for the wire; a file name need not be valid text."""
+    """Returns the path as text for the wire; a file name need not be valid text."""
     return path.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
 
 
 def is_in(path: str, folder: str) -> bool:
-    """Return whether the path is this one, or below it."""
+    """Returns whether the path is this one, or below it."""
     return path == folder or path.startswith(f"{folder}/")

@@ -54,7 +54,7 @@ class SearchResult:
 
 
 def read_query(query: str) -> tuple[SearchTerm, ...]:
-    """Read what a person typed: words that must all occur, "words in quotes" one after the other. The last word may be unfinished.
+    """Reads what a person typed: words that must all occur, "words in quotes" one after the other. The last word may be unfinished.
 
     Nothing in it is an operator, so there is no query that cannot be read.
     """
@@ -71,7 +71,7 @@ def read_query(query: str) -> tuple[SearchTerm, ...]:
 
 
 def snippet(text: str, terms: Sequence[SearchTerm]) -> tuple[SnippetPart, ...]:
-    """Return one line around the first match, with every match in it marked. A match far inside a huge text is not looked for."""
+    """Returns one line around the first match, with every match in it marked. A match far inside a huge text is not looked for."""
     ranges = _matches(text, terms)
     start = max(0, ranges[0][0] - _BEFORE) if ranges else 0
     end = min(len(text), start + _LENGTH)
@@ -86,7 +86,7 @@ def snippet(text: str, terms: Sequence[SearchTerm]) -> tuple[SnippetPart, ...]:
 
 
 def fold(text: str) -> str:
-    """Return the text without case and accents, character by character: positions stay the same."""
+    """Returns the text without case and accents, character by character: positions stay the same."""
     return text.lower() if text.isascii() else "".join(map(_folded, text))
 
 
@@ -97,20 +97,20 @@ def _folded(character: str) -> str:
 
 
 def index_words(text: str) -> Iterator[str]:
-    """Yield the words of a text as an index holds them: without case and accents."""
+    """Yields the words of a text as an index holds them: without case and accents."""
     for word in _words(text):
         plain = fold(word)
         yield plain if plain.isascii() else "".join(char for char in plain if not unicodedata.combining(char))
 
 
 def _words(text: str) -> Iterator[str]:
-    """Yield each run of letters and digits."""
+    """Yields each run of letters and digits."""
     spaced = "".join(char if char.isalnum() or unicodedata.combining(char) else " " for char in text)
     return (word for word in spaced.split() if any(map(str.isalnum, word)))
 
 
 def _matches(text: str, terms: Sequence[SearchTerm]) -> list[tuple[int, int]]:
-    """Return where words of the terms begin and end, ascending: the first of all, and those that fit beside it."""
+    """Returns where words of the terms begin and end, ascending: the first of all, and those that fit beside it."""
     search_words = {(fold(word), term.prefix and word == term.words[-1]) for term in terms for word in term.words}
     for piece in range(0, min(len(text), _LOOKED_THROUGH), _PIECE):  # a text of many megabytes is not folded whole
         start = max(0, piece - _LENGTH)  # a word may begin in the piece before
@@ -156,7 +156,7 @@ _PART_FIELDS = ("action", "reason", "check", "commands", "label", "value", "path
 
 
 def words_of(message: Message) -> str:
-    """Return the message as a person reads it: a document's words instead of its JSON, anything else as it is stored."""
+    """Returns the message as a person reads it: a document's words instead of its JSON, anything else as it is stored."""
     try:
         return _document_words(message) or message.content
     except RecursionError:  # a model may nest a thousand lists
@@ -172,7 +172,7 @@ def _document_words(message: Message) -> str:
 
 
 def _introduction(message: Message) -> tuple[str, ...]:
-    """Return what an approved plan is handed over with: it stands before the plan."""
+    """Returns what an approved plan is handed over with: it stands before the plan."""
     return (message.content.partition(_FENCE)[0].strip(),) if _is_approval(message) else ()
 
 

@@ -9,28 +9,28 @@ _LATEST_SECOND = 10**11  # beyond it (the year 5138) a number counts millisecond
 
 
 def written_time(time: datetime) -> str:
-    """Return the time in our one format, so that times compare as text."""
+    """Returns the time in our one format, so that times compare as text."""
     return time.astimezone(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
 
 
 def later(written: str, seconds: float) -> str:
-    """Return the time that many seconds after a written one."""
+    """Returns the time that many seconds after a written one."""
     return written_time(datetime.fromisoformat(written) + timedelta(seconds=seconds))
 
 
 def midnight_after(written: str) -> str:
-    """Return when the day (UTC) of a written time ends."""
+    """Returns when the day (UTC) of a written time ends."""
     midnight = datetime.fromisoformat(written).astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
     return written_time(midnight + timedelta(days=1))
 
 
 def seconds_between(earlier: str, written: str) -> float:
-    """Return the seconds from one written time to a later one; 0 if it is not later."""
+    """Returns the seconds from one written time to a later one; 0 if it is not later."""
     return max(0.0, (datetime.fromisoformat(written) - datetime.fromisoformat(earlier)).total_seconds())
 
 
 def local_time(written: str, *, seconds: bool = False) -> str:
-    """Return a written time as a person of this machine reads it; what is no time stays unchanged."""
+    """Returns a written time as a person of this machine reads it; what is no time stays unchanged."""
     try:
         time = datetime.fromisoformat(written).astimezone()
     except ValueError:
@@ -39,7 +39,7 @@ def local_time(written: str, *, seconds: bool = False) -> str:
 
 
 def stored_time(stored: JsonValue) -> str:
-    """Return a stored time in our format, from a text (without a zone: UTC) or from seconds or milliseconds since 1970. A value that
+    """Returns a stored time in our format, from a text (without a zone: UTC) or from seconds or milliseconds since 1970. A value that
     is not a time stays unchanged; None becomes empty."""
     if isinstance(stored, str) and len(stored) == _WRITTEN and stored.endswith("Z"):
         return stored

@@ -50,21 +50,21 @@ class CommitSession:
         return False
 
     async def check_changes(self, changes: Sequence[PathIntent]) -> ChangesDecision:
-        """Apply the rules to the changed paths."""
+        """Applies the rules to the changed paths."""
         return ChangesDecision()
 
     async def keep(self, intent: Intent, replaced: Mapping[str, ReplacedFile]) -> None:
-        """Save, for undo, what the effect will replace: a stop during it leaves nothing to be finished. `replaced` are known contents of
+        """Saves, for undo, what the effect will replace: a stop during it leaves nothing to be finished. `replaced` are known contents of
         paths."""
 
     async def intend(self, intent: Intent) -> None:
-        """Make the intent durable before its effect."""
+        """Makes the intent durable before its effect."""
 
     def finish(self, left_alone: Sequence[str]) -> None:
         """All of it is done, but for the paths that were left alone because somebody else had changed them."""
 
     def hold(self, intent: Intent) -> None:
-        """Leave the changes waiting for an approval; only if `can_hold`."""
+        """Leaves the changes waiting for an approval; only if `can_hold`."""
 
 
 NO_COMMIT = CommitSession()
@@ -140,7 +140,7 @@ class Tool(Protocol):
     @property
     def spec(self) -> ToolSpec: ...
     def problems(self, parameters: Parameters) -> list[str]:
-        """Return precisely what is wrong with these parameters; empty if they match the schema."""
+        """Returns precisely what is wrong with these parameters; empty if they match the schema."""
 
     async def prepare(self, parameters: Parameters, tool_context: ToolContext) -> Prepared:
         """Inspect and compute without changing anything. Raises: ToolFault, OutsideWorkspace."""
@@ -155,4 +155,4 @@ class Tool(Protocol):
 class Toolbox(Protocol):
     def find(self, name: str) -> Tool | None: ...
     def specs(self) -> Sequence[ToolSpec]:
-        """Return the specs of all tools. The same object is returned while they do not change."""
+        """Returns the specs of all tools. The same object is returned while they do not change."""

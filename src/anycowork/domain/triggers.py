@@ -57,7 +57,7 @@ class Delivery:
 
 
 def is_signed(delivery: Delivery, secret: str, now: str) -> bool:
-    """Tell whether one of its signatures is by this secret, and its time is near."""
+    """Tells whether one of its signatures is by this secret, and its time is near."""
     if not (_ID.fullmatch(delivery.id) and _TIME.fullmatch(delivery.timestamp)):
         return False
     sent_at = int(delivery.timestamp)
@@ -84,7 +84,7 @@ def require_pointers(payload: Mapping[str, str], fixed: Mapping[str, JsonValue])
 
 
 def brought_parameters(name: str, payload: Mapping[str, str], document: JsonValue) -> Json:
-    """Return the values that the body has where the trigger looks for them. Raises: UnfittingParameters for what is no single value."""
+    """Returns the values that the body has where the trigger looks for them. Raises: UnfittingParameters for what is no single value."""
     parameters: Json = {}
     faults: dict[str, str] = {}
     for parameter, pointer in payload.items():
@@ -99,7 +99,7 @@ def brought_parameters(name: str, payload: Mapping[str, str], document: JsonValu
 
 
 def _at(document: JsonValue, pointer: str) -> JsonValue:
-    """Return the value at this JSON Pointer (RFC 6901), or None."""
+    """Returns the value at this JSON Pointer (RFC 6901), or None."""
     for part in pointer.split("/")[1:]:
         step = part.replace("~1", "/").replace("~0", "~")
         if isinstance(document, dict):

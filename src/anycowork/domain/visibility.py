@@ -23,12 +23,12 @@ class Viewer:
 
 
 def viewer_of(principal: Principal) -> Viewer | None:
-    """Return who asks; None for the server's own token, which sees everything."""
+    """Returns who asks; None for the server's own token, which sees everything."""
     return None if principal.person is None else Viewer(principal.person.id, principal.groups)
 
 
 def owner_of(principal: Principal) -> str:
-    """Return the id of the person who owns what this principal makes."""
+    """Returns the id of the person who owns what this principal makes."""
     return OWNER.id if principal.person is None else principal.person.id
 
 
@@ -37,7 +37,7 @@ def may_see(viewer: Viewer | None, *, visibility: str, owner: str) -> bool:
 
 
 def read_visibility(text: str) -> str:
-    """Return it as it is stored. Raises: Invalid."""
+    """Returns it as it is stored. Raises: Invalid."""
     if text in (EVERYONE, PRIVATE):
         return text
     if text.startswith(_GROUP):
@@ -52,7 +52,7 @@ def read_visibility(text: str) -> str:
 
 
 def group_in(visibility: str) -> str | None:
-    """Return the name of the group that it is shared with, if it is with one."""
+    """Returns the name of the group that it is shared with, if it is with one."""
     return visibility.removeprefix(_GROUP) if visibility.startswith(_GROUP) else None
 
 

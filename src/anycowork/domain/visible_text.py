@@ -88,7 +88,7 @@ def bare_lines(text: str) -> list[str]:
 
 
 def os_reason(error: BaseException, *, with_path: bool = False) -> str:
-    """Return the reason, such as "Permission denied". `with_path` appends the file, for messages that do not name it."""
+    """Returns the reason, such as "Permission denied". `with_path` appends the file, for messages that do not name it."""
     if isinstance(error, OSError) and error.strerror:
         path = f": {error.filename}" if with_path and isinstance(error.filename, str) else ""
         return f"{error.strerror}{path}"

@@ -158,7 +158,7 @@ class RunStep:
 
     @classmethod
     def from_stored(cls, stored: Mapping[str, JsonValue]) -> "RunStep":
-        """Read a stored step leniently: an unknown kind becomes a call of no tool, which the gate refuses."""
+        """Reads a stored step leniently: an unknown kind becomes a call of no tool, which the gate refuses."""
         return cls(str(stored.get("title", "")), _action(stored))
 
 
@@ -209,7 +209,7 @@ class Run:
         return replace(self, at=self.at + 1, begun=None)
 
     def ended(self, reason: EndReason, error: Json | None = None) -> "Run":
-        """Return the run of a turn that ended before the last step was finished."""
+        """Returns the run of a turn that ended before the last step was finished."""
         status = {
             EndReason.STOPPED: RunStatus.STOPPED,
             EndReason.INTERRUPTED: RunStatus.INTERRUPTED,
@@ -217,7 +217,7 @@ class Run:
         return replace(self, status=status, error=error)
 
     def to_json(self) -> Json:
-        """Return the run as `workflow-progress` shows it."""
+        """Returns the run as `workflow-progress` shows it."""
         body: Json = {
             "run_id": self.id,
             "name": self.workflow,

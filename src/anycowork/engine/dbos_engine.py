@@ -98,7 +98,7 @@ class DbosEngine:
         self.started.set()
 
     def take_no_more(self) -> None:
-        """Take no new segments; those in progress go on."""
+        """Takes no new segments; those in progress go on."""
         if self._runtime is not None:
             self._runtime.most_runs = 0
 

@@ -119,7 +119,7 @@ def workflow_id(run_id: str, number: int) -> str:
 
 
 def _libpq_url(url: str) -> str:
-    """Return the URL without the parameters that only the store's driver takes, as `search_path`."""
+    """Returns the URL without the parameters that only the store's driver takes, as `search_path`."""
     from psycopg import pq
 
     keywords = {option.keyword.decode() for option in pq.Conninfo.get_defaults()}
@@ -129,7 +129,7 @@ def _libpq_url(url: str) -> str:
 
 
 def _connect_options(session_name: str) -> dict[str, Any]:
-    """Return libpq's connection options that make both sides probe a silent connection."""
+    """Returns libpq's connection options that make both sides probe a silent connection."""
     probes = {f"keepalives_{name}": number for name, number in _KEEPALIVE.items()}
     server_options = " ".join(f"-c tcp_keepalives_{name}={number}" for name, number in _KEEPALIVE.items())
     return {

@@ -95,7 +95,7 @@ class RunOver(AnyCoworkError):
 
 
 def require_json(payload: Json) -> bytes:
-    """Return the payload as JSON text. Raises: Invalid if anything else than JSON is in it."""
+    """Returns the payload as JSON text. Raises: Invalid if anything else than JSON is in it."""
     try:
         text = msgspec.json.encode(payload)
         if msgspec.json.decode(text) == payload:
@@ -158,17 +158,17 @@ class RunTable:
         )
 
     async def advance(self, run_id: str) -> int | None:
-        """Take the signal that the parked run waits for; return the number of the segment that is due, or None."""
+        """Takes the signal that the parked run waits for; returns the number of the segment that is due, or None."""
         rows = await self._fetch(_ADVANCE, run_id)
         return int(rows[0][0]) if rows else None
 
     async def restart(self, run_id: str) -> int | None:
-        """Return the number of the segment that is due; None if the run is not over."""
+        """Returns the number of the segment that is due; None if the run is not over."""
         rows = await self._fetch(_RESTART, run_id)
         return int(rows[0][0]) if rows else None
 
     async def pick_up(self, run_id: str, number: int, owner: str) -> RunSegment | None:
-        """Make the owner the only writer of the run; None if this segment is over."""
+        """Makes the owner the only writer of the run; None if this segment is over."""
         rows = await self._fetch(
             "UPDATE engine_runs SET epoch = epoch + 1, attempts = attempts + 1, owner = $1, changed_at = now()"
             " WHERE run_id = $2 AND segment = $3 AND state = 'active' RETURNING kind, payload, signal, attempts, epoch",
@@ -191,7 +191,7 @@ class RunTable:
         result: bytes | None = None,
         error: tuple[str, str] | None = None,
     ) -> bool:
-        """End the segment; False if another worker has the run by now, or it was cancelled."""
+        """Ends the segment; False if another worker has the run by now, or it was cancelled."""
         rows = await self._fetch(
             "UPDATE engine_runs SET state = $1, waits_for = $2, result = $3, error = $4, owner = NULL, changed_at = now()"
             " WHERE run_id = $5 AND segment = $6 AND epoch = $7 AND state = 'active' RETURNING 1",
@@ -206,7 +206,7 @@ class RunTable:
         return bool(rows)
 
     async def let_go(self, segment: RunSegment) -> None:
-        """Tell who cancelled the run that its handler has ended."""
+        """Tells who cancelled the run that its handler has ended."""
         await self._fetch(
             "UPDATE engine_runs SET owner = NULL WHERE run_id = $1 AND epoch = $2", segment.run_id, segment.epoch
         )
@@ -221,7 +221,7 @@ class RunTable:
         )
 
     async def cancel(self, run_id: str) -> None:
-        """Mark the run as cancelled, unless it is over."""
+        """Marks the run as cancelled, unless it is over."""
         await self._fetch(
             "UPDATE engine_runs SET state = 'cancelled', changed_at = now()"
             " WHERE run_id = $1 AND state IN ('active', 'parked')",
@@ -241,16 +241,16 @@ class RunTable:
         return RunPosition(row.state, row.segment, row.owner) if row is not None else None
 
     async def unqueued(self) -> list[tuple[str, int, str | None]]:
-        """Return active runs that no queue knows, with what the queue says of them: a server submitted them, or a crash came between
+        """Returns active runs that no queue knows, with what the queue says of them: a server submitted them, or a crash came between
         two writes."""
         return [(run_id, number, status) for run_id, number, status in await self._fetch(self._unqueued)]
 
     async def queue_again(self, queue: str, worker_id: str, at_work: Collection[str]) -> list[str]:
-        """Give back what the queue counts as a dead worker's, and as this one's although it is not at work on it; return their ids."""
+        """Gives back what the queue counts as a dead worker's, and as this one's although it is not at work on it; returns their ids."""
         return [row[0] for row in await self._fetch(self._queue_again, queue, worker_id, list(at_work))]
 
     async def forget_old(self, days: int) -> list[tuple[str, int]]:
-        """Remove runs that were over, or waited, for so long; return each with its number of segments."""
+        """Removes runs that were over, or waited, for so long; returns each with its number of segments."""
         rows = await self._fetch(
             "DELETE FROM engine_runs WHERE state <> 'active' AND changed_at < now() - make_interval(days => $1)"
             " RETURNING run_id, segment + 1",

@@ -55,13 +55,13 @@ class Hub:
                 self._sidebar.append(record)
 
     def reread(self, chat_id: str | None) -> None:
-        """Make the readers of a chat, or of all, read the store again: another server has written there."""
+        """Makes the readers of a chat, or of all, read the store again: another server has written there."""
         for log in [*self._logs.values()] if chat_id is None else filter(None, [self._logs.get(chat_id)]):
             log.invalidate()
         self.reread_sidebar()
 
     def reread_sidebar(self) -> None:
-        """Make the readers of the sidebar read the store again."""
+        """Makes the readers of the sidebar read the store again."""
         if self._sidebar is not None:
             self._sidebar.invalidate()
 
@@ -77,7 +77,7 @@ class Hub:
 
     @contextmanager
     def reading(self, chat_id: str) -> Iterator["Reader"]:
-        """Yield a cursor at the end of the chat's log; it receives what is published from now on."""
+        """Yields a cursor at the end of the chat's log; it receives what is published from now on."""
         log = self._logs.get(chat_id)
         if log is None:
             log = self._logs[chat_id] = self._new_log()
@@ -138,7 +138,7 @@ class _EventLog:
         self._wake()
 
     def invalidate(self) -> None:
-        """Drop the log and skip one index: every reader has fallen behind, and replays from the store."""
+        """Drops the log and skips one index: every reader has fallen behind, and replays from the store."""
         self.first = self.end + 1
         self.records.clear()
         self.size = 0
@@ -156,7 +156,7 @@ class _EventLog:
         return reader
 
     def leave(self, reader: "Reader") -> bool:
-        """Remove the reader; return True if it was the last."""
+        """Removes the reader; returns True if it was the last."""
         self.readers.discard(reader)
         if self.readers or self.timer is None:
             return False
@@ -192,12 +192,12 @@ class Reader:
         self._waiter: asyncio.Future[None] | None = None
 
     def deliver(self, record: Record) -> None:
-        """Give a record to this reader alone, in its place among those that are published."""
+        """Gives a record to this reader alone, in its place among those that are published."""
         self._delivered.append((self._log.end, record))
         self.wake()
 
     def take(self) -> list[Record] | None:
-        """Return all new records; None if some are no longer in the log: then call `catch_up` and replay."""
+        """Returns all new records; None if some are no longer in the log: then call `catch_up` and replay."""
         log = self._log
         if self._cursor < log.first:
             return None
@@ -215,7 +215,7 @@ class Reader:
         self._cursor = self._log.end
 
     async def wait(self) -> StreamSignal | None:
-        """Wait for new records and return None, or return a signal that is due. Several pending hints become one."""
+        """Waits for new records and return None, or returns a signal that is due. Several pending hints become one."""
         while self._cursor == self._log.end and not self._delivered:
             if self._hints != self._log.hints:
                 self._hints = self._log.hints
@@ -245,7 +245,7 @@ class Streams:
         self.list_state, self.list_changed = hub.list_state, hub.chats_changed
 
     async def follow(self, chat_id: str, *, after: int) -> AsyncGenerator[StreamItem, None]:
-        """Yield every record of the chat after this number, once and in order, batched where possible; then what is not stored.
+        """Yields every record of the chat after this number, once and in order, batched where possible; then what is not stored.
 
         A number beyond the last one (after a backup was restored) does not suppress future records.
         """
@@ -265,7 +265,7 @@ class Streams:
                     yield item
 
     async def follow_all(self, *, after: int | None) -> AsyncGenerator[StreamItem, None]:
-        """Yield the sidebar records of all chats after this position; without one, from now on."""
+        """Yields the sidebar records of all chats after this position; without one, from now on."""
 
         async def replay(position: int) -> list[Record]:
             records, more_come = await self._records.sidebar_page(position, PAGE)

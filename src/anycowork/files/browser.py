@@ -57,19 +57,19 @@ class FileBrowser:
         self._names: OrderedDict[str, NameList] = OrderedDict()
 
     async def search(self, workspace: Folder, query: str, *, limit: int, hidden: HiddenPathRules) -> FoundPaths:
-        """Return the paths that match best, without those that git ignores and those that rules hide."""
+        """Returns the paths that match best, without those that git ignores and those that rules hide."""
         return await reading(lambda: self._search(workspace, query, limit, hidden))
 
     async def folder(self, workspace: Folder, path: str, *, cursor: str | None, limit: int) -> FolderPage:
-        """Return one page of a folder. Raises: FileMissing, WrongKind, OutsideWorkspace."""
+        """Returns one page of a folder. Raises: FileMissing, WrongKind, OutsideWorkspace."""
         return await reading(lambda: read_folder(workspace, path, cursor=cursor, limit=limit))
 
     async def file(self, workspace: Folder, path: str) -> FileContent:
-        """Return what is in a regular file, bounded. Raises: FileMissing, WrongKind, OutsideWorkspace."""
+        """Returns what is in a regular file, bounded. Raises: FileMissing, WrongKind, OutsideWorkspace."""
         return await reading(lambda: read_content(workspace, path))
 
     async def prepare_edit(self, workspace: Folder, path: str, text: str, *, expected: str | None) -> PreparedEdit:
-        """Return what saving would write. `expected` is the hash of the content that the person edited, None for a new file.
+        """Returns what saving would write. `expected` is the hash of the content that the person edited, None for a new file.
 
         Raises: StateChanged if the file has another content now; FileMissing, FileExists, WrongKind, NotText, OutsideWorkspace.
         """
@@ -142,7 +142,7 @@ _NAME_STARTS, _IN_NAME, _IN_PATH, _IN_ORDER = range(4)
 
 
 def best_matches(paths: Iterable[FoundPath], query: str, limit: int) -> list[FoundPath]:
-    """Return the best matches first: names that start with the query, that contain it, then paths that contain it, and last paths
+    """Returns the best matches first: names that start with the query, that contain it, then paths that contain it, and last paths
     with all its letters in order. Of equal matches the shorter path is better. Every word of the query must match."""
     query_words = query.casefold().split()
     ranked = (
@@ -154,7 +154,7 @@ def best_matches(paths: Iterable[FoundPath], query: str, limit: int) -> list[Fou
 
 
 def _rank(path: str, query_words: list[str]) -> int | None:
-    """Return the worst rank of all words; None if one does not match."""
+    """Returns the worst rank of all words; None if one does not match."""
     folded = path.casefold()
     worst = _NAME_STARTS
     for word in query_words:
@@ -267,7 +267,7 @@ def _cursor(key: _Key) -> str:
 
 
 def _after(keys: list[_Key], cursor: str) -> int:
-    """Return where the page begins. What was there may be gone since, so it is the place where it would be."""
+    """Returns where the page begins. What was there may be gone since, so it is the place where it would be."""
     try:
         name = os.fsdecode(bytes.fromhex(cursor[1:]))
     except ValueError:
@@ -276,7 +276,7 @@ def _after(keys: list[_Key], cursor: str) -> int:
 
 
 def _rules_in(folder: Folder, path: WorkspacePath) -> Ignores | None:
-    """Return the ignore rules in force there; None if git ignores the folder itself."""
+    """Returns the ignore rules in force there; None if git ignores the folder itself."""
     walk = FolderWalk(folder.jail)
     rules = Ignores()
     for depth in range(len(path.parts) + 1):

@@ -22,7 +22,7 @@ class LocalPdfTexts:
         self._turn = asyncio.Semaphore(1)
 
     async def read(self, name: str, data: bytes) -> PdfText:
-        """Return the text that a PDF holds. Raises: Invalid if it has none, is damaged, locked or too costly."""
+        """Returns the text that a PDF holds. Raises: Invalid if it has none, is damaged, locked or too costly."""
         if b"%PDF-" not in data[:_HEAD]:
             raise Invalid(f"{name} is not a PDF.", param="data")
         async with self._turn:

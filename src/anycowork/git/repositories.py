@@ -166,26 +166,26 @@ class GitRepositories:
         self._generated = generated
 
     async def state(self, workspace: Folder, opened: Collection[str] = ()) -> GitState:
-        """Return branch and changed files. Untracked folders named in `opened` are listed file by file. Raises: ToolFault if git fails."""
+        """Returns branch and changed files. Untracked folders named in `opened` are listed file by file. Raises: ToolFault if git fails."""
         return await asyncio.to_thread(_state, workspace, opened, self._generated, self._user())
 
     async def difference(self, workspace: Folder, path: str) -> GitDifference:
-        """Return how one file differs from the last commit. Raises: ToolFault, OutsideWorkspace."""
+        """Returns how one file differs from the last commit. Raises: ToolFault, OutsideWorkspace."""
         return await asyncio.to_thread(read_difference, workspace, path)
 
     async def prepare_commit(
         self, workspace: Folder, content: CommitContent, *, head: str | None, hooks: HookRun | None = None
     ) -> PreparedCommit:
-        """Store a commit on top of `head`, or in its place, on no branch yet. Raises: StateChanged, ToolFault."""
+        """Stores a commit on top of `head`, or in its place, on no branch yet. Raises: StateChanged, ToolFault."""
         return await run_uncancellable(lambda: prepare_commit(workspace, content, head, self._user(), hooks))
 
     async def finish_commit(self, workspace: Folder, commit: str, paths: Sequence[str], *, head: str | None) -> None:
-        """Make the prepared commit the newest of the current branch. Raises: StateChanged if the branch moved; ToolFault."""
+        """Makes the prepared commit the newest of the current branch. Raises: StateChanged if the branch moved; ToolFault."""
         await self._hold_git_files(workspace)
         await run_uncancellable(lambda: finish_commit(workspace, commit, paths, head))
 
     async def settle_commit(self, workspace: Folder, commit: str, paths: Sequence[str]) -> bool:
-        """Return whether the current branch has the prepared commit, after a crash; if it is the newest, the index has its files too.
+        """Returns whether the current branch has the prepared commit, after a crash; if it is the newest, the index has its files too.
 
         Raises: ToolFault.
         """
@@ -193,64 +193,64 @@ class GitRepositories:
         return await run_uncancellable(lambda: settle_commit(workspace, commit, paths))
 
     async def set_identity(self, workspace: Folder, identity: GitIdentity) -> None:
-        """Write who commits into the repository's own configuration. Needs the workspace's lease. Raises: ToolFault."""
+        """Writes who commits into the repository's own configuration. Needs the workspace's lease. Raises: ToolFault."""
         repository = await asyncio.to_thread(find_repository, workspace)
         await self._layers.hold(repository.jail.root, ["/".join((*repository.common, "config"))], ())
         user = {"name": identity.name, "email": identity.email}
         await run_uncancellable(lambda: write_user(repository, user))
 
     async def create_branch(self, workspace: Folder, name: str) -> None:
-        """Create a branch at the last commit and switch to it; no file changes. Raises: FileExists, ToolFault, Invalid."""
+        """Creates a branch at the last commit and switches to it; no file changes. Raises: FileExists, ToolFault, Invalid."""
         await self._hold_git_files(workspace, f"refs/heads/{name}")
         await asyncio.to_thread(_branch, workspace, name)
 
     async def create_worktree(self, workspace: Folder, branch: str) -> str:
-        """Create a branch at the last commit and a folder where it is checked out; return the folder. Needs the workspace's lease.
+        """Creates a branch at the last commit and a folder where it is checked out; returns the folder. Needs the workspace's lease.
 
         Raises: FileExists, ToolFault, Invalid; then nothing was changed."""
         await self._hold_git_files(workspace, f"refs/heads/{branch}")
         return await run_uncancellable(lambda: add_worktree(workspace, branch, self._elsewhere))
 
     async def push_offer(self, workspace: Folder) -> PushOffer:
-        """Return where the current branch could be pushed, without asking a remote. Raises: ToolFault."""
+        """Returns where the current branch could be pushed, without asking a remote. Raises: ToolFault."""
         return await asyncio.to_thread(read_push_offer, workspace)
 
     async def push(self, workspace: Folder, request: PushRequest) -> None:
-        """Push as the person, never by force. Raises: StateChanged if something is not as shown; ToolFault."""
+        """Pushes as the person, never by force. Raises: StateChanged if something is not as shown; ToolFault."""
         folder, offered = workspace, GitHead(f"refs/heads/{request.branch}", request.head)
         await run_uncancellable(lambda: push(folder, request.remote, request.address, offered, self._environ))
 
     async def log(self, workspace: Folder, *, tip: str | None, branch: str | None, skip: int) -> GitLog:
-        """Return one page of commits. Raises: ToolFault."""
+        """Returns one page of commits. Raises: ToolFault."""
         return await asyncio.to_thread(read_log, workspace, tip=tip, branch=branch, skip=skip)
 
     async def commit_details(self, workspace: Folder, commit: str) -> CommitDetails:
-        """Return a commit and the files that it changed. Raises: FileMissing, ToolFault."""
+        """Returns a commit and the files that it changed. Raises: FileMissing, ToolFault."""
         return await asyncio.to_thread(read_commit, workspace, commit)
 
     async def commit_difference(self, workspace: Folder, commit: str, path: str) -> str:
-        """Return how a commit changed a file. Raises: FileMissing, ToolFault."""
+        """Returns how a commit changed a file. Raises: FileMissing, ToolFault."""
         return await asyncio.to_thread(read_commit_difference, workspace, commit, path)
 
     async def branches(self, workspace: Folder) -> list[GitBranch]:
-        """Return the newest branches. Raises: ToolFault."""
+        """Returns the newest branches. Raises: ToolFault."""
         return await asyncio.to_thread(list_branches, workspace)
 
     async def stashes(self, workspace: Folder) -> list[GitStash]:
-        """Return the newest stashes. Raises: ToolFault."""
+        """Returns the newest stashes. Raises: ToolFault."""
         return await asyncio.to_thread(lambda: list_stashes(find_repository(workspace)))
 
     async def pull_sources(self, workspace: Folder) -> tuple[GitHead, list[PullSource]]:
-        """Return what is checked out, and where it could be pulled from, without asking a remote. Raises: ToolFault."""
+        """Returns what is checked out, and where it could be pulled from, without asking a remote. Raises: ToolFault."""
         return await asyncio.to_thread(read_pull_sources, workspace)
 
     async def switch(self, workspace: Folder, branch: str) -> None:
-        """Check the branch out. Needs the workspace's lease. Raises: StateChanged, ToolFault, Invalid; then nothing was changed."""
+        """Checks the branch out. Needs the workspace's lease. Raises: StateChanged, ToolFault, Invalid; then nothing was changed."""
         await self._hold_git_files(workspace)
         await run_uncancellable(lambda: switch_branch(workspace, branch))
 
     async def pull(self, workspace: Folder, request: PushRequest) -> MergeResult:
-        """Fetch the branch as the person and merge it. Needs the workspace's lease. Raises: StateChanged, ToolFault."""
+        """Fetches the branch as the person and merges it. Needs the workspace's lease. Raises: StateChanged, ToolFault."""
         await self._hold_git_files(workspace)
         offered = GitHead(f"refs/heads/{request.branch}", request.head)
         user = await self._committer(workspace)
@@ -259,18 +259,18 @@ class GitRepositories:
         )
 
     async def finish_merge(self, workspace: Folder) -> str:
-        """Commit the merge in progress. Needs the workspace's lease. Raises: StateChanged, ToolFault if conflicts are left."""
+        """Commits the merge in progress. Needs the workspace's lease. Raises: StateChanged, ToolFault if conflicts are left."""
         await self._hold_git_files(workspace)
         user = await self._committer(workspace)
         return await run_uncancellable(lambda: finish_merge(workspace, user))
 
     async def abort_merge(self, workspace: Folder) -> None:
-        """Give back the files that were there before the merge. Needs the workspace's lease. Raises: StateChanged, ToolFault."""
+        """Gives back the files that were there before the merge. Needs the workspace's lease. Raises: StateChanged, ToolFault."""
         await self._hold_git_files(workspace)
         await run_uncancellable(lambda: abort_merge(workspace))
 
     async def save_stash(self, workspace: Folder, message: str) -> str:
-        """Put the changes of tracked files aside. Needs the workspace's lease. Raises: StateChanged, ToolFault."""
+        """Puts the changes of tracked files aside. Needs the workspace's lease. Raises: StateChanged, ToolFault."""
         await self._hold_git_files(workspace)
         user = await self._committer(workspace)
         return await run_uncancellable(lambda: save_stash(workspace, message, user))
@@ -282,7 +282,7 @@ class GitRepositories:
         return await run_uncancellable(lambda: apply_stash(workspace, number, commit, user))
 
     async def drop_stash(self, workspace: Folder, number: int, commit: str) -> None:
-        """Remove a stash from git's list. Needs the workspace's lease. Raises: StateChanged, ToolFault."""
+        """Removes a stash from git's list. Needs the workspace's lease. Raises: StateChanged, ToolFault."""
         await self._hold_git_files(workspace)
         await run_uncancellable(lambda: drop_stash(workspace, number, commit))
 

@@ -34,7 +34,7 @@ class AgentRegistry:
         return next((agent for agent in self.all() if agent.name == name), None)
 
     def askable(self, role: str) -> tuple[AgentSpec, ...]:
-        """Return the agents that the agent of a chat in this role may give tasks to: all but itself, and a worker in each role that
+        """Returns the agents that the agent of a chat in this role may give tasks to: all but itself, and a worker in each role that
         its role may delegate to."""
         agents = {agent.name: agent for agent in self.all() if agent.name != PRIMARY_AGENT}
         worker = agents[WORKER_AGENT]

@@ -61,14 +61,14 @@ class AskedAgents:
         self._steps: dict[str, asyncio.Event] = {}  # set when the jobs of the chat have gone on
 
     def introduce(self, context: TurnContext) -> None:
-        """Tell a chat's agent which others it may give tasks to."""
+        """Tells a chat's agent which others it may give tasks to."""
         agents = self._agents.askable(context.chat.role)
         context.assignment = replace(
             context.assignment, agents=agents, agents_prompt=agents_to_ask(agents), ask_agent=self.ask
         )
 
     async def ask(self, context: TurnContext, call: Call, task: AgentTask) -> ToolResult:
-        """Run the task to its end and return its report. Raises: Forbidden, AgentTaskFailed, StorageFault."""
+        """Runs the task to its end and returns its report. Raises: Forbidden, AgentTaskFailed, StorageFault."""
         agent = self._require_allowed(context, task)
         job, plan_message, plan = self._draft(context, call, agent, task)
         row = PlanRow(
@@ -91,7 +91,7 @@ class AskedAgents:
             step.set()
 
     async def _until_over(self, job: Job) -> Job:
-        """Take the job on, and return it when it is over. Raises: NotFound, StorageFault."""
+        """Takes the job on, and returns it when it is over. Raises: NotFound, StorageFault."""
         self._coordinator.wake(job.chat_id)
         while True:
             step = self._steps.setdefault(job.chat_id, asyncio.Event())
@@ -194,7 +194,7 @@ def _failure(agent: AgentSpec, job: Job, task: JobTask | None) -> str:
 
 
 def _net_changes(items: Iterable[PathIntent]) -> tuple[PathIntent, ...]:
-    """Return one change for each path, from its first state to its last."""
+    """Returns one change for each path, from its first state to its last."""
     changes: dict[str, PathIntent] = {}
     for item in items:
         earlier = changes.get(item.path)

@@ -42,7 +42,7 @@ class ConflictAuthor:
         }
 
     def words(self, *, job_id: str, chat_id: str) -> str:
-        """Name the author to a person who looks at this job of this chat."""
+        """Names the author to a person who looks at this job of this chat."""
         match self.kind:
             case AuthorKind.TASK:
                 task = f"task {self.name or (self.task_id or '')[:80]}"
@@ -56,7 +56,7 @@ class ConflictAuthor:
 
 
 async def find_author(store: Store, workspace: str, now: PathImage) -> ConflictAuthor:
-    """Return who last changed this path of the workspace, by the recorded changes."""
+    """Returns who last changed this path of the workspace, by the recorded changes."""
     change = _last_change(await store.snapshots.changes_in(workspace), now.path)
     if change is None or not _left_by(change, now):
         return ConflictAuthor(AuthorKind.OUTSIDE)
@@ -87,7 +87,7 @@ def _left_by(change: RecordedChange, now: PathImage) -> bool:
 
 
 async def _person_name(store: Store, snapshot: Snapshot) -> str | None:
-    """Return the name in the message about the change; None for the owner, and where it is not found."""
+    """Returns the name in the message about the change; None for the owner, and where it is not found."""
     page = await store.messages.page(snapshot.chat_id, limit=_MOST_SEARCHED)
     for body in page.bodies:
         payload = msgspec.json.decode(body).get("payload") or {}

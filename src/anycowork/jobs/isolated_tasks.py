@@ -24,7 +24,7 @@ class IsolatedTasks:
         self.committer = committer
 
     async def collecting(self, job: Job, chat: Chat) -> Job:
-        """Return the job with the data folder of its tasks' copies, and the copy that collects its changes, as far as it needs them.
+        """Returns the job with the data folder of its tasks' copies, and the copy that collects its changes, as far as it needs them.
 
         Raises: ToolFault, BadWorkspace.
         """
@@ -37,7 +37,7 @@ class IsolatedTasks:
     async def workspace_for(
         self, job: Job, chat: Chat, *, reads: bool, candidate: str | None
     ) -> tuple[str | None, bool]:
-        """Return where a task's turn works, None for the chat's workspace, and whether that is a copy of its own.
+        """Returns where a task's turn works, None for the chat's workspace, and whether that is a copy of its own.
 
         `candidate` is the copy that earlier tasks of the same agent in a race worked in. Raises: ToolFault, BadWorkspace.
         """
@@ -48,7 +48,7 @@ class IsolatedTasks:
         return await self._copies.create(job.workspace or chat.workspace), True
 
     async def merge(self, job: Job, chat: Chat, task: JobTask) -> TaskMerge | Json:
-        """Commit the task's changes to the workspace, or to the copy that collects the job's; return the error if that failed."""
+        """Commits the task's changes to the workspace, or to the copy that collects the job's; returns the error if that failed."""
         assert task.workspace is not None, "only a task with its own copy is merged"
         target = job.workspace or chat.workspace
         try:
@@ -65,7 +65,7 @@ class IsolatedTasks:
         return task.workspace is not None and await self._copies.has_commits(task.workspace)
 
     async def without_leftovers(self, job: Job, tasks: Iterable[JobTask]) -> list[JobTask]:
-        """Remove the copies of attempts that did not succeed: the next one starts from a clean state. Return those tasks.
+        """Removes the copies of attempts that did not succeed: the next one starts from a clean state. Returns those tasks.
 
         In a race the copy holds all that the agent has done, so it stays, and the next attempt is told of the last one's calls.
         """

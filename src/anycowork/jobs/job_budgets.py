@@ -36,7 +36,7 @@ class _RunningTurns:
     contexts: list[TurnContext] = field(default_factory=list)
 
     def seconds(self, now: float, task_id: str | None) -> float:
-        """Return the time of the present segments; the time of earlier ones is stored with the turns."""
+        """Returns the time of the present segments; the time of earlier ones is stored with the turns."""
         counted = [
             context for context in self.contexts if context.time.started and task_id in (None, context.turn.task_id)
         ]
@@ -50,7 +50,7 @@ def _reached(message: str, limit: str | None) -> LimitReached:
 
 
 def _shares(job: Job, task_id: str | None) -> list[_Share]:
-    """Return the limits that a turn of the job is under."""
+    """Returns the limits that a turn of the job is under."""
     shares = [_Share("job", job.limits.job)]
     if task_id is not None:
         shares.append(_Share("task", job.limits.task, task_id))
@@ -67,7 +67,7 @@ class JobBudgets:
 
     @asynccontextmanager
     async def limiting(self, context: TurnContext, job: Job) -> AsyncIterator[None]:
-        """Hold the turn to what its job and its task may still use. Raises: LimitReached if no time is left."""
+        """Holds the turn to what its job and its task may still use. Raises: LimitReached if no time is left."""
         shares = _shares(job, context.turn.task_id)
         running = self._running.setdefault(job.id, _RunningTurns())
         running.contexts.append(context)
@@ -106,7 +106,7 @@ class JobBudgets:
             context.assignment = replace(context.assignment, limits=limits)
 
     async def _time_limit_reached(self, job: Job, shares: Sequence[_Share]) -> str | None:
-        """Return whose time is used up, the job's or the task's."""
+        """Returns whose time is used up, the job's or the task's."""
         for share in shares:
             if share.budget.seconds is not None and (await self._spent(job, share)).seconds >= share.budget.seconds:
                 return share.kind
@@ -161,7 +161,7 @@ def usage_json(job_usage: TurnUsage, tasks: Iterable[TurnUsage], *, cost_of: Cos
 
 
 def _no_room(share: _Share, used: BudgetUse, spent: BudgetUse, next_tokens: int) -> str | None:
-    """Say that tokens are left, but too few for the next request. None if none are left, or if another limit is reached."""
+    """Says that tokens are left, but too few for the next request. None if none are left, or if another limit is reached."""
     allowed = share.budget.tokens
     if allowed is None or not used.tokens < allowed <= spent.tokens:
         return None

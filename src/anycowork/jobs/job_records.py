@@ -209,7 +209,7 @@ class JobCanceller:
         self._clock = clock
 
     async def cancel(self, job: Job, live: Sequence[Turn], *, by: str, note: str) -> Job:
-        """Stop the job's turns among `live`, end its tasks and the job. The chat rests, unless another turn of it runs."""
+        """Stops the job's turns among `live`, ends its tasks and the job. The chat rests, unless another turn of it runs."""
         job_turns = [turn for turn in live if turn.job_id == job.id]
         for turn in job_turns:
             await self._turns.stop_turn(turn, principal=by, note=note)
@@ -230,7 +230,7 @@ class JobCanceller:
         return job
 
     async def cancel_unasked(self, job: Job, live: Sequence[Turn]) -> bool:
-        """Cancel a job whose asking turn has ended; return whether it was. Reported work is merged all the same."""
+        """Cancels a job whose asking turn has ended; returns whether it was. Reported work is merged all the same."""
         if job.status.over or job.asked_by in (None, *(turn.id for turn in live)):
             return False
         if any(map(is_reported, await self._store.tasks.of_job(job.id))):

@@ -62,7 +62,7 @@ class JobRunner:
         self._limits = limits
 
     async def run(self, turn: Turn, context_of: ContextOf) -> bool:
-        """Run a turn of a job to its end, or to where a person must decide; False for a turn of no job. Raises: as `Agent.run`."""
+        """Runs a turn of a job to its end, or to where a person must decide; False for a turn of no job. Raises: as `Agent.run`."""
         if turn.job_id is None:
             return False
         job = await self._store.jobs.find_in(turn.chat_id, turn.job_id)
@@ -180,7 +180,7 @@ class JobRunner:
         await self._journal.write(Change(job.chat_id, (task, *skipped, *stopped, ended_turn, SetChat(state)), events))
 
     async def _without(self, job: Job, failed: JobTask) -> list[JobTask]:
-        """Return the tasks that depended on the failed one, free of it, and the skipped ones, which wait again for what is left."""
+        """Returns the tasks that depended on the failed one, free of it, and the skipped ones, which wait again for what is left."""
         others = [task for task in await self._store.tasks.of_job(job.id) if not _is_replaced(task)]
         changed = [task for task in others if failed.id in task.dependencies or task.status is TaskStatus.SKIPPED]
         return [

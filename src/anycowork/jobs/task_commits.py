@@ -123,7 +123,7 @@ class TaskCommitter:
         paths: Sequence[str] | None = None,
         overwrite: Sequence[str] = (),
     ) -> TaskMerge:
-        """Return what committing the copy would do to the target now. `paths` narrows it; of paths in `overwrite` the task's version is
+        """Returns what committing the copy would do to the target now. `paths` narrows it; of paths in `overwrite` the task's version is
         kept. Raises: BadWorkspace, NotKept, SnapshotDamaged, NotEnoughSpace; RestoreConflict if a path can never be written."""
         changes = await self._changes(chat_id, copy)
         if paths is not None:
@@ -144,7 +144,7 @@ class TaskCommitter:
         overwrite: Sequence[str] = (),
         required: RequireAccess | None = None,
     ) -> TaskMerge:
-        """Write the copy's changes into the target, all or none; none if there are conflicts.
+        """Writes the copy's changes into the target, all or none; none if there are conflicts.
 
         Raises: as `look`; NotAllowed without the access that is `required`; RestoreConflict if a path cannot be written, whatever a person answers.
         """
@@ -184,7 +184,7 @@ class TaskCommitter:
         return done.conflicts or {}
 
     async def _changes(self, chat_id: str, copy: str) -> list[Undo]:
-        """Return, for each path that was changed in the copy, its version there, kept, and the version that it was made from."""
+        """Returns, for each path that was changed in the copy, its version there, kept, and the version that it was made from."""
         if not await asyncio.to_thread(self._is_copy, copy):
             raise BadWorkspace(
                 "What this task changed is not on this server: its folder is gone, or belongs to another server. Start the task again, or"
@@ -246,7 +246,7 @@ class TaskCommitter:
         return None if image is None else replace(undo, target=image)
 
     async def _by_hand(self, undo: Undo, text: str, folder: Folder) -> Undo:
-        """Return the undo that writes a person's text, with the line ends and the byte order mark of the version that is there."""
+        """Returns the undo that writes a person's text, with the line ends and the byte order mark of the version that is there."""
         present = decode(await self._snapshots.contents(undo.target, folder) or b"") or TextFile("")
         body = text.replace("\n", "\r\n") if present.newline == "\r\n" and "\r" not in text else text
         data = present.with_body(body).encoded()
@@ -302,13 +302,13 @@ def _is_ours(now: PathImage, written: PathImage) -> bool:
 
 
 def _state(undo: Undo) -> str:
-    """Name both versions: a person's choice counts only for the two that were shown."""
+    """Names both versions: a person's choice counts only for the two that were shown."""
     now = undo.expected or absent(undo.path)
     return f"{undo.target.kind.value}:{undo.target.hash or ''}:{now.kind.value}:{now.hash or ''}"
 
 
 def _side(content: bytes | None) -> str | None:
-    """Return a version as text; None if there is no file."""
+    """Returns a version as text; None if there is no file."""
     if content is None:
         return None
     text = content.decode("utf-8", "backslashreplace")

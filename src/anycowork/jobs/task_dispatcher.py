@@ -186,7 +186,7 @@ class TaskDispatcher:
         return DispatchedTask(begun, message, turn)
 
     async def _origins_of_plan(self, chat_id: str, plan_id: str | None) -> Origins:
-        """Return where the plan came from. It is read once: a large plan's message costs what all of its tasks cost."""
+        """Returns where the plan came from. It is read once: a large plan's message costs what all of its tasks cost."""
         if plan_id is None:
             return NO_ORIGINS
         if plan_id not in self._plan_origins:
@@ -197,7 +197,7 @@ class TaskDispatcher:
         return self._plan_origins[plan_id]
 
     async def _interrupted_turn(self, job: Job, task: JobTask) -> Turn | None:
-        """Return the turn that a crash ended, if the task can go on in it: for the same plan, in a place that is still there."""
+        """Returns the turn that a crash ended, if the task can go on in it: for the same plan, in a place that is still there."""
         turn = await self._store.turns.find(task.turn_id) if task.turn_id and is_interrupted(task) else None
         if turn is None or turn.reason is not EndReason.INTERRUPTED or turn.plan_id != job.plan_id:
             return None

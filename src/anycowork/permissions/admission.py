@@ -56,7 +56,7 @@ _MOST_NAMED = 10
 
 
 def files_made(intents: Iterable[Intent]) -> frozenset[str]:
-    """Return the paths that these calls, oldest first, made and left. What they moved there was there before."""
+    """Returns the paths that these calls, oldest first, made and left. What they moved there was there before."""
     created: set[str] = set()
     for intent in intents:
         removed = [item for item in intent.paths if item.after is None]
@@ -69,7 +69,7 @@ def files_made(intents: Iterable[Intent]) -> frozenset[str]:
 
 
 def deleted_files(changes: Sequence[PathIntent]) -> list[str]:
-    """Return the files that are gone afterwards, without generated ones. What has its content under another name was moved."""
+    """Returns the files that are gone afterwards, without generated ones. What has its content under another name was moved."""
     created = {item.after for item in changes if item.before is None}
     removed = (item for item in changes if item.after is None and not (item.before or "").startswith(_TREE))
     lost = (item.path for item in removed if item.before not in created)
@@ -77,7 +77,7 @@ def deleted_files(changes: Sequence[PathIntent]) -> list[str]:
 
 
 def deletion_reason(paths: Sequence[str]) -> str:
-    """Return the sentence for the approval card; every path is listed with the changes."""
+    """Returns the sentence for the approval card; every path is listed with the changes."""
     listed_paths = ", ".join(visible_line(UntrustedText(path)) for path in paths[:_MOST_NAMED])
     more = f" and {len(paths) - _MOST_NAMED:,} more" if len(paths) > _MOST_NAMED else ""
     return f"It deletes {len(paths):,} {'file' if len(paths) == 1 else 'files'} that this chat did not make: {listed_paths}{more}."
@@ -93,12 +93,12 @@ _MOST_REASONS = 5
 
 
 def protects_nothing(path: str) -> str | None:
-    """Return None: nothing is to stay as it is."""
+    """Returns None: nothing is to stay as it is."""
     return None
 
 
 def protected_reasons(prepared: Prepared, protection: Protection) -> tuple[str, ...]:
-    """Return why paths that the call changes are to stay as they are."""
+    """Returns why paths that the call changes are to stay as they are."""
     if protection is protects_nothing:
         return ()
     paths = dict.fromkeys(path.lstrip("/") for path in (*prepared.touched, *prepared.others, *prepared.inside))
@@ -189,7 +189,7 @@ class CallContext:
 
 
 def without_named(hidden: HiddenPathRules, touched: AccessedResources, workspace: str) -> HiddenPathRules:
-    """Return `hidden` without withholding the files that the call names: in `key_files`, as its path, or as a word of its command.
+    """Returns `hidden` without withholding the files that the call names: in `key_files`, as its path, or as a word of its command.
 
     A pattern names no file, and a folder names its files only where a rule asks about everything in it. Where the command may change
     folders, `.env` names `sub/.env` too.
@@ -231,7 +231,7 @@ class _Withheld:
 
 
 def authority(call: Call, at_issue: RoleDefinition, now: RoleDefinition) -> frozenset[Permission]:
-    """Return the call's permissions. A role switched after the call was issued can narrow them, never widen them."""
+    """Returns the call's permissions. A role switched after the call was issued can narrow them, never widen them."""
     return _common(call.ceiling, at_issue.permissions, now.permissions)
 
 
@@ -243,7 +243,7 @@ def _common(*permissions: frozenset[Permission]) -> frozenset[Permission]:
 def require_authority(
     spec: ToolSpec, call: Call, at_issue: RoleDefinition, now: RoleDefinition
 ) -> frozenset[Permission]:
-    """Return the permissions that the call runs with. Raises: Forbidden, which is final."""
+    """Returns the permissions that the call runs with. Raises: Forbidden, which is final."""
     granted = authority(call, at_issue, now)
     if spec.permissions <= granted:
         return granted

@@ -37,7 +37,7 @@ class BudgetSpent:
 
 
 def spent_by(calls: Iterable[Call], *, seconds: float, used: Sequence[ModelUsage], cost_of: CostOf) -> BudgetUse:
-    """Sum up the recorded use. A reservation of a request that never reported its use counts as used."""
+    """Sums up the recorded use. A reservation of a request that never reported its use counts as used."""
     reported = [replace(usage, prompt=usage.prompt + usage.reserved, reserved=0) for usage in used]
     costs = [cost_of(usage) for usage in reported]
     known_costs = [cost for cost in costs if cost is not None]
@@ -50,7 +50,7 @@ def spent_by(calls: Iterable[Call], *, seconds: float, used: Sequence[ModelUsage
 
 
 def overdrawn(budget: Budget, spent: BudgetUse) -> BudgetSpent | None:
-    """Return None while something is left of every limit of the budget. An unknown cost exceeds any cost limit."""
+    """Returns None while something is left of every limit of the budget. An unknown cost exceeds any cost limit."""
     spent_limits: list[str] = []
     if budget.seconds is not None and spent.seconds >= budget.seconds:
         spent_limits.append(f"{spent.seconds:,.0f} of {budget.seconds:,.12g} seconds")

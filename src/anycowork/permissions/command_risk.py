@@ -71,7 +71,7 @@ def only_reads(command: ParsedCommand) -> bool:
 
 
 def high_risks(command: ParsedCommand, root: str) -> Iterator[str]:
-    """Yield a sentence for each reason why the command is risky, with or without a sandbox."""
+    """Yields a sentence for each reason why the command is risky, with or without a sandbox."""
     parts, all_words = list(_all_parts(command)), words_of(command)
     names = {PurePosixPath(part.name).name for part in parts}
     if command.unanalyzable is not None:  # any word may be a program
@@ -216,7 +216,7 @@ def _all_parts(command: ParsedCommand) -> Iterator[CommandPart]:
 
 
 def words_of(command: ParsedCommand) -> Sequence[str]:
-    """Return each word as written, and its parts after `=`, `:` and `@`, where a path may be."""
+    """Returns each word as written, and its parts after `=`, `:` and `@`, where a path may be."""
     written = (
         *command.raw,
         *command.reads,
@@ -237,7 +237,7 @@ def _reads(part: CommandPart) -> bool:
 
 
 def _verb(part: CommandPart) -> str:
-    """Return the first word that is not an option. Git's `-C folder` and `-c setting` take one more word."""
+    """Returns the first word that is not an option. Git's `-C folder` and `-c setting` take one more word."""
     arguments = iter(part.argv[1:])
     for word in arguments:
         if word in ("-C", "-c"):

@@ -103,7 +103,7 @@ class Gate:
         protection: Protection = protects_nothing,
         exposure: Exposure = NOT_EXPOSED,
     ) -> ChangesDecision:
-        """Apply the rules to changes that a call has made. What is to stay as it is in this turn asks, and so do control files and key
+        """Applies the rules to changes that a call has made. What is to stay as it is in this turn asks, and so do control files and key
         files that need an endorsement. If only the chat's `autonomy`
         allowed the call, a changed secret asks, and so do deleted files that the chat did not make."""
         checked = await self._policy.check_changes(call, changes, workspace)
@@ -128,11 +128,11 @@ class Gate:
         return replace(checked, effect=Effect.ASK, why=deletion_reason(others))
 
     async def hidden(self, chat_id: str, workspace: str) -> HiddenPathRules:
-        """Return what may not be read in this chat, for code that shows files to the model without a tool call."""
+        """Returns what may not be read in this chat, for code that shows files to the model without a tool call."""
         return await self._policy.hidden(chat_id, workspace)
 
     async def explain(self, call: Call, context: CallContext, tool_context: ToolContext) -> RuleDecision:
-        """Return what `admit` would decide, and why, without asking anybody. Raises: as `admit`, except for a denial by a rule."""
+        """Returns what `admit` would decide, and why, without asking anybody. Raises: as `admit`, except for a denial by a rule."""
         evaluated = await self._evaluate(call, context, tool_context)
         decided = evaluated.policy.decided
         passes = self._passes_unasked(call, evaluated, context)
@@ -149,7 +149,7 @@ class Gate:
         return decided
 
     async def _decisions_on(self, call: Call) -> Sequence[Approval]:
-        """Return the call's approvals, newest last. Raises: RejectedByUser if a person denied one, which is final for the call.
+        """Returns the call's approvals, newest last. Raises: RejectedByUser if a person denied one, which is final for the call.
 
         A call that was only issued has none, because approvals are stored together with the state `asking`.
         """
@@ -163,7 +163,7 @@ class Gate:
     async def _evaluate(
         self, call: Call, context: CallContext, tool_context: ToolContext, intent: Intent | None = None
     ) -> Admitted:
-        """Run every stage except the approval: return the call as it would run, with the policy's result."""
+        """Runs every stage except the approval: returns the call as it would run, with the policy's result."""
         tool, granted = self._authorized(call, context)
         narrowed = tool_context if tool_context.permissions == granted else replace(tool_context, permissions=granted)
         hidden = await self._policy.hidden(call.chat_id, tool_context.workspace.origin, tool.spec)
@@ -199,7 +199,7 @@ class Gate:
         )
 
     def _authorized(self, call: Call, context: CallContext) -> tuple[Tool, frozenset[Permission]]:
-        """Return the tool and the permissions it runs with. Raises: UnknownTool, Forbidden, BadParameters."""
+        """Returns the tool and the permissions it runs with. Raises: UnknownTool, Forbidden, BadParameters."""
         tool = self._toolbox.find(call.tool)
         if tool is None or not tool.spec.is_for(call.chat_id):
             raise UnknownTool(self._unknown(call, context))
@@ -287,7 +287,8 @@ class Gate:
         approvals: Sequence[Approval],
         intent: Intent | None = None,
     ) -> Admitted | MustAsk:
-        """Return the admitted call if a person approved exactly this. An approval counts only for what was shown; any change asks again."""
+        """Returns the admitted call if a person approved exactly this. An approval counts only for what was shown; any change asks
+        again."""
         binding = bind(call, admitted.prepared, context.now, context.turn.principal, intent, admitted.endorsement)
         for approval in reversed(approvals):
             if approval.binding == binding and approval.state is ApprovalState.ALLOWED:
@@ -364,7 +365,7 @@ def _is_stated_check(call: Call, evaluated: Admitted, context: CallContext) -> b
 
 
 def _policy_reasons(admitted: Admitted) -> list[str]:
-    """Return what the rules say. One that allows the call does not answer for what was read."""
+    """Returns what the rules say. One that allows the call does not answer for what was read."""
     policy = admitted.policy
     if admitted.endorsement is None or policy.decided.effect is not Effect.ALLOW:
         return policy.reasons

@@ -27,7 +27,7 @@ def bind(
     held_intent: Intent | None = None,
     endorsement: Endorsement | None = None,
 ) -> str:
-    """Return the hash of exactly what is shown: call, resolved resource, role, principal, state of the file, and disclosure.
+    """Returns the hash of exactly what is shown: call, resolved resource, role, principal, state of the file, and disclosure.
 
     It covers the origins and sinks of an endorsement: a turn that has read more since asks again.
     For held changes it also covers the state of each path before and after, and where the changes are staged.
@@ -49,7 +49,7 @@ def bind(
 
 
 def disclose(call: Call, prepared: Prepared, held_intent: Intent | None) -> Disclosure:
-    """Return everything that allowing this call, or its held changes, grants."""
+    """Returns everything that allowing this call, or its held changes, grants."""
     diff = held_intent.held.diff if held_intent and held_intent.held else prepared.diff
     items = call_items(
         call.tool,
@@ -64,25 +64,25 @@ def disclose(call: Call, prepared: Prepared, held_intent: Intent | None) -> Disc
 
 
 def _granted_paths(call: Call, prepared: Prepared) -> tuple[str, ...]:
-    """Return the files that an agent may change without asking again, if a person allows to give it this task."""
+    """Returns the files that an agent may change without asking again, if a person allows to give it this task."""
     paths = call.parameters.get("paths") if prepared.resource.startswith(_AGENT) else None
     return tuple(path for path in paths if isinstance(path, str)) if isinstance(paths, list) else ()
 
 
 def denial(approval: Approval) -> str:
-    """Return the text that tells the model about a denied approval."""
+    """Returns the text that tells the model about a denied approval."""
     note = f" They said: “{approval.note}”" if approval.note else ""
     return f"The person denied this call ({approval.tool} on {approval.resource}).{note} Do not try it again; find another way or ask."
 
 
 def granted_by(plan: Plan, spec: ToolSpec, call: Call, prepared: Prepared) -> str | None:
-    """Return the id of the step that the call belongs to, if this step grants it; else None."""
+    """Returns the id of the step that the call belongs to, if this step grants it; else None."""
     step = plan.step(call.plan_step) if call.plan_step is not None else None
     return step.id if step is not None and _names(step, spec, call, prepared) else None
 
 
 def not_granted_reason(plan: Plan, spec: ToolSpec, call: Call) -> str:
-    """Return why a person is asked about a call that its plan does not grant."""
+    """Returns why a person is asked about a call that its plan does not grant."""
     step = plan.step(call.plan_step) if call.plan_step is not None else None
     if step is None:
         return "It is outside the approved plan."
@@ -99,7 +99,7 @@ def not_granted_reason(plan: Plan, spec: ToolSpec, call: Call) -> str:
 
 
 def _foreign_reason(step: PlanStep, spec: ToolSpec, call: Call) -> str:
-    """Return why a step does not grant this call of a third-party tool."""
+    """Returns why a step does not grant this call of a third-party tool."""
     planned_calls = [planned for planned in step.calls if planned.tool == spec.name]
     if spec.server is None:
         return f"no plan grants '{spec.name}', because what it does is known only after it has run."
@@ -125,7 +125,7 @@ def names_literally(plan: Plan, step_id: str, call: Call) -> bool:
 
 
 def _missing(step: PlanStep, spec: ToolSpec) -> str:
-    """Return the names of the permissions that the step would have to name, or of the tool."""
+    """Returns the names of the permissions that the step would have to name, or of the tool."""
     missing = spec.permissions - permissions_named(step.tools_needed) - {Permission.READ_FILES}
     return ", ".join(sorted(missing)) if missing and not spec.asks_agents else spec.name
 
@@ -165,7 +165,7 @@ def owns_tool(step: PlanStep, spec: ToolSpec) -> bool:
 
 
 def permissions_named(tools_needed: Iterable[str]) -> set[Permission]:
-    """Return the permissions among these names, written in full or by their first word."""
+    """Returns the permissions among these names, written in full or by their first word."""
     needed = set(tools_needed)
     return {
         permission

@@ -90,13 +90,13 @@ def path_matches(pattern: str, path: str) -> bool:
 
 @lru_cache(maxsize=4096)
 def path_regex(pattern: str) -> str | None:
-    """Return the regex that a whole path must match, without capturing groups; None if the pattern names nothing or is loose."""
+    """Returns the regex that a whole path must match, without capturing groups; None if the pattern names nothing or is loose."""
     normalized = _normalized(pattern)
     return None if normalized is None or _is_loose(normalized) else _as_regex(normalized)
 
 
 def loose_matcher(pattern: str) -> LoosePattern | None:
-    """Return what matches a pattern with `**` inside a name; None for every other pattern."""
+    """Returns what matches a pattern with `**` inside a name; None for every other pattern."""
     normalized = _normalized(pattern)
     return loose_pattern(normalized) if normalized is not None and _is_loose(normalized) else None
 
@@ -155,7 +155,7 @@ def require_quick(pattern: str) -> None:
 
 
 def _as_regex(pattern: str) -> str:
-    """Translate a pattern to a regex without backtracking, so that no chosen file name makes matching slow.
+    """Translates a pattern to a regex without backtracking, so that no chosen file name makes matching slow.
 
     Between two `**` there is a fixed number of whole names, so the first match is as good as any later one. The same is true
     within a name for the text between two `*`.

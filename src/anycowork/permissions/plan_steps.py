@@ -80,7 +80,7 @@ class StepMatcher:
         return StepCandidates([step for step in steps if self._may_own(step, spec)], by_tool)
 
     def at_changed(self, paths: Iterable[str]) -> list[PlanStep]:
-        """Return the steps that name one of these changed files, in plan order."""
+        """Returns the steps that name one of these changed files, in plan order."""
         steps = {step.id: step for path in paths for step in self._at_one(path)}
         return sorted(steps.values(), key=lambda step: self._order[step.id])
 
@@ -126,7 +126,7 @@ class StepMatcher:
                 self._by_tool.setdefault(name, []).append(step)
 
     def _at(self, paths: Sequence[str]) -> list[PlanStep]:
-        """Return the steps that name all these paths."""
+        """Returns the steps that name all these paths."""
         if not paths:
             return []
         steps_by_path = [{step.id: step for step in self._at_one(path)} for path in paths]
@@ -136,7 +136,7 @@ class StepMatcher:
         return sorted(common, key=lambda step: self._order[step.id])
 
     def _around(self, folders: Sequence[str]) -> list[PlanStep]:
-        """Return the steps that name a search and something at or below one of these folders: another search looks at it too."""
+        """Returns the steps that name a search and something at or below one of these folders: another search looks at it too."""
         return [
             step
             for step in self._steps
@@ -150,7 +150,7 @@ class StepMatcher:
 
 
 def _tools_named(plan: Plan, specs: Iterable[ToolSpec]) -> dict[str, tuple[str, ...]]:
-    """Map each step to the tools that it names, directly or by permission. Steps with the same needs are computed once."""
+    """Maps each step to the tools that it names, directly or by permission. Steps with the same needs are computed once."""
     tools_by_needs: dict[tuple[str, ...], tuple[str, ...]] = {}
     specs = tuple(specs)
     for step in plan.steps:
@@ -175,7 +175,7 @@ def effect_of(spec: ToolSpec) -> CallEffect:
 def _tools_alike(
     plan: Plan, specs: Mapping[str, ToolSpec], tools_by_step: Mapping[str, tuple[str, ...]]
 ) -> dict[str, tuple[str, ...]]:
-    """Map each step to the tools that have an effect which it names, through a tool or a permission. A third-party tool is like none."""
+    """Maps each step to the tools that have an effect which it names, through a tool or a permission. A third-party tool is like none."""
     effects = {name: effect_of(spec) for name, spec in specs.items() if not spec.foreign}
     tools_by_needs: dict[tuple[str, ...], tuple[str, ...]] = {}
     for step in plan.steps:
@@ -188,7 +188,7 @@ def _tools_alike(
 
 
 def _steps_with_unknown_tools(plan: Plan, specs: Collection[str]) -> frozenset[str]:
-    """Return the steps that name a tool which does not exist: a planner guesses the names of the tools that it lacks. Such a step gets
+    """Returns the steps that name a tool which does not exist: a planner guesses the names of the tools that it lacks. Such a step gets
     the calls on its paths, but grants none of them."""
     all_known_by_needs = {needs: _all_known(needs, specs) for needs in {step.tools_needed for step in plan.steps}}
     return frozenset(step.id for step in plan.steps if not all_known_by_needs[step.tools_needed])

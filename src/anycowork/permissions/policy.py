@@ -78,21 +78,21 @@ class PolicyEvaluator:
         return PolicyResult(touched, workspace, decided, unallowed_destinations, literal_destinations, hidden)
 
     async def rules(self, chat_id: str, workspace: str) -> Sequence[Rule]:
-        """Return the rules that apply there now."""
+        """Returns the rules that apply there now."""
         return await self._rules.for_call(chat_id, workspace)
 
     async def hidden(self, chat_id: str, workspace: str, spec: ToolSpec | None = None) -> HiddenPathRules:
-        """Return what the rules hide in this chat: from this tool, or from every tool."""
+        """Returns what the rules hide in this chat: from this tool, or from every tool."""
         index = self._index(chat_id, await self._rules.for_call(chat_id, workspace))
         return index.hidden_from(spec)
 
     async def check_changes(self, call: Call, changes: Sequence[PathIntent], workspace: str) -> ChangesDecision:
-        """Apply the rules to what the call has already changed in its layer."""
+        """Applies the rules to what the call has already changed in its layer."""
         index = self._index(call.chat_id, await self._rules.for_call(call.chat_id, workspace))
         return check_changes(changes, index, changed_by=call.tool)
 
     def _index(self, chat_id: str, rules: Sequence[Rule]) -> RuleIndex:
-        """Return the index of these rules, cached while the rules are the same object. If there are too many, the oldest goes."""
+        """Returns the index of these rules, cached while the rules are the same object. If there are too many, the oldest goes."""
         index = self._indexes.get(chat_id)
         if index is None or index.rules is not rules:
             index = self._indexes[chat_id] = RuleIndex(rules)
@@ -107,7 +107,7 @@ _HOLDS_KEYS = RuleDecision(Effect.ASK, None, "No rule covers it, and the file lo
 
 
 def default_decision(spec: ToolSpec, call: Call, touched: AccessedResources, role: RoleDefinition) -> RuleDecision:
-    """Return the decision for a call that no rule covers: the tool's default, tightened by risk and by role.
+    """Returns the decision for a call that no rule covers: the tool's default, tightened by risk and by role.
 
     By risk: reading a key file asks, and so does every risky call. By role: a role that only advises (its output is a plan or a
     review) may only read without asking; everything that can change something asks, even if the tool needs no approval.

@@ -52,7 +52,7 @@ class AccessedResources:
 
 
 def resources_of(prepared: Prepared, spec: ToolSpec, root: str) -> AccessedResources:
-    """Return the resources of a prepared call: paths as the tool resolved them, not as the model wrote them."""
+    """Returns the resources of a prepared call: paths as the tool resolved them, not as the model wrote them."""
     intended = tuple(f"/{item.path}" for item in prepared.intent.paths) if prepared.intent else ()
     others = (*prepared.others, *intended)
     touched = _touched(prepared.tool, spec, prepared.resource, others, root, prepared.parameters)
@@ -71,7 +71,7 @@ def resources_at_commit(
     root: str,
     intent: Intent | None = None,
 ) -> AccessedResources | None:
-    """Return the resources of a recorded call, from its parameters; None if they name none. Without a `spec`, only its paths."""
+    """Returns the resources of a recorded call, from its parameters; None if they name none. Without a `spec`, only its paths."""
     command, path, target = parameters.get("command"), parameters.get("path", "."), parameters.get("to")
     others = [f"/{item.path}" for item in intent.paths] if intent else []
     if isinstance(target, str) and (placed := _inside(target, root)) is not None:
@@ -132,7 +132,7 @@ def _touched(
 
 
 def _of_command(tool: str, command: ParsedCommand, root: str) -> AccessedResources:
-    """Return the resources of a command. A relative path can be resolved only if the command does not change folders."""
+    """Returns the resources of a command. A relative path can be resolved only if the command does not change folders."""
     writes = [None if command.moves else _inside(path, root) for path in command.writes]
     reads = [None if command.moves else _inside(path, root) for path in command.reads]
     written = (*zip(command.writes, writes, strict=True), *zip(command.reads, reads, strict=True))
@@ -147,13 +147,13 @@ def _of_command(tool: str, command: ParsedCommand, root: str) -> AccessedResourc
 
 
 def from_root(word: str, root: str) -> str:
-    """Return a command's word as a path from the workspace root, if it is one."""
+    """Returns a command's word as a path from the workspace root, if it is one."""
     path = PurePosixPath(word)
     return str(path.relative_to(root)) if root and path.is_relative_to(root) else str(path)
 
 
 def _inside(path: str, root: str) -> str | None:
-    """Return the path from the workspace root; None if it leads, or may lead, outside."""
+    """Returns the path from the workspace root; None if it leads, or may lead, outside."""
     pure = PurePosixPath(path)
     if pure.is_absolute():
         if not pure.is_relative_to(root):

@@ -64,7 +64,7 @@ def assess_risk(
     key_files: Sequence[str] = (),
     changed: Sequence[str] = (),
 ) -> tuple[Risk, tuple[str, ...]]:
-    """Return the level and all reasons for it. `changed` are the paths that it changed, or would change besides the resource."""
+    """Returns the level and all reasons for it. `changed` are the paths that it changed, or would change besides the resource."""
     reasons = [
         *_of_permissions(spec),
         *_of_network(network),
@@ -81,7 +81,7 @@ def assess_risk(
 
 
 def _said_in_general(texts: Sequence[str], network: Sequence[Destination]) -> set[str]:
-    """Return the sentences about the command's words that another sentence says with its hosts or paths."""
+    """Returns the sentences about the command's words that another sentence says with its hosts or paths."""
     names_files = any(text.startswith(CHANGES_CONTROL_FILES) for text in texts)
     return {*([MAY_USE_NETWORK] if network else []), *([NAMES_CONTROL_FILE] if names_files else [])}
 
@@ -120,7 +120,7 @@ def _of_permissions(spec: ToolSpec) -> list[tuple[Risk, str]]:
 
 
 def _of_server(spec: ToolSpec) -> tuple[Risk, str]:
-    """Judge a server's tool by its own name and description: what the server claims besides is not believed, and never lowers it."""
+    """Judges a server's tool by its own name and description: what the server claims besides is not believed, and never lowers it."""
     tool = f"It is a tool of the MCP server '{spec.server}'"
     if spec.read_only:
         return Risk.LOW, f"{tool}, which you marked as read-only."
@@ -141,7 +141,7 @@ def _of_server(spec: ToolSpec) -> tuple[Risk, str]:
 
 
 def _words(text: str) -> list[str]:
-    """Return the words of a name or a sentence in lower case, also those of sendMoney and send_money."""
+    """Returns the words of a name or a sentence in lower case, also those of sendMoney and send_money."""
     return [word.lower() for word in _WORD.findall(text.lower() if text.isupper() else text)]
 
 

@@ -83,7 +83,7 @@ class RoleRegistry:
         self._roles |= {definition.name: definition for definition in custom if definition.name not in self._roles}
 
     def replace_custom(self, custom: Iterable[RoleDefinition]) -> None:
-        """Use these custom roles from now on. Every later check sees them, also in turns that are running."""
+        """Uses these custom roles from now on. Every later check sees them, also in turns that are running."""
         self._roles = RoleRegistry(custom)._roles
 
     def all(self) -> tuple[RoleDefinition, ...]:
@@ -93,7 +93,7 @@ class RoleRegistry:
         return self._roles.get(name)
 
     def require(self, word: str) -> RoleDefinition:
-        """Return the role of this name, or of `plan`/`act`. Raises: UnknownRole, which lists the valid names."""
+        """Returns the role of this name, or of `plan`/`act`. Raises: UnknownRole, which lists the valid names."""
         definition = self._roles.get(role_named(word))
         if definition is None:
             raise UnknownRole(f"There is no role '{word[:64]}'. Valid roles: {', '.join(self._roles)}.", param="role")
@@ -105,7 +105,7 @@ class RoleRegistry:
         return replace(parent, permissions=parent.permissions.union(*lent)) if parent.delegates else parent
 
     def stored(self, name: str) -> RoleDefinition:
-        """Return the definition of a chat's stored role. An unknown role gets no permissions and never becomes actor. Never raises."""
+        """Returns the definition of a chat's stored role. An unknown role gets no permissions and never becomes actor. Never raises."""
         return self._roles.get(name) or missing_role(name)
 
 
@@ -138,7 +138,7 @@ class RoleFile(Boundary):
 
 
 def read_role_file(file_name: str, text: str) -> RoleDefinition:
-    """Read a custom role from its file. Raises: BadRoleFile."""
+    """Reads a custom role from its file. Raises: BadRoleFile."""
     try:
         role = RoleFile.model_validate_json(msgspec.json.encode(tomllib.loads(text)))
     except tomllib.TOMLDecodeError as error:
@@ -195,7 +195,7 @@ class BadRoleDraft(Invalid):
 
 
 def checked_role(name: str, draft: RoleDraft, role_names: Collection[str]) -> RoleDefinition:
-    """Return the role that this draft defines. `role_names` are the names of all roles. Raises: BadRoleDraft."""
+    """Returns the role that this draft defines. `role_names` are the names of all roles. Raises: BadRoleDraft."""
     faults: dict[str, str] = {}
     try:
         file = RoleFile.model_validate_json(msgspec.json.encode({"name": name, **draft.model_dump(mode="json")}))

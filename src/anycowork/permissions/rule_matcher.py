@@ -83,11 +83,11 @@ class RuleMatcher:
         return None
 
     def below(self, folder: str) -> Rule | None:
-        """Return a rule that something in this folder may match."""
+        """Returns a rule that something in this folder may match."""
         return next((rule for rule in self._rules if may_lie_below(rule.resource, folder)), None)
 
     def other(self, resource: str, arguments: Parameters | None = None) -> Rule | None:
-        """Return a rule for a resource that is neither a path nor a command; `arguments` are those of a server's tool."""
+        """Returns a rule for a resource that is neither a path nor a command; `arguments` are those of a server's tool."""
         rule = self.everything or next((rule for rule in self._rules if _text_matches(rule.resource, resource)), None)
         if rule is not None or not self._with_arguments or arguments is None:
             return rule
@@ -96,13 +96,13 @@ class RuleMatcher:
     # --- destinations
 
     def overlaps(self, destination: Destination) -> Rule | None:
-        """Return a rule that covers part of this destination or all of it."""
+        """Returns a rule that covers part of this destination or all of it."""
         return next(
             (rule for rule, rule_destination in self._destinations if rule_destination.overlaps(destination)), None
         )
 
     def reaches(self, destination: Destination, *, literally: bool = False) -> Rule | None:
-        """Return a rule that covers the whole destination. A rule for every tool is about paths, unless its resource is `*`."""
+        """Returns a rule that covers the whole destination. A rule for every tool is about paths, unless its resource is `*`."""
         for rule, rule_destination in self._destinations:
             for_network = rule.tool == NETWORK or rule.resource == EVERYTHING
             if for_network and rule_destination.covers(destination) and (rule_destination.is_literal or not literally):
@@ -112,7 +112,7 @@ class RuleMatcher:
     # --- commands
 
     def covers(self, part: CommandPart) -> Rule | None:
-        """Return the rule that allows this part and every command that it runs."""
+        """Returns the rule that allows this part and every command that it runs."""
         if self.everything is not None:
             return self.everything
         if any(inner_part.whole_text_only for inner_part in part.all()):
@@ -139,7 +139,7 @@ class RuleMatcher:
         )
 
     def hits(self, part: CommandPart) -> Rule | None:
-        """Return the rule that this part, or a command that it runs, certainly matches."""
+        """Returns the rule that this part, or a command that it runs, certainly matches."""
         if self.everything is not None:
             return self.everything
         for argv in (part.argv, without_folder(part.argv)):
@@ -151,7 +151,7 @@ class RuleMatcher:
         return next(filter(None, map(self.hits, part.inside)), None)
 
     def may_hit(self, part: CommandPart) -> Rule | None:
-        """Return a rule that this part could match: by words that are known only when it runs, by words after unknown options, by
+        """Returns a rule that this part could match: by words that are known only when it runs, by words after unknown options, by
         a program that it launches, or by an option that may run any program."""
         if part.certain_count < len(part.argv):
             for argv in (part.argv, without_folder(part.argv)):
@@ -164,7 +164,7 @@ class RuleMatcher:
         return next(filter(None, map(self.may_hit, part.inside)), None)
 
     def _behind_options(self, part: CommandPart) -> Rule | None:
-        """Match `git -C . push` as a push. It is not known for every program which options take a value, so any words may be between."""
+        """Matches `git -C . push` as a push. It is not known for every program which options take a value, so any words may be between."""
         name, *arguments = without_folder(part.argv) or ("",)
         if not arguments or not arguments[0].startswith(("-", "+")):
             return None
@@ -180,7 +180,7 @@ class RuleMatcher:
         return self.everything or self._commands.texts.get(command.text)
 
     def raw(self, raw_words: Words) -> Rule | None:
-        """Return a rule whose words appear in sequence in a command that cannot be analyzed: the best possible comparison."""
+        """Returns a rule whose words appear in sequence in a command that cannot be analyzed: the best possible comparison."""
         if self.everything is not None:
             return self.everything
         bare = tuple(without_folder((word,))[0] for word in raw_words)
@@ -289,7 +289,7 @@ class _Globs:
 
 
 def _folder_of(pattern: str) -> str:
-    """Return the folders that the pattern begins with, without wildcards: `a/b/` of `a/b/c*`."""
+    """Returns the folders that the pattern begins with, without wildcards: `a/b/` of `a/b/c*`."""
     fixed = min(
         (position for position in (pattern.find("*"), pattern.find("?")) if position >= 0), default=len(pattern)
     )
@@ -325,7 +325,7 @@ def _in_order(expected: Words, argv: Iterable[str]) -> bool:
 
 
 def _text_matches(pattern: str, resource: str) -> bool:
-    """Match a pattern with `*`. Text between two `*` matches at its first position: a later one is never better."""
+    """Matches a pattern with `*`. Text between two `*` matches at its first position: a later one is never better."""
     first, *others = pattern.split("*")
     if not others:
         return pattern == resource
@@ -345,7 +345,7 @@ def _text_matches(pattern: str, resource: str) -> bool:
 
 
 def check_command_pattern(rule: Rule) -> list[str]:
-    """Return warnings about this rule. Raises: Invalid for a pattern that has no meaning."""
+    """Returns warnings about this rule. Raises: Invalid for a pattern that has no meaning."""
     pattern = command_pattern(rule.resource)
     if pattern.tail and not pattern.fixed_words:
         raise Invalid(

@@ -161,7 +161,7 @@ def _is_allowed(touched: AccessedResources | None, index: RuleIndex) -> bool:
 
 
 def proposed_rule(touched: AccessedResources, workspace: str, key_file: str | None = None) -> Json | None:
-    """Return a rule for the tool on the files' folder, or for exactly this command, in this workspace.
+    """Returns a rule for the tool on the files' folder, or for exactly this command, in this workspace.
 
     If the call names neither, the rule is for the tool as a whole; for a tool of an MCP server, for the tool as
     the server describes it now, with these arguments. If a rule allows the command already and only this `key_file` asks, the rule is for
@@ -203,13 +203,13 @@ def _pattern(touched: AccessedResources) -> str | None:
 
 
 def _words(touched: AccessedResources) -> str | None:
-    """Return the command's text. A command that ends in a lone `*` cannot become a rule, where `*` would mean any words."""
+    """Returns the command's text. A command that ends in a lone `*` cannot become a rule, where `*` would mean any words."""
     text = touched.command.text if touched.command else ""
     return None if not text or text == EVERYTHING or text.endswith(" *") else text
 
 
 def _folder(paths: tuple[str, ...]) -> str | None:
-    """Return `/<folder>/*`; for a control file or key file its exact path; for several folders their common parent with `/**`."""
+    """Returns `/<folder>/*`; for a control file or key file its exact path; for several folders their common parent with `/**`."""
     if any(is_control_file(path) or is_key_file(path) for path in paths):  # a rule for the folder would not cover it
         return paths[0] if len(paths) == 1 and is_literal(paths[0]) else None
     parents = {PurePosixPath(path).parent for path in paths}

@@ -49,7 +49,7 @@ class RuleIndex:
         return self._matchers[key]
 
     def hidden_from(self, spec: ToolSpec | None = None) -> HiddenPathRules:
-        """Return what rules forbid to read, or ask about, so that no tool reveals it. A rule for reading is about every tool that
+        """Returns what rules forbid to read, or asks about, so that no tool reveals it. A rule for reading is about every tool that
         reads; rules about a tool that searches folders are included. Key files that no rule names are withheld as well.
         """
         if not self.rules:
@@ -69,7 +69,7 @@ class RuleIndex:
         return hidden
 
     def _path_rules(self, tools: Sequence[str], effect: Effect) -> HiddenPathRules:
-        """Return the patterns of the rules with this effect, and what they match. A rule that asks about everything asks before the call:
+        """Returns the patterns of the rules with this effect, and what they match. A rule that asks about everything asks before the call:
         it covers nothing, or no command could run after a person allowed it."""
         rules = [rule for name in tools for rule in self.rules if rule.effect is effect and rule.names_tool(name)]
         rules = [rule for rule in rules if rule.arguments is None]
@@ -82,7 +82,7 @@ _KEY_FILES_WITHHELD = HiddenPathRules(withholds=is_key_file)
 
 
 def decide(touched: AccessedResources, index: RuleIndex, *, default: RuleDecision) -> RuleDecision:
-    """Decide a call by the rules; `default` applies if no rule does.
+    """Decides a call by the rules; `default` applies if no rule does.
 
     Only a lone `*` can allow a command that cannot be analyzed, and only if no rule denies or asks for anything it may do.
     """
@@ -131,7 +131,7 @@ def _allows_all(touched: AccessedResources, index: RuleIndex) -> bool:
 
 
 def _key_file_unnamed(touched: AccessedResources, index: RuleIndex) -> str | None:
-    """Return the first key file that the call would show and that no rule names: a rule for a folder is not meant to include it."""
+    """Returns the first key file that the call would show and that no rule names: a rule for a folder is not meant to include it."""
     shown_paths = (*(touched.paths if touched.reveals else ()), *touched.reads, *touched.key_files)
     keys = [path for path in shown_paths if is_key_file(path)]
     if not keys:
@@ -141,7 +141,7 @@ def _key_file_unnamed(touched: AccessedResources, index: RuleIndex) -> str | Non
 
 
 def _about_key_files(index: RuleIndex) -> RuleIndex:
-    """Return the rules that allow key files by name: `/.env`, `**/*.pem`, `/.ssh/**`."""
+    """Returns the rules that allow key files by name: `/.env`, `**/*.pem`, `/.ssh/**`."""
     return RuleIndex([rule for rule in index.rules if rule.effect is Effect.ALLOW and is_key_file(rule.resource)])
 
 
@@ -158,7 +158,7 @@ def _is_everything(pattern: str) -> bool:
 
 
 def _control_file_unnamed(touched: AccessedResources, index: RuleIndex) -> str | None:
-    """Return the first control file that no rule allows by its exact path. Changes of a command are checked after it has run."""
+    """Returns the first control file that no rule allows by its exact path. Changes of a command are checked after it has run."""
     if not touched.changes_at_once:
         return None
     control_files = (path for path in touched.paths if is_control_file(path))
@@ -175,13 +175,13 @@ def _literal(index: RuleIndex, tool: str) -> RuleIndex:
 
 
 def not_allowed(touched: AccessedResources, index: RuleIndex) -> tuple[Destination, ...]:
-    """Return the destinations that no rule allows."""
+    """Returns the destinations that no rule allows."""
     matcher = index.matcher(NETWORK, Effect.ALLOW)
     return tuple(destination for destination in touched.network if matcher.reaches(destination) is None)
 
 
 def named_literally(touched: AccessedResources, index: RuleIndex) -> tuple[Destination, ...]:
-    """Return the destinations that a rule allows by their exact name."""
+    """Returns the destinations that a rule allows by their exact name."""
     matcher = index.matcher(NETWORK, Effect.ALLOW)
     return tuple(destination for destination in touched.network if matcher.reaches(destination, literally=True))
 
@@ -189,7 +189,7 @@ def named_literally(touched: AccessedResources, index: RuleIndex) -> tuple[Desti
 def check_changes(
     changes: Sequence[PathIntent], index: RuleIndex, *, changed_by: str = COMMAND_TOOL
 ) -> ChangesDecision:
-    """Apply the rules to paths that a command has changed, as if file tools had changed them.
+    """Applies the rules to paths that a command has changed, as if file tools had changed them.
 
     Rules about the tool itself, `changed_by`, apply to its changes as well.
     """
@@ -240,7 +240,7 @@ def matches(rule: Rule, touched: AccessedResources) -> bool:
 
 
 def check_pattern(rule: Rule) -> list[str]:
-    """Return warnings to show before this rule is saved. Raises: Invalid for a pattern that has no meaning."""
+    """Returns warnings to show before this rule is saved. Raises: Invalid for a pattern that has no meaning."""
     if rule.tool == NETWORK:
         return _check_destination(rule)
     if rule.resource == EVERYTHING or rule.resource.strip("/") == "**":
@@ -268,7 +268,7 @@ def _check_server_tool(rule: Rule) -> list[str]:
 
 
 def _matching_rule(touched: AccessedResources, index: RuleIndex, effect: Effect) -> Rule | None:
-    """Return a rule that matches any resource of the call."""
+    """Returns a rule that matches any resource of the call."""
     if touched.network and (rule := _first(map(index.matcher(NETWORK, effect).overlaps, touched.network))):
         return rule
     matcher = index.matcher(touched.tool, effect)
@@ -303,7 +303,7 @@ def _rule_matching_command(touched: AccessedResources, index: RuleIndex, effect:
 
 
 def _rule_asking_for_words(touched: AccessedResources, reading: RuleMatcher) -> Rule | None:
-    """Return a rule that asks before a path is read that is a word of the command, or the folder that a word names."""
+    """Returns a rule that asks before a path is read that is a word of the command, or the folder that a word names."""
     if (asks_always := next((rule for rule in reading.rules if _is_everything(rule.resource)), None)) is not None:
         return asks_always
     assert touched.command is not None
@@ -312,7 +312,7 @@ def _rule_asking_for_words(touched: AccessedResources, reading: RuleMatcher) -> 
 
 
 def _possibly_matching_rule(touched: AccessedResources, index: RuleIndex) -> Rule | None:
-    """Return a deny or ask rule that may match something below a folder, or words that are known only when the command runs."""
+    """Returns a deny or ask rule that may match something below a folder, or words that are known only when the command runs."""
     for effect in (Effect.DENY, Effect.ASK):
         matcher = index.matcher(touched.tool, effect)
         if not matcher:
@@ -328,7 +328,7 @@ def _possibly_matching_rule(touched: AccessedResources, index: RuleIndex) -> Rul
 
 
 def _covering_rule(touched: AccessedResources, matcher: RuleMatcher) -> Rule | None:
-    """Return the allow rule if rules cover every path and every part of the command. If several together do, return the first."""
+    """Returns the allow rule if rules cover every path and every part of the command. If several together do, returns the first."""
     if not matcher:
         return None
     if touched.command is not None and (rule := matcher.same_text(touched.command)):
@@ -356,7 +356,7 @@ def _any_hides(matchers: Sequence[RuleMatcher], path: str) -> bool:
 
 
 def _hides_all(index: RuleIndex, tool: str, folder: str) -> Rule | None:
-    """Return the first of the rules that together hide everything in this folder, so that the folder is hidden as a whole."""
+    """Returns the first of the rules that together hide everything in this folder, so that the folder is hidden as a whole."""
     matchers = [index.matcher(name, Effect.DENY) for name in (tool, _READ)]
     hiding_rules = [_first(matcher.path(f"{folder}/{inside}") for matcher in matchers) for inside in ANYTHING_INSIDE]
     return hiding_rules[0] if all(hiding_rules) else None
@@ -385,5 +385,5 @@ def _check_destination(rule: Rule) -> list[str]:
 
 
 def _legible(path: str) -> str:
-    """Escape unprintable characters: a command chooses its file names, and a newline or a direction mark could falsify the message."""
+    """Escapes unprintable characters: a command chooses its file names, and a newline or a direction mark could falsify the message."""
     return path if path.isprintable() else path.encode("unicode_escape").decode("ascii")

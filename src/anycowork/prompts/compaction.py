@@ -45,7 +45,7 @@ def is_compaction(message: Message) -> bool:
 
 
 def without_undone(messages: Iterable[Message]) -> list[Message]:
-    """Leave out the compactions that a person took back; each such act takes back the newest one before it."""
+    """Leaves out the compactions that a person took back; each such act takes back the newest one before it."""
     remaining: list[Message] = []
     for message in messages:
         if message.payload is not None and UNDONE in message.payload:
@@ -60,7 +60,7 @@ def without_undone(messages: Iterable[Message]) -> list[Message]:
 
 
 def compaction_digest(messages: Sequence[Message], *, budget_bytes: int) -> CompactionDigest | None:
-    """Say in at most about `budget_bytes` what was asked and done; None if there is nothing to leave out.
+    """Says in at most about `budget_bytes` what was asked and done; None if there is nothing to leave out.
 
     The newest request is quoted whole if it fits in half of the budget. Earlier digests are not summed up again: this one is made
     from the same record.
@@ -101,7 +101,7 @@ def _newest(requests: Sequence[str], limit: int) -> str:
 
 
 def _calls(messages: Sequence[Message]) -> str:
-    """List the calls with their status, oldest first; the same call with the same outcome is one line."""
+    """Lists the calls with their status, oldest first; the same call with the same outcome is one line."""
     status = {_text(m.payload, "tool_call_id"): _text(m.payload, "status") for m in messages if _is_result(m)}
     counted: dict[str, int] = {}
     for message in messages:
@@ -126,7 +126,7 @@ def _call_line(call: Json, status: str) -> str:
 
 
 def _quoted(parameter: object) -> str:
-    """Quote as JSON on one line: what a model wrote as a parameter must not read as a line of the digest."""
+    """Quotes as JSON on one line: what a model wrote as a parameter must not read as a line of the digest."""
     text = parameter if isinstance(parameter, str) else str(parameter)
     return json.dumps(text if len(text) <= _RESOURCE else f"{text[:_RESOURCE]}…", ensure_ascii=False)
 

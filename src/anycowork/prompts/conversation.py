@@ -30,7 +30,7 @@ CONTINUED = (
 
 
 def prompt_message(message: Message) -> PromptMessage | None:
-    """Convert one message for the model; None if it is only for people (errors, limits) or has no text."""
+    """Converts one message for the model; None if it is only for people (errors, limits) or has no text."""
     if message.payload is None and message.message_type is MessageType.TEXT:  # nearly every message of a long chat
         return plain_prompt_message(message)
     match message.message_type:
@@ -68,7 +68,7 @@ class PromptConversation:
         return self._turns
 
     def add(self, message: Message, converted: PromptMessage) -> None:
-        """Append the next message that has text."""
+        """Appends the next message that has text."""
         before, self._newest = self._newest, message
         if before is None or self._turns[-1].role != converted.role:
             turns = self.turns if self._merged else self._turns
@@ -85,7 +85,7 @@ class PromptConversation:
             self._merged.append((_joint(before, message, converted.role), converted))
 
     def remove_first(self, count: int) -> bool:
-        """Remove the oldest messages, as if they had never been added; return False, and change nothing, if the next one is merged
+        """Removes the oldest messages, as if they had never been added; returns False, and changes nothing, if the next one is merged
         with them, or none is left."""
         if count >= len(self._starts) or self._starts[count] < 0:
             return False
@@ -101,7 +101,7 @@ def is_summary(message: Message) -> bool:
 
 
 def results_before_summary(messages: Sequence[Message]) -> frozenset[str]:
-    """Return the ids of the calls whose results a summary replaced for the model."""
+    """Returns the ids of the calls whose results a summary replaced for the model."""
     last = 0
     for index, message in enumerate(messages):
         if message.payload is not None and is_summary(message):
@@ -115,7 +115,7 @@ def _is_result(message: Message) -> bool:
 
 
 def result_heading(message: Message) -> str:
-    """Return the first line of a tool's result, which marks it as data. A remark of the server is added here, outside the data."""
+    """Returns the first line of a tool's result, which marks it as data. A remark of the server is added here, outside the data."""
     payload = message.payload or {}
     facts = payload.get("facts")
     remark = _word(facts, "remark") if isinstance(facts, dict) else None
@@ -124,7 +124,7 @@ def result_heading(message: Message) -> str:
 
 
 def changed_lines(message: Message) -> list[str]:
-    """Return the lines that a command changed, if they are few, so that the model notices mistakes. Each begins with its sign."""
+    """Returns the lines that a command changed, if they are few, so that the model notices mistakes. Each begins with its sign."""
     payload = message.payload or {}
     if payload.get("tool") != "execute_command" or (diff := _word(payload, "diff")) is None:
         return []
@@ -134,7 +134,7 @@ def changed_lines(message: Message) -> list[str]:
 
 
 def result_of(message: Message) -> str:
-    """Return the name of the tool whose result this is."""
+    """Returns the name of the tool whose result this is."""
     return _word(message.payload or {}, "tool") or "tool"
 
 
@@ -177,7 +177,7 @@ def plain_prompt_message(message: Message) -> PromptMessage | None:
 
 
 def _answer(message: Message) -> str | None:
-    """Return the label and value of a chosen option; None if this does not answer a question."""
+    """Returns the label and value of a chosen option; None if this does not answer a question."""
     payload = message.payload or {}
     value = _word(payload, "value")
     if value is None or _word(payload, "question_id") is None or value == message.content:

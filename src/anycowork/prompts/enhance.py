@@ -60,7 +60,7 @@ def enhance(
 
 
 def _not_offered(selection: ToolSelection, budget_tokens: int | None) -> tuple[str, ...]:
-    """List tools that were not offered natively: a provider rejects native calls of them, but text calls always work."""
+    """Lists tools that were not offered natively: a provider rejects native calls of them, but text calls always work."""
     budget = OFFER_BUDGET if budget_tokens is None else budget_tokens
     names = named(selection.left_out, budget // _NAMES_SHARE * BYTES_PER_TOKEN)
     return (f"# More tools\n\n{names}\n\n{prose('not_offered')}",) if names else ()
@@ -74,7 +74,7 @@ def _tool_sections(listed: ToolList) -> tuple[str, ...]:
 
 
 def _example(listed: Sequence[ToolSpec]) -> str:
-    """Return an example call of a tool that is in the list."""
+    """Returns an example call of a tool that is in the list."""
     spec = next((spec for spec in listed if spec.name == "read_file"), listed[0])
     return json.dumps({"tool": spec.name, "parameters": _sample(spec.schema), "terminate": False})
 

@@ -26,7 +26,7 @@ class ExampleCall:
 
 @lru_cache(maxsize=32)
 def examples_in(prompt: str) -> tuple[ExampleCall, ...]:
-    """Return the calls that are alone on a line, each with the request before it."""
+    """Returns the calls that are alone on a line, each with the request before it."""
     examples: list[ExampleCall] = []
     request = ""
     for line in map(str.strip, prompt.splitlines()):
@@ -38,7 +38,7 @@ def examples_in(prompt: str) -> tuple[ExampleCall, ...]:
 
 
 def repeated_example(prompt: str, tool: str, parameters: Parameters) -> ExampleCall | None:
-    """Return the example that this call repeats, by its command or by a file that the example changes."""
+    """Returns the example that this call repeats, by its command or by a file that the example changes."""
     path, command = _plain(parameters.get("path")), _squeezed(parameters.get("command"))
     command_words = set(map(_plain, _WORD.findall(command))) if command else set()
     for example in examples_in(prompt):

@@ -55,7 +55,7 @@ _remembered: dict[tuple[str, int], MeasuredMessage] = {}
 
 
 def measured(message: Message, *, ratio: float, result_cap: int, before_cut: Message | None = None) -> MeasuredMessage:
-    """Measure a message; a result is truncated to `result_cap`. `before_cut` is the message before an earlier truncation.
+    """Measures a message; a result is truncated to `result_cap`. `before_cut` is the message before an earlier truncation.
 
     Remembers recent messages, because each turn measures the same ones again. One that differs in anything is measured anew.
     """
@@ -135,14 +135,14 @@ def _plain_form(message: Message) -> _MessageForm:
 
 @lru_cache(maxsize=64)
 def note_tokens(text: str, ratio: float) -> int:
-    """Return the tokens of a note that stands as a message of its own."""
+    """Returns the tokens of a note that stands as a message of its own."""
     return tokens(text, ratio) + FRAME
 
 
 def fit_history(
     messages: Sequence[Message], *, budget: int, ratio: float = 1.0, result_cap: int = RESULT_CAP
 ) -> tuple[Message, ...]:
-    """Return the messages that fit, some of them truncated. Idempotent."""
+    """Returns the messages that fit, some of them truncated. Idempotent."""
     history = HistoryBudget(budget=budget, ratio=ratio, result_cap=result_cap)
     history.extend([measured(message, ratio=ratio, result_cap=result_cap) for message in messages])
     return tuple(item.shortened for item in history.kept())
@@ -181,7 +181,7 @@ class HistoryBudget:
         self._give_way()
 
     def kept(self) -> Iterable[MeasuredMessage]:
-        """Return the kept messages in order. If the person's newest message alone is too long, its beginning and end are kept."""
+        """Returns the kept messages in order. If the person's newest message alone is too long, its beginning and end are kept."""
         anchor = self._kept.get(self._anchor)
         if self._fits() or anchor is None or not anchor.form.is_from_the_person:
             return self._kept.values()
@@ -262,7 +262,7 @@ class HistoryBudget:
         return [unit for unit in units if not self._is_digest(unit)]
 
     def _current_turn(self, units: Sequence[range]) -> int:
-        """Return the place of the unit with which the turn of the person's last message begins."""
+        """Returns the place of the unit with which the turn of the person's last message begins."""
         if not units:
             return 0
         turn_id = self._items[self._anchor].shortened.turn_id
@@ -270,7 +270,7 @@ class HistoryBudget:
         return bisect_right([unit.start for unit in units], first) - 1
 
     def _turns(self, units: Sequence[range]) -> list[range]:
-        """Group units from one message of the person to the next."""
+        """Groups units from one message of the person to the next."""
         if not units:
             return []
         turns: list[range] = []
@@ -327,7 +327,7 @@ class HistoryBudget:
 
 
 def shown_result(message: Message) -> Message:
-    """Return the result as far as any model is shown it."""
+    """Returns the result as far as any model is shown it."""
     return _cut_result(message, RESULT_CAP)
 
 
@@ -344,7 +344,7 @@ def _digests_in(items: Sequence[MeasuredMessage], start: int) -> set[int]:
 
 
 def _newest_of_the_person(items: Sequence[MeasuredMessage]) -> int:
-    """Return the index of the person's newest message; without one, of the newest message (-1 if there is none)."""
+    """Returns the index of the person's newest message; without one, of the newest message (-1 if there is none)."""
     newest_first = range(len(items) - 1, -1, -1)
     return next((index for index in newest_first if items[index].form.is_from_the_person), len(items) - 1)
 
@@ -357,7 +357,7 @@ _NOT_WORDS = {MessageType.TOOL_CALL, MessageType.TOOL_RESULT, MessageType.ROLE_C
 
 
 def _units(items: Sequence[MeasuredMessage], call_ids: set[str]) -> list[range]:
-    """Return the smallest spans that keep every call together with its result. Adds the ids of the calls to `call_ids`."""
+    """Returns the smallest spans that keep every call together with its result. Adds the ids of the calls to `call_ids`."""
     ids = [item.form.call_id for item in items]
     last = {call_id: index for index, call_id in enumerate(ids) if call_id}
     call_ids.update(last)

@@ -27,7 +27,7 @@ _VERBATIM = frozenset({"enum", "const", "required"})
 def offered_tools(
     specs: Sequence[ToolSpec], role: RoleDefinition, *, budget_tokens: int | None = None, request: str = ""
 ) -> ToolSelection:
-    """Return all granted tools if they fit, with the least important shortened first; else those of the highest rank."""
+    """Returns all granted tools if they fit, with the least important shortened first; else those of the highest rank."""
     granted = tools_of(specs, role)
     budget = _byte_budget(budget_tokens)
     fitting = _shortened_until(granted, budget, request)
@@ -42,7 +42,7 @@ def all_fit_whole(specs: Sequence[ToolSpec], role: RoleDefinition, *, budget_tok
 
 
 def offer_tokens(specs: Sequence[ToolSpec]) -> int:
-    """Return the tokens that the tools add to a request."""
+    """Returns the tokens that the tools add to a request."""
     return math.ceil(_together(specs) / BYTES_PER_TOKEN)
 
 

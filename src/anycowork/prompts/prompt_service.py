@@ -150,7 +150,7 @@ class PromptService:
         self._crowded = crowded
 
     async def all(self) -> list[SystemPrompt]:
-        """Return all prompts, the built-in one first, then the oldest."""
+        """Returns all prompts, the built-in one first, then the oldest."""
         return [_built_in(), *await self._written.all()]
 
     async def find(self, prompt_id: str) -> SystemPrompt | None:
@@ -167,12 +167,12 @@ class PromptService:
         return await self._written.add(name=name, content=content)
 
     async def change(self, prompt_id: str, *, name: str, content: str) -> SystemPrompt:
-        """Store the next version. Raises: NotFound, BuiltIn."""
+        """Stores the next version. Raises: NotFound, BuiltIn."""
         _require_own(prompt_id)
         return await self._written.change(prompt_id, name=name, content=content)
 
     async def remove(self, prompt_id: str) -> None:
-        """Remove a prompt; chats that use it continue with the default. Raises: NotFound, BuiltIn."""
+        """Removes a prompt; chats that use it continue with the default. Raises: NotFound, BuiltIn."""
         _require_own(prompt_id)
         await self._written.remove(prompt_id)
 
@@ -193,7 +193,7 @@ class PromptService:
         brief: bool,
         offered: bool,
     ) -> str:
-        """Build the system prompt of a chat, without tools if they are `offered` natively. A missing prompt is replaced by the default."""
+        """Builds the system prompt of a chat, without tools if they are `offered` natively. A missing prompt is replaced by the default."""
         chosen = await self.find(prompt_id or DEFAULT_ID) or _built_in()
         instructions = await self._instructions(setting, brief=brief)
         aim = self._aim(role, setting.target)
@@ -211,7 +211,7 @@ class PromptService:
         return self._offers(role, self._aim(role, aim), unlisted)
 
     def tools(self, role: RoleDefinition) -> frozenset[str]:
-        """Return the names of the tools that the role grants in every chat."""
+        """Returns the names of the tools that the role grants in every chat."""
         return frozenset(spec.name for spec in self._specs() if spec.is_for("") and role.grants(spec.permissions))
 
     def changers(self) -> frozenset[str]:
@@ -231,11 +231,11 @@ class PromptService:
         only: frozenset[str] = frozenset(),
         aim: PromptTarget = PromptTarget(),  # noqa: B008  (it is frozen)
     ) -> Json:
-        """Return the schema of the role's replies, for constrained decoding. Callers must not modify it."""
+        """Returns the schema of the role's replies, for constrained decoding. Callers must not modify it."""
         return self._replies(role, brief, without, only, self._aim(role, aim))
 
     def _aim(self, role: RoleDefinition, aim: PromptTarget) -> PromptTarget:
-        """Drop the request while all tools fit: then it has no influence, and all chats share one prompt."""
+        """Drops the request while all tools fit: then it has no influence, and all chats share one prompt."""
         if self._known is not (specs := self._specs()):
             self._known = specs
             for cached in (self._together, self._shortly, self._replies, self._offers, self._crowded):
@@ -257,7 +257,7 @@ def _crowded(role: RoleDefinition, specs: Sequence[ToolSpec], aim: PromptTarget)
 
 
 def _others(role: RoleDefinition, specs: Sequence[ToolSpec], aim: PromptTarget, *, brief: bool) -> tuple[str, ...]:
-    """Return the tools that the prompt names without a description."""
+    """Returns the tools that the prompt names without a description."""
     if brief:
         return small_model_tools(role, specs, budget_tokens=aim.brief, request=aim.request).left_out
     return tool_list(specs, role, budget_tokens=aim.listed, request=aim.request).left_out

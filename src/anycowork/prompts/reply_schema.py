@@ -66,7 +66,7 @@ def _tool_of(call: JsonValue) -> JsonValue:
 
 
 def callable_tools(role: RoleDefinition, specs: Sequence[ToolSpec]) -> list[ToolSpec]:
-    """Return the tools that a small model in this role is offered."""
+    """Returns the tools that a small model in this role is offered."""
     return [spec for spec in specs if role.grants(spec.permissions) and spec.name not in _TEMPTING]
 
 
@@ -97,7 +97,7 @@ def _narrowed(schema: Json, *, brief: bool) -> JsonValue:
 
 
 def needed(schema: Json) -> list[str]:
-    """Return the required parameters of a call; if a tool requires none, its first one."""
+    """Returns the required parameters of a call; if a tool requires none, its first one."""
     properties, required = schema.get("properties"), schema.get("required")
     if not isinstance(properties, dict):
         return []
@@ -106,7 +106,7 @@ def needed(schema: Json) -> list[str]:
 
 
 def _bare(node: JsonValue, *, names: bool = False) -> JsonValue:
-    """Strip the schema. `names`: the keys of this object are parameter names, not schema keywords."""
+    """Strips the schema. `names`: the keys of this object are parameter names, not schema keywords."""
     if isinstance(node, list):
         return [_bare(item) for item in node]
     if not isinstance(node, dict):

@@ -35,7 +35,7 @@ def small_model_prompt(
 def small_model_tools(
     role: RoleDefinition, specs: Sequence[ToolSpec], *, budget_tokens: int, request: str = ""
 ) -> ToolSelection:
-    """Return the tools that a small model in this role is offered."""
+    """Returns the tools that a small model in this role is offered."""
     budget = budget_tokens * BYTES_PER_TOKEN
     return select_tools(
         callable_tools(role, specs), weight=lambda spec: size(_line(spec)) + 1, budget=budget, request=request

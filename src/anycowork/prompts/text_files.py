@@ -7,7 +7,7 @@ from anycowork.domain.roles import RoleDefinition
 
 
 def role_text(role: RoleDefinition) -> str:
-    """Return the role's prompt. A built-in role names a file in `texts/`; a custom role contains the text itself."""
+    """Returns the role's prompt. A built-in role names a file in `texts/`; a custom role contains the text itself."""
     return prose(role.prompt) if role.built_in else role.prompt.strip()
 
 

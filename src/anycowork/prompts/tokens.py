@@ -19,12 +19,12 @@ def tokens(text: str, ratio: float = 1.0) -> int:
 
 
 def request_tokens(messages: Iterable[PromptMessage], ratio: float = 1.0) -> int:
-    """Return the tokens of a whole request, including the frame of each message."""
+    """Returns the tokens of a whole request, including the frame of each message."""
     return sum(tokens(message.content, ratio) + FRAME + image_tokens(message) for message in messages)
 
 
 def image_tokens(message: PromptMessage) -> int:
-    """Return the tokens of the message's images; the text ratio does not apply to them."""
+    """Returns the tokens of the message's images; the text ratio does not apply to them."""
     return sum(image.tokens for part in message.parts for image in part.images)
 
 

@@ -53,7 +53,7 @@ def tool_list(specs: Sequence[ToolSpec], role: RoleDefinition, *, budget_tokens:
 
 
 def tools_of(specs: Sequence[ToolSpec], role: RoleDefinition) -> list[ToolSpec]:
-    """Return the granted tools; sentences about tools that the role lacks are removed from their descriptions."""
+    """Returns the granted tools; sentences about tools that the role lacks are removed from their descriptions."""
     excluded = [spec.name for spec in specs if not role.grants(spec.permissions)]
     # A tool name that is also an ordinary word ("search") does not refer to the tool in a sentence.
     distinct = [re.escape(name) for name in excluded if re.search(r"[^a-z]", name)]

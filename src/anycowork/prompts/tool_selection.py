@@ -28,7 +28,7 @@ class ToolSelection:
 
 
 def opening_request(history: Iterable[Message]) -> str:
-    """Return the person's first message that is more than a greeting; empty if there is none."""
+    """Returns the person's first message that is more than a greeting; empty if there is none."""
     first = islice(history, LOOKED_AT)
     texts = (
         message.content
@@ -49,7 +49,7 @@ def rank_tools(specs: Iterable[ToolSpec], request: str) -> list[ToolSpec]:
 def select_tools(
     granted: Sequence[ToolSpec], *, weight: Callable[[ToolSpec], int], budget: int, request: str
 ) -> ToolSelection:
-    """Return all tools if they fit into `budget` bytes, else those of the highest rank that fit."""
+    """Returns all tools if they fit into `budget` bytes, else those of the highest rank that fit."""
     if sum(map(weight, granted)) <= budget:
         return ToolSelection(tuple(granted), ())
     order = rank_tools(granted, request)

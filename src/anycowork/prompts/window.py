@@ -71,7 +71,7 @@ class Window:
         return self._length
 
     def add(self, message: Message) -> None:
-        """Append a message. What a person ran for themselves is told with their next message, never between a call and its result."""
+        """Appends a message. What a person ran for themselves is told with their next message, never between a call and its result."""
         self._length += 1
         if message.payload is not None and ended_command(message) is not None:
             self._notes.append(message)
@@ -95,7 +95,7 @@ class Window:
             self.add(message)
 
     def _begin_anew(self) -> None:
-        """Drop the messages before a summary from the window; they stay stored."""
+        """Drops the messages before a summary from the window; they stay stored."""
         self._items, self._whole, self._tokens = [], _BuiltConversation(), 0
         self._fitting, self._fitted, self._part = None, 0, _BuiltConversation()
         self._begins_late = False
@@ -164,7 +164,7 @@ class _BuiltConversation:
                 self._sizes.append(item.tokens)
 
     def leave_out_first(self, left_out: int) -> bool:
-        """Leave so many out at the beginning, those included that are left out already; return False if it must be built anew."""
+        """Leaves so many out at the beginning, those included that are left out already; returns False if it must be built anew."""
         more = left_out - self.left_out
         if more == 0:
             return True
@@ -228,7 +228,7 @@ class HistoryLimit:
 
 
 def fewest_tokens(message: Message) -> int:
-    """Return a lower bound of what the message takes if the model is shown it, truncated as far as possible; 0 if it may not be shown."""
+    """Returns a lower bound of what the message takes if the model is shown it, truncated as far as possible; 0 if it may not be shown."""
     if message.payload is None and message.message_type is _TEXT:  # nearly every message of a long chat
         content = message.content
         unseen = message.role is _SYSTEM or not content or content.isspace()

@@ -71,7 +71,7 @@ class PersonShell:
     async def run(
         self, workspace: Folder, command: str, *, on_output: Callable[[str], None], is_stopped: Callable[[], bool]
     ) -> CommandResult:
-        """Run the command as the server's user, without the server's secrets, until it ends. Then none of its processes is left.
+        """Runs the command as the server's user, without the server's secrets, until it ends. Then none of its processes is left.
 
         `is_stopped` is asked while it runs. Raises: ToolFault if it cannot be started.
         """
@@ -143,7 +143,7 @@ class Scrollback:
         return b"".join(self._unread)
 
     def was_read(self, size: int) -> None:
-        """Keep what was read for a later page, as far as there is room. `size` is that of an earlier `unread`."""
+        """Keeps what was read for a later page, as far as there is room. `size` is that of an earlier `unread`."""
         self.unread_size -= size
         while size:
             piece = self._unread.popleft()
@@ -157,7 +157,7 @@ class Scrollback:
             self._read_size -= len(self._read.popleft())
 
     def rewind(self) -> None:
-        """Let all that is still there be unread."""
+        """Lets all that is still there be unread."""
         self._unread.extendleft(reversed(self._read))
         self.unread_size += self._read_size
         self._read.clear()
@@ -180,7 +180,7 @@ class PersonTerminal:
         self._alone_since: float | None = time.monotonic()
 
     async def run(self, workspace: Folder, *, is_stopped: Callable[[], bool]) -> CommandResult:
-        """Run the shell until it ends, `is_stopped`, or nobody has read it for a while; then none of its processes is left.
+        """Runs the shell until it ends, `is_stopped`, or nobody has read it for a while; then none of its processes is left.
 
         Raises: ToolFault if it cannot be started.
         """
@@ -215,17 +215,17 @@ class PersonTerminal:
         return CommandResult(how, None if stopped else process.exit_code, "", time.monotonic() - started)
 
     def end(self) -> None:
-        """Let it end soon, as when the person's access has ended."""
+        """Lets it end soon, as when the person's access has ended."""
         self._must_end = True
 
     def resize(self, size: TerminalSize) -> None:
-        """Tell the programs how large the screen is. A terminal that is over has no size."""
+        """Tells the programs how large the screen is. A terminal that is over has no size."""
         self._size = size
         if self._master is not None:
             fcntl.ioctl(self._master, termios.TIOCSWINSZ, struct.pack("HHHH", size.rows, size.columns, 0, 0))
 
     def write(self, data: bytes) -> None:
-        """Pass on what the person typed; what comes before the shell has started waits for it.
+        """Passes on what the person typed; what comes before the shell has started waits for it.
 
         Raises: Conflict if the terminal is over, or its program reads nothing.
         """
@@ -237,7 +237,7 @@ class PersonTerminal:
         self._write_on()
 
     async def follow(self) -> AsyncGenerator[bytes, None]:
-        """Yield the number of bytes that are repeated, as text; then what is still there of the output; then what comes, until the end.
+        """Yields the number of bytes that are repeated, as text; then what is still there of the output; then what comes, until the end.
 
         A second page that follows takes over: the first one's stream ends.
         """

@@ -71,7 +71,7 @@ class SlashCommand:
 
 
 def command_in(text_typed: str) -> SlashCommand | None:
-    """Return the command that these words are; None if they are a message or a workflow."""
+    """Returns the command that these words are; None if they are a message or a workflow."""
     typed_name, _, text = text_typed.strip().removeprefix("/").partition(" ")
     name = _EARLIER_NAMES.get(typed_name, typed_name)
     if not text_typed.startswith("/") or name not in COMMANDS or len(text.split()) > COMMANDS[name].most_words:
@@ -80,7 +80,7 @@ def command_in(text_typed: str) -> SlashCommand | None:
 
 
 def own_command_in(typed: str) -> str | None:
-    """Return what stands after a leading `!`: a command that the person runs; None for anything else."""
+    """Returns what stands after a leading `!`: a command that the person runs; None for anything else."""
     return (typed[1:].strip() or None) if typed.startswith("!") else None
 
 
@@ -178,7 +178,7 @@ def path_options(files: Iterable[Json]) -> list[CompletionOption]:
 
 
 def shell_path_options(files: Iterable[Json]) -> list[CompletionOption]:
-    """Return each path as a shell reads it back."""
+    """Returns each path as a shell reads it back."""
     return [
         CompletionOption(shlex.quote(f"{file.get('path')}{'/' if file.get('kind') == 'folder' else ''}"))
         for file in files

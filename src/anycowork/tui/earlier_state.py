@@ -15,7 +15,7 @@ RECONNECT_SECONDS = 1.0
 
 
 async def restore_status(status: ChatStatus, client: ChatClient, chat: Json, messages: Sequence[Json]) -> None:
-    """Fill in the chat's state and what waits for the person: approvals, a question, or a plan."""
+    """Fills in the chat's state and what waits for the person: approvals, a question, or a plan."""
     status.state = str(chat.get("state"))
     status.autonomy = str(noun(chat, "config").get("autonomy") or status.autonomy)
     status.stopped = str(noun(chat, "continuable").get("message")) if chat.get("continuable") else None

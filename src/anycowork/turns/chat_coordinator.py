@@ -25,7 +25,7 @@ class ChatLocks(Protocol):
 
     def holding(self, chat_id: str) -> AbstractAsyncContextManager[object]: ...
     def forget(self, chat_id: str) -> None:
-        """Drop the lock of a deleted chat."""
+        """Drops the lock of a deleted chat."""
 
 
 class LocalChatLocks:
@@ -45,10 +45,10 @@ class TurnEngine(Protocol):
     """Runs turns that are durable. `TurnScheduler` runs them as tasks of this process."""
 
     def start(self, turn: Turn) -> None:
-        """Run the turn's next segment, after the previous segment has ended."""
+        """Runs the turn's next segment, after the previous segment has ended."""
 
     async def stop(self, turn: Turn, *, principal: str, note: str) -> None:
-        """End the turn; the history is consistent when this returns."""
+        """Ends the turn; the history is consistent when this returns."""
 
 
 class ChatCoordinator:
@@ -64,13 +64,14 @@ class ChatCoordinator:
 
     @asynccontextmanager
     async def exclusive(self, chat_id: str) -> AsyncIterator[Chat]:
-        """Hold the chat's lock and yield the current chat, without its `last_seq`. Never wait for a model or a person inside. Raises: NotFound."""
+        """Holds the chat's lock and yields the current chat, without its `last_seq`. Never wait for a model or a person inside. Raises:
+        NotFound."""
         await require_chat_row(self._store, chat_id)
         async with self._locks.holding(chat_id):
             yield await require_chat_row(self._store, chat_id)
 
     def forget(self, chat_id: str) -> None:
-        """Drop the lock of a deleted chat."""
+        """Drops the lock of a deleted chat."""
         self._locks.forget(chat_id)
 
     async def write(
@@ -84,7 +85,7 @@ class ChatCoordinator:
     async def begin(
         self, principal: Principal, chat: Chat, turn: Turn, *writes: Write, events: tuple[NewEvent, ...] = ()
     ) -> None:
-        """Write the turn and its first records in one transaction, then start it. Raises: TurnAlreadyRunning unless the chat is idle;
+        """Writes the turn and its first records in one transaction, then starts it. Raises: TurnAlreadyRunning unless the chat is idle;
         SpendingLimitReached."""
         started = replace(event_factory.turn_started(turn), cause=turn.message_id)
         # What the message alone needs is asked for now; each request asks for what it needs.
@@ -104,18 +105,18 @@ class ChatCoordinator:
         events: tuple[NewEvent, ...],
         others: Sequence[Turn] = (),
     ) -> None:
-        """Write the person's decision and the due turns in one transaction, then start their next segments."""
+        """Writes the person's decision and the due turns in one transaction, then starts their next segments."""
         due_turns = [replace(resumed, state=TurnState.DUE) for resumed in (turn, *others)]
         await self.write(principal, turn.chat_id, *writes, *due_turns, SetChat(ChatState.RUNNING), events=events)
         for resumed in due_turns:
             self._scheduler.start(resumed)
 
     async def stop_turn(self, turn: Turn, *, principal: str, note: str) -> None:
-        """Stop one turn of the chat."""
+        """Stops one turn of the chat."""
         await self._scheduler.stop(turn, principal=principal, note=note)
 
     async def stop(self, principal: Principal, chat_id: str) -> bool:
-        """Stop the current turns; return False if there was nothing to stop."""
+        """Stops the current turns; returns False if there was nothing to stop."""
         turns = await self._store.turns.all_current(chat_id)
         for turn in turns:
             await self._scheduler.stop(turn, principal=principal.label(), note="Stopped by the person.")

@@ -22,7 +22,7 @@ class ChatClaims(Protocol):
     """Decides whether this server may take a chat over whose server died."""
 
     def claiming(self, chat_id: str) -> AbstractAsyncContextManager[bool]:
-        """Yield whether this server has the chat now: False while a living server works in it, this one too."""
+        """Yields whether this server has the chat now: False while a living server works in it, this one too."""
 
 
 class SingleServerClaims:

@@ -68,7 +68,7 @@ class ApprovedPlans:
 
 
 async def require_chat(store: Store, chat_id: str) -> Chat:
-    """Return the chat. Raises: NotFound."""
+    """Returns the chat. Raises: NotFound."""
     chat = await store.chats.find(chat_id)
     if chat is None:
         raise NotFound("chat", chat_id)
@@ -76,7 +76,7 @@ async def require_chat(store: Store, chat_id: str) -> Chat:
 
 
 async def require_chat_in_folder(store: Store, chat_id: str) -> Chat:
-    """Return the chat, if its folder may be touched: an imported chat's is what its file says, and an admin takes folders off the list.
+    """Returns the chat, if its folder may be touched: an imported chat's is what its file says, and an admin takes folders off the list.
 
     Raises: NotFound, BadWorkspace.
     """
@@ -90,7 +90,7 @@ async def require_chat_in_folder(store: Store, chat_id: str) -> Chat:
 
 
 async def require_chat_row(store: Store, chat_id: str) -> Chat:
-    """Return the chat without its `last_seq`. Raises: NotFound."""
+    """Returns the chat without its `last_seq`. Raises: NotFound."""
     chat = await store.chats.find_row(chat_id)
     if chat is None:
         raise NotFound("chat", chat_id)
@@ -100,7 +100,7 @@ async def require_chat_row(store: Store, chat_id: str) -> Chat:
 async def progress_of(
     store: Store, toolbox: Toolbox, turn: Turn, root: str, plans: ApprovedPlans | None = None
 ) -> PlanProgress | None:
-    """Return the progress of the turn's approved plan; None if it has none. `plans` keeps plans that were read."""
+    """Returns the progress of the turn's approved plan; None if it has none. `plans` keeps plans that were read."""
     approved = await (plans or ApprovedPlans(store)).find(turn.plan_id) if turn.plan_id else None
     if approved is None:
         return None
@@ -116,7 +116,7 @@ async def progress_of(
 
 
 async def earlier_turns(store: Store, turn: Turn) -> list[Turn]:
-    """Return the turns before this one that carried out the same plan or task: their work stands, except in a private copy."""
+    """Returns the turns before this one that carried out the same plan or task: their work stands, except in a private copy."""
     if turn.job_id is None:
         same = await store.turns.of_plan(turn.chat_id, turn.plan_id) if turn.plan_id else []
     elif turn.task_id is None or turn.workspace is not None:
@@ -127,14 +127,14 @@ async def earlier_turns(store: Store, turn: Turn) -> list[Turn]:
 
 
 async def earlier_calls(store: Store, turn: Turn) -> list[Call]:
-    """Return the calls of the turns before this one, numbered before its own calls."""
+    """Returns the calls of the turns before this one, numbered before its own calls."""
     earlier = await earlier_turns(store, turn)
     calls = [call for earlier_turn in earlier for call in await store.calls.of_turn(earlier_turn.id)]
     return [replace(call, ordinal=index - len(calls)) for index, call in enumerate(calls)]
 
 
 async def earlier_effects(store: Store, toolbox: Toolbox, turn: Turn) -> list[Call]:
-    """Return the calls of earlier attempts at the turn's task whose effect stands and would be had twice if they were made again.
+    """Returns the calls of earlier attempts at the turn's task whose effect stands and would be had twice if they were made again.
 
     A private copy that is gone took with it what was done in it; what a call did outside stands, also if it was interrupted.
     """
@@ -151,7 +151,7 @@ async def earlier_effects(store: Store, toolbox: Toolbox, turn: Turn) -> list[Ca
 
 
 def unknown_effects(calls: Iterable[Call]) -> list[Call]:
-    """Return the calls that were interrupted while they acted outside: nobody knows whether they took effect."""
+    """Returns the calls that were interrupted while they acted outside: nobody knows whether they took effect."""
     return [call for call in calls if call.result is not None and UNKNOWN_EFFECT in call.result.facts]
 
 
@@ -172,7 +172,7 @@ def _stands(call: Call, tool: Tool | None, same_place: bool) -> bool:
 
 
 async def read_large_plan(stored: Json) -> Plan | None:
-    """Read a stored plan, a large one in a thread."""
+    """Reads a stored plan, a large one in a thread."""
     steps = stored.get("steps")
     large = isinstance(steps, list) and len(steps) > _LARGE
     return await asyncio.to_thread(read_plan, stored) if large else read_plan(stored)

@@ -48,13 +48,13 @@ class RecordFactory:
         )
 
     def run(self, chat: Chat, order: RunOrder) -> tuple[Run, Message]:
-        """Build a workflow run, and the message that starts it, as the user would type it."""
+        """Builds a workflow run, and the message that starts it, as the user would type it."""
         run = Run(self.clock.new_id(), chat.id, order.workflow, order.steps, order.needs, order.content_hash)
         payload: Json = {"workflow": run.to_json(), **stated_payload(order.expect, may_check=False)}
         return run, self.message(chat, Speaker.USER, order.typed, payload=payload, turn_id=run.id)
 
     def switch(self, principal: Principal, chat: Chat, new: str) -> tuple[tuple[Message, ...], tuple[NewEvent, ...]]:
-        """Build the message and the event of a role switch; nothing if the role stays."""
+        """Builds the message and the event of a role switch; nothing if the role stays."""
         if new == chat.role:
             return (), ()
         text = f"Role switched from {chat.role} to {new}."
@@ -63,7 +63,7 @@ class RecordFactory:
         return (message,), (event_factory.role_changed(chat.role, new, principal.label()),)
 
     def autonomy(self, chat: Chat, new: Autonomy) -> tuple[Message, ...]:
-        """Build the message of an autonomy change, so that it is in the history and the audit chain; nothing if it stays."""
+        """Builds the message of an autonomy change, so that it is in the history and the audit chain; nothing if it stays."""
         old = chat.config.autonomy
         if new is old:
             return ()
@@ -71,7 +71,7 @@ class RecordFactory:
         return (self.message(chat, Speaker.SYSTEM, f"Autonomy changed from {old} to {new}.", payload=payload),)
 
     def visibility(self, chat: Chat, new: str | None) -> tuple[Message, ...]:
-        """Build the message of who may see the chat now; nothing if it stays."""
+        """Builds the message of who may see the chat now; nothing if it stays."""
         old = chat.visibility
         if new is None or new == old:
             return ()
@@ -88,7 +88,7 @@ def require_idle(chat: Chat) -> RequireState:
 
 
 def noted(message: Message, started_by: StartedBy) -> Message:
-    """Return the message that begins a scheduled run. What a trigger brought is in it: then no person speaks."""
+    """Returns the message that begins a scheduled run. What a trigger brought is in it: then no person speaks."""
     noted_message = replace(message, origins=started_by.origins or message.origins)
     if message.message_type is MessageType.PLAN:
         return noted_message

@@ -90,7 +90,7 @@ class TurnRecovery:
         error: AnyCoworkError | None = None,
         principal: str = SERVER_PRINCIPAL.label(),
     ) -> None:
-        """End the turn in one transaction: results of open calls, interrupted answers, withdrawn approvals and questions, the end."""
+        """Ends the turn in one transaction: results of open calls, interrupted answers, withdrawn approvals and questions, the end."""
         chat = await self._store.chats.find(turn.chat_id)
         if chat is None:
             return
@@ -149,14 +149,14 @@ class TurnRecovery:
         await self._journal.write(Change(turn.chat_id, tuple(writes), tuple(events), principal=principal))
 
     async def _request_of(self, turn: Turn) -> str:
-        """Return the person's message that started the turn; empty for a turn of a job, a plan or a workflow."""
+        """Returns the person's message that started the turn; empty for a turn of a job, a plan or a workflow."""
         if turn.job_id is not None or turn.plan_id is not None:
             return ""
         message = await self._store.messages.find(turn.chat_id, turn.message_id)
         return "" if message is None or is_workflow(message.payload) else message.content
 
     async def clear_leftovers(self, turn: Turn) -> None:
-        """Remove temporary files of interrupted calls. Only before the server accepts requests, because it goes by file names."""
+        """Removes temporary files of interrupted calls. Only before the server accepts requests, because it goes by file names."""
         chat = await self._store.chats.find(turn.chat_id)
         for call in await self._store.calls.of_turn(turn.id):
             if chat is None or call.state is not CallState.INTENT or call.intent is None:
@@ -194,7 +194,7 @@ class TurnRecovery:
                 return ToolResult.failed(Interrupted(message), status=CallStatus.INTERRUPTED)
 
     async def _as_left(self, call: Call, root: str) -> list[Snapshot]:
-        """Save the paths that the call was about to change, so that it can be undone like any other."""
+        """Saves the paths that the call was about to change, so that it can be undone like any other."""
         change = await self._store.snapshots.change(call.id) if call.state is CallState.INTENT else None
         if change is None:
             return []
@@ -275,7 +275,7 @@ class TurnRecovery:
         )
 
     def _note(self, turn: Turn, note: str, error: AnyCoworkError | None) -> Message:
-        """Build a separate message that tells the person why the turn ended."""
+        """Builds a separate message that tells the person why the turn ended."""
         return Message(
             id=self._clock.new_id(),
             chat_id=turn.chat_id,
@@ -307,7 +307,7 @@ def _may_have_acted(call: Call, result: ToolResult, tool: Tool | None) -> bool:
 
 
 def _with_output(result: ToolResult, printed: str) -> ToolResult:
-    """Put what a stopped call has printed before the sentence that it was stopped; `printed` is bounded by `LiveOutput`."""
+    """Puts what a stopped call has printed before the sentence that it was stopped; `printed` is bounded by `LiveOutput`."""
     if not printed or result.status is CallStatus.OK:
         return result
     return replace(result, content=f"{printed.rstrip()}\n{result.content}")

@@ -129,11 +129,11 @@ class TurnScheduler:
         self._running: dict[_Line, asyncio.Task[None]] = {}
 
     def open(self, *until_ready: UntilReady) -> None:
-        """Let turns run, each segment after these: everything that they use is built. Those that recovery resumed have waited for it."""
+        """Lets turns run, each segment after these: everything that they use is built. Those that recovery resumed have waited for it."""
         self._until_ready.set_result(until_ready)
 
     def start(self, turn: Turn) -> None:
-        """Run the turn's next segment, after the previous segment has ended. A decided turn of a job is left to the process that runs
+        """Runs the turn's next segment, after the previous segment has ended. A decided turn of a job is left to the process that runs
         the job."""
         if self.placement is None or turn.job_id is None or turn.state is not TurnState.DUE:
             self._start_segment(turn)
@@ -142,18 +142,18 @@ class TurnScheduler:
             self._tasks.create_task(self._start_if_here(turn))
 
     def is_busy(self, chat_id: str) -> bool:
-        """Tell whether a turn of the chat runs in this process, or may be about to."""
+        """Tells whether a turn of the chat runs in this process, or may be about to."""
         return chat_id in self._placing.values() or any(of_chat == chat_id for of_chat, _ in self._running)
 
     async def runs_here(self, turn: Turn) -> bool:
-        """Tell whether this process takes the turn on. Raises: StorageFault."""
+        """Tells whether this process takes the turn on. Raises: StorageFault."""
         if turn.job_id is None or self.placement is None:
             return True
         job = await self._store.jobs.find_in(turn.chat_id, turn.job_id)
         return job is None or await self.placement.runs_here(job)
 
     async def stop(self, turn: Turn, *, principal: str, note: str) -> None:
-        """End the turn at once: its processes are killed, and the history is consistent when this returns."""
+        """Ends the turn at once: its processes are killed, and the history is consistent when this returns."""
         running = self._running.pop(_line_of(turn), None)
         if running is not None:
             running.cancel()
@@ -165,12 +165,12 @@ class TurnScheduler:
         self.on_rest(turn.chat_id)  # also of one that had just ended: its cancelled segment tells nobody
 
     async def finish(self, seconds: float) -> None:
-        """Wait until nothing runs any more, at most so long. Start nothing meanwhile."""
+        """Waits until nothing runs any more, at most so long. Start nothing meanwhile."""
         if self._running:
             await asyncio.wait(self._running.values(), timeout=seconds)
 
     async def interrupt_all(self) -> None:
-        """Shut down cleanly: running turns end as interrupted; parked turns stay parked."""
+        """Shuts down cleanly: running turns end as interrupted; parked turns stay parked."""
         self._ending = True
         chat_ids = {chat_id for chat_id, _ in self._running}  # before they end: what has ended is forgotten
         for running in self._running.values():
@@ -195,7 +195,7 @@ class TurnScheduler:
             self._start_segment(turn)
 
     async def _runs_here_when_stored(self, turn: Turn) -> bool:
-        """Tell whether this process takes the turn on, as soon as the database says so."""
+        """Tells whether this process takes the turn on, as soon as the database says so."""
         wait = 0.5
         while not self._ending:
             try:
@@ -253,7 +253,7 @@ class TurnScheduler:
         self._journal.show_event(turn.chat_id, event_factory.mcp_wait(turn.id, servers))
 
     async def _context(self, turn: Turn, model_id: str | None = None) -> TurnContext:
-        """Build the turn's context. Raises: BadWorkspace, also for an unregistered folder: an imported chat may name any folder.
+        """Builds the turn's context. Raises: BadWorkspace, also for an unregistered folder: an imported chat may name any folder.
 
         `model_id` is the model of an agent that works instead of the chat's own. No more is read of the chat than the model can be shown.
         """
@@ -292,12 +292,12 @@ class TurnScheduler:
         return RecentMessages(await self._store.messages.of_turn(turn), complete=True)
 
     async def _beginning(self, chat_id: str) -> list[Message]:
-        """Return the first messages of a long chat, until one is a request, which nearly always comes at once."""
+        """Returns the first messages of a long chat, until one is a request, which nearly always comes at once."""
         first = await self._store.messages.first(chat_id, _LOOKED_AT_FIRST)
         return first if opening_request(first) else await self._store.messages.first(chat_id, LOOKED_AT)
 
     async def _end_failed(self, turn: Turn, error: AnyCoworkError) -> None:
-        """End the turn with this error, as soon as the store accepts writes."""
+        """Ends the turn with this error, as soon as the store accepts writes."""
         wait = 0.5
         while True:
             try:
@@ -326,7 +326,7 @@ def _goes_on(turn: Turn) -> str:
 
 
 def _reason(error: AnyCoworkError) -> EndReason:
-    """Return the end reason: too many faults count as a failure, every other limit as a limit."""
+    """Returns the end reason: too many faults count as a failure, every other limit as a limit."""
     limit = isinstance(error, LimitReached) and not isinstance(error, TooManyFaults)
     return EndReason.LIMIT if limit else EndReason.FAILED
 
@@ -340,7 +340,7 @@ async def settle_after_crash(
     *,
     chat_id: str | None = None,
 ) -> list[str]:
-    """End the running turns of servers that died as interrupted, resume answered ones, leave parked ones parked; only those of the chat
+    """Ends the running turns of servers that died as interrupted, resumes answered ones, leaves parked ones parked; only those of the chat
     if one is named.
 
     Returns the chats whose turns were ended. A chat that a living server holds is left to it, and a turn that this process does not take.
@@ -369,14 +369,14 @@ async def settle_after_crash(
 
 
 async def waiting_stages(store: Store) -> frozenset[str]:
-    """Return the stages of changes that a person may still decide about: a cleanup must keep them."""
+    """Returns the stages of changes that a person may still decide about: a cleanup must keep them."""
     turns = await store.turns.in_states(TurnState.PARKED, TurnState.DUE, TurnState.RUNNING)
     calls = [call for turn in turns for call in await store.calls.of_turn(turn.id)]
     return frozenset(call.intent.staged for call in calls if call.intent is not None and call.intent.staged is not None)
 
 
 async def broken_off(store: Store, turn: Turn) -> list[Unfinished]:
-    """Return the published parts of answers that never became messages, as the store knows them."""
+    """Returns the published parts of answers that never became messages, as the store knows them."""
     unfinished: dict[str, Unfinished] = {}
     for piece in await store.records.unfinished_text(turn.chat_id, turn.id):
         earlier = unfinished.get(piece.message_id, Unfinished(piece.message_id))

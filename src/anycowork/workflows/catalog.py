@@ -95,7 +95,7 @@ class WorkflowCatalog:
     faults: tuple[FileFault, ...]
 
     def find(self, name: str) -> ListedWorkflow:
-        """Return the workflow of this name; an untrusted one only if there is no other. Raises: NoSuchWorkflow."""
+        """Returns the workflow of this name; an untrusted one only if there is no other. Raises: NoSuchWorkflow."""
         of_this_name = [listed for listed in self.listed if listed.name == name]
         if not of_this_name:
             left_out = next((fault for fault in self.faults if fault.name == name), None)
@@ -113,7 +113,7 @@ class WorkflowCatalog:
 
 
 def workflow_catalog(by_source: BySource, find_tool: FindTool) -> WorkflowCatalog:
-    """Build the catalog. `by_source` is ordered from the farthest to the nearest, built-in first."""
+    """Builds the catalog. `by_source` is ordered from the farthest to the nearest, built-in first."""
     read, faults = _read_all(by_source)
     needs = _WorkflowNeeds(_by_name(read), find_tool)
     sound: list[ListedWorkflow] = []
@@ -167,7 +167,7 @@ def _read_one(source: Source, file: SuppliedFile, by_name: ByName) -> ListedWork
 
 @lru_cache(maxsize=512)
 def _read(file_name: str, text: str) -> Workflow | BadDefinition:
-    """Parse a definition; cached by its text, including faults."""
+    """Parses a definition; cached by its text, including faults."""
     try:
         return read_definition(file_name, text)
     except BadDefinition as fault:
@@ -219,7 +219,7 @@ def _needs_of_tool(step: WorkflowStep, use: ToolUse, find_tool: FindTool) -> fro
 
 
 def _nested_workflow(step: WorkflowStep, nested: NestedWorkflow, by_name: ByName) -> Workflow:
-    """Return the workflow that the step runs. Raises: BadDefinition if it is missing, or runs another one itself."""
+    """Returns the workflow that the step runs. Raises: BadDefinition if it is missing, or runs another one itself."""
     candidates = by_name.get(nested.workflow, ())
     if not candidates:
         raise BadDefinition(step.line, f"there is no workflow '{nested.workflow}' to run")

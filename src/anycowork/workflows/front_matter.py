@@ -38,7 +38,7 @@ class FrontMatter:
     title: str = "the front matter"
 
     def line_of(self, field: Sequence[str | int]) -> int:
-        """Return the line of this field, or of its table if it is missing. The file's first line is 1."""
+        """Returns the line of this field, or of its table if it is missing. The file's first line is 1."""
         heads = [number for number, line in enumerate(self.lines) if line.lstrip().startswith("[")]
         start = 0
         if len(field) > 1 and isinstance(field[1], int):
@@ -67,7 +67,7 @@ def _table_name(line: str) -> str:
 
 
 def read_head(front: FrontMatter, head: type[H], tables: Mapping[str, type[Boundary]], *, longest: int) -> H:
-    """Return the fields of the TOML. `tables` are the types of its `[[name]]` tables. Raises: BadDefinition."""
+    """Returns the fields of the TOML. `tables` are the types of its `[[name]]` tables. Raises: BadDefinition."""
     text = "\n".join(front.lines)
     if len(text) > longest:
         raise BadDefinition(1, f"{front.title} is longer than {longest:,} characters")
@@ -89,7 +89,7 @@ def read_head(front: FrontMatter, head: type[H], tables: Mapping[str, type[Bound
 
 
 def definition_name(name: str, front: FrontMatter) -> str:
-    """Return the name if it is a valid one. Raises: BadDefinition."""
+    """Returns the name if it is a valid one. Raises: BadDefinition."""
     if not NAME.fullmatch(name):
         raise BadDefinition(
             front.line_of(["name"]),
@@ -99,7 +99,7 @@ def definition_name(name: str, front: FrontMatter) -> str:
 
 
 def read_parameters(heads: Sequence[ParameterHead], front: FrontMatter) -> tuple[WorkflowParameter, ...]:
-    """Return the parameters, each with its default and choices in its type. Raises: BadDefinition."""
+    """Returns the parameters, each with its default and choices in its type. Raises: BadDefinition."""
     read: list[WorkflowParameter] = []
     for index, head in enumerate(heads):
         if head.name in {parameter.name for parameter in read}:

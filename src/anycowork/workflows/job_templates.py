@@ -94,7 +94,7 @@ def read_job_template(file_name: str, text: str) -> JobTemplate:
 
 
 def filled_plan(template: JobTemplate, arguments: Mapping[str, JsonValue]) -> Json:
-    """Return the plan with these values. Raises: UnfittingParameters, with all faults."""
+    """Returns the plan with these values. Raises: UnfittingParameters, with all faults."""
     values = fit(template, arguments)
     faults = dict(_unfit_values(template, values))
     if faults:
@@ -119,7 +119,7 @@ def _text(step: Json, key: str) -> str:
 
 
 def _unfit_values(template: JobTemplate, values: Mapping[str, Value]) -> Iterator[tuple[str, str]]:
-    """Yield what a person could misread on the plan: a path that stands for many, a command with a second line."""
+    """Yields what a person could misread on the plan: a path that stands for many, a command with a second line."""
     for step in template.steps:
         for name in placeholders(step.get("paths")):
             if any(sign in str(values.get(name, "")) for sign in _WILDCARDS):
@@ -248,12 +248,12 @@ class JobTemplateService:
         return catalog
 
     async def plan(self, name: str, arguments: Mapping[str, JsonValue]) -> Json:
-        """Return the template's plan with these values. Raises: NoSuchJobTemplate, UnfittingParameters."""
+        """Returns the template's plan with these values. Raises: NoSuchJobTemplate, UnfittingParameters."""
         return filled_plan((await self.catalog()).find(name), arguments)
 
 
 def template_catalog(supplied: Sequence[SuppliedFile]) -> TemplateCatalog:
-    """Read the built-in files and these. A faulty file is left out, and a built-in template cannot be replaced."""
+    """Reads the built-in files and these. A faulty file is left out, and a built-in template cannot be replaced."""
     read: dict[str, tuple[ListedTemplate, SuppliedFile]] = {}
     faults: list[FileFault] = []
     for source, source_files in ((Source.BUILT_IN, _built_in_templates()), (Source.DATA, supplied)):
@@ -273,7 +273,7 @@ def template_catalog(supplied: Sequence[SuppliedFile]) -> TemplateCatalog:
 
 @lru_cache(maxsize=256)
 def _read(file_name: str, text: str) -> JobTemplate | BadDefinition:
-    """Parse a file; cached by its text, including faults."""
+    """Parses a file; cached by its text, including faults."""
     try:
         return read_job_template(file_name, text)
     except BadDefinition as fault:

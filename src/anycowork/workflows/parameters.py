@@ -35,7 +35,7 @@ _WORDS = {"true": True, "yes": True, "on": True, "1": True, "false": False, "no"
 
 
 def split_words(text: str) -> list[str]:
-    """Split text like a shell: quotes keep words together. Raises: Invalid."""
+    """Splits text like a shell: quotes keep words together. Raises: Invalid."""
     if len(text) > LONGEST_TYPED:
         raise Invalid(
             f"The parameters of a workflow may have at most {LONGEST_TYPED:,} characters. Send long values with the API or the form.",
@@ -52,7 +52,7 @@ def split_words(text: str) -> list[str]:
 
 
 def read_words(workflow: Workflow, arguments: Sequence[str]) -> dict[str, JsonValue]:
-    """Assign `name=value` by name, and a bare word to the first parameter without a value. Raises: UnfittingParameters."""
+    """Assigns `name=value` by name, and a bare word to the first parameter without a value. Raises: UnfittingParameters."""
     values: dict[str, JsonValue] = {}
     bare: list[str] = []
     faults: dict[str, str] = {}
@@ -77,12 +77,12 @@ def read_words(workflow: Workflow, arguments: Sequence[str]) -> dict[str, JsonVa
 
 
 def as_typed(name: str, values: Mapping[str, Value]) -> str:
-    """Return the text that would start the same run again."""
+    """Returns the text that would start the same run again."""
     return " ".join([f"/{name}", *(f"{key}={shlex.quote(_as_text(value))}" for key, value in values.items())])
 
 
 def usage(workflow: Workflow) -> str:
-    """Return how to type it: `/explain_code path=<path> [depth=brief|thorough]`."""
+    """Returns how to type it: `/explain_code path=<path> [depth=brief|thorough]`."""
     return " ".join([f"/{workflow.name}", *map(_usage_of, workflow.parameters)])
 
 
@@ -96,7 +96,7 @@ def _usage_of(parameter: WorkflowParameter) -> str:
 
 
 def fit(definition: Workflow | JobTemplate, arguments: Mapping[str, JsonValue]) -> dict[str, Value]:
-    """Return every parameter's value in its type, with defaults. Raises: UnfittingParameters, with all faults."""
+    """Returns every parameter's value in its type, with defaults. Raises: UnfittingParameters, with all faults."""
     parameters = {parameter.name: parameter for parameter in definition.parameters}
     takes = ", ".join(parameters) or "none"
     faults = {name[:80]: f"is not a parameter (it takes: {takes})" for name in arguments if name not in parameters}
@@ -127,7 +127,7 @@ class UnfitValue:
 
 
 def fitting(parameter: WorkflowParameter, value: JsonValue) -> Value | UnfitValue:
-    """Return the value in its parameter's type, or why it does not fit."""
+    """Returns the value in its parameter's type, or why it does not fit."""
     fitted = _of_type(parameter.type, value)
     if isinstance(fitted, UnfitValue) or not parameter.choices or fitted in parameter.choices:
         return fitted
@@ -196,7 +196,7 @@ def _is_blank(value: JsonValue) -> bool:
 
 
 def placeholders(template: JsonValue) -> list[str]:
-    """Return the names of all `{{name}}` placeholders in its texts."""
+    """Returns the names of all `{{name}}` placeholders in its texts."""
     if isinstance(template, str):
         return PLACEHOLDER.findall(template)
     if isinstance(template, dict):
@@ -207,12 +207,12 @@ def placeholders(template: JsonValue) -> list[str]:
 
 
 def render(template: str, values: Mapping[str, Value]) -> str:
-    """Fill in the values in one pass, so that placeholders inside a value are not expanded. A missing value becomes empty."""
+    """Fills in the values in one pass, so that placeholders inside a value are not expanded. A missing value becomes empty."""
     return PLACEHOLDER.sub(lambda match: _as_text(values.get(match[1], "")), template)
 
 
 def render_json(template: JsonValue, values: Mapping[str, Value]) -> JsonValue:
-    """Fill in the values. A text that is only one placeholder becomes the typed value; without a value its entry is dropped."""
+    """Fills in the values. A text that is only one placeholder becomes the typed value; without a value its entry is dropped."""
     if isinstance(template, str):
         alone = PLACEHOLDER.fullmatch(template)
         return values[alone[1]] if alone and alone[1] in values else render(template, values)

@@ -135,7 +135,7 @@ class WorkflowRunner:
             await self._recorder.end(context, EndReason.TERMINATED)
 
     async def _changes(self, run: Run) -> tuple[str, Origins]:
-        """Return the recorded differences of this chat, oldest first, and where they came from; a restore counts as a change too."""
+        """Returns the recorded differences of this chat, oldest first, and where they came from; a restore counts as a change too."""
         snapshots, older = await self._store.snapshots.page(run.chat_id, limit=MOST_CHANGES)
         origins = join((WORKSPACE,), *(snapshot.origins for snapshot in snapshots))
         texts: list[str] = []
@@ -165,7 +165,7 @@ class RunBudget:
     cost_of: CostOf
 
     def left_after(self, budget: Budget, seconds: float) -> Budget:
-        """Return what a step that took so long leaves for the next ones. Tokens and money are counted for the whole run."""
+        """Returns what a step that took so long leaves for the next ones. Tokens and money are counted for the whole run."""
         if budget.seconds is None:
             return budget
         return budget.model_copy(update={"seconds": max(_NOTHING, budget.seconds - seconds)})

@@ -34,13 +34,13 @@ _TITLE_WITHOUT_SPACE = re.compile(r"##[^\W_]")
 
 
 def near(word: str, candidates: Iterable[str]) -> str:
-    """Return a "did you mean" suggestion with the nearest word; empty if none is near."""
+    """Returns a "did you mean" suggestion with the nearest word; empty if none is near."""
     matches = get_close_matches(word.lower(), list(candidates), n=1) if len(word) <= _LONGEST_WORD else []
     return f"; did you mean '{matches[0]}'?" if matches else ""
 
 
 def meant_block(kind: str, content: str, kinds: Collection[str]) -> str | None:
-    """Return which of our blocks a lone block was probably meant to be; None if it is an ordinary block."""
+    """Returns which of our blocks a lone block was probably meant to be; None if it is an ordinary block."""
     if kind in ("", "json"):
         return _by_its_keys(content)
     if len(kind) > _LONGEST_WORD:
@@ -58,13 +58,13 @@ def _by_its_keys(content: str) -> str | None:
 
 
 def misspelt_placeholders(text: str, names: Collection[str]) -> list[tuple[str, str]]:
-    """Return misspelt placeholders, each with the parameter that was probably meant."""
+    """Returns misspelt placeholders, each with the parameter that was probably meant."""
     loose = ((name, name.lower().replace("-", "_")) for name in _LOOSE.findall(text))
     return [(name, suggestion) for name, suggestion in loose if name != suggestion and suggestion in names]
 
 
 def plainest(error: ValidationError, fields: Collection[str]) -> ErrorDetails:
-    """Return the fault to report: a misspelt key before the key that is missing because of it."""
+    """Returns the fault to report: a misspelt key before the key that is missing because of it."""
     faults = error.errors(include_url=False)[:_MOST_FAULTS]
     misspelt = (fault for fault in faults if fault["type"] == "extra_forbidden" and near(_key(fault), fields))
     return next(misspelt, faults[0])
@@ -121,7 +121,7 @@ class DefinitionSection:
         return "\n".join(self.lines).strip()
 
     def line_of(self, name: str) -> int:
-        """Return the first line with this placeholder."""
+        """Returns the first line with this placeholder."""
         placeholder = re.compile(r"\{\{ *" + re.escape(name) + r" *\}\}")
         inside = (number for number, line in enumerate(self.lines, self.line + 1) if placeholder.search(line))
         return next(inside, self.line)
@@ -135,7 +135,7 @@ class _Block:
 
 
 def in_sections(lines: Sequence[str], start: int) -> tuple[str, list[DefinitionSection]]:
-    """Return the text before the first title, and the sections, without comments. Raises: BadDefinition."""
+    """Returns the text before the first title, and the sections, without comments. Raises: BadDefinition."""
     lines = _without_comments(lines, start)
     blocks = list(_blocks(lines, start))
     fenced = {number for block in blocks for number in range(block.first, block.last + 1)}
@@ -176,7 +176,7 @@ def _is_alone(lines: Sequence[str], first: int, end: int, block: _Block) -> bool
 
 
 def _require_meant_as_words(lines: Sequence[str], first: int, end: int, blocks: Sequence[_Block]) -> None:
-    """Reject a lone block that is nearly one of ours: it is probably a typing error. Raises: BadDefinition."""
+    """Rejects a lone block that is nearly one of ours: it is probably a typing error. Raises: BadDefinition."""
     if len(blocks) != 1 or not _is_alone(lines, first, end, block := blocks[0]):
         return
     if suggestion := meant_block(block.kind, "\n".join(lines[block.first + 1 : block.last]), KINDS):
@@ -193,7 +193,7 @@ def _require_spaced_titles(lines: Sequence[str], numbers: Sequence[int]) -> None
 
 
 def _title(line: str) -> str:
-    """Return the title; empty if the line is not a title."""
+    """Returns the title; empty if the line is not a title."""
     return line[2:].strip()[:200] if line.startswith(_TITLE_MARKS) else ""
 
 
@@ -217,7 +217,7 @@ def _without_comments(lines: Sequence[str], start: int) -> list[str]:
 
 
 def _blocks(lines: Sequence[str], start: int) -> Iterator[_Block]:
-    """Yield the fenced blocks, in order. Inside a block, nothing is a title."""
+    """Yields the fenced blocks, in order. Inside a block, nothing is a title."""
     number = start
     while number < len(lines):
         opened = _FENCE.fullmatch(lines[number])

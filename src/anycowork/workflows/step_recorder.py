@@ -73,7 +73,7 @@ class StepOpener:
         self._clock = clock
 
     async def begin(self, run: Run, turn: Turn, *, calls_so_far: int, changes: str, origins: Origins) -> BegunStep:
-        """Begin the current step. `changes` is what this chat has changed so far, with its `origins`, for a step that shows it."""
+        """Begins the current step. `changes` is what this chat has changed so far, with its `origins`, for a step that shows it."""
         fresh = replace(turn, steps=0, faults=0, seconds=0.0)
         match run.current.does:
             case PromptStep(text):
@@ -107,7 +107,7 @@ class StepOpener:
     async def _write(
         self, run: Run, begun: str, turn: Turn, *writes: Write, events: tuple[NewEvent, ...] = ()
     ) -> BegunStep:
-        """Write the records with the principal who started the run."""
+        """Writes the records with the principal who started the run."""
         on_its_way = replace(run, begun=begun)
         started_by = {"principal": turn.principal, "cause": turn.message_id}
         # In a separate change, and first: within one change, messages are published before other events.
@@ -144,7 +144,7 @@ class StepOpener:
         )
 
     def _changes(self, run: Run, turn: Turn, changes: str) -> Message:
-        """Build a result message, because file content is data and must never count as a person's text."""
+        """Builds a result message, because file content is data and must never count as a person's text."""
         payload: Json = {"tool_call_id": None, "tool": "changes", "status": "ok"}
         return self._message(run, turn, Speaker.TOOL, changes, MessageType.TOOL_RESULT, payload)
 

@@ -29,7 +29,7 @@ class WorkflowEditor:
         self._changing = asyncio.Lock()
 
     async def check(self, principal: Principal, name: str, content: str) -> ListedWorkflow | FileFault:
-        """Return the workflow that the draft defines, or what is wrong with it. Nothing is saved."""
+        """Returns the workflow that the draft defines, or what is wrong with it. Nothing is saved."""
         principal.require(Scope.MANAGE)
         return await self._check(name, content, await self._find(name))
 
@@ -96,7 +96,7 @@ class WorkflowEditor:
         raise NotFound("workflow", name[:80])
 
     async def _find(self, name: str) -> SuppliedFile | None:
-        """Return the file of the data folder that defines this workflow, or would if it had no fault."""
+        """Returns the file of the data folder that defines this workflow, or would if it had no fault."""
         files = [file for file in await self._files.of_data_folder() if file.text is not None]
         catalog = await asyncio.to_thread(workflow_catalog, [(Source.DATA, files)], self._toolbox.find)
         defining_file = next((entry.file for entry in catalog.listed if entry.name == name), None)

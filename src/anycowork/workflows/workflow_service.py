@@ -136,7 +136,7 @@ class WorkflowService:
         self._built: dict[str, _BuiltCatalog] = {}  # by workspace, the one that was used last at the end
 
     async def catalog(self, workspace: str) -> WorkflowCatalog:
-        """Return the workflows for a chat in this folder. Raises: BadWorkspace."""
+        """Returns the workflows for a chat in this folder. Raises: BadWorkspace."""
         built = self._built[workspace] = self._built.pop(workspace, _BuiltCatalog())
         while len(self._built) > _MOST_BUILT:
             del self._built[next(iter(self._built))]
@@ -158,12 +158,12 @@ class WorkflowService:
     async def order(
         self, name: str, arguments: Mapping[str, JsonValue], *, workspace: str, role: RoleDefinition
     ) -> RunOrder:
-        """Validate a run. Raises: NoSuchWorkflow, NotTrusted, Forbidden, UnfittingParameters, BadWorkflow."""
+        """Validates a run. Raises: NoSuchWorkflow, NotTrusted, Forbidden, UnfittingParameters, BadWorkflow."""
         catalog = await self.catalog(workspace)
         return self._order(catalog, catalog.find(name), arguments, role)
 
     async def order_typed(self, text: str, *, workspace: str, role: RoleDefinition) -> RunOrder:
-        """Validate a run typed as `/name key=value …`. Raises: as `order`, but UnknownWorkflow for an unknown name; Invalid."""
+        """Validates a run typed as `/name key=value …`. Raises: as `order`, but UnknownWorkflow for an unknown name; Invalid."""
         catalog = await self.catalog(workspace)
         name = text[1:].split(maxsplit=1)[0] if text[1:].strip() and not text[1].isspace() else ""
         try:
@@ -231,7 +231,7 @@ def require_trusted(listed: ListedWorkflow) -> None:
 
 @cache
 def built_in_files() -> tuple[SuppliedFile, ...]:
-    """Return the built-in workflow files, sorted by name."""
+    """Returns the built-in workflow files, sorted by name."""
     folder = files("anycowork.workflows").joinpath("builtin")
     definitions = sorted((file for file in folder.iterdir() if file.name.endswith(".md")), key=lambda file: file.name)
     texts = [(file.name, file.read_text("utf-8")) for file in definitions]

@@ -15,7 +15,8 @@ _Identity = tuple[int, int]
 
 @contextmanager
 def told_file(jail: Jail, path: WorkspacePath) -> Iterator[tuple[int, os.stat_result]]:
-    """Open a regular file whose content is told to the agent. Raises: as `Jail.regular_file`; DeniedByRule for another name of a key file."""
+    """Opens a regular file whose content is told to the agent. Raises: as `Jail.regular_file`; DeniedByRule for another name of a key
+    file."""
     with jail.regular_file(path) as (fd, status):
         if (key_file := _key_file_behind(jail, path, status)) is not None:
             raise DeniedByRule(
@@ -26,7 +27,7 @@ def told_file(jail: Jail, path: WorkspacePath) -> Iterator[tuple[int, os.stat_re
 
 
 def _key_file_behind(jail: Jail, path: WorkspacePath, status: os.stat_result) -> str | None:
-    """Return the path of a key file that is this very file under another name; None for almost every file."""
+    """Returns the path of a key file that is this very file under another name; None for almost every file."""
     if status.st_nlink < 2 or is_key_file(path.path):
         return None
     names = _names_of(jail, frozenset({_identity(status)}))
@@ -34,13 +35,13 @@ def _key_file_behind(jail: Jail, path: WorkspacePath, status: os.stat_result) ->
 
 
 def other_names(jail: Jail, paths: Iterable[WorkspacePath]) -> list[WorkspacePath]:
-    """Return where else in the workspace these files are, and the files in these folders. The tree is walked only if one has two names."""
+    """Returns where else in the workspace these files are, and the files in these folders. The tree is walked only if one has two names."""
     linked = frozenset(_identity(status) for path in paths for status in _files_at(jail, path) if status.st_nlink > 1)
     return [WorkspacePath(tuple(name.split("/"))) for name in _names_of(jail, linked)] if linked else []
 
 
 def _files_at(jail: Jail, path: WorkspacePath) -> Iterator[os.stat_result]:
-    """Yield the status of the regular file, or of each one below the folder."""
+    """Yields the status of the regular file, or of each one below the folder."""
     try:
         status = jail.stat(path)
     except AnyCoworkError:
@@ -54,7 +55,7 @@ def _files_at(jail: Jail, path: WorkspacePath) -> Iterator[os.stat_result]:
 
 
 def _names_of(jail: Jail, identities: frozenset[_Identity]) -> Iterator[str]:
-    """Yield each path with one of these identities. The number of a file comes with its name; only a match is looked at."""
+    """Yields each path with one of these identities. The number of a file comes with its name; only a match is looked at."""
     numbers = {number for _, number in identities}
     for entry, path in _entries(jail.process_path, ""):
         if entry.inode() in numbers and entry.is_file(follow_symlinks=False):
@@ -67,7 +68,7 @@ def _names_of(jail: Jail, identities: frozenset[_Identity]) -> Iterator[str]:
 
 
 def _entries(root: str, folder: str) -> Iterator[tuple["os.DirEntry[str]", str]]:
-    """Yield every entry below the folder with its path from the root, and follow no link."""
+    """Yields every entry below the folder with its path from the root, and follows no link."""
     waiting = [folder]
     while waiting:
         above = waiting.pop()

@@ -174,7 +174,7 @@ class TrustedFileStore:
         return await self._judged(workspace, [file for file in files if not _is_for_people(file)])
 
     async def instructions(self, workspace: str) -> SuppliedFile | None:
-        """Return the instructions; None if there is no such file."""
+        """Returns the instructions; None if there is no such file."""
         file = await asyncio.to_thread(supplied_file, workspace, INSTRUCTIONS)
         return (await self._judged(workspace, [file]))[0] if file is not None else None
 

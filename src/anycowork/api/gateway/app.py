@@ -156,7 +156,7 @@ class Gateway:
         return _Read(body, plain, metered_request.model, line, limited, expected)
 
     async def _read_plain(self, scope: Scope, body: bytes) -> bytes:
-        """Return the decoded body for inspection; most bodies are not encoded. Raises: UnknownEncoding, TooLarge."""
+        """Returns the decoded body for inspection; most bodies are not encoded. Raises: UnknownEncoding, TooLarge."""
         encodings = header(scope, b"content-encoding")
         return await asyncio.to_thread(decompressed, body, encodings, max_bytes=self._max_bytes) if encodings else body
 

@@ -71,7 +71,7 @@ def _model_named_in(body: bytes) -> str | None:
 
 
 def expected_usage(path: str, request: MeteredRequest, size: int) -> ExpectedUse:
-    """Estimate the use from the body's size and its limits. A negative limit is ignored."""
+    """Estimates the use from the body's size and its limits. A negative limit is ignored."""
     prompt = -(-size // BYTES_PER_TOKEN)
     if path == _WITHOUT_COMPLETION:
         return ExpectedUse(prompt, 0, bounded=True)
@@ -105,7 +105,7 @@ class Meter:
         self._accounts: dict[str, Account] = {}
 
     async def account(self, principal: Principal) -> Account | None:
-        """Return the account; None for principals that are not metered."""
+        """Returns the account; None for principals that are not metered."""
         day = self._clock.now()[:10]
         is_key = principal.kind is PrincipalKind.CLIENT_KEY
         account_id = principal.id if is_key else payer_of(principal.label())
@@ -136,7 +136,7 @@ class Meter:
         name: str,
         model: str | None = None,
     ) -> AsyncIterator[ReservedUse | None]:
-        """Reserve the expected use; at the end, in any case, count the actual use. Raises: KeyLimitReached, SpendingLimitReached."""
+        """Reserves the expected use; at the end, in any case, counts the actual use. Raises: KeyLimitReached, SpendingLimitReached."""
         if account is None:
             yield None
             return

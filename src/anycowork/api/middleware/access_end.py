@@ -47,7 +47,7 @@ class AccessEndMiddleware:
         await send({"type": "http.response.body", "body": b"", "more_body": False})
 
     def _ends_of_access(self, scope: Scope, watch: SendWatch) -> list[Callable[[], Awaitable[None]]]:
-        """Return what to wait for: nothing for the owner's token, which does not end, and for requests that need no access."""
+        """Returns what to wait for: nothing for the owner's token, which does not end, and for requests that need no access."""
         person, principal, session = scope.get(PERSON), scope.get("principal"), session_in(scope)
         ends: list[Callable[[], Awaitable[None]]] = []
         if session is not None:
@@ -59,7 +59,7 @@ class AccessEndMiddleware:
         return ends
 
     async def _person_lost_access(self, person: Person, is_event_stream: Callable[[], bool]) -> None:
-        """Return when the person may not read the answer on, also because they left a group.
+        """Returns when the person may not read the answer on, also because they left a group.
 
         An event stream of ours also ends when they may do more: it is opened again without a loss, and the page learns by it what it can
         offer now.
@@ -80,7 +80,7 @@ def _is_event_stream(scope: Scope, watch: SendWatch) -> bool:
 
 
 async def _first_of(ends: list[Callable[[], Awaitable[None]]]) -> None:
-    """Return when one of these has happened."""
+    """Returns when one of these has happened."""
     async with asyncio.TaskGroup() as tasks:
         waits = [tasks.create_task(_for_certain(wait_for_end)) for wait_for_end in ends]
         await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
@@ -89,7 +89,7 @@ async def _first_of(ends: list[Callable[[], Awaitable[None]]]) -> None:
 
 
 async def _for_certain(wait_for_end: Callable[[], Awaitable[None]]) -> None:
-    """Return when the access has ended. A database that does not answer ends nobody's access: it is asked again."""
+    """Returns when the access has ended. A database that does not answer ends nobody's access: it is asked again."""
     while True:
         try:
             await wait_for_end()

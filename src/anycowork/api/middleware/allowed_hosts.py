@@ -67,7 +67,7 @@ def _check_origin(scope: Scope, host: str, *, by_cookie: bool) -> None:
 
 
 def _name_of(host: str) -> str:
-    """Return the host without the port: `[::1]:8484` → `::1`. An invalid host matches nothing."""
+    """Returns the host without the port: `[::1]:8484` → `::1`. An invalid host matches nothing."""
     try:
         return (urlsplit(f"//{host}").hostname or "").rstrip(".")
     except ValueError:

@@ -78,7 +78,7 @@ def new_client_key() -> str:
 
 
 def key_hash(key: str) -> str:
-    """Return the digest that is stored for a client key. Keys are long and random, so a plain digest is enough."""
+    """Returns the digest that is stored for a client key. Keys are long and random, so a plain digest is enough."""
     return hashlib.sha256(key.encode()).hexdigest()
 
 
@@ -105,7 +105,7 @@ class Credentials:
         return person if person is not None and hmac.compare_digest(person.token_digest or "", digest) else None
 
     async def in_session(self, session: StoredSession | None) -> Principal | Person | None:
-        """Return whose session it is; None if that person was removed or has another token now."""
+        """Returns whose session it is; None if that person was removed or has another token now."""
         if session is None:
             return None
         if session.person_id is None:
@@ -142,7 +142,7 @@ class AuthThrottle:
         self._tries: OrderedDict[str, _Tries] = OrderedDict()
 
     async def after_wrong(self, peer: str) -> None:
-        """Count the failure at once, so that parallel attempts gain nothing; then wait."""
+        """Counts the failure at once, so that parallel attempts gain nothing; then waits."""
         await self._sleep(self._count(peer))
 
     def _count(self, peer: str) -> float:
@@ -255,7 +255,7 @@ class AuthMiddleware:
 
 
 def session_cookie(name: str, value: str, scope: ConnectionScope) -> str:
-    """Return a cookie that lasts as long as a session."""
+    """Returns a cookie that lasts as long as a session."""
     secure = "; Secure" if scope.get("scheme") == "https" else ""
     return f"{name}={value}; Path=/; HttpOnly; SameSite=Strict; Max-Age={_COOKIE_SECONDS}{secure}"
 
@@ -313,7 +313,7 @@ def _way_out(path: str) -> str:
 def needs(
     scope: Scope,
 ) -> Callable[[Request], Coroutine[Any, Any, Principal]]:  # Any: what a coroutine yields is asyncio's affair
-    """Return a dependency that provides the Principal, and refuses one without the scope."""
+    """Returns a dependency that provides the Principal, and refuses one without the scope."""
 
     async def principal_of(request: Request) -> Principal:
         return principal_in(request.scope, scope)
@@ -331,13 +331,13 @@ def principal_in(scope_values: ConnectionScope, scope: Scope) -> Principal:
 
 
 def session_in(scope_values: ConnectionScope) -> StoredSession | None:
-    """Return the browser's session that the request came with; None with a token."""
+    """Returns the browser's session that the request came with; None with a token."""
     session: StoredSession | None = scope_values.get(OPEN_SESSION)
     return session
 
 
 def maker_in(scope_values: ConnectionScope, sessions: BrowserSessions) -> str | None:
-    """Return the node that what this request makes belongs to; None if it ends with nothing."""
+    """Returns the node that what this request makes belongs to; None if it ends with nothing."""
     if (session := session_in(scope_values)) is not None:
         return session.node
     person = scope_values.get(PERSON)
@@ -345,7 +345,8 @@ def maker_in(scope_values: ConnectionScope, sessions: BrowserSessions) -> str | 
 
 
 def person_in(scope_values: ConnectionScope) -> Person | None:
-    """Return the person whose token or session came with the request; None for the owner. Raises: Unauthenticated; NotAllowed for a program."""
+    """Returns the person whose token or session came with the request; None for the owner. Raises: Unauthenticated; NotAllowed for a
+    program."""
     principal = principal_in(scope_values, Scope.READ)
     if principal.kind is not PrincipalKind.PERSON:
         raise NotAllowed(f"{principal.name} may not sign in or out. Only a person may, with their own token.")
@@ -372,7 +373,7 @@ def _bearer(scope: ConnectionScope) -> str | None:
 
 
 def cookie_in(scope: ConnectionScope, name: str) -> str | None:
-    """Parse cookies without `http.cookies`, which stops at the first invalid one: other servers on this host may set any cookie."""
+    """Parses cookies without `http.cookies`, which stops at the first invalid one: other servers on this host may set any cookie."""
     for pair in (header(scope, b"cookie") or "").split(";"):
         key, _, value = pair.strip().partition("=")
         if key == name:

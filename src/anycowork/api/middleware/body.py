@@ -136,7 +136,7 @@ def _is_json(scope: Scope) -> bool:
 
 
 async def read_body(scope: Scope, receive: Receive, *, max_bytes: int) -> bytes:
-    """Read the raw body. Raises: TooLarge, TooSlow, ClientGone."""
+    """Reads the raw body. Raises: TooLarge, TooSlow, ClientGone."""
     declared = header(scope, b"content-length") or "0"
     if not declared.isdecimal() or int(declared) > max_bytes:
         scope[_UNREAD] = header(scope, b"expect") is None  # who asks first has sent nothing yet

@@ -72,7 +72,7 @@ class _ViewedAnswer:
         return b"".join(map(self._event, frames.split(b"\n\n")))
 
     def _event(self, frame: bytes) -> bytes:
-        """Return the frame as this reader may see it. What a call prints while it runs comes with its result."""
+        """Returns the frame as this reader may see it. What a call prints while it runs comes with its result."""
         if not frame:
             return b""
         head, data, body = frame.partition(_DATA)
@@ -92,5 +92,5 @@ class _ViewedAnswer:
 
 
 async def _shown(show: Callable[[bytes], bytes], body: bytes) -> bytes:
-    """Return what its reader may see of a body; a large one is looked through off the loop."""
+    """Returns what its reader may see of a body; a large one is looked through off the loop."""
     return show(body) if len(body) <= _LARGE else await asyncio.to_thread(show, body)

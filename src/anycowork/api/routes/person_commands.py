@@ -54,7 +54,7 @@ async def run_person_command(
 
 
 def _session_end(request: Request, services: Services) -> AccessEnd | None:
-    """Return what waits for the end of the browser's session that the request came with; None with a token."""
+    """Returns what waits for the end of the browser's session that the request came with; None with a token."""
     session = session_in(request.scope)
     return None if session is None else partial(services.access.sessions.ended, session.node)
 

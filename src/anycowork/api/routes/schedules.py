@@ -157,7 +157,7 @@ async def run_schedule(schedule_id: str, principal: Decider, services: ServicesD
 
 
 async def all_shown(services: Services, principal: Principal, *, triggers: bool) -> list[Json]:
-    """Return those that are not hidden from who asks, oldest first."""
+    """Returns those that are not hidden from who asks, oldest first."""
     listed = await services.visibility.visible_only(
         principal,
         await services.schedules.all(triggers=triggers),
@@ -193,7 +193,7 @@ def _of_hidden(start: ScheduledStart) -> ScheduledStart:
 
 
 def changes_in(body: StartableChanges) -> dict[str, Any]:
-    """Return the named fields, as a schedule has them. Raises: Invalid for a null where there must be a value."""
+    """Returns the named fields, as a schedule has them. Raises: Invalid for a null where there must be a value."""
     changes: dict[str, Any] = {name: getattr(body, name) for name in body.model_fields_set}
     for name in changes:
         if changes[name] is None and name not in _NULLABLE:

@@ -60,7 +60,7 @@ class ChatExport:
         self._views = views
 
     async def export(self, principal: Principal, chat_id: str, export_format: ExportFormat) -> ExportedFile:
-        """Return the file, without contents that this reader may not be told. Raises: NotFound."""
+        """Returns the file, without contents that this reader may not be told. Raises: NotFound."""
         view = await self._views.of(principal)
         chat = await require_chat(self._store, chat_id)
         chat = replace(chat, title=SecretHider().hide(chat.title))  # often the first words of a message
@@ -119,14 +119,14 @@ def _audit(end: ChainEnd | None, newest: ChainHead | None) -> Json:
 
 
 def _name(title: str, ending: str) -> str:
-    """Return a file name that every system takes."""
+    """Returns a file name that every system takes."""
     characters = [character if character.isascii() and character.isalnum() else "-" for character in title[:80]]
     title_words: Sequence[str] = [word for word in "".join(characters).split("-") if word]
     return f"{'-'.join(title_words) or 'chat'}.{ending}"
 
 
 def _encoded(lines: Iterable[str]) -> bytes:
-    """Return the lines, each with its line break."""
+    """Returns the lines, each with its line break."""
     return "".join(f"{line}\n" for line in lines).encode("utf-8", "replace")
 
 

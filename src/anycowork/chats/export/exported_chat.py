@@ -24,7 +24,7 @@ class ExportedChat:
     evidence: tuple[Json, ...] = ()
 
     def facts(self) -> Iterator[tuple[str, str]]:
-        """Yield the lines of the heading."""
+        """Yields the lines of the heading."""
         config = self.chat.config
         yield "Workspace", self.chat.workspace
         yield "Role", config.agent_role
@@ -42,14 +42,14 @@ class ExportedChat:
 
 
 def evidence_lines(exported: ExportedChat) -> Iterator[tuple[str, str]]:
-    """Yield each turn with evidence, and the evidence in one line."""
+    """Yields each turn with evidence, and the evidence in one line."""
     for turn in exported.evidence:
         evidence = turn.get("evidence")
         yield str(turn.get("turn_id")), evidence_line(evidence) if isinstance(evidence, dict) else ""
 
 
 def diffs(messages: Iterable[Message]) -> Iterator[tuple[str, str]]:
-    """Yield what each change did to the files, in order: the tool, and the diff."""
+    """Yields what each change did to the files, in order: the tool, and the diff."""
     for message in messages:
         payload = message.payload or {}
         diff = payload.get("diff")
@@ -65,12 +65,12 @@ def author(message: Message) -> str:
 
 
 def printed_by_person(message: Message) -> str:
-    """Return what a person's own command printed; empty for any other message."""
+    """Returns what a person's own command printed; empty for any other message."""
     return str((ended_command(message) or {}).get("output") or "")
 
 
 def call_line(payload: Mapping[str, JsonValue]) -> str:
-    """Return a call in one line: the tool, and what it is about."""
+    """Returns a call in one line: the tool, and what it is about."""
     parameters = payload.get("parameters")
     fields = parameters if isinstance(parameters, dict) else {}
     subject = next((str(fields[key]) for key in ("path", "command", "pattern", "query", "url") if key in fields), "")
@@ -78,7 +78,7 @@ def call_line(payload: Mapping[str, JsonValue]) -> str:
 
 
 def step_lines(plan: Json) -> Iterator[tuple[str, str, str, str]]:
-    """Yield each step of an approved plan: id, what was intended, the status, and what was done."""
+    """Yields each step of an approved plan: id, what was intended, the status, and what was done."""
     for step in _objects(plan.get("steps")):
         intended = step.get("intended")
         action = intended.get("action") if isinstance(intended, dict) else None

@@ -21,7 +21,7 @@ class ChangedPath:
 
 
 def changed_paths(changes: Iterable[RecordedChange], chat_id: str) -> dict[str, ChangedPath]:
-    """Return every path that the chat's changes, oldest first, touched. What was pruned is left out."""
+    """Returns every path that the chat's changes, oldest first, touched. What was pruned is left out."""
     changed: dict[str, ChangedPath] = {}
     earlier: dict[str, list[tuple[PathImage, ChangedBy | None]]] = {}
     for change in changes:
@@ -49,7 +49,7 @@ def changed_paths(changes: Iterable[RecordedChange], chat_id: str) -> dict[str, 
 
 
 def changed_folders(paths: Mapping[str, ChangedPath]) -> dict[str, ChangedBy]:
-    """Return every folder with a net change below it, and who made it."""
+    """Returns every folder with a net change below it, and who made it."""
     folders: dict[str, ChangedBy] = {}
     for path, changed in paths.items():
         if not is_changed(changed):
@@ -69,7 +69,7 @@ def is_changed(changed: ChangedPath) -> bool:
 def who_changed(
     changed: ChangedPath | None, *, size: int, modified: int, chat_began: int, ignored: bool
 ) -> ChangedBy | None:
-    """Return who changed a file that looks like this now. What no recorded change left like this, somebody changed outside: you.
+    """Returns who changed a file that looks like this now. What no recorded change left like this, somebody changed outside: you.
 
     A commit of many paths records no times; then only the size tells.
     """

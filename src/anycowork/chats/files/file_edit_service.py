@@ -84,7 +84,7 @@ class NetChanges:
 
 
 def state_of(base: PathImage, now: PathImage) -> str:
-    """Name both sides of a difference: taking back what was shown needs exactly these two."""
+    """Names both sides of a difference: taking back what was shown needs exactly these two."""
     sides = [f"{side.kind.value}:{side.hash or ''}:{side.mode:o}" for side in (base, now)]
     return sha256("\n".join(sides).encode()).hexdigest()
 
@@ -112,7 +112,7 @@ class FileEditService:
     async def save(
         self, principal: Principal, chat_id: str, path: str, text: str, *, expected: str | None
     ) -> SavedFile:
-        """Save a text as the person's change. `expected` is the hash of the content that they edited, None for a new file.
+        """Saves a text as the person's change. `expected` is the hash of the content that they edited, None for a new file.
 
         Raises: NotFound; ContentChanged if the file is not what they edited (nothing was saved); ToolFault, OutsideWorkspace, Conflict.
         """
@@ -135,7 +135,7 @@ class FileEditService:
         return SavedFile(edit.path, target.hash or "", written)
 
     async def vouch(self, principal: Principal, chat_id: str, path: str, *, seen: str) -> Origins:
-        """Make what a file holds the person's own: they vouch for it. `seen` is the hash of what they read.
+        """Makes what a file holds the person's own: they vouch for it. `seen` is the hash of what they read.
 
         Raises: NotFound; ContentChanged if the file is not what they read (nobody vouches for it then); OutsideWorkspace, Conflict.
         """
@@ -152,7 +152,7 @@ class FileEditService:
         return await self._store.origins.of_paths(workspace.origin, [content.path])
 
     async def changes(self, principal: Principal, chat_id: str, *, after: str | None, limit: int) -> NetChanges:
-        """Return the files that differ from their state when the chat began, without their diffs. Raises: NotFound, SnapshotDamaged."""
+        """Returns the files that differ from their state when the chat began, without their diffs. Raises: NotFound, SnapshotDamaged."""
         chat, workspace = await self._open(principal, chat_id)
         recorded = (await self._recorded.of(chat)).paths
         paths = sorted(path for path, changed in recorded.items() if _is_file(changed))
@@ -161,7 +161,7 @@ class FileEditService:
         return NetChanges(tuple(net_changes), page[limit - 1] if len(page) > limit else None)
 
     async def change(self, principal: Principal, chat_id: str, path: str, *, reveal: bool) -> NetChange:
-        """Return one file's net change with its diff; of a protected file only with `reveal`. Raises: NotFound, SnapshotDamaged."""
+        """Returns one file's net change with its diff; of a protected file only with `reveal`. Raises: NotFound, SnapshotDamaged."""
         chat, workspace = await self._open(principal, chat_id)
         net_change = await self._net_of(chat, workspace, path)
         if net_change.protection is not None and not reveal:
@@ -173,7 +173,7 @@ class FileEditService:
     async def revert(
         self, principal: Principal, chat_id: str, path: str, *, state: str, hunks: Sequence[int] | None
     ) -> WrittenChange:
-        """Take a file back to its state when the chat began, or only these hunks of its diff. `state` names what the person saw.
+        """Takes a file back to its state when the chat began, or only these hunks of its diff. `state` names what the person saw.
 
         Raises: NotFound; ContentChanged if it is not what they saw (nothing was changed); Invalid, ToolFault, Conflict.
         """

@@ -105,14 +105,14 @@ class FileService:
         self._recorded = recorded
 
     async def search(self, principal: Principal, chat_id: str, query: str, *, limit: int) -> FoundPaths:
-        """Return files and folders whose names match, without ignored ones and ones that rules hide. Raises: NotFound, BadWorkspace."""
+        """Returns files and folders whose names match, without ignored ones and ones that rules hide. Raises: NotFound, BadWorkspace."""
         _, workspace, hidden = await self._open(principal, chat_id)
         return await self._browser.search(workspace, query, limit=limit, hidden=hidden)
 
     async def folder(
         self, principal: Principal, chat_id: str, path: str, *, cursor: str | None, limit: int
     ) -> ListedFolder:
-        """Return one page of a folder. Raises: NotFound, BadWorkspace, OutsideWorkspace, WrongKind, Invalid."""
+        """Returns one page of a folder. Raises: NotFound, BadWorkspace, OutsideWorkspace, WrongKind, Invalid."""
         chat, workspace, hidden = await self._open(principal, chat_id)
         try:
             page = await self._browser.folder(workspace, path, cursor=cursor, limit=limit)
@@ -126,7 +126,7 @@ class FileService:
         return ListedFolder(page, listed)
 
     async def file(self, principal: Principal, chat_id: str, path: str, *, reveal: bool) -> ShownFile:
-        """Return a file as it is now. With `reveal` the person has asked to see a protected content.
+        """Returns a file as it is now. With `reveal` the person has asked to see a protected content.
 
         Raises: NotFound, BadWorkspace, OutsideWorkspace, WrongKind.
         """
@@ -154,7 +154,7 @@ class FileService:
 
 
 def protection_of(path: str, hidden: HiddenPathRules) -> Protection | None:
-    """Return why the content of this path is shown only after a click; None for every ordinary file."""
+    """Returns why the content of this path is shown only after a click; None for every ordinary file."""
     if hidden.may_be_told(path, ContentReader.DECIDER) is Telling.TOLD:
         return None
     return Protection.RULE if hidden.hides(path) else Protection.KEY_FILE
@@ -170,7 +170,7 @@ def _changed_by(entry: FolderEntry, recorded: RecordedPaths, chat_began: int) ->
 
 
 def _nanoseconds(written: str) -> int:
-    """Return nanoseconds since 1970; the far future for a stored time that cannot be read, so that nothing counts as newer."""
+    """Returns nanoseconds since 1970; the far future for a stored time that cannot be read, so that nothing counts as newer."""
     try:
         since = datetime.fromisoformat(written) - _1970
     except (ValueError, TypeError):
@@ -179,7 +179,7 @@ def _nanoseconds(written: str) -> int:
 
 
 def _time(nanoseconds: int) -> str | None:
-    """Return None for a time that no calendar has: a file's times are whatever somebody set."""
+    """Returns None for a time that no calendar has: a file's times are whatever somebody set."""
     try:
         return written_time(_1970 + timedelta(microseconds=nanoseconds // 1_000))
     except OverflowError:

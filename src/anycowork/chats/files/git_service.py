@@ -122,7 +122,7 @@ class GitService:
         self._draft = RecordFactory(clock)
 
     async def state(self, principal: Principal, chat_id: str) -> ShownRepository:
-        """Return branch, changed files and a message for a commit. Raises: NotFound, BadWorkspace, ToolFault."""
+        """Returns branch, changed files and a message for a commit. Raises: NotFound, BadWorkspace, ToolFault."""
         principal.require(Scope.DECIDE)
         chat = await require_chat_in_folder(self._store, chat_id)
         workspace = self._workspaces.open(chat.workspace)
@@ -144,7 +144,7 @@ class GitService:
         return ShownRepository(state, protections, preselected, message, allowed, offered_hooks)
 
     async def difference(self, principal: Principal, chat_id: str, path: str, *, reveal: bool) -> GitDifference | None:
-        """Return how a file differs from the last commit; None if it is protected and not to be revealed."""
+        """Returns how a file differs from the last commit; None if it is protected and not to be revealed."""
         principal.require(Scope.DECIDE)
         chat = await require_chat_in_folder(self._store, chat_id)
         workspace = self._workspaces.open(chat.workspace)
@@ -153,7 +153,7 @@ class GitService:
         return None if protection and not reveal else difference
 
     async def commit(self, principal: Principal, chat_id: str, content: CommitContent, *, head: str | None) -> str:
-        """Commit what the person chose, on top of the commit that they saw or in its place; return the new commit's id.
+        """Commits what the person chose, on top of the commit that they saw or in its place; returns the new commit's id.
 
         The intent is recorded before, the result after: an intent without a result was cut off, and the next start records how far it came.
         Raises: NotFound, Conflict (nothing was committed), ToolFault, OutsideWorkspace.
@@ -186,14 +186,15 @@ class GitService:
         return commit
 
     async def hooks(self, principal: Principal, chat_id: str) -> list[GitHook]:
-        """Return the hooks of the repository with their texts. Raises: NotFound, NotAllowed, ToolFault."""
+        """Returns the hooks of the repository with their texts. Raises: NotFound, NotAllowed, ToolFault."""
         admit_own_command(principal)
         chat = await require_chat_in_folder(self._store, chat_id)
         workspace = self._workspaces.open(chat.workspace)
         return await asyncio.to_thread(self._hooks.of, workspace)
 
     async def allow_hooks(self, principal: Principal, chat_id: str, hashes: dict[str, str]) -> list[str]:
-        """Let exactly these hooks run at commits from now on, as the person; return their names. Raises: NotAllowed, NotFound, ToolFault."""
+        """Lets exactly these hooks run at commits from now on, as the person; returns their names. Raises: NotAllowed, NotFound,
+        ToolFault."""
         by = admit_own_command(principal)
         if self._refused is not None:
             raise NotAllowed(self._refused)
@@ -237,7 +238,7 @@ class GitService:
         await self._journal.write(Change(chat.id, writes, events, principal=by))
 
     async def settle_after_crash(self) -> None:
-        """Record the results of commits that a crash cut off, as the repository shows them. What cannot be looked at now is tried again
+        """Records the results of commits that a crash cut off, as the repository shows them. What cannot be looked at now is tried again
         at the next start."""
         for intent in await self._intents.all():
             chat = await self._store.chats.find(intent.chat_id)
@@ -268,7 +269,7 @@ class GitService:
         await self._intents.remove(intent)
 
     async def set_identity(self, principal: Principal, chat_id: str, identity: GitIdentity) -> None:
-        """Write who commits in this repository into its own configuration. Raises: NotFound, Conflict, ToolFault."""
+        """Writes who commits in this repository into its own configuration. Raises: NotFound, Conflict, ToolFault."""
         by = admit_person(principal)
         chat = await require_chat_in_folder(self._store, chat_id)
         async with self._writer.writing(chat.workspace, principal) as (workspace, epoch):
@@ -278,7 +279,7 @@ class GitService:
             await self._record(chat, workspace, epoch, by, note, {"name": name, "email": email})
 
     async def create_branch(self, principal: Principal, chat_id: str, name: str) -> None:
-        """Create a branch at the last commit and switch to it; no file changes. Raises: NotFound, Conflict, Invalid, ToolFault."""
+        """Creates a branch at the last commit and switches to it; no file changes. Raises: NotFound, Conflict, Invalid, ToolFault."""
         by = admit_person(principal)
         chat = await require_chat_in_folder(self._store, chat_id)
         async with self._writer.writing(chat.workspace, principal) as (workspace, epoch):
@@ -290,13 +291,13 @@ class GitService:
             await self._record(chat, workspace, epoch, by, note, {"branch": shown_name(name), "parent": state.head})
 
     async def push_offer(self, principal: Principal, chat_id: str) -> PushOffer:
-        """Return where the branch could be pushed, and which commits. No remote is asked. Raises: NotFound, BadWorkspace, ToolFault."""
+        """Returns where the branch could be pushed, and which commits. No remote is asked. Raises: NotFound, BadWorkspace, ToolFault."""
         principal.require(Scope.DECIDE)
         chat = await require_chat_in_folder(self._store, chat_id)
         return await self._repositories.push_offer(self._workspaces.open(chat.workspace))
 
     async def push(self, principal: Principal, chat_id: str, request: PushRequest) -> None:
-        """Push what the person saw, with their own credentials; record it before and, if it failed, after.
+        """Pushes what the person saw, with their own credentials; records it before and, if it failed, after.
 
         Raises: NotFound, Conflict if something is not as shown; ToolFault.
         """
@@ -331,7 +332,7 @@ class GitService:
 
 
 def proposed_message(title: str, files: Sequence[GitFile]) -> str:
-    """Return a message without asking a model: what the chat is about, else the files. A person may still leave some of them out."""
+    """Returns a message without asking a model: what the chat is about, else the files. A person may still leave some of them out."""
     if not files:
         return ""
     subject = " ".join(title.split())
@@ -368,5 +369,5 @@ def _subject(message: str) -> str:
 
 
 def _protection(file: GitFile, hidden: HiddenPathRules) -> Protection | None:
-    """Return why this line is not committed without a word of its own: its file is protected, or one in its untracked folder."""
+    """Returns why this line is not committed without a word of its own: its file is protected, or one in its untracked folder."""
     return next(filter(None, (protection_of(path, hidden) for path in (file.path, *file.inside))), None)

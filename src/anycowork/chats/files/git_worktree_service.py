@@ -58,11 +58,11 @@ class GitWorktreeService:
     async def log(
         self, principal: Principal, chat_id: str, *, tip: str | None, branch: str | None, skip: int
     ) -> GitLog:
-        """Return one page of commits. Raises: NotFound, BadWorkspace, ToolFault."""
+        """Returns one page of commits. Raises: NotFound, BadWorkspace, ToolFault."""
         return await self._repositories.log(await self._read(principal, chat_id), tip=tip, branch=branch, skip=skip)
 
     async def commit(self, principal: Principal, chat_id: str, commit: str) -> Json:
-        """Return a commit and the files that it changed. Raises: NotFound, ToolFault."""
+        """Returns a commit and the files that it changed. Raises: NotFound, ToolFault."""
         workspace = await self._read(principal, chat_id)
         details = await self._repositories.commit_details(workspace, commit)
         hidden = await self._policy.hidden(chat_id, workspace.origin)
@@ -91,26 +91,26 @@ class GitWorktreeService:
     async def commit_difference(
         self, principal: Principal, chat_id: str, commit: str, path: str, *, reveal: bool
     ) -> str | None:
-        """Return how a commit changed a file; None if the file is protected and not to be revealed. Raises: NotFound, ToolFault."""
+        """Returns how a commit changed a file; None if the file is protected and not to be revealed. Raises: NotFound, ToolFault."""
         workspace = await self._read(principal, chat_id)
         if protection_of(path, await self._policy.hidden(chat_id, workspace.origin)) and not reveal:
             return None
         return await self._repositories.commit_difference(workspace, commit, path)
 
     async def branches(self, principal: Principal, chat_id: str) -> list[GitBranch]:
-        """Return the newest branches. Raises: NotFound, ToolFault."""
+        """Returns the newest branches. Raises: NotFound, ToolFault."""
         return await self._repositories.branches(await self._read(principal, chat_id))
 
     async def stashes(self, principal: Principal, chat_id: str) -> list[GitStash]:
-        """Return the newest stashes. Raises: NotFound, ToolFault."""
+        """Returns the newest stashes. Raises: NotFound, ToolFault."""
         return await self._repositories.stashes(await self._read(principal, chat_id))
 
     async def pull_sources(self, principal: Principal, chat_id: str) -> tuple[GitHead, list[PullSource]]:
-        """Return where the branch could be pulled from. No remote is asked. Raises: NotFound, ToolFault."""
+        """Returns where the branch could be pulled from. No remote is asked. Raises: NotFound, ToolFault."""
         return await self._repositories.pull_sources(await self._read(principal, chat_id))
 
     async def switch(self, principal: Principal, chat_id: str, branch: str) -> None:
-        """Check the branch out. Raises: NotFound, Conflict, Invalid, ToolFault."""
+        """Checks the branch out. Raises: NotFound, Conflict, Invalid, ToolFault."""
         name = shown_name(branch)
         await self._act(
             principal,
@@ -121,7 +121,7 @@ class GitWorktreeService:
         )
 
     async def pull(self, principal: Principal, chat_id: str, request: PushRequest) -> MergeResult:
-        """Fetch the branch as the person and merge it. Raises: NotFound, Conflict if something is not as shown, ToolFault."""
+        """Fetches the branch as the person and merges it. Raises: NotFound, Conflict if something is not as shown, ToolFault."""
         source = f"{shown_name(request.branch)} from {shown_name(request.remote)}, {shown_name(request.address)}"
         return await self._act(
             principal,
@@ -133,7 +133,7 @@ class GitWorktreeService:
         )
 
     async def finish_merge(self, principal: Principal, chat_id: str) -> str:
-        """Commit the merge in progress. Raises: NotFound, Conflict, ToolFault if conflicts are left."""
+        """Commits the merge in progress. Raises: NotFound, Conflict, ToolFault if conflicts are left."""
         return await self._act(
             principal,
             chat_id,
@@ -143,7 +143,7 @@ class GitWorktreeService:
         )
 
     async def abort_merge(self, principal: Principal, chat_id: str) -> None:
-        """Give back the files that were there before the merge. Raises: NotFound, Conflict, ToolFault."""
+        """Gives back the files that were there before the merge. Raises: NotFound, Conflict, ToolFault."""
         await self._act(
             principal,
             chat_id,
@@ -153,7 +153,7 @@ class GitWorktreeService:
         )
 
     async def save_stash(self, principal: Principal, chat_id: str, message: str) -> str:
-        """Put the changes of tracked files aside. Raises: NotFound, Conflict, ToolFault."""
+        """Puts the changes of tracked files aside. Raises: NotFound, Conflict, ToolFault."""
         name = shown_name(message)
         return await self._act(
             principal,
@@ -174,7 +174,7 @@ class GitWorktreeService:
         )
 
     async def drop_stash(self, principal: Principal, chat_id: str, number: int, commit: str) -> None:
-        """Remove a stash from git's list. Raises: NotFound, Conflict, ToolFault."""
+        """Removes a stash from git's list. Raises: NotFound, Conflict, ToolFault."""
         await self._act(
             principal,
             chat_id,

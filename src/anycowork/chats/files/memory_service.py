@@ -50,7 +50,7 @@ class MemoryService:
         self._store = store
 
     async def preview(self, principal: Principal, chat_id: str, note: str) -> MemoryChange:
-        """Return the change without making it. Raises: NotFound, NotAllowed, Invalid."""
+        """Returns the change without making it. Raises: NotFound, NotAllowed, Invalid."""
         principal.require(Scope.DECIDE)
         before: str | None = None
         sha256: str | None = None
@@ -67,7 +67,7 @@ class MemoryService:
         return MemoryChange(sha256, after, difference.text if after != before else "")
 
     async def remember(self, principal: Principal, chat_id: str, note: str, *, expected: str | None) -> Json:
-        """Make the change that was shown, as the person's own edit with a checkpoint. A file that was trusted, or is new, is
+        """Makes the change that was shown, as the person's own edit with a checkpoint. A file that was trusted, or is new, is
         trusted with its new content if the person may do that: they read what was added.
 
         Raises: as `preview`; ContentChanged if the file is not what was shown.
@@ -86,7 +86,7 @@ class MemoryService:
 
 
 def with_note(text: str, note: str) -> str:
-    """Return the file's text with the note as the last line of its list, or as it is if it holds the note already. Pure."""
+    """Returns the file's text with the note as the last line of its list, or as it is if it holds the note already. Pure."""
     item = f"- {' '.join(note.split())}"
     lines = text.rstrip().split("\n") if text.strip() else []
     if any(line.strip() == item for line in lines):

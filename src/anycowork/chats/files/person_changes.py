@@ -61,7 +61,7 @@ class PersonChangeWriter:
 
     @asynccontextmanager
     async def writing(self, root: str, principal: Principal | None) -> AsyncIterator[tuple[Folder, int]]:
-        """Wait for the workspace's lease. Raises: Conflict if the agent keeps it too long; NotAllowed if the access of who asks has ended
+        """Waits for the workspace's lease. Raises: Conflict if the agent keeps it too long; NotAllowed if the access of who asks has ended
         meanwhile; BadWorkspace."""
         async with AsyncExitStack() as stack:
             try:
@@ -76,7 +76,7 @@ class PersonChangeWriter:
             yield self._workspaces.open(root), epoch
 
     async def keep(self, workspace: Folder) -> tuple[KeptWorkspace | None, str | None]:
-        """Keep everything before something that nobody can foresee; else return why it cannot be undone.
+        """Keeps everything before something that nobody can foresee; else return why it cannot be undone.
 
         Raises: Conflict if the tasks of a job stand in the way.
         """
@@ -88,7 +88,7 @@ class PersonChangeWriter:
     async def changes_since(
         self, kept_workspace: KeptWorkspace | None, act_id: str, chat: Chat, workspace: Folder
     ) -> tuple[tuple[Snapshot, ...], str | None]:
-        """Return the snapshots before and after what changed; none if nothing did, or why it cannot be undone."""
+        """Returns the snapshots before and after what changed; none if nothing did, or why it cannot be undone."""
         if kept_workspace is None:
             return (), None
         cause = PersonChange(f"{PERSON_CHANGE}{act_id}", chat.id)
@@ -101,7 +101,7 @@ class PersonChangeWriter:
     async def origins_of(
         self, workspace: Folder, snapshots: Sequence[Snapshot], *, unknown: bool, brought: Origins = NO_ORIGINS
     ) -> tuple[AddFileOrigins, ...]:
-        """Return what gives the changed files the origins of all that the act could read, and of what it `brought`; nothing where those
+        """Returns what gives the changed files the origins of all that the act could read, and of what it `brought`; nothing where those
         are the person and the folder alone. What changed may be `unknown`: then all files have them."""
         paths = {"/"} if unknown else {image.path for snapshot in snapshots for image in snapshot.images}
         read = await self._store.origins.of_workspace(workspace.origin)
@@ -123,7 +123,7 @@ class PersonChangeWriter:
         verb: str,
         origins: Origins = NO_ORIGINS,
     ) -> WrittenChange:
-        """Write these files as the person's change, and add `origins` to theirs.
+        """Writes these files as the person's change, and adds `origins` to theirs.
 
         Raises: NotAllowed, StateChanged (nothing was changed), NotKept, NotEnoughSpace.
         """
@@ -156,7 +156,7 @@ class PersonChangeWriter:
         return WrittenChange(before.id)
 
     async def vouch(self, principal: Principal, chat: Chat, workspace: Folder, path: str) -> None:
-        """Record that the person vouches for what a file holds. Raises: NotAllowed."""
+        """Records that the person vouches for what a file holds. Raises: NotAllowed."""
         by = admit_vouching(principal)
         payload: Json = {"person_change": {"vouched": shown_name(path), "by": by}}
         message = self._draft.message(chat, Speaker.SYSTEM, f"You vouch for {shown_name(path)}.", payload=payload)

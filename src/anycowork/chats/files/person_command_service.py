@@ -106,7 +106,7 @@ class PersonCommandService:
         self._running: dict[str, _RunningCommand] = {}
 
     async def offer(self, principal: Principal, chat_id: str) -> CommandsOffer:
-        """Return whether commands can be run, and those of the chat that run now. Raises: NotAllowed, NotFound."""
+        """Returns whether commands can be run, and those of the chat that run now. Raises: NotAllowed, NotFound."""
         admit_own_command(principal)
         await require_chat(self._store, chat_id)
         mine = (running for running in self._running.values() if running.chat.id == chat_id)
@@ -121,7 +121,7 @@ class PersonCommandService:
         *,
         session_end: AccessEnd | None = None,
     ) -> str:
-        """Record the command or the terminal, start it, and return its id. It is stopped when `session_end` returns.
+        """Records the command or the terminal, starts it, and returns its id. It is stopped when `session_end` returns.
 
         Raises: NotAllowed, NotFound, Conflict, BadWorkspace.
         """
@@ -162,16 +162,16 @@ class PersonCommandService:
         return await self._others_write(chat.workspace) and has_unended_command(await self._store.messages.all(chat_id))
 
     def open_terminals(self, by: str) -> int:
-        """Return how many terminals this person has open."""
+        """Returns how many terminals this person has open."""
         return sum(running.terminal is not None and running.by == by for running in self._running.values())
 
     def terminal(self, by: str, chat_id: str, terminal_id: str) -> PersonTerminal | None:
-        """Return this person's open terminal; None if it is over or somebody else's."""
+        """Returns this person's open terminal; None if it is over or somebody else's."""
         running = self._running.get(terminal_id)
         return running.terminal if running is not None and (running.by, running.chat.id) == (by, chat_id) else None
 
     async def stop(self, principal: Principal, chat_id: str, command_id: str) -> None:
-        """Stop the command; return when its end is recorded. Raises: NotAllowed; NotFound if it does not run."""
+        """Stops the command; returns when its end is recorded. Raises: NotAllowed; NotFound if it does not run."""
         admit_own_command(principal)
         running = self._running.get(command_id)
         if running is None or running.chat.id != chat_id:
@@ -180,7 +180,7 @@ class PersonCommandService:
         await running.done.wait()
 
     async def aclose(self) -> None:
-        """Stop every command, and return when their ends are recorded."""
+        """Stops every command, and returns when their ends are recorded."""
         for running in list(self._running.values()):
             running.stopped = True
             await running.done.wait()
@@ -209,7 +209,7 @@ class PersonCommandService:
             running.done.set()
 
     def _ends_of_access(self, principal: Principal, session_end: AccessEnd | None) -> list[AccessEnd]:
-        """Return what to wait for: the end of the browser's session, and of the person's access. The owner's access does not end."""
+        """Returns what to wait for: the end of the browser's session, and of the person's access. The owner's access does not end."""
         ends = [] if session_end is None else [session_end]
         if principal.person is not None:
             ends.append(partial(self._lost_access, principal.person.id))
@@ -359,7 +359,7 @@ class TerminalService:
     async def open(
         self, principal: Principal, chat_id: str, size: TerminalSize, *, session_end: AccessEnd | None = None
     ) -> str:
-        """Record and start a terminal, and return its id. Raises: NotAllowed, NotFound, Conflict, BadWorkspace."""
+        """Records and starts a terminal, and returns its id. Raises: NotAllowed, NotFound, Conflict, BadWorkspace."""
         by = admit_own_command(principal)
         if self._commands.open_terminals(by) >= MOST_OPEN:
             raise Conflict(f"You have {MOST_OPEN} terminals open already. Close one of them first.")
@@ -367,7 +367,7 @@ class TerminalService:
         return await self._commands.start(principal, chat_id, TERMINAL, terminal, session_end=session_end)
 
     def find(self, principal: Principal, chat_id: str, terminal_id: str) -> PersonTerminal:
-        """Return an open terminal of this person. Raises: NotAllowed, NotFound."""
+        """Returns an open terminal of this person. Raises: NotAllowed, NotFound."""
         by = admit_own_command(principal)
         terminal = self._commands.terminal(by, chat_id, terminal_id)
         if terminal is None:

@@ -87,7 +87,7 @@ def pruned_error(snapshot_id: str) -> SnapshotPruned:
 
 
 def narrowed(undos: list[Undo], paths: Sequence[str]) -> list[Undo]:
-    """Return the undos at these paths or below them. Raises: Invalid if there is none at one of the paths."""
+    """Returns the undos at these paths or below them. Raises: Invalid if there is none at one of the paths."""
     for path in paths_without_undo(undos, paths):
         raise Invalid(f"Nothing was recorded at '{path}' that could be undone.", param="paths")
     return in_paths(undos, paths)

@@ -136,7 +136,7 @@ class RollbackService:
         after: str | None = None,
         limit: int = MOST_LISTED,
     ) -> ShownDifference:
-        """Return the difference that the snapshot's change made: its text, and the `limit` files after the path `after`.
+        """Returns the difference that the snapshot's change made: its text, and the `limit` files after the path `after`.
 
         `path` narrows it to that path and what lies below. Of many files the text covers those that are listed.
         Raises: NotFound, SnapshotPruned.
@@ -166,7 +166,7 @@ class RollbackService:
     async def restore(
         self, principal: Principal, chat_id: str, snapshot_id: str, request: RollbackRequest
     ) -> RollbackResult:
-        """Restore the state of that snapshot. A later change of another chat is a conflict unless `overwrite` names the path.
+        """Restores the state of that snapshot. A later change of another chat is a conflict unless `overwrite` names the path.
 
         Raises: NotFound, SnapshotPruned, SnapshotDamaged, TurnAlreadyRunning, Invalid, BadWorkspace; RestoreConflict, NotEnoughSpace and
         NotKept (then nothing was changed).
@@ -209,20 +209,20 @@ class RollbackService:
         return RollbackResult(done, preview, undo_snapshot=before.id)
 
     def stop(self, principal: Principal, chat_id: str) -> bool:
-        """Stop the restores that run in the chat, and return whether there were any. Only who may restore stops one.
+        """Stops the restores that run in the chat, and returns whether there were any. Only who may restore stops one.
 
         What they have restored is recorded and can be undone; restoring again goes on.
         """
         return Scope.DECIDE in principal.scopes and self._running.stop(chat_id)
 
     async def undos_since(self, chat_id: str, snapshot_id: str) -> list[Undo]:
-        """Return what undoes every change since before that snapshot. Raises: NotFound, SnapshotPruned."""
+        """Returns what undoes every change since before that snapshot. Raises: NotFound, SnapshotPruned."""
         return await self._undos(await self._snapshot(chat_id, snapshot_id), only=False)
 
     async def undo_turns(
         self, principal: Principal, task: JobTask, turn_ids: Sequence[str], request: RollbackRequest
     ) -> RollbackResult:
-        """Undo what these turns of the task changed, and nothing else: what somebody changed in the same lines since is a conflict.
+        """Undos what these turns of the task changed, and nothing else: what somebody changed in the same lines since is a conflict.
 
         What a job collected and a person kept is undone by the records of the copy that collected it. Raises: as `restore`.
         """
@@ -254,7 +254,7 @@ class RollbackService:
     async def _preview_merged(
         self, workspace: Folder, undos: Sequence[Undo], overwrite: Sequence[str]
     ) -> RestorePreview:
-        """Return what undoing would do, with later changes of other lines in the same files merged, so that they stay."""
+        """Returns what undoing would do, with later changes of other lines in the same files merged, so that they stay."""
         preview = await self._snapshots.preview(workspace, undos, to_restore=True)
         bases = {undo.path: undo.expected for undo in undos if undo.reason is None}
         overwritten = {path.strip("/") for path in overwrite}
@@ -272,7 +272,7 @@ class RollbackService:
         return await self._snapshots.preview(workspace, mixed, to_restore=True)
 
     async def settle_after_crash(self) -> None:
-        """Finish interrupted restores; files that someone changed since are left unchanged and reported.
+        """Finishes interrupted restores; files that someone changed since are left unchanged and reported.
 
         A restore that cannot be finished now (full disk, damaged content) blocks nothing: the next start tries again.
         """
@@ -343,7 +343,7 @@ class RollbackService:
         *,
         undone: JobTask | None,
     ) -> Snapshot:
-        """Save the current state and record the intended state before anything is changed."""
+        """Saves the current state and records the intended state before anything is changed."""
         cause = Restore(self._clock.new_id(), chat.id, snapshot.id)
         before = await self._snapshots.before_restore(cause, workspace, preview.undos)
         intended = self._snapshots.meant(before, preview.undos)
@@ -358,7 +358,7 @@ class RollbackService:
     async def _tasks_marked(
         self, chat_id: str, snapshot: Snapshot, before: Snapshot, undone: JobTask | None
     ) -> list[JobTask]:
-        """Return the task that is being undone, or those whose undo is being taken back, as they are afterwards."""
+        """Returns the task that is being undone, or those whose undo is being taken back, as they are afterwards."""
         if undone is not None:
             return [replace(undone, undone_by=before.id)]
         earlier = [] if snapshot.restores is None else await self._store.tasks.undone_by(chat_id, snapshot.id)

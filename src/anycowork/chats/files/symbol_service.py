@@ -47,7 +47,7 @@ class SymbolService:
         self._toolbox = toolbox
 
     async def search(self, principal: Principal, chat_id: str, query: str, *, limit: int) -> list[FoundSymbol]:
-        """Return the symbols whose names begin like this, the shortest first. Raises: NotFound, BadWorkspace."""
+        """Returns the symbols whose names begin like this, the shortest first. Raises: NotFound, BadWorkspace."""
         principal.require(Scope.DECIDE)
         chat = await require_chat_in_folder(self._store, chat_id)
         tool = self._toolbox.find(SEARCH_WITH)
@@ -66,7 +66,7 @@ class SymbolService:
 
 
 def symbols_in(lines: str, query: str) -> list[FoundSymbol]:
-    """Read the definitions from lines like `path:12: def name(`; each name and place once. Pure."""
+    """Reads the definitions from lines like `path:12: def name(`; each name and place once. Pure."""
     symbols: dict[FoundSymbol, None] = {}
     for line in bare_lines(lines):
         location, _, text = line.partition(": ")

@@ -54,7 +54,7 @@ class WorkspaceCopyService:
         self._register = register
 
     async def create(self, principal: Principal, chat: Chat, snapshot_id: str | None) -> str:
-        """Return the new workspace: the files as they were before that snapshot's change, or as they are now.
+        """Returns the new workspace: the files as they were before that snapshot's change, or as they are now.
 
         It gets the deny and ask rules of the workspace; what was allowed there has to be allowed again.
 
@@ -89,7 +89,7 @@ class WorkspaceCopyService:
 
 
 async def copy_limiting_rules(rules: Rules, clock: Clock, origin: str, copy: str) -> None:
-    """Give a copy of a workspace its deny and ask rules: it never has more permissions than its original."""
+    """Gives a copy of a workspace its deny and ask rules: it never has more permissions than its original."""
     for rule in await rules.all():
         if rule.scope is RuleScope.WORKSPACE and rule.workspace == origin and rule.effect is not Effect.ALLOW:
             await rules.add(replace(rule, id=clock.new_id(), workspace=copy))
@@ -123,7 +123,7 @@ class WorktreeService:
     async def create(
         self, principal: Principal, workspace: str | None, branch: str, *, chat_id: str | None = None
     ) -> str:
-        """Return the new folder, an allowed workspace with the deny and ask rules of the first. With a chat it is recorded there.
+        """Returns the new folder, an allowed workspace with the deny and ask rules of the first. With a chat it is recorded there.
 
         Raises: NotAllowed, NotFound, BadWorkspace, Conflict, FileExists, Invalid, ToolFault.
         """

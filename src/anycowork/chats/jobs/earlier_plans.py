@@ -63,7 +63,7 @@ _ALIKE = 0.3  # the share of common words among all words of both
 
 
 def similar_requests(request: str, earlier: Iterable[tuple[str, str]], *, most: int) -> list[str]:
-    """Return the ids of the most similar ones, best first. `earlier` are ids and requests, newest first; of equal ones the newest wins."""
+    """Returns the ids of the most similar ones, best first. `earlier` are ids and requests, newest first; of equal ones the newest wins."""
     request_words = _words(request)
     rated: dict[frozenset[str], tuple[float, str]] = {}
     for job_id, text in earlier:

@@ -26,7 +26,7 @@ class JobAudit:
         self._cost_of = cost_of
 
     async def of_job(self, job_id: str) -> Json:
-        """Return each planned step with what was done for it, and what was done outside all steps. Raises: NotFound."""
+        """Returns each planned step with what was done for it, and what was done outside all steps. Raises: NotFound."""
         job = await self._store.jobs.find(job_id)
         if job is None:
             raise NotFound("job", job_id)

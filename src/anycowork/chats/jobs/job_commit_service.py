@@ -161,7 +161,8 @@ class JobCommitService:
         return {"job_id": job.id, **nothing, "tasks": [*single], "candidates": [*candidates]}
 
     async def keep(self, principal: Principal, job_id: str, request: KeepRequest) -> Job:
-        """Write the changes into the workspace, all or none. Raises: NotFound, Conflict, Invalid; RestoreConflict, then nothing changed."""
+        """Writes the changes into the workspace, all or none. Raises: NotFound, Conflict, Invalid; RestoreConflict, then nothing
+        changed."""
         principal.require(Scope.DECIDE)
         job, _ = await self._job(job_id)
         async with self._chat_coordinator.exclusive(job.chat_id) as chat:
@@ -202,7 +203,7 @@ class JobCommitService:
         return sentence
 
     async def drop(self, principal: Principal, job_id: str) -> Job:
-        """Drop the changes: the workspace stays as it is. Raises: NotFound, Conflict."""
+        """Drops the changes: the workspace stays as it is. Raises: NotFound, Conflict."""
         principal.require(Scope.DECIDE)
         job, _ = await self._job(job_id)
         async with self._chat_coordinator.exclusive(job.chat_id) as chat:
@@ -213,7 +214,7 @@ class JobCommitService:
     async def undo_task(
         self, principal: Principal, job_id: str, task_id: str, request: RollbackRequest
     ) -> RollbackResult:
-        """Undo what one task changed and keep later, independent work. Raises: NotFound, Conflict, RestoreConflict."""
+        """Undos what one task changed and keeps later, independent work. Raises: NotFound, Conflict, RestoreConflict."""
         job = await self._store.jobs.find(job_id)
         if job is None:
             raise NotFound("job", job_id)

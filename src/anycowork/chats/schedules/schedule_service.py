@@ -69,12 +69,12 @@ class ScheduleService:
         self._store, self._find_workspace = store, find_workspace
 
     async def all(self, *, triggers: bool) -> list[tuple[Schedule, list[ScheduledStart]]]:
-        """Return them, oldest first, each with its newest start."""
+        """Returns them, oldest first, each with its newest start."""
         listed = [schedule for schedule in await self._schedules.all() if schedule.is_trigger is triggers]
         return [(schedule, await self._schedules.starts(schedule.id, 1)) for schedule in listed]
 
     async def show(self, schedule_id: str, *, trigger: bool) -> tuple[Schedule, list[ScheduledStart]]:
-        """Return it with its newest starts. Raises: NotFound."""
+        """Returns it with its newest starts. Raises: NotFound."""
         schedule = await self.require(schedule_id, trigger=trigger)
         return schedule, await self._schedules.starts(schedule.id, LAST_STARTS)
 
@@ -145,7 +145,7 @@ class ScheduleService:
         return replace(schedule, next_at=await asyncio.to_thread(first_time, schedule, self._clock.now()))
 
     async def _checked(self, schedule: Schedule) -> Schedule:
-        """Return it with its folder, if it could be started like that. Raises: Invalid, UnfittingParameters, Forbidden, NotTrusted."""
+        """Returns it with its folder, if it could be started like that. Raises: Invalid, UnfittingParameters, Forbidden, NotTrusted."""
         if not schedule.name.strip():
             raise Invalid("A schedule needs a name.", param="name")
         if len(msgspec.json.encode(schedule.parameters)) > _MOST_BYTES:
@@ -194,7 +194,7 @@ class ScheduleService:
             raise UnfittingParameters.of(definition.name, dict.fromkeys(unknown, reason))
 
     async def _place_of(self, schedule: Schedule) -> tuple[str, RoleDefinition]:
-        """Return the folder and the role of its runs. Raises: Invalid."""
+        """Returns the folder and the role of its runs. Raises: Invalid."""
         definition = self._roles.require(schedule.role) if schedule.role is not None else None
         if schedule.chat_id is None:
             return await self._find_workspace(schedule.workspace), definition or self._roles.require("actor")
@@ -230,7 +230,7 @@ class TriggerService:
         )  # an unknown trigger's requests are checked like those of any other
 
     async def create(self, principal: Principal, draft: Schedule) -> tuple[Schedule, str]:
-        """Return the trigger and its secret. Raises: as `ScheduleService.create`."""
+        """Returns the trigger and its secret. Raises: as `ScheduleService.create`."""
         secret = new_secret(secrets.token_bytes(_SECRET_BYTES))
         return await self._service.create(principal, draft, secret=secret), secret
 

@@ -51,7 +51,7 @@ _HARMLESS_VARIABLES = frozenset({
 
 
 def require_plain_builtin(name: str, argv: Sequence[Word]) -> None:
-    """Check the arguments of a builtin. Raises: Unanalyzable unless all of them are data."""
+    """Checks the arguments of a builtin. Raises: Unanalyzable unless all of them are data."""
     if name not in BUILTINS or name == "command":
         return
     check = _CHECKS.get(name)
@@ -149,7 +149,7 @@ _CHECKS: dict[str, Callable[[Sequence[Word]], bool]] = {
 
 
 def program_name(name: str) -> str:
-    """Return the name of a program without its folder."""
+    """Returns the name of a program without its folder."""
     return PurePosixPath(name).name or name if "/" in name else name
 
 
@@ -162,7 +162,7 @@ def is_interpreter(name: str) -> bool:
 
 
 def require_plain_script(name: str, arguments: Sequence[Word]) -> None:
-    """Check what an interpreter runs. Raises: Unanalyzable unless it is a file that is named literally."""
+    """Checks what an interpreter runs. Raises: Unanalyzable unless it is a file that is named literally."""
     verb = verbs().get(program_name(name))
     for word in arguments:
         if word.certain and verb is not None and word.value == verb.module:
@@ -195,7 +195,7 @@ def leads_to_device(path: str) -> bool:
 
 
 def uncovered_variables(assignments: Sequence[Word]) -> tuple[UncoveredWord, ...]:
-    """Return the assignments that a rule with ` *` does not cover. Raises: Unanalyzable for a variable that decides which programs run."""
+    """Returns the assignments that a rule with ` *` does not cover. Raises: Unanalyzable for a variable that decides which programs run."""
     uncovered = []
     for index, word in enumerate(assignments):
         name = word.value.partition("=")[0]

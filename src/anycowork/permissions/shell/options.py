@@ -49,7 +49,7 @@ class Verb:
 
 
 def uncovered_words(name: str, argv: Sequence[Word]) -> tuple[UncoveredWord, ...]:
-    """Return the words of this command, from the second on, that a rule with ` *` does not cover."""
+    """Returns the words of this command, from the second on, that a rule with ` *` does not cover."""
     verb = verbs().get(name)
     if verb is None:
         return _uncovered_by_unknown(name, argv)
@@ -132,7 +132,7 @@ class _Checker:
         return self.uncovered
 
     def _word(self, index: int) -> int:
-        """Check this word and return the position of the next one."""
+        """Checks this word and returns the position of the next one."""
         word, verb = self.argv[index], self.verb
         if word.certain and self.without and self.without in word.value:
             return self._mark_uncovered(index, f"'{word.value[:40]}' can name what '{self.name}' runs")
@@ -210,13 +210,13 @@ class _Checker:
         return len(self.argv)
 
     def _after_run(self, index: int) -> int:
-        """Return the position after `-exec … ;`, whose words are analyzed as a separate command."""
+        """Returns the position after `-exec … ;`, whose words are analyzed as a separate command."""
         while index < len(self.argv) and self.argv[index].value not in (";", "+"):
             index += 1
         return index + 1
 
     def _value(self, index: int, option: str) -> int:
-        """Check the next word, the option's value. An option with an optional value does not take a word that begins with '-'."""
+        """Checks the next word, the option's value. An option with an optional value does not take a word that begins with '-'."""
         if index + 1 >= len(self.argv):
             return index + 1
         following = self.argv[index + 1]
@@ -253,7 +253,7 @@ class _Checker:
         return option[:2] in self.verb.valued
 
     def _mark_uncovered(self, index: int, reason: str) -> int:
-        """Record this word as uncovered; an option may take the next word as its value."""
+        """Records this word as uncovered; an option may take the next word as its value."""
         until = index if _is_operand(self.argv[index]) else min(index + 1, len(self.argv) - 1)
         self.uncovered.append(UncoveredWord(until, reason, is_known=True))
         return index + 1
@@ -303,7 +303,7 @@ def _skip_blanks(script: str, position: int) -> int:
 
 
 def _sed_address(script: str, position: int) -> int:
-    """Return the position after numbers, `$`, `/…/` and the signs between them; the end of the script if one is not closed."""
+    """Returns the position after numbers, `$`, `/…/` and the signs between them; the end of the script if one is not closed."""
     while position < len(script) and (script[position] in _ADDRESS or script[position] in "/ "):
         if script[position] == "/":
             position = _sed_end(script, position + 1, "/")
@@ -317,7 +317,7 @@ def _sed_address(script: str, position: int) -> int:
 
 
 def _sed_substitute(script: str, position: int) -> int:
-    """Return the position after `s/…/…/flags`; -1 if it is not plain."""
+    """Returns the position after `s/…/…/flags`; -1 if it is not plain."""
     mark = script[position : position + 1]
     if not mark or mark.isalnum() or mark in " \t\n\\;":
         return -1
@@ -331,7 +331,7 @@ def _sed_substitute(script: str, position: int) -> int:
 
 
 def _sed_end(script: str, position: int, mark: str) -> int:
-    """Return the position after the next unescaped `mark`; -1 if there is none, or if brackets make it ambiguous."""
+    """Returns the position after the next unescaped `mark`; -1 if there is none, or if brackets make it ambiguous."""
     while position < len(script):
         if script[position] == mark:
             return position + 1

@@ -58,7 +58,7 @@ class SimpleCommand:
 
 
 def read_commands(text: str) -> list[SimpleCommand]:
-    """Return every simple command of the text. Raises: Unanalyzable."""
+    """Returns every simple command of the text. Raises: Unanalyzable."""
     return _Reader(text).read()
 
 
@@ -135,7 +135,7 @@ class _Reader:
         return digit in "0123456789" and operator != "" and operator in "<>"
 
     def _redirection(self, redirections: list[Redirection]) -> bool:
-        """Read one redirection; return whether it chooses the command's input."""
+        """Reads one redirection; returns whether it chooses the command's input."""
         redirects_both = self._takes("&>>") or self._takes("&>")
         descriptor = "" if redirects_both or self._next() in "<>" else self._next()
         self.position += len(descriptor)
@@ -191,7 +191,7 @@ class _Reader:
         self.here_document, self.position = name, close + 1
 
     def _end_here_document(self) -> None:
-        """Skip from the newline after its mark to the line that ends it."""
+        """Skips from the newline after its mark to the line that ends it."""
         position = self.position
         while position < len(self.text):
             end = self.text.find("\n", position)
@@ -214,7 +214,7 @@ class _Reader:
         return True
 
     def _blanks(self) -> None:
-        """Skip blanks, joined lines and comments; stop before a newline."""
+        """Skips blanks, joined lines and comments; stops before a newline."""
         start = self.position
         while (following := self._next()) in (" ", "\t") and following:
             self.position += 1
@@ -240,7 +240,7 @@ class _Reader:
             raise Unanalyzable("a line is joined to an empty one or to a comment")
 
     def _skip_lines(self) -> None:
-        """Skip blanks, comments and newlines; at a newline, also the text of a here-document."""
+        """Skips blanks, comments and newlines; at a newline, also the text of a here-document."""
         self._blanks()
         while self._takes("\n"):
             if self.here_document is not None:

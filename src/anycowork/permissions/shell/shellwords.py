@@ -52,12 +52,12 @@ class WrittenWord:
 
 
 def read_word(text: str, start: int) -> WrittenWord:
-    """Read the word that begins here. Raises: Unanalyzable."""
+    """Reads the word that begins here. Raises: Unanalyzable."""
     return _WordReader(text, start).read()
 
 
 def assigned_name(written: str) -> str | None:
-    """Return the name if bash reads the word as an assignment. Raises: Unanalyzable for `a+=…` and `a[…]=…`."""
+    """Returns the name if bash reads the word as an assignment. Raises: Unanalyzable for `a+=…` and `a[…]=…`."""
     end = _name_end(written, 0)
     if end == 0 or end == len(written):
         return None

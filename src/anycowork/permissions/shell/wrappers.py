@@ -120,7 +120,7 @@ _WRAPPERS = {
 
 
 def part_of(argv: Sequence[Word], assigned: int, parse: Parse, depth: int = 0, *, is_fed: bool) -> CommandPart:
-    """Return the command of these words with its inner commands. The first `assigned` words set variables for it."""
+    """Returns the command of these words with its inner commands. The first `assigned` words set variables for it."""
     command = CommandPart.plain(argv)
     try:
         uncovered = uncovered_variables(argv[:assigned])
@@ -137,7 +137,7 @@ def part_of(argv: Sequence[Word], assigned: int, parse: Parse, depth: int = 0, *
 
 
 def launched(part: CommandPart) -> Iterator[str]:
-    """Yield every word with which a launcher may name another program."""
+    """Yields every word with which a launcher may name another program."""
     if part.inside or program_name(part.name) not in _LAUNCHERS:
         return
     for word in part.argv[1:]:
@@ -152,7 +152,7 @@ def takes_orders(part: CommandPart) -> bool:
 
 
 def runs_what_is_made(parts: Sequence[CommandPart], writes: Sequence[str]) -> tuple[CommandPart, ...]:
-    """Mark each part that runs a file which the same command line makes, or a device: what it runs is not what lies there now."""
+    """Marks each part that runs a file which the same command line makes, or a device: what it runs is not what lies there now."""
     every = [part for top in parts for part in top.all()]
     folders = _possible_folders(every)
     made_paths = {path for written in writes for path in _from_any(folders, written)}
@@ -168,7 +168,7 @@ def runs_what_is_made(parts: Sequence[CommandPart], writes: Sequence[str]) -> tu
 
 
 def _possible_folders(every: Sequence[CommandPart]) -> frozenset[str]:
-    """Return the folders in which a part may run: each `cd` may fail, or stand behind an `&&`. Empty if nobody can tell: they
+    """Returns the folders in which a part may run: each `cd` may fail, or stand behind an `&&`. Empty if nobody can tell: they
     are too many, or one is a link that was just made."""
     folders = {""}
     links = {posixpath.normpath(word) for part in every if program_name(part.name) == "ln" for word in part.argv[1:]}
@@ -198,7 +198,7 @@ def _runs_any(part: CommandPart, made_paths: set[str], folders: frozenset[str]) 
 
 
 def without_folder(argv: tuple[str, ...]) -> tuple[str, ...]:
-    """Return `/bin/rm x` and `./rm x` as `rm x`."""
+    """Returns `/bin/rm x` and `./rm x` as `rm x`."""
     return (program_name(argv[0]), *argv[1:]) if argv else argv
 
 
@@ -224,7 +224,7 @@ def _unwrapped(command: CommandPart, argv: Sequence[Word], parse: Parse, depth: 
 
 
 def _checked(command: CommandPart, argv: Sequence[Word], *, is_fed: bool) -> CommandPart:
-    """Return a program that is not a wrapper, with the uncovered words among its arguments."""
+    """Returns a program that is not a wrapper, with the uncovered words among its arguments."""
     name = command.name
     if name == "export":
         return replace(command, uncovered=_shifted(uncovered_variables(argv[1:]), 1))
@@ -291,7 +291,7 @@ def _wrapped(
 
 
 def _with_input(argv: Sequence[Word], start: int) -> list[Word]:
-    """Return the inner command of xargs: its input becomes further words, or with `-I` part of any word after the program's name."""
+    """Returns the inner command of xargs: its input becomes further words, or with `-I` part of any word after the program's name."""
     values = [word.value for word in argv[:start]]
     replaced = [values[i + 1] for i, value in enumerate(values[:-1]) if value == "-I"]
     replaced += [value[2:] for value in values if value.startswith("-I") and len(value) > 2]
@@ -302,7 +302,7 @@ def _with_input(argv: Sequence[Word], start: int) -> list[Word]:
 
 
 def _after_options(argv: Sequence[Word], options: _Options) -> int:
-    """Return where the wrapped command begins. Raises: Unanalyzable for an unknown option."""
+    """Returns where the wrapped command begins. Raises: Unanalyzable for an unknown option."""
     flags, valued = options.flags.split(), options.valued.split()
     index = 1
     while index < len(argv) and argv[index].value.startswith("-") and argv[index].value != "-":

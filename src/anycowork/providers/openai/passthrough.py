@@ -105,7 +105,7 @@ class UpstreamLine:
         return await self._ask("POST", path, body, headers)
 
     def price(self, model: str | None) -> Price | None:
-        """Return the model's price; None if this provider's prices are not known."""
+        """Returns the model's price; None if this provider's prices are not known."""
         return price_of(model, self._upstream.prices)
 
     @property
@@ -209,11 +209,11 @@ class LiveAnswer:
         self._complete = True
 
     def used(self, expected: TokenUsage, *, in_full: bool = False) -> TokenUsage:
-        """Return the use so far, as reported or estimated; with `in_full`, an unreported use counts as all that was expected."""
+        """Returns the use so far, as reported or estimated; with `in_full`, an unreported use counts as all that was expected."""
         return self._watch.used(expected, complete=self._complete, in_full=in_full)
 
     async def aclose(self) -> None:
-        """Close the response; before its end, this also stops the provider's work."""
+        """Closes the response; before its end, this also stops the provider's work."""
         self._give_back()
         await self._on_close.aclose()
 

@@ -89,7 +89,8 @@ _HEX = frozenset("0123456789abcdef")
 
 
 def named_commits(root: Path) -> frozenset[str]:
-    """Return the hashes that HEAD, branches, tags and the stash name; none if there is no repository. What was only fetched is left out."""
+    """Returns the hashes that HEAD, branches, tags and the stash name; none if there is no repository. What was only fetched is left
+    out."""
     git = root / ".git"
     if not _is_folder(git):
         return frozenset()

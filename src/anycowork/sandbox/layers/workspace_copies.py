@@ -24,7 +24,7 @@ class WorkspaceCopier:
         self._elsewhere = elsewhere
 
     async def copy(self, root: str) -> str:
-        """Copy the folder into a new one, and return its real path. Raises: ToolFault; then there is none, as after a cancellation."""
+        """Copies the folder into a new one, and returns its real path. Raises: ToolFault; then there is none, as after a cancellation."""
         copies: list[str] = []
         try:
             await run_uncancellable(lambda: copies.append(self._copy(root)))

@@ -127,16 +127,16 @@ class WorkspaceLayers:
     # --- changes beneath them
 
     async def hold(self, root: str, paths: Sequence[str], removed: Collection[str]) -> None:
-        """Keep what tasks see at these paths of the workspace. `removed` are those of them that will be removed or replaced by another kind
-        of entry."""
+        """Keeps what tasks see at these paths of the workspace. `removed` are those of them that will be removed or replaced by another
+        kind of entry."""
         await self._change(root, LayerChangeKind.HOLD, paths, removed)
 
     async def hold_all(self, root: str) -> None:
-        """Keep everything that is there: for a command that nobody can foresee. Raises: Conflict if it is too much, or a task is busy."""
+        """Keeps everything that is there: for a command that nobody can foresee. Raises: Conflict if it is too much, or a task is busy."""
         await self._change(root, LayerChangeKind.HOLD_ALL)
 
     async def hide(self, root: str, new: Sequence[str]) -> None:
-        """Keep tasks from seeing what came to these paths just now."""
+        """Keeps tasks from seeing what came to these paths just now."""
         await self._change(root, LayerChangeKind.HIDE, new)
 
     async def _change(

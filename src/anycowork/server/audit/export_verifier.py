@@ -41,7 +41,7 @@ class Decisions:
         self._requests: dict[str, str] = {}  # what was asked, and the hash of the record that asked it
 
     def of_record(self, record: Object, link: str) -> Object | None:
-        """Return the line about this record if a decision is in it. `request` is the hash of the record with all that was shown."""
+        """Returns the line about this record if a decision is in it. `request` is the hash of the record with all that was shown."""
         kind = str(record["type"])
         about, state, is_request = _subject(kind, record)
         if about is None:
@@ -55,7 +55,7 @@ class Decisions:
 
 
 def _subject(kind: str, record: Object) -> tuple[str | None, str, bool]:
-    """Return what the record asks or decides, its new state, and whether it only asks; None for every other record."""
+    """Returns what the record asks or decides, its new state, and whether it only asks; None for every other record."""
     if kind in ("permission-request", "permission-decided"):
         approval = record["approval"]
         return f"approval {approval['id']}", str(approval.get("state")), kind == "permission-request"
@@ -71,7 +71,7 @@ def _subject(kind: str, record: Object) -> tuple[str | None, str, bool]:
 
 
 def receipt_digest(body: Object) -> str:
-    """Return the id of a receipt: the hash of its content."""
+    """Returns the id of a receipt: the hash of its content."""
     content = {name: part for name, part in body.items() if name != "id"}
     return sha256(
         json.dumps(content, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode("utf-8", "surrogatepass")
@@ -206,7 +206,7 @@ class ExportVerifier:
             ends[int(head["seq"])] = str(head["hash"])
 
     def _verify_people_changes(self) -> dict[str, Object]:
-        """Return the newest recorded change of each person."""
+        """Returns the newest recorded change of each person."""
         newest: dict[str, Object] = {}
         entry = self._manifest.get(PEOPLE_CHANGES)
         if entry is not None:
@@ -244,7 +244,7 @@ class ExportVerifier:
             self._kept.discard(digest)
 
     def _verify_chat(self, name: str, entry: Object, decisions: "_Ahead") -> set[str] | None:
-        """Return the receipts that its records name; None if its chain is broken, so that some are not known."""
+        """Returns the receipts that its records name; None if its chain is broken, so that some are not known."""
         receipts: set[str] = set()
         chat_id, expected = str(entry["chat_id"]), True
         reader = Decisions(chat_id)
@@ -291,7 +291,7 @@ class ExportVerifier:
         self.counts["absent"] += len(receipt_ids or ())
 
     def _chain(self, name: str, entry: Object) -> Iterator[tuple[int, Object, str]]:
-        """Yield number, record and hash of each record up to the first broken one, and report that one."""
+        """Yields number, record and hash of each record up to the first broken one, and reports that one."""
         chat_id, end = str(entry.get("chat_id")), entry.get("end")
         heads, broken = self._heads.get(chat_id, {}), False
         previous, last = "", 0
@@ -338,7 +338,7 @@ class ExportVerifier:
         return hidden
 
     def _lines(self, name: str) -> Iterator[tuple[int, Object]]:
-        """Yield the objects of a file, and compare the file with the manifest at its end."""
+        """Yields the objects of a file, and compares the file with the manifest at its end."""
         entry = self._manifest.get(name)
         if entry is None:
             return  # said to be missing already
@@ -444,7 +444,7 @@ def _summary(verifier: ExportVerifier) -> Iterator[str]:
 
 
 def _plain(text: str) -> str:
-    """Keep a hostile export from writing to the terminal anything but text."""
+    """Keeps a hostile export from writing to the terminal anything but text."""
     return "".join(sign if sign.isprintable() else "?" for sign in text[:1_000])
 
 

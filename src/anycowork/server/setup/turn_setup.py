@@ -40,7 +40,7 @@ class TurnRuntime:
     is_worker: bool
 
     async def resume(self, on_rest: Callable[[str], None]) -> None:
-        """Go on with the jobs; a worker gets them from the engine. `on_rest` is called with each chat whose turn ends."""
+        """Goes on with the jobs; a worker gets them from the engine. `on_rest` is called with each chat whose turn ends."""
         self.scheduler.on_rest = on_rest
         await self.coordinator.resume_all(wakes=not self.is_worker)
 

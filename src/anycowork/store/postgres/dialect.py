@@ -74,7 +74,7 @@ class PostgresDialect:
     )
 
     def match(self, terms: Sequence[SearchTerm]) -> str:
-        """Return a query of lexemes. Words hold letters and digits only, so nothing in the quotes can end them."""
+        """Returns a query of lexemes. Words hold letters and digits only, so nothing in the quotes can end them."""
         return " & ".join(f"({part})" for term in terms if (part := _phrase(term)))
 
     def index(self, connection: SqlConnection, texts: Iterable[tuple[int, str]]) -> None:
@@ -119,7 +119,7 @@ def _phrase(term: SearchTerm) -> str:
 
 
 def _vector(text: str) -> str:
-    """Return the words with their places. A very long text is indexed up to PostgreSQL's limit."""
+    """Returns the words with their places. A very long text is indexed up to PostgreSQL's limit."""
     positions: dict[str, list[str]] = {}
     size = 0
     for position, word in enumerate(index_words(text), 1):

@@ -66,7 +66,7 @@ class LayerRequests:
     # --- a process that changes something
 
     async def tell(self, change: LayerChange) -> None:
-        """Return when every other process has kept what its tasks see. Only under the lease of the folder.
+        """Returns when every other process has kept what its tasks see. Only under the lease of the folder.
 
         Raises: Conflict if one of them cannot; StorageFault.
         """
@@ -104,7 +104,7 @@ class LayerRequests:
     # --- a process with layers
 
     async def announce(self, folders: Collection[str]) -> None:
-        """Tell the others which folders this process's layers lie on now. Raises: StorageFault."""
+        """Tells the others which folders this process's layers lie on now. Raises: StorageFault."""
         await self._fetch(_ANNOUNCE, self._id, list(folders))
         self._folders = list(folders)
         if folders:

@@ -48,7 +48,7 @@ class TransferReport:
 
 
 def _stays_in_use(target: PostgresConnection) -> bool:
-    """Tell whether a server uses the database; one that has just stopped may leave its connection for a moment."""
+    """Tells whether a server uses the database; one that has just stopped may leave its connection for a moment."""
     for _ in range(_CHECKS_FOR_OTHERS):
         if not others_are_there(target):
             return False

@@ -22,7 +22,7 @@ UNREADABLE = (TypeError, ValueError, LookupError, AttributeError)
 
 
 def damaged_row(error: BaseException) -> DatabaseDamaged:
-    """Return the fault of a row that cannot be read, without what the row holds."""
+    """Returns the fault of a row that cannot be read, without what the row holds."""
     return DatabaseDamaged(
         f"The database is damaged: a row cannot be read ({type(error).__name__}). Stop the server and replace the database with a"
         " backup. If the database is sound, this is a fault of AnyCowork: ANYCOWORK_LOG_LEVEL=debug shows where."
@@ -49,7 +49,7 @@ class SqlConnection(Protocol):
     def write_later(
         self, sql: str, parameters: Iterable[Sequence[Any]], /, *, missing: Exception | None = ..., apart: bool = ...
     ) -> object:
-        """Run the statement for each row before the next statement that reads, or before the commit, together with others.
+        """Runs the statement for each row before the next statement that reads, or before the commit, together with others.
 
         No two of them may change the same row unless they name the same table. Errors appear when they run; `missing` is raised if it
         changes no row. `apart`: no other statement of the transaction changes these rows, though they are in the same table.
@@ -65,12 +65,12 @@ class WriteConnection(SqlConnection, Protocol):
         """`later`: with the first statement, and if it can be, the transaction is that one statement."""
 
     def flush(self) -> object:
-        """Run what waits in `write_later`."""
+        """Runs what waits in `write_later`."""
 
     def commit(self) -> object: ...
     def rollback(self) -> object: ...
     def restore(self, error: BaseException) -> bool:
-        """Return True if the connection was lost by this error and is open again: nothing was written, and it can be done again."""
+        """Returns True if the connection was lost by this error and is open again: nothing was written, and it can be done again."""
 
     def close(self) -> object: ...
 
@@ -95,7 +95,7 @@ class Dialect(Protocol):
         """Selects positions of messages, newest first. Its parameters: what matches, a position above all found, the limit."""
 
     def match(self, terms: Sequence[SearchTerm]) -> str:
-        """Return what `search` takes: all terms must occur."""
+        """Returns what `search` takes: all terms must occur."""
 
     @property
     def merges_writes(self) -> bool:
@@ -111,13 +111,13 @@ class Dialect(Protocol):
 
     def has_table(self, connection: SqlConnection, name: str) -> bool: ...
     def take_positions(self, connection: SqlConnection, count: int) -> Sequence[int]:
-        """Return so many ascending positions of records that were never used."""
+        """Returns so many ascending positions of records that were never used."""
 
     def settled_position(self, connection: SqlConnection) -> int | None:
-        """Return the last position below which no record can appear any more; None if records appear in their order."""
+        """Returns the last position below which no record can appear any more; None if records appear in their order."""
 
     def index(self, connection: SqlConnection, texts: Iterable[tuple[int, str]]) -> None:
-        """Add texts to the full-text index, under their positions."""
+        """Adds texts to the full-text index, under their positions."""
 
     def unindex(self, connection: SqlConnection, texts: Iterable[tuple[int, str]]) -> None: ...
 
@@ -129,10 +129,10 @@ class SqlReader(Protocol):
     async def read_large(
         self, work: Callable[Concatenate[SqlConnection, P], T], *args: P.args, **kwargs: P.kwargs
     ) -> T:
-        """Read what grows with a chat or a change. The event loop goes on meanwhile."""
+        """Reads what grows with a chat or a change. The event loop goes on meanwhile."""
 
     def read_now(self, work: Callable[Concatenate[SqlConnection, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
-        """Read while the caller waits. Only where a caller cannot await."""
+        """Reads while the caller waits. Only where a caller cannot await."""
 
 
 class Table:

@@ -46,7 +46,7 @@ class HeldRows:
         return self._holding(chat_id) is not None
 
     async def read(self, chat_id: str, key: Hashable, read: Callable[[], Awaitable[T]]) -> T:
-        """Return what is kept under the key, or what `read` brings. It must not be changed by the caller."""
+        """Returns what is kept under the key, or what `read` brings. It must not be changed by the caller."""
         rows = self._rows_of(chat_id)
         if rows is None:
             return await read()

@@ -92,7 +92,7 @@ class Journal:
         """Called with what became durable, and when. It must not raise."""
 
     async def write(self, *changes: Change) -> None:
-        """Write the changes, all of one chat, in one transaction; return when they are durable. Then their events are published in order.
+        """Writes the changes, all of one chat, in one transaction; returns when they are durable. Then their events are published in order.
 
         Raises: the error of an unmet requirement in a change; StorageFault if they could not be made durable.
         """
@@ -102,7 +102,7 @@ class Journal:
         await self.submit_change(*changes)
 
     def submit_change(self, *changes: Change) -> UncancellableFuture[None]:
-        """Start to `write` without waiting. The caller must await the result at some time, because it raises the errors."""
+        """Starts to `write` without waiting. The caller must await the result at some time, because it raises the errors."""
         sequence = self._sequencer.of(changes[0].chat_id)
         numbered = self._number(changes, sequence)
         slot = sequence.hold(numbered.first_seq)
@@ -129,7 +129,7 @@ class Journal:
     def publish_delta(
         self, chat_id: str, turn_id: str, message_id: str, kind: EventType, offset: int, text: str
     ) -> None:
-        """Publish a delta at once; it becomes durable in batches (every 100 ms or 1 KB)."""
+        """Publishes a delta at once; it becomes durable in batches (every 100 ms or 1 KB)."""
         sequence = self._sequencer.of(chat_id)
         delta = StreamDelta(
             chat_id,
@@ -146,7 +146,7 @@ class Journal:
         sequence.show(delta.seq, partial(self._show_delta, delta, delta.record()))
 
     def show(self, chat_id: str, turn_id: str | None, call_id: str, message_id: str, offset: int, text: str) -> None:
-        """Publish a delta of a call's output, or of a person's own command, which has no turn; it is not stored.
+        """Publishes a delta of a call's output, or of a person's own command, which has no turn; it is not stored.
 
         The message that follows contains the whole output, unless the call is stopped. Readers that join before it get what was
         published so far.
@@ -155,11 +155,11 @@ class Journal:
         self._show_output(chat_id, turn_id, call_id, message_id, offset, text, self._publish)
 
     def printed_by(self, chat_id: str, call_id: str) -> str:
-        """Return the published output of a call that still runs; empty where there is none, and after a restart."""
+        """Returns the published output of a call that still runs; empty where there is none, and after a restart."""
         return "".join(output.text for output in self._printed.of(chat_id) if output.call_id == call_id)
 
     def drop_output(self, chat_id: str, message_id: str) -> None:
-        """Forget published output whose message will not follow."""
+        """Forgets published output whose message will not follow."""
         self._printed.drop(chat_id, message_id)
 
     def show_unstored(self, chat_id: str, deliver: Callable[[Record], None]) -> None:
@@ -193,7 +193,7 @@ class Journal:
         )
 
     def show_event(self, chat_id: str, event: NewEvent) -> None:
-        """Publish an event that is not stored."""
+        """Publishes an event that is not stored."""
         event = self._job_turns.with_names(event)
         self._turn_waits.add(chat_id, event)
         self._show_event(chat_id, event, self._publish)

@@ -151,7 +151,7 @@ class LimitTable:
         return await self._reader.read(read_book)
 
     async def used(self, subjects: Sequence[LimitSubject], *, day: str) -> list[DayUse]:
-        """Return what each of them has used on this day."""
+        """Returns what each of them has used on this day."""
         payers = {payer for subject in subjects for payer in subject.payers}
         used = await self._reader.read(used_since, day, payers)
         running = await self._reader.read(_running_jobs)
@@ -168,7 +168,7 @@ class LimitTable:
         return await self._reader.read_large(used_by_people, since, until)
 
     async def put(self, limits: Mapping[LimitKey, DayLimits | None], names: Mapping[str, str], *, by: str) -> None:
-        """Replace the limits of these subjects; None: they have none of their own. A person's name is recorded with the change."""
+        """Replaces the limits of these subjects; None: they have none of their own. A person's name is recorded with the change."""
         now = self._clock.now()
 
         def written(connection: SqlConnection) -> None:
@@ -186,7 +186,7 @@ class LimitTable:
         self._book = None
 
     async def rest(self, payer: str, *, day: str) -> DayRest | None:
-        """Return what the limits of tokens and dollars leave this person; None if none hold for them."""
+        """Returns what the limits of tokens and dollars leave this person; None if none hold for them."""
         subjects = [subject for subject in (await self._known()).subjects_of(payer) if subject.limits.bound_use]
         if not subjects:
             return None
@@ -211,7 +211,7 @@ class LimitTable:
         return self._book
 
     async def changes(self, *, limit: int) -> list[LimitChange]:
-        """Return the recorded changes, newest first."""
+        """Returns the recorded changes, newest first."""
         return await self._reader.read(_newest_changes, limit)
 
 

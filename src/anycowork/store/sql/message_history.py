@@ -49,7 +49,7 @@ class ChatTails:
         return None if entry is None else entry[0]
 
     def keep(self, chat_id: str, tail: ChatTail) -> None:
-        """Keep the tail instead of an earlier one; of a large one only its newest part."""
+        """Keeps the tail instead of an earlier one; of a large one only its newest part."""
         self.forget(chat_id)
         shortened, size = _shortened(tail)
         self._tails[chat_id] = shortened, size
@@ -63,7 +63,7 @@ class ChatTails:
 
 
 def _shortened(tail: ChatTail) -> tuple[ChatTail, int]:
-    """Return as much of the tail as may be kept, and its bytes."""
+    """Returns as much of the tail as may be kept, and its bytes."""
     size = _OVERHEAD
     for count, (_, length, _) in enumerate(tail.rows):
         if size + length + _OVERHEAD > MOST_BYTES_OF_A_CHAT:

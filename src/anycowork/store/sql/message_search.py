@@ -30,7 +30,7 @@ def unindex(connection: SqlConnection, rows: Iterable[Row]) -> None:
 def search(
     connection: SqlConnection, query: str, *, limit: int, before: str | None = None, viewer: Viewer | None = None
 ) -> tuple[list[SearchResult], str | None]:
-    """Return messages that contain all words of the query, newest first, and the cursor of the next page; with a viewer, those that
+    """Returns messages that contain all words of the query, newest first, and the cursor of the next page; with a viewer, those that
     this person may see.
 
     Raises: Invalid for a cursor that is none.

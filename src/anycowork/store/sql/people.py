@@ -58,15 +58,15 @@ class People:
         return await self._reader.read(_find, person_id)
 
     async def holder(self, token_digest: str) -> Person | None:
-        """Return whose token has this digest; None if nobody's."""
+        """Returns whose token has this digest; None if nobody's."""
         return await self._reader.read(_holder, token_digest)
 
     async def all(self) -> list[Person]:
-        """Return all, oldest first, including removed ones."""
+        """Returns all, oldest first, including removed ones."""
         return await self._reader.read(stored_people)
 
     async def changes(self, *, before: int | None, limit: int) -> list[PeopleChange]:
-        """Return the recorded changes, newest first: those before this number, or the newest."""
+        """Returns the recorded changes, newest first: those before this number, or the newest."""
         return await self._reader.read(newest_changes, before, limit)
 
     async def add(self, person: Person, *, by: str) -> None:
@@ -82,7 +82,7 @@ class People:
         access: AccessLevel | None = None,
         groups: tuple[str, ...] | None = None,
     ) -> Person:
-        """Return the changed person. What they wrote for a running turn is withdrawn if they may only read now.
+        """Returns the changed person. What they wrote for a running turn is withdrawn if they may only read now.
 
         Raises: NotFound, Conflict.
         """
@@ -94,7 +94,7 @@ class People:
         return await self._write(partial(_change, person_id=person_id, changed=changed), by)
 
     async def set_token(self, person_id: str, token_digest: str, *, by: str) -> Person:
-        """Replace the token; the old one ends. Raises: NotFound."""
+        """Replaces the token; the old one ends. Raises: NotFound."""
         return await self._write(
             partial(_change, person_id=person_id, changed=lambda person: replace(person, token_digest=token_digest)), by
         )
@@ -110,7 +110,7 @@ class People:
         )
 
     async def acting(self, label: str) -> Principal:
-        """Return who has this label, with the access that they have now. Raises: NotAllowed if they are gone."""
+        """Returns who has this label, with the access that they have now. Raises: NotAllowed if they are gone."""
         parts = read_label(label)
         person = await self.find(parts.person.id) if parts.person is not None else None
         if parts.person is not None and person is None:
@@ -128,7 +128,7 @@ class People:
             await self._reader.read(require_access, required)
 
     async def changed(self, person: Person) -> Person | None:
-        """Return when the stored person is not this one any more: with another access, name or token; None when removed."""
+        """Returns when the stored person is not this one any more: with another access, name or token; None when removed."""
         newest: Person | None = person
 
         async def is_another() -> bool:
@@ -140,7 +140,7 @@ class People:
         return newest
 
     async def lost_access(self, person: Person) -> None:
-        """Return when what this person was let in with no longer holds."""
+        """Returns when what this person was let in with no longer holds."""
         latest: Person | None = person
         while latest is not None and not ends_access(person, latest):
             latest = await self.changed(latest)

@@ -131,7 +131,7 @@ class ChangeSignal:
         self._written = asyncio.Event()
 
     async def until(self, happened: Callable[[], Awaitable[bool]]) -> None:
-        """Return when it has happened; at once if it had before. Raises what `happened` raises."""
+        """Returns when it has happened; at once if it had before. Raises what `happened` raises."""
         while True:
             written = self._written
             if await happened():

@@ -123,7 +123,7 @@ class RowMapper(Generic[T]):
 
 
 def require_number(stored: Any, column: str) -> Any:
-    """Return the number. SQLite keeps any text in a column of numbers. Raises: DatabaseDamaged if this is none."""
+    """Returns the number. SQLite keeps any text in a column of numbers. Raises: DatabaseDamaged if this is none."""
     if stored.__class__ is int or (stored.__class__ is float and isfinite(stored)):
         return stored
     raise DatabaseDamaged(

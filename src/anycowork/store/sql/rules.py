@@ -67,7 +67,7 @@ class Rules:
         return await self._reader.read(newest_decided, limit)
 
     async def for_call(self, chat_id: str, workspace: str) -> Sequence[Rule]:
-        """Return the rules that apply there now. The same object is returned while they do not change."""
+        """Returns the rules that apply there now. The same object is returned while they do not change."""
         cached = self._held.get((chat_id, workspace))
         if cached is None or self._shared or (cached[1] is not None and cached[1] <= self._clock.now()):
             current = await self._read(chat_id, workspace, self._clock.now())

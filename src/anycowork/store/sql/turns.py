@@ -87,7 +87,7 @@ class RunningTurnCache:
         self._configs.pop(chat_id, None)
 
     async def queue_of(self, chat_id: str, read: Callable[[], Awaitable[list[QueuedMessage]]]) -> list[QueuedMessage]:
-        """Return the chat's queued messages; they are read unless the queue is known to be empty."""
+        """Returns the chat's queued messages; they are read unless the queue is known to be empty."""
         if chat_id in self._without_queue:
             return []
         changes = self._queue_changes
@@ -239,12 +239,12 @@ class JobTurns:
         return self._names.get(turn_id, _NO_JOB)
 
     def with_names(self, noun: Bound) -> Bound:
-        """Return the message or event with the job and task of its turn."""
+        """Returns the message or event with the job and task of its turn."""
         job_id, task_id = self.names_of(noun.turn_id or "")
         return noun if job_id is None or noun.job_id is not None else replace(noun, job_id=job_id, task_id=task_id)
 
     def bound(self, change: Change) -> Change:
-        """Return the change as it is written: each message and event of a job's turn names job and task, and the
+        """Returns the change as it is written: each message and event of a job's turn names job and task, and the
         chat's state is the one that the most urgent of its turns needs."""
         if not self._names and _SAYS_WHO_RUNS.isdisjoint(map(type, change.writes)):  # as for most steps
             return change

@@ -20,11 +20,11 @@ class TurnWaits:
             self._chats.setdefault(chat_id, {})[event.turn_id] = event
 
     def of(self, chat_id: str, now: str) -> list[NewEvent]:
-        """Return what is still waited for."""
+        """Returns what is still waited for."""
         return [event for event in self._chats.get(chat_id, {}).values() if _is_open(event, now)]
 
     def drop_written(self, chat_id: str, writes: Iterable[Write]) -> None:
-        """Drop what these writes end."""
+        """Drops what these writes end."""
         of_chat = self._chats.get(chat_id)
         if of_chat is None:  # the usual case
             return
@@ -85,7 +85,7 @@ class PrintedOutputs:
             del self._chats[chat_id]
 
     def drop_written(self, chat_id: str, writes: Iterable[Write]) -> None:
-        """Drop what these writes contain or end."""
+        """Drops what these writes contain or end."""
         if chat_id not in self._chats:  # the usual case
             return
         for write in writes:

@@ -11,7 +11,7 @@ _FOLDER_AROUND = "(chats.workspace = workspaces.root OR substr(chats.workspace, 
 
 
 def visible_to(viewer: Viewer) -> str:
-    """Return the condition on a row of `chats`: the chat is visible, and so is every registered folder that it works in.
+    """Returns the condition on a row of `chats`: the chat is visible, and so is every registered folder that it works in.
 
     Its values are those of `values_of`.
     """

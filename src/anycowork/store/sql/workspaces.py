@@ -154,7 +154,7 @@ class Leases:
         self._clock = clock
 
     async def take(self, workspace: str, *, owner: str, seconds: float) -> int:
-        """Make the owner the writer for this long, and return the new epoch. An owner may take its lease again at any time.
+        """Makes the owner the writer for this long, and returns the new epoch. An owner may take its lease again at any time.
 
         Raises: LeaseHeld while the lease of another owner has not expired.
         """

@@ -75,7 +75,7 @@ class SqliteDialect:
     search = "SELECT rowid AS position FROM message_search WHERE message_search MATCH ? AND rowid < ? ORDER BY rowid DESC LIMIT ?"
 
     def match(self, terms: Sequence[SearchTerm]) -> str:
-        """Return the expression of FTS5. Words hold letters and digits only, so nothing in the quotes can end them."""
+        """Returns the expression of FTS5. Words hold letters and digits only, so nothing in the quotes can end them."""
         return " AND ".join(f'"{" ".join(term.words)}"{"*" if term.prefix else ""}' for term in terms)
 
     def index(self, connection: SqlConnection, texts: Iterable[tuple[int, str]]) -> None:
