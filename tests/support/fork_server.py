@@ -10,6 +10,7 @@ import os
 import signal
 import subprocess
 import sys
+import traceback
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -117,6 +118,8 @@ def _become_server(request: dict[str, object]) -> NoReturn:
         main()
     except SystemExit as end:
         code = end.code if isinstance(end.code, int) else 0 if end.code is None else 1
+    except Exception:  # noqa: BLE001  # `os._exit` shows nothing of it
+        traceback.print_exc()
     finally:
         sys.stdout.flush()
         sys.stderr.flush()

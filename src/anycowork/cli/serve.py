@@ -97,7 +97,8 @@ def typed_name() -> str:
     """Returns what a person types to start this program: its path, where the shell would not find it (in a clone)."""
     program = Path(sys.argv[0])
     on_path = shutil.which("anycowork")
-    if program.name != "anycowork" or (on_path is not None and Path(on_path).samefile(program)):
+    is_script = program.name == "anycowork" and program.exists()  # whoever starts it may give it any name
+    if not is_script or (on_path is not None and Path(on_path).samefile(program)):
         return "anycowork"
     return shlex.quote(str(program.resolve()))
 

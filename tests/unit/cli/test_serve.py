@@ -25,3 +25,13 @@ def test_hints_name_a_program_that_the_shell_finds(tmp_path: Path, monkeypatch: 
     assert typed_name() == f"'{program}'", "another installation is not this one"
     monkeypatch.setenv("PATH", str(program.parent))
     assert typed_name() == "anycowork"
+
+
+def test_hints_name_the_program_also_where_it_was_started_under_a_name_that_is_no_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PATH", str(_program(tmp_path / "bin").parent))
+    for name in ("anycowork", str(tmp_path / "gone" / "anycowork"), ""):
+        monkeypatch.setattr(sys, "argv", [name, "serve"])
+        assert typed_name() == "anycowork"
