@@ -61,9 +61,9 @@ class ChatClient:
     async def approvals(self) -> list[Json]:
         return objects(await self._client.get(f"/context/{self.chat_id}/approvals"), "approvals")
 
-    async def approved_plans(self) -> set[str]:
-        audit = await self._client.get(f"/context/{self.chat_id}/audit")
-        return {str(plan.get("message_id")) for plan in objects(audit, "plans")}
+    async def approved_plans(self) -> list[Json]:
+        """Returns each approved plan with the status of its steps."""
+        return objects(await self._client.get(f"/context/{self.chat_id}/audit"), "plans")
 
     async def history(self) -> tuple[list[Json], int]:
         """Every message from the first, and the number after which events follow them."""

@@ -10,7 +10,7 @@ from rich.markdown import Markdown
 from rich.text import Text
 
 from anycowork.client.console import printed_text, shortened, strip_controls
-from anycowork.client.disclosures import endorsement_text, items_below_head, planned_call_text
+from anycowork.client.disclosures import endorsement_text, items_below_head
 from anycowork.domain.messages import Json
 from anycowork.domain.person_commands import PERSON_COMMAND, CommandEnd
 from anycowork.domain.tools import CallStatus
@@ -46,8 +46,6 @@ def card_of(message: Json) -> Card | None:
             return Card("call", call_line(payload))
         case "tool_result":
             return _result_card(payload, content)
-        case "plan":
-            return Card("plan", plan_text(payload))
         case "question":
             return Card("question", question_text(payload))
         case "review":
@@ -187,60 +185,6 @@ def diff_lines(diff: str, *, complete: bool = False) -> Iterator[Text]:
         heading = line.startswith(("--- ", "+++ "))
         style = "bold" if heading else {"+": "green", "-": "red", "@": "cyan"}.get(line[:1], "dim")
         yield Text(f"  {line}", style=style)
-
-
-def plan_text(plan: Json) -> RenderableType:
-    lines = [Text(f"Plan: {strip_controls(str(plan.get('goal')))}", style="bold")]
-    for number, step in enumerate(_objects(plan, "steps"), start=1):
-        lines.append(Text(f" {number}. {strip_controls(str(step.get('action')))}"))
-        if reach := _reach(step):
-            lines.append(Text(f"    {reach}", style="dim"))
-        if reason := step.get("reason"):
-            lines.append(Text(f"    {strip_controls(str(reason))}", style="dim italic"))
-    for name in ("risks", "prerequisites"):
-        lines += [Text(f" {name}: {entry}", style="yellow") for entry in _words(plan, name)]
-    lines += [Text(f" budget: {name} {strip_controls(str(most))}") for name, most in noun(plan, "budget").items()]
-    if time := plan.get("estimated_total_time"):
-        lines.append(Text(f" {strip_controls(str(time))}", style="dim"))
-    return Group(*lines)
-
-
-def plan_standing(plan: Json) -> str | None:
-    """A line for each step of a plan whose run is over: how it stands, in the server's words, and what it was; None while it goes on."""
-    if plan.get("status") not in ("done", "blocked"):
-        return None
-    steps = [
-        f"  {strip_controls(str(step.get('id')))} {_STEP_WORDS.get(str(step.get('status')), 'open')}{_action_of(step)}"
-        for step in _objects(plan, "steps")
-    ]
-    return "\n".join([f"Plan {plan['status']}", *steps])
-
-
-def _action_of(step: Json) -> str:
-    return f": {strip_controls(str(step['action'])).splitlines()[0]}" if step.get("action") else ""
-
-
-_STEP_WORDS = {
-    "open": "not done",
-    "running": "at work",
-    "done": "done",
-    "claimed": "claimed (only the agent says so)",
-    "failed": "failed",
-    "skipped": "skipped",
-}
-
-
-def _reach(step: Json) -> str:
-    """Describes what the step may touch: approving it allows that."""
-    parts = [
-        *(f"files: {path}" for path in _words(step, "paths")),
-        *(f"$ {command}" for command in _words(step, "commands")),
-        *([f"checked by $ {strip_controls(str(step['check']))}"] if step.get("check") else []),
-        *(f"expected: {line}" for line in _words(step, "expect")),
-        *(f"tool: {tool}" for tool in _words(step, "tools_needed")),
-        *(f"calls: {strip_controls(planned_call_text(planned))}" for planned in _objects(step, "calls")),
-    ]
-    return "\n    ".join(parts)
 
 
 def question_text(question: Json) -> RenderableType:

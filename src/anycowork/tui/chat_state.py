@@ -24,6 +24,7 @@ class ChatStatus:
     questions: dict[str, Json] = field(default_factory=dict)
     plan: Json | None = None
     carried_out: Json | None = None  # the plan whose run is over, with the status of each step
+    approved: list[Json] = field(default_factory=list)  # the plans approved before this screen opened
     model: str = ""
     tokens: int = 0
     stopped: str | None = None  # why the last turn can be continued

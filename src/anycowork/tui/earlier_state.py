@@ -8,8 +8,8 @@ from anycowork.client.console import shortened
 from anycowork.client.errors import ServerUnreachable
 from anycowork.domain.evidence import evidence_line
 from anycowork.domain.messages import Json
-from anycowork.tui.cards import plan_standing
 from anycowork.tui.chat_state import ChatStatus, noun
+from anycowork.tui.plan_text import plan_standing
 
 RECONNECT_SECONDS = 1.0
 
@@ -32,8 +32,10 @@ async def restore_status(status: ChatStatus, client: ChatClient, chat: Json, mes
         if isinstance(open_questions, list) and message.get("id") in open_questions:
             status.add_question({**_payload(message), "task_id": message.get("task_id")})
     plan = _newest(_after_dismissal(messages), "plan")
-    if plan is not None and str(plan["message_id"]) not in await client.approved_plans():
-        status.plan = plan
+    if plan is not None:
+        status.approved = await client.approved_plans()
+        approved_ids = [approved.get("message_id") for approved in status.approved]
+        status.plan = None if plan["message_id"] in approved_ids else plan
 
 
 async def welcome_text(client: ChatClient, chat: Json) -> str:

@@ -12,6 +12,7 @@ from anycowork.client.console import printed_text, strip_controls
 from anycowork.domain.messages import Json
 from anycowork.tui.cards import Card, card_of, thought_card
 from anycowork.tui.chat_state import noun
+from anycowork.tui.plan_text import approved_plan, plan_text, step_states
 
 TAIL = 6_000  # characters of a streaming answer that are drawn
 PRINTED_LINES = 12  # of a running command
@@ -34,6 +35,23 @@ class CardView(Static):
 
     def on_click(self) -> None:
         self.action_fold()
+
+
+class PlanView(CardView):
+    """A plan; once it was approved, with the state of each step beside it."""
+
+    def __init__(self, plan: Json) -> None:
+        super().__init__(Card("plan", plan_text(plan)))
+        self._plan, self._states = plan, dict[str, str]()
+
+    def follow(self, update: Json) -> None:
+        """An approved plan that was edited comes as a whole; later updates only have its steps' states."""
+        if update.get("status") in ("open", "superseded"):
+            return
+        if "goal" in update:
+            self._plan = {**self._plan, **approved_plan(update)}
+        self._states |= step_states(update)
+        self.update(plan_text(self._plan, self._states))
 
 
 class StreamingText(Static):
@@ -69,6 +87,7 @@ class MessageScroll(VerticalScroll):
         self._growing: dict[str, StreamingText] = {}
         self._shown: set[str] = set()
         self._outside_turns: set[str] = set()
+        self._plans: dict[str, PlanView] = {}  # by the ids of their messages
         self._calls: dict[str, Static] = {}  # the last card of each call, by its id
         self._queued: dict[str, CardView] = {}  # the notes of messages that wait to be sent, by their ids
 
@@ -80,6 +99,7 @@ class MessageScroll(VerticalScroll):
         self._shown.clear()
         self._growing.clear()
         self._calls.clear()
+        self._plans.clear()
         self._queued.clear()
         await self.remove_children()
 
@@ -89,7 +109,7 @@ class MessageScroll(VerticalScroll):
         if id_ in self._shown:
             return
         self._shown.add(id_)
-        views = [CardView(card) for card in (thought_card(message), card_of(message)) if card]
+        views = self._views(message)
         grown = self._growing.pop(id_, None)
         if views:
             self.mount(*views, after=grown or self._call_of(message))
@@ -97,6 +117,20 @@ class MessageScroll(VerticalScroll):
                 self._calls[call_id] = views[-1]
         if grown is not None:
             grown.remove()
+
+    def _views(self, message: Json) -> list[CardView]:
+        thought = thought_card(message)
+        thoughts = [CardView(thought)] if thought else []
+        if message.get("message_type") == "plan":
+            plan = self._plans[str(message.get("id"))] = PlanView(noun(message, "payload"))
+            return [*thoughts, plan]
+        card = card_of(message)
+        return [*thoughts, CardView(card)] if card else thoughts
+
+    def follow_plan(self, update: Json) -> None:
+        """Shows how the steps of an approved plan stand, beside them."""
+        if plan := self._plans.get(str(update.get("message_id"))):
+            plan.follow(update)
 
     def _call_of(self, message: Json) -> Static | None:
         """Returns the card that a result belongs below: one of several calls has its result beside it."""

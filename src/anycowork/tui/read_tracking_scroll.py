@@ -80,7 +80,8 @@ def _line(item: Json) -> Text:
     kind, text = str(item.get("kind")), _shown(item.get("text"))
     if kind == "step":
         return Text(f"step {_shown(item.get('step'))}: {text}", style="bold")
-    line = Text(f"  {ITEM_NAMES.get(kind, kind)} ", style="dim")
+    of_step = kind != "budget"
+    line = Text(f"{'  ' if of_step else ''}{ITEM_NAMES.get(kind, kind)} ", style="dim")
     if item.get("control"):
         line.append("control file ", style="bold yellow")
     if detail := _shown(item.get("detail")):

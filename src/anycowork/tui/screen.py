@@ -167,6 +167,8 @@ class ChatScreen(App[None]):
         for message in messages:
             self._conversation.show(message)
         await restore_status(self.status, self.client, chat, messages)
+        for plan in self.status.approved:
+            self._conversation.follow_plan(plan)
         self._show_open_requests()
 
     def _see(self, event: Json) -> None:
@@ -182,6 +184,8 @@ class ChatScreen(App[None]):
             case "workflow-progress" | "model-retry" | "mcp-wait":
                 if line := progress_line(event):
                     conversation.note(line)
+            case "plan-update":
+                conversation.follow_plan(noun(event, "plan"))
             case "queue-updated":
                 conversation.show_queued(noun(event, "queued"))
             case "turn-ended":

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from anycowork.tui.cards import plan_standing
 from anycowork.tui.chat_state import ChatStatus
+from anycowork.tui.plan_text import plan_standing
 from support.live_server import LiveChat, LiveServer, live_server
 from support.scripted_model import call
 from support.spec import proves

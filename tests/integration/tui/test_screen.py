@@ -127,18 +127,24 @@ async def test_whoever_types_when_a_call_asks_goes_on_typing_and_decides_nothing
         await person.sees("Done.")
 
 
+STEP_DONE = re.compile(r"1\. Write hello\.txt +✓ done")
+
+
 @proves("CLI-2")
 async def test_a_plan_is_read_approved_and_carried_out(tmp_path: Path) -> None:
     replies = [json.dumps(PLAN), call("create_file", path="hello.txt", content="hi\n"), "Done."]
     async with at_a_terminal(tmp_path, replies=replies, role="planner") as person:
         await person.say("Greet the world")
-        await person.sees("Plan: Greet the world", "1. Write hello.txt", "files: hello.txt", "planner", "waits for you")
+        await person.sees("Plan: Greet the world", "1. Write hello.txt", "may change  hello.txt", "waits for you")
         await person.press("n")
         await person.until(lambda: person.screen.focused is person.screen.query_one(Composer))
         await person.pilot.press("f2")
         await person.press("y")
-        await person.sees("You approved the plan.", "actor", "Done.")
+        await person.sees("You approved the plan.", "actor", "Done.", "✓ done")
         assert (person.workspace / "hello.txt").read_text() == "hi\n"
+        assert STEP_DONE.search(person.seen()), "the state stands beside the step"
+        async with before_a_screen(person.client, chat_id=person.chat_id) as later:
+            await later.until(lambda: bool(STEP_DONE.search(later.seen())), told=later.seen)
 
 
 @proves("CLI-2")

@@ -21,8 +21,8 @@ from anycowork.domain.plan import Plan, PlanStatus, PlanStep, StepStatus, plan_s
 from anycowork.domain.roles import Permission
 from anycowork.domain.tools import Call, CallState, CallStatus, Intent, PathIntent, Provenance, ToolResult, ToolSpec
 from anycowork.domain.values import replace
-from anycowork.tui.cards import plan_standing
 from anycowork.tui.chat_state import ChatStatus
+from anycowork.tui.plan_text import plan_standing
 from support.spec import proves
 
 FILES = ["a.txt", "b.txt", "dist/out.txt", "c.txt"]

@@ -15,9 +15,10 @@ from anycowork.client.disclosures import rule_sentence, saved_rules_text
 from anycowork.config.settings import Settings
 from anycowork.domain.disclosure import call_items
 from anycowork.domain.messages import Json
-from anycowork.tui.cards import LONGEST, SHORT_LINES, approval_text, card_of, plan_text, thought_card
+from anycowork.tui.cards import LONGEST, SHORT_LINES, approval_text, card_of, thought_card
 from anycowork.tui.chat_header import header_text
 from anycowork.tui.chat_state import ChatStatus
+from anycowork.tui.plan_text import plan_text
 from support.spec import proves
 
 
@@ -301,4 +302,50 @@ def test_the_terminal_and_an_editor_say_which_arguments_a_rule_or_a_plan_fixes()
         "action": "Pay",
         "calls": [{"tool": "bank__pay", "arguments": {"to": "ann"}, "text": ["note"]}],
     }
-    assert 'calls: bank__pay with to = "ann", any text in note' in drawn(plan_text({"goal": "Pay", "steps": [step]}))
+    assert 'may call    bank__pay with to = "ann", any text in note' in drawn(
+        plan_text({"goal": "Pay", "steps": [step]})
+    )
+
+
+STEPS: list[JsonValue] = [
+    {
+        "id": "a",
+        "action": "Write the report",
+        "reason": "You asked.",
+        "paths": ["report.md", "notes.md"],
+        "commands": ["ls", "pwd"],
+        "check": "test -f report.md",
+        "expect": ["output report.md"],
+        "tools_needed": ["create_files", "tester"],
+        "estimated_time": "1 min",
+    },
+    {"id": "b", "action": "Look at it", "dependencies": ["a"]},
+]
+
+
+def test_a_plan_names_in_words_what_each_step_may_do() -> None:
+    shown = drawn(plan_text({"goal": "Report", "steps": STEPS, "risks": ["It is long."], "budget": {"changes": 3}}))
+    assert [line.rstrip() for line in shown.splitlines()] == [
+        "Plan: Report",
+        " 1. Write the report",
+        "    You asked.",
+        "    may change  report.md",
+        "                notes.md",
+        "    may run     ls",
+        "                pwd",
+        "    proved by   test -f report.md",
+        "    expected    output report.md",
+        "    needs       Create files, tester",
+        "    takes       1 min",
+        " 2. Look at it",
+        "    after       step 1",
+        " risk           It is long.",
+        " budget         changes 3",
+    ]
+
+
+def test_the_state_of_a_step_stands_beside_it() -> None:
+    shown = drawn(plan_text({"goal": "Report", "steps": STEPS}, {"a": "failed"})).splitlines()
+    assert shown[1].split() == ["1.", "Write", "the", "report", "✗", "failed"]
+    assert next(line for line in shown if "2." in line).split() == ["2.", "Look", "at", "it", "not", "done"]
+    assert "failed" not in drawn(plan_text({"goal": "Report", "steps": STEPS}))
