@@ -97,12 +97,14 @@ def check_run(
     state, remark = outcome.state, outcome.remark
     earlier = [outcome_of(call).state for position, call in runs if changing and position < changing[0]]
     before = next((state for state in reversed(earlier) if state is not ExpectationState.UNKNOWN), None)
+    if outcome.is_missing_program and before is not None:
+        state, remark = ExpectationState.UNMET, "It could run before the work, and cannot any more."
     passed_before = before is ExpectationState.MET or (state is ExpectationState.MET and not changing)
     files = check_files(calls, command, text_of, scope() if state is ExpectationState.MET else NO_SCOPE)
     left_out = _left_out(runs, changing, deciding) if state is ExpectationState.MET and not files.own else None
     if state is ExpectationState.MET and any(outcome_of(call).state is ExpectationState.UNMET for call in since):
         state, remark = ExpectationState.UNKNOWN, "Flaky: it failed, and passed when it ran again."
-    elif state is ExpectationState.UNMET and before is ExpectationState.UNMET:
+    elif state is ExpectationState.UNMET and before is ExpectationState.UNMET and not outcome.is_missing_program:
         remark = f"{remark} It failed before the work too."
     elif left_out is not None:
         state, remark = ExpectationState.UNKNOWN, left_out

@@ -12,6 +12,8 @@ from anycowork.domain.errors import ToolFault
 from anycowork.domain.values import mutable_value
 
 _SECONDS_TO_DIE = 10.0
+_MOST_COUNTERS = 16_384  # bytes
+_REFUSED_CONNECTIONS = (("Ip:", "OutNoRoutes"), ("Tcp:", "AttemptFails"), ("Udp:", "NoPorts"))
 
 
 class SandboxFailed(ToolFault):
@@ -109,6 +111,7 @@ class BubblewrapStatus:
     _named: asyncio.Event = field(default_factory=asyncio.Event)
     _process: int = 0
     _network: int = 0
+    _counters: int | None = None  # of its network: /proc/PID/net/snmp, which outlives it as long as it is open
     on_start: Callable[[], None] = lambda: None
 
     @classmethod
@@ -130,6 +133,17 @@ class BubblewrapStatus:
         """Returns the sandbox's first process and the number of its network, as soon as they are known. Waits as long as it runs."""
         await self._named.wait()
         return self._process, self._network
+
+    def missed_network(self) -> bool | None:
+        """Returns whether the kernel refused it a connection: none leads out, or nobody listens. None if that is not known."""
+        if self._counters is None:
+            return None
+        lines = os.pread(self._counters, _MOST_COUNTERS, 0).decode("ascii", "replace").splitlines()
+        counters: dict[tuple[str, str], str] = {}
+        for names, numbers in zip(lines[::2], lines[1::2], strict=False):
+            group, *columns = names.split()
+            counters |= {(group, name): number for name, number in zip(columns, numbers.split()[1:], strict=False)}
+        return any(counters.get(counter, "0") != "0" for counter in _REFUSED_CONNECTIONS)
 
     async def all_gone(self) -> None:
         """Ends the rest of the command and returns when it is gone. Raises: SandboxFailed if it cannot be ended."""
@@ -153,7 +167,7 @@ class BubblewrapStatus:
             asyncio.get_running_loop().remove_reader(self.read_end)
         except RuntimeError:
             pass  # tried out without a loop
-        for fd in (self.read_end, self.write_end, self._init):
+        for fd in (self.read_end, self.write_end, self._init, self._counters):
             if fd is not None:
                 os.close(fd)
 
@@ -184,6 +198,10 @@ class BubblewrapStatus:
             except ProcessLookupError:
                 pass  # over already
             self._process, self._network = started["child-pid"], started.get("net-namespace", 0)
+            try:
+                self._counters = os.open(f"/proc/{self._process}/net/snmp", os.O_RDONLY | os.O_CLOEXEC)
+            except OSError:
+                pass  # over already, or hidden from this user
             self._named.set()
             self.on_start()
 

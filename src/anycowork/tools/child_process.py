@@ -14,7 +14,7 @@ from enum import Enum, auto
 from types import TracebackType
 from typing import IO, TypeVar
 
-from anycowork.domain.values import value
+from anycowork.domain.values import replace, value
 from anycowork.sandbox.bubblewrap import VisiblePaths
 from anycowork.sandbox.layers.stage import Layer, Stage
 from anycowork.sandbox.network.dialer import NetworkReach, NetworkReport
@@ -38,13 +38,15 @@ class ChildEnding(Enum):
 
 @value
 class ChildResult:
-    """`exit_code` is negative for a signal, as the system reports it."""
+    """`exit_code` is negative for a signal, as the system reports it. `missed_network`: the kernel refused it a connection; None if nobody
+    asked the kernel."""
 
     how: ChildEnding
     exit_code: int
     output: bytes
     errors: bytes
     seconds: float
+    missed_network: bool | None = None
 
 
 @value
@@ -317,7 +319,7 @@ class SandboxedProgram:
             await asyncio.shield(launch.status.all_gone())
         await asyncio.to_thread(covered.require_intact)
         _require_begun(launch, child)
-        return child
+        return replace(child, missed_network=launch.status.missed_network()) if child.exit_code else child
 
 
 async def run_on_best_layer(sandbox: Sandbox, root: str, attempt: Callable[[Layer], Awaitable[T]]) -> T:

@@ -29,8 +29,9 @@ _NOT_FOUND = 127
 _NOT_FOUND_TEXT = ": command not found"
 # How programs report a missing network: messages of the resolver and the kernel, in C, Node, Go, Rust and Java.
 _MISSES_NETWORK = re.compile(
-    rb"(could not|couldn't|cannot|failed to|unable to) (resolve|connect)|resolution|resolving|name or service not known|"
-    rb"network is unreachable|ENETUNREACH|ENOTFOUND|EAI_AGAIN|getaddrinfo|no such host|dns error|UnknownHost|connection refused",
+    rb"\b(?:(?:could not|couldn't|cannot|failed to|unable to) (?:resolve|connect)|(?:failure in name|host ?name) resolution|"
+    rb"failure resolving|name or service not known|network is unreachable|ENETUNREACH|ENOTFOUND|EAI_AGAIN|ECONNREFUSED|getaddrinfo|"
+    rb"no such host|dns error|UnknownHost(?:Exception)?|connection refused)\b",
     re.IGNORECASE,
 )
 _DENIED = re.compile(r"permission ?denied|PermissionError|EACCES|access ?denied|errno 13", re.IGNORECASE)
@@ -153,7 +154,10 @@ def _of_network(child: ChildResult, network: NetworkReport | None) -> list[str]:
 
 
 def _missed_network(child: ChildResult) -> bool:
-    return child.exit_code != 0 and _MISSES_NETWORK.search(child.output[-_LAST_BYTES:]) is not None
+    """Whether it failed, says so, and the kernel does not say otherwise: a program may print such words for any reason."""
+    if child.exit_code == 0 or child.missed_network is False:
+        return False
+    return _MISSES_NETWORK.search(child.output[-_LAST_BYTES:]) is not None
 
 
 def _network_facts(network: NetworkReport | None) -> dict[str, JsonValue]:

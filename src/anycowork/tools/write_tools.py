@@ -275,7 +275,10 @@ def _require_whole(path: WorkspacePath, text: TextFile, content: str, tool_conte
             f"Nothing was changed: line {line} of 'content' stands for lines that are left out. "
             f"Give every line of '{shown(path.path)}', those that stay too, or change only a part with 'edits'."
         )
-    if tool_context.wary and (lost_words := lost_content(content, text.body, request=tool_context.user_text)):
+    if not tool_context.wary:
+        return
+    is_code = not path.path.endswith(_PROSE)
+    if lost_words := lost_content(content, text.body, request=tool_context.user_text, is_code=is_code):
         raise ToolFault(
             f"Nothing was changed: 'content' lacks much of what is in '{shown(path.path)}' ({', '.join(lost_words[:8])}). "
             f"Give the whole file, with every line that stays. It is:\n{text.body}"
@@ -307,6 +310,22 @@ _REMOVES = late_pattern(
     re.I,
 )
 _WORD = late_pattern(r"\w+")
+_COMMENT = late_pattern(r"^[ \t]*(?:#(?!!)|//)[^\n]*", re.M)  # a whole line of it
+_PLACEHOLDER = frozenset(
+    [
+        "None",
+        "null",
+        "undefined",
+        "pass",
+        "todo",
+        "TODO",
+        "FIXME",
+        "NotImplementedError",
+        "NotImplemented",
+        "unimplemented",
+    ]
+)
+_PROSE = (".md", ".markdown", ".txt", ".rst", ".adoc", ".csv", ".tsv")  # "#" begins no comment there
 _FEW = 6  # words: a text this short may be replaced completely
 _MOST_LOST = 0.4
 
@@ -320,9 +339,14 @@ def elision_in(new: str, old: str) -> int | None:
     return None
 
 
-def lost_content(new: str, old: str, *, request: str) -> list[str]:
-    """Returns the words of `old` that `new` lacks, if they are too many for the request; counts words, so order and layout may change."""
-    old_words = Counter(_WORD.findall(old))
+def lost_content(new: str, old: str, *, request: str, is_code: bool = False) -> list[str]:
+    """Returns the words of `old` that `new` lacks, if they are too many for the request; counts words, so order and layout may change.
+
+    Of code, comments and what stands where the work is still to be done do not count.
+    """
+    old_words = Counter(_WORD.findall(_COMMENT.sub("", old) if is_code else old))
+    if is_code:
+        old_words = Counter({word: count for word, count in old_words.items() if word not in _PLACEHOLDER})
     lost_words = old_words - Counter(_WORD.findall(new))
     many = old_words.total() > _FEW and lost_words.total() > _MOST_LOST * old_words.total()
     return list(lost_words) if many and not _REMOVES.search(request) else []

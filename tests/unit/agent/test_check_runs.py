@@ -49,6 +49,18 @@ def test_a_check_that_passes_in_the_second_run_is_flaky_and_not_failed() -> None
     assert state is ExpectationState.UNKNOWN and not is_proof and remark.startswith("Flaky")
 
 
+@proves("EVD-3/1")
+def test_a_check_that_could_run_before_the_work_and_cannot_now_failed() -> None:
+    gone = run(127, "bash: ./check.sh: No such file or directory\n", command="./check.sh")
+    failed_before = run(1, "wrong\n", baseline=True, command="./check.sh")
+    assert worth(failed_before, change(), gone, command="./check.sh") == (
+        ExpectationState.UNMET,
+        False,
+        "It could run before the work, and cannot any more.",
+    )
+    assert worth(change(), gone, command="./check.sh")[0] is ExpectationState.UNKNOWN, "nothing says that it ever could"
+
+
 def test_what_a_check_leaves_among_ignored_files_does_not_outdate_it() -> None:
     def run_leaving(path: str) -> Call:
         left = Intent(paths=(PathIntent(path, None, "9"),))

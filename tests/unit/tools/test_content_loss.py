@@ -59,3 +59,28 @@ def test_the_words_that_a_new_text_lacks_are_named() -> None:
 )
 def test_a_text_that_keeps_enough_or_was_to_be_shortened_loses_nothing(new: str, old: str, asked: str) -> None:
     assert lost_content(new, old, request=asked) == []
+
+
+STUB = """# The categories.
+# Change the values as you see fit.
+ACES = None
+TWOS = None
+FOURS = None
+CHOICE = None
+
+
+def score(dice):
+    pass
+"""
+
+
+def test_what_stands_where_the_work_is_to_be_done_is_not_lost() -> None:
+    done = "ACES = 1\nTWOS = 2\nFOURS = 4\nCHOICE = 3\n\n\ndef score(dice):\n    return sum(dice)\n"
+    assert lost_content(done, STUB, request="Implement score.", is_code=True) == []
+    assert lost_content("ACES = 1\n", STUB, request="Implement score.", is_code=True) == [
+        "TWOS", "FOURS", "CHOICE", "def", "score", "dice"
+    ]  # fmt: skip
+    script = "#!/bin/sh\necho one two three\necho four five six\n"
+    assert "bin" in lost_content("echo one\n", script, request="Print one.", is_code=True), "that line is not a comment"
+    headings = "# One two three\n# Four five six\n# Seven eight\n"
+    assert lost_content("# One\n", headings, request="Fix the first heading.")
