@@ -104,17 +104,30 @@ def _is_displayed(widget: Widget) -> bool:
 
 @asynccontextmanager
 async def before_a_screen(
-    client: LiveServer, *, role: str | None = None, chat_id: str | None = None, newest: bool = False
+    client: LiveServer,
+    *,
+    role: str | None = None,
+    chat_id: str | None = None,
+    newest: bool = False,
+    token: str = TOKEN,
 ) -> AsyncIterator[TerminalUser]:
-    async with opened_screen(client.url, client.workspace, role=role, chat_id=chat_id, newest=newest) as opened:
+    async with opened_screen(
+        client.url, client.workspace, role=role, chat_id=chat_id, newest=newest, token=token
+    ) as opened:
         yield TerminalUser(client, opened.screen, opened.pilot, opened.screen.client.chat_id)
 
 
 @asynccontextmanager
 async def opened_screen(
-    url: str, workspace: Path, *, role: str | None = None, chat_id: str | None = None, newest: bool = False
+    url: str,
+    workspace: Path,
+    *,
+    role: str | None = None,
+    chat_id: str | None = None,
+    newest: bool = False,
+    token: str = TOKEN,
 ) -> AsyncIterator[ScreenUser]:
-    async with ServerClient(url, SecretStr(TOKEN)) as http:
+    async with ServerClient(url, SecretStr(token)) as http:
         chat_client = await open_chat_client(
             http, workspace=workspace, role=role, model=None, chat_id=chat_id, newest=newest
         )

@@ -133,7 +133,7 @@ class HeadlessRun:
 
     async def _go(self) -> RunOutcome:
         order = self.order
-        await self.client.post("/workspaces", {"root": str(order.workspace)})
+        await self.client.register(order.workspace)
         new_chat: Json = {"workspace": str(order.workspace), "agent_role": order.role, "model": order.model}
         chat = await self.client.post(
             "/context", {name: value for name, value in new_chat.items() if value is not None}

@@ -1,6 +1,7 @@
 """What a person can do in one chat, as calls of the server. Every call may raise ServerRefused and ServerUnreachable."""
 
 from collections.abc import AsyncGenerator, Mapping, Sequence
+from http import HTTPStatus
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlencode
@@ -93,8 +94,13 @@ class ChatClient:
         await self._post("person-commands", {"command": command})
 
     async def own_commands(self) -> list[Json]:
-        """Returns the person's own commands that run in this chat now."""
-        return objects(await self._client.get(f"/context/{self.chat_id}/person-commands"), "running")
+        """Returns the person's own commands that run in this chat now: none of who may run none."""
+        try:
+            return objects(await self._client.get(f"/context/{self.chat_id}/person-commands"), "running")
+        except ServerRefused as error:
+            if error.status != HTTPStatus.FORBIDDEN:
+                raise
+            return []
 
     async def stop_own_command(self, command_id: str) -> None:
         await self._post(f"person-commands/{command_id}/stop", {})
@@ -265,7 +271,7 @@ async def open_chat_client(
     client: "ServerClient", *, workspace: Path, role: str | None, model: str | None, chat_id: str | None, newest: bool
 ) -> ChatClient:
     """Opens a new chat, the one of this id, or the newest of the workspace. Raises: Invalid if there is none."""
-    await client.post("/workspaces", {"root": str(workspace)})
+    await client.register(workspace)
     if chat_id is not None:
         return ChatClient(client, await client.get(f"/context/{chat_id}"))
     if newest:

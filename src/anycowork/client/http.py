@@ -1,6 +1,8 @@
 """The HTTP client of the command line. The same calls reach a running server and one started in-process."""
 
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+from http import HTTPStatus
+from pathlib import Path
 from types import TracebackType
 from typing import Self
 
@@ -68,6 +70,14 @@ class ServerClient:
 
     async def put(self, path: str, body: Mapping[str, JsonValue]) -> Json:
         return await self._ask("PUT", path, body)
+
+    async def register(self, folder: Path) -> None:
+        """Registers the folder, as naming one does. For who may not, it has to be registered: the next request says so if it is not."""
+        try:
+            await self.post("/workspaces", {"root": str(folder)})
+        except ServerRefused as error:
+            if error.status != HTTPStatus.FORBIDDEN:
+                raise
 
     async def patch(self, path: str, body: Mapping[str, JsonValue]) -> Json:
         return await self._ask("PATCH", path, body)

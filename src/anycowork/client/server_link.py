@@ -50,7 +50,7 @@ class ServerLink:
         async def work(address: ServerAddress) -> None:
             if self._settings.workspace is not None:  # a person named it, in a flag or a setting: that registers it
                 async with ServerClient(address.url, address.token) as person:
-                    await person.post("/workspaces", {"root": str(self._settings.workspace)})
+                    await person.register(self._settings.workspace)
             async with self._client_of(address, name) as client:
                 if not ready.done():
                     ready.set_result(client)
