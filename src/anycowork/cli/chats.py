@@ -1,4 +1,4 @@
-"""`anycowork chats`: lists the chats of the server, newest first."""
+"""`anycowork chats`: lists the chats of the server, newest first, and says and changes who sees one. And `search` and `export`."""
 
 import json
 import os
@@ -6,17 +6,24 @@ import sys
 from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import BinaryIO
+from typing import Annotated, BinaryIO
 from urllib.parse import quote, urlencode
 
-from anycowork.cli.options import Invocation
+import typer
+
+from anycowork.cli.command_groups import CommandGroup
+from anycowork.cli.help_texts import CHATS_HELP
+from anycowork.cli.options import AsJson, DataDir, Invocation, invoked
 from anycowork.cli.server_command import run_with_server
+from anycowork.cli.visibility import Who, print_visibility
 from anycowork.client.console import stderr, stdout, strip_controls
 from anycowork.client.http import ServerClient
 from anycowork.config.secure_files import OWNER_ONLY_FILE
 from anycowork.domain.messages import Json
 from anycowork.domain.times import local_time
+from anycowork.domain.visibility import EVERYONE, described
 
+app = CommandGroup(help=CHATS_HELP, short_help="List the chats, newest first.", invoke_without_command=True)
 _WAITING = {
     "plan": "plan waits",
     "approval": "approval waits",
@@ -26,7 +33,37 @@ _WAITING = {
 NO_CHATS = 'No chats yet. `anycowork run "…"` or `anycowork chat` starts one.'
 
 
-def list_chats(invocation: Invocation, *, limit: int, archived: bool, as_json: bool) -> int:
+@app.callback()
+def list_chats(
+    context: typer.Context,
+    limit: Annotated[int, typer.Option("--limit", min=1, max=500, help="At most so many chats.", metavar="N")] = 20,
+    archived: Annotated[bool, typer.Option("--archived", help="The archived ones instead.")] = False,
+    as_json: AsJson = False,
+    data_dir: DataDir = None,
+) -> None:
+    if context.invoked_subcommand is None:
+        invocation = invoked(context, data_dir=data_dir)
+        raise typer.Exit(_list_chats(invocation, limit=limit, archived=archived, as_json=as_json))
+
+
+@app.command("visibility", help="Say who can see a chat, or change it. Only its owner may change it.")
+def chat_visibility(
+    context: typer.Context,
+    chat_id: Annotated[str, typer.Argument(help="The chat's id; `anycowork chats` lists them.", metavar="CHAT_ID")],
+    who: Who = None,
+    as_json: AsJson = False,
+    data_dir: DataDir = None,
+) -> None:
+    async def work(client: ServerClient) -> int:
+        path = f"/context/{quote(chat_id, safe='')}"
+        chat = await client.get(path) if who is None else await client.patch(path, {"visibility": who})
+        return print_visibility(chat, as_json=as_json)
+
+    invocation = invoked(context, data_dir=data_dir)
+    raise typer.Exit(run_with_server("chats visibility", invocation, work, usage_statuses=(404, 422)))
+
+
+def _list_chats(invocation: Invocation, *, limit: int, archived: bool, as_json: bool) -> int:
     """Prints a line for each chat: its id, when it changed last, what it waits for, its title and its folder."""
 
     async def work(client: ServerClient) -> int:
@@ -50,7 +87,9 @@ def list_chats(invocation: Invocation, *, limit: int, archived: bool, as_json: b
 def _line(chat: Mapping[str, object]) -> str:
     changed = local_time(str(chat["updated_at"]))
     state = _WAITING.get(str(chat.get("waiting")), str(chat["state"]))
-    return f"{chat['id']}  {changed}  {state:<14}  {chat['title'] or 'New chat'}  ({chat['workspace']})"
+    visibility = str(chat["visibility"])
+    seen_by = "" if visibility == EVERYONE else f"  [{described(visibility)}]"
+    return f"{chat['id']}  {changed}  {state:<14}  {chat['title'] or 'New chat'}  ({chat['workspace']}){seen_by}"
 
 
 def search(invocation: Invocation, query: str, *, limit: int, as_json: bool) -> int:

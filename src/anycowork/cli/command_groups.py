@@ -12,7 +12,18 @@ from typer.core import TyperCommand, TyperGroup
 COMMAND_ORDER = (
     *("serve", "open", "chat", "run"),
     *("chats", "search", "export", "import"),
-    *("jobs", "agents", "workflow", "schedules", "triggers", "notifications", "skills", "role", "instructions"),
+    *(
+        "jobs",
+        "agents",
+        "workflow",
+        "schedules",
+        "triggers",
+        "notifications",
+        "skills",
+        "role",
+        "instructions",
+        "workspaces",
+    ),
     *("model", "mcp", "acp"),
     *("doctor", "usage", "people", "limits", "audit", "verify", "database", "worker", "workers"),
     *("version", "help"),
@@ -28,6 +39,7 @@ class LazyGroup(NamedTuple):
 
 
 GROUPS = {
+    "chats": LazyGroup("anycowork.cli.chats", "List the chats, newest first."),
     "jobs": LazyGroup("anycowork.cli.jobs", "List, approve, follow, stop and review jobs."),
     "workflow": LazyGroup("anycowork.cli.workflows", "Run, list and create workflows."),
     "schedules": LazyGroup("anycowork.cli.schedules", "Start workflows and templates at their times."),
@@ -35,6 +47,7 @@ GROUPS = {
     "notifications": LazyGroup("anycowork.cli.notifications", "Be told when something waits for you."),
     "skills": LazyGroup("anycowork.cli.skills", "List, add, check and remove skills."),
     "role": LazyGroup("anycowork.cli.roles", "List, show and check roles."),
+    "workspaces": LazyGroup("anycowork.cli.workspaces", "List the workspaces, and say who sees each."),
     "model": LazyGroup("anycowork.cli.models", "Connect models, or download one for this machine."),
     "mcp": LazyGroup("anycowork.cli.mcp_commands", "Use the tools of MCP servers, or be one."),
     "people": LazyGroup("anycowork.cli.people", "List, add and remove people."),
@@ -52,15 +65,13 @@ class PlainHelpCommand(TyperCommand):
         return [piece.replace("{", "").replace("}", "") for piece in super().collect_usage_pieces(ctx)]
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
-        for title, kind in (("Arguments", "argument"), ("Options", "option")):
-            rows = [
-                (_name(param, record[0]), _plain_range(record[1]))
-                for param in self.get_params(ctx)
-                if param.param_type_name == kind and (record := param.get_help_record(ctx)) is not None
-            ]
-            if rows:
-                with formatter.section(title):
-                    formatter.write_dl(rows)
+        _write_options(self, ctx, formatter)
+
+
+class PlainHelpGroup(TyperGroup):
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        _write_options(self, ctx, formatter)
+        self.format_commands(ctx, formatter)
 
 
 class MainGroup(TyperGroup):
@@ -95,10 +106,24 @@ class CommandGroup(typer.Typer):
     """Holds commands whose help is plain."""
 
     def __init__(self, **options: Any) -> None:
-        super().__init__(rich_markup_mode=None, **options)  # it would cost 0.4 CPU seconds at every --help
+        super().__init__(
+            rich_markup_mode=None, **{"cls": PlainHelpGroup, **options}
+        )  # it would cost 0.4 CPU seconds at every --help
 
     def command(self, *args: Any, **options: Any) -> Callable[[_Command], _Command]:  # Any: typer's own, handed on
         return super().command(*args, **{"cls": PlainHelpCommand, **options})
+
+
+def _write_options(command: Any, ctx: Any, formatter: Any) -> None:
+    for title, kind in (("Arguments", "argument"), ("Options", "option")):
+        rows = [
+            (_name(param, record[0]), _plain_range(record[1]))
+            for param in command.get_params(ctx)
+            if param.param_type_name == kind and (record := param.get_help_record(ctx)) is not None
+        ]
+        if rows:
+            with formatter.section(title):
+                formatter.write_dl(rows)
 
 
 def _name(param: Any, name_and_type: str) -> str:

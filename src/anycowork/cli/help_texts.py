@@ -82,7 +82,7 @@ Example:
     anycowork import old-chats.json more-chats.jsonl
 """
 
-CHATS_HELP = """List the chats, newest first: id, last change (UTC), state, title, folder.
+CHATS_HELP = """List the chats, newest first: id, last change (UTC), state, title, folder, and who sees it unless everyone does.
 
 `anycowork chat CHAT_ID` opens one, `anycowork export CHAT_ID` writes it to a file.
 
@@ -92,6 +92,8 @@ Examples:
     anycowork chats
     anycowork chats --archived
     anycowork chats --json | jq -r '.contexts[].id'
+    anycowork chats visibility CHAT_ID
+    anycowork chats visibility CHAT_ID group:design
 """
 
 SEARCH_HELP = """Search what people and agents wrote, in all chats, newest first.

@@ -15,7 +15,6 @@ from anycowork.cli.help_texts import (
     ACP_HELP,
     AGENTS_HELP,
     CHAT_HELP,
-    CHATS_HELP,
     EXPORT_HELP,
     IMPORT_HELP,
     INSTRUCTIONS_HELP,
@@ -246,20 +245,6 @@ def export_chat(
 
     code = export(invoked(context, data_dir=data_dir), chat_id, export_format=export_format.value, output=output)
     raise typer.Exit(code)
-
-
-@app.command("chats", help=CHATS_HELP, short_help="List the chats, newest first.")
-def list_chats(
-    context: typer.Context,
-    limit: Annotated[int, typer.Option("--limit", min=1, max=500, help="At most so many chats.", metavar="N")] = 20,
-    archived: Annotated[bool, typer.Option("--archived", help="The archived ones instead.")] = False,
-    as_json: AsJson = False,
-    data_dir: DataDir = None,
-) -> None:
-    from anycowork.cli.chats import list_chats
-
-    invocation = invoked(context, data_dir=data_dir)
-    raise typer.Exit(list_chats(invocation, limit=limit, archived=archived, as_json=as_json))
 
 
 @app.command("search", help=SEARCH_HELP, short_help="Search in all chats.")

@@ -178,6 +178,16 @@ class ChatClient:
     async def choose_autonomy(self, autonomy: str) -> None:
         await self._client.patch(f"/context/{self.chat_id}", {"autonomy": autonomy})
 
+    async def groups(self) -> list[str]:
+        """Returns the groups that the person is in; for the holder of the server's token, all of them."""
+        groups = (await self._client.get("/session")).get("groups")
+        return [str(group) for group in groups] if isinstance(groups, list) else []
+
+    async def choose_visibility(self, visibility: str) -> str:
+        """Returns who sees the chat from now on."""
+        self.chat = await self._client.patch(f"/context/{self.chat_id}", {"visibility": visibility})
+        return str(self.chat["visibility"])
+
     async def sandbox_level(self) -> str:
         sandbox = (await self._client.get("/settings")).get("sandbox")
         return str(sandbox.get("level")) if isinstance(sandbox, dict) else ""

@@ -56,6 +56,14 @@ def group_in(visibility: str) -> str | None:
     return visibility.removeprefix(_GROUP) if visibility.startswith(_GROUP) else None
 
 
+def described(visibility: str) -> str:
+    """Returns who sees it, in the words of the page."""
+    if visibility == PRIVATE:
+        return "Only its owner"
+    group = group_in(visibility)
+    return "Everyone on this server" if group is None else f"The group {group}"
+
+
 def is_wider(visibility: str, than: str) -> bool:
     """Whether somebody could see the one and not the other."""
     return visibility != than and visibility != PRIVATE and than != EVERYONE

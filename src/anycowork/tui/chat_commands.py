@@ -10,6 +10,7 @@ from anycowork.client.console import shortened, strip_controls
 from anycowork.domain.errors import AnyCoworkError
 from anycowork.domain.messages import Json
 from anycowork.domain.times import local_time
+from anycowork.domain.visibility import EVERYONE, PRIVATE, described
 from anycowork.tui.cards import call_line, diff_lines
 from anycowork.tui.chat_state import noun
 from anycowork.tui.completion import SlashCommand, command_help
@@ -32,6 +33,7 @@ class ChatCommands:
             "model": self._choose_model,
             "role": self._choose_role,
             "autonomy": self._choose_autonomy,
+            "visibility": self._choose_visibility,
             "restore": self._restore,
             "dismiss": self._dismiss,
             "remember": self._remember,
@@ -113,6 +115,19 @@ class ChatCommands:
         if chosen is not None and chosen != current:
             await self._host.client.choose_autonomy(chosen)
 
+    async def _choose_visibility(self, text: str) -> None:
+        client = self._host.client
+        visibility = text or await self._host.ask(await self._visibility_menu())
+        if visibility:
+            self._host.note(f"Who can see it: {described(await client.choose_visibility(visibility))}")
+
+    async def _visibility_menu(self) -> MenuScreen:
+        client = self._host.client
+        current = str((await client.refresh())["visibility"])
+        choices = [PRIVATE, *(f"group:{group}" for group in await client.groups()), current, EVERYONE]
+        menu = [MenuChoice(choice, described(choice)) for choice in dict.fromkeys(choices)]
+        return MenuScreen("Who can see this chat? Its folder's files are not hidden by this.", menu, current=current)
+
     async def _restore(self, _text: str) -> None:
         client = self._host.client
         changes = await client.changes()
@@ -158,7 +173,9 @@ class ChatCommands:
 
 def _chat_details(chat: Json) -> str:
     waiting = "waits for you  " if chat.get("waiting") else ""
-    return f"{waiting}{local_time(str(chat.get('updated_at')))}  {chat.get('workspace')}"
+    visibility = str(chat.get("visibility"))
+    seen_by = "" if visibility == EVERYONE else f"{described(visibility)}  "
+    return f"{waiting}{seen_by}{local_time(str(chat.get('updated_at')))}  {chat.get('workspace')}"
 
 
 def _found(result: Json) -> str:

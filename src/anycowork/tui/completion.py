@@ -22,6 +22,7 @@ SYSTEM_COMMANDS = (
     ("Restore", "Restore an earlier state of the files (Ctrl+G)", "restore"),
     ("Dismiss", "Drop the plan or the stopped turn that waits for you", "dismiss"),
     ("Autonomy", "Choose how much asks in this chat (F4)", "autonomy"),
+    ("Visibility", "Choose who can see this chat", "visibility"),
 )
 LONGEST_WORD = 200  # characters; the server takes no more
 MOST_OPTIONS = 20
@@ -43,6 +44,9 @@ COMMANDS = {
     "model": CommandEntry("choose the model of this chat; /model NAME takes that one", most_words=1),
     "role": CommandEntry("switch the role; /role NAME takes that one", most_words=1),
     "autonomy": CommandEntry("choose how much may happen without asking"),
+    "visibility": CommandEntry(
+        "choose who can see this chat; /visibility WHO takes private, everyone or group:NAME", most_words=1
+    ),
     "restore": CommandEntry("restore an earlier state of the files"),
     "dismiss": CommandEntry("drop the plan or the stopped turn that waits for you; what was done stays"),
     "remember": CommandEntry("add a note to this folder's AGENTS.md, after you saw the change", most_words=400),

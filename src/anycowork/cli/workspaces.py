@@ -1,0 +1,77 @@
+"""`anycowork workspaces`: lists the registered folders, and says and changes who sees one."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from anycowork.cli.command_groups import CommandGroup
+from anycowork.cli.options import AsJson, DataDir, invoked
+from anycowork.cli.server_command import print_answer, run_with_server
+from anycowork.cli.visibility import Who, print_visibility
+from anycowork.client.chat_client import objects
+from anycowork.client.http import ServerClient
+from anycowork.domain.errors import Invalid
+from anycowork.domain.messages import Json
+from anycowork.domain.visibility import described
+
+WORKSPACES_HELP = """List the workspaces, and say who sees each.
+
+A workspace that is hidden from somebody is not there for them, nor are the chats in it. Its files are not hidden by this.
+
+Examples:
+
+\b
+    anycowork workspaces
+    anycowork workspaces visibility .
+    anycowork workspaces visibility ~/plans private
+    anycowork workspaces visibility ~/plans group:design
+"""
+
+app = CommandGroup(
+    help=WORKSPACES_HELP, short_help="List the workspaces, and say who sees each.", invoke_without_command=True
+)
+
+
+@app.callback()
+def list_workspaces(context: typer.Context, as_json: AsJson = False, data_dir: DataDir = None) -> None:
+    if context.invoked_subcommand is not None:
+        return
+
+    async def work(client: ServerClient) -> int:
+        page = await client.get("/workspaces")
+        lines = [f"{entry['root']}  [{described(str(entry['visibility']))}]" for entry in objects(page, "workspaces")]
+        print_answer(page, lines, as_json=as_json)
+        return 0
+
+    raise typer.Exit(run_with_server("workspaces", invoked(context, data_dir=data_dir), work))
+
+
+@app.command(
+    "visibility", help="Say who can see a workspace and the chats in it, or change it. Its owner may, if an admin."
+)
+def workspace_visibility(
+    context: typer.Context,
+    folder: Annotated[str, typer.Argument(help="The folder; `anycowork workspaces` lists them.", metavar="FOLDER")],
+    who: Who = None,
+    as_json: AsJson = False,
+    data_dir: DataDir = None,
+) -> None:
+    path = str(Path(folder).expanduser().resolve())
+
+    async def work(client: ServerClient) -> int:
+        workspace = await _require_workspace(client, path)
+        if who is not None:
+            workspace = await client.patch(f"/workspaces/{workspace['id']}", {"visibility": who})
+        return print_visibility(workspace, as_json=as_json)
+
+    invocation = invoked(context, data_dir=data_dir)
+    raise typer.Exit(run_with_server("workspaces visibility", invocation, work, usage_statuses=(404, 422)))
+
+
+async def _require_workspace(client: ServerClient, path: str) -> Json:
+    """Raises: Invalid, also for one that is hidden from who asks."""
+    for workspace in objects(await client.get("/workspaces"), "workspaces"):
+        if workspace["root"] == path:
+            return workspace
+    raise Invalid(f"'{path}' is no registered workspace. `anycowork workspaces` lists them.")
