@@ -45,7 +45,7 @@ async def settle_changes(
     """
     commit = tool_context.commit
     if may_change_nothing(tool_context.permissions):
-        return joined(result, left_alone(whose))
+        return joined(result, left_alone(whose, is_check=tool_context.check is not None))
     if not by_itself:
         return joined(result, dropped("What it had changed so far was dropped."))
     try:

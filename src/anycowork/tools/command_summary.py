@@ -166,9 +166,10 @@ def _network_facts(network: NetworkReport | None) -> dict[str, JsonValue]:
     return {"network": {"reached": dict(network.reached), "refused": dict(network.refused)}}
 
 
-def left_alone(whose: str) -> CommandSummary:
+def left_alone(whose: str, *, is_check: bool) -> CommandSummary:
+    reason = "It ran as a check" if is_check else f"{whose} may not change files"
     return CommandSummary(
-        f"{whose} may not change files: what the command wrote was thrown away.",
+        f"{reason}: what the command wrote was thrown away.",
         facts={"files": [], "additions": 0, "deletions": 0, "dropped": "role"},
     )
 
