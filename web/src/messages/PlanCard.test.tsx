@@ -211,6 +211,25 @@ it("shows its budget, and lets the person change it in their own units", async (
   expect(onExecute.mock.calls[0]![0]!.budget).toEqual({ calls: 1, seconds: 180, tokens: null, cost: 1.5 });
 });
 
+it("takes no amount of a budget for no limit", async () => {
+  const plan = readPlan({ ...PLAN, budget: { calls: 1, seconds: null, tokens: null, cost: 2 } })!;
+  const { onExecute } = card({ plan });
+  await userEvent.click(screen.getByRole("button", { name: "Edit" }));
+  for (const [label, typed] of [
+    ["Dollars", "0"],
+    ["Changes and commands", "-1"],
+  ] as const) {
+    await userEvent.clear(screen.getByLabelText(label));
+    await userEvent.type(screen.getByLabelText(label), typed);
+    expect(screen.getByLabelText(label).getAttribute("aria-invalid")).toBe("true");
+    await userEvent.click(screen.getByRole("button", { name: "Execute edited plan" }));
+    expect(onExecute).not.toHaveBeenCalled();
+    await userEvent.clear(screen.getByLabelText(label));
+  }
+  await userEvent.click(screen.getByRole("button", { name: "Execute edited plan" }));
+  expect(onExecute.mock.calls[0]![0]!.budget).toMatchObject({ calls: null, cost: null });
+});
+
 it("says nothing of a budget that there is not", () => {
   card();
   expect(screen.queryByText("Budget")).toBeNull();

@@ -20,7 +20,7 @@ interface Props {
 
 export function PlanEditor({ plan, busy, onCancel, onExecute }: Props) {
   const [steps, setSteps] = useState<PlanStep[]>(plan.steps);
-  const [budget, setBudget] = useState<Budget>(plan.budget);
+  const [budget, setBudget] = useState<Budget | null>(plan.budget);
   const edit = (wish: Edit) => setSteps((now) => edited(now, wish));
   const [seen, setSeen] = useState<ReadonlySet<string>>(new Set());
   const unread = plan.steps.some(({ id }) => !seen.has(id) && steps.some((step) => step.id === id));
@@ -52,14 +52,14 @@ export function PlanEditor({ plan, busy, onCancel, onExecute }: Props) {
       <Button look="quiet" className="mt-3" icon={<Plus size={15} aria-hidden />} onClick={() => edit({ do: "add" })}>
         {t.addAStep}
       </Button>
-      <BudgetFields budget={budget} onChange={setBudget} />
+      <BudgetFields initial={plan.budget} onChange={setBudget} />
       {/* stays in view however long the plan is */}
       <footer className="sticky bottom-0 mt-4 flex flex-wrap items-center gap-x-2 gap-y-1 border-t border-line bg-surface py-3 max-sm:py-2">
         <Button
           look="primary"
           icon={<Zap size={15} aria-hidden />}
-          disabled={busy || !ready || unread}
-          onClick={() => onExecute({ steps, budget })}
+          disabled={busy || !ready || unread || !budget}
+          onClick={() => budget && onExecute({ steps, budget })}
         >
           {t.executeEditedPlan}
         </Button>
@@ -71,6 +71,7 @@ export function PlanEditor({ plan, busy, onCancel, onExecute }: Props) {
             {t.scrollThroughEveryStepFirst}
           </p>
         )}
+        {!budget && <p className="text-sm text-bad">{t.correctTheBudgetFirst}</p>}
         {!ready && <p className="text-sm text-ink-3">{t.everyStepNeedsWords}</p>}
       </footer>
     </div>
