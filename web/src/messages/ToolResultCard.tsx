@@ -1,4 +1,5 @@
 import { DiffView } from "../content/DiffView";
+import { denialReason } from "../content/denial";
 import { Output } from "../content/Output";
 import { reveal } from "../state/acts";
 import { useLive } from "../state/live";
@@ -57,9 +58,8 @@ export function ToolResultCard({ result, output, messageId = null }: Props) {
   );
 }
 
-/** A denial tells the model what to do next. The person who denied reads their own words only. */
 function DenialReason({ message }: { message: string }) {
-  const [, reason] = /They said: (“[\s\S]*”) Do not try it again/.exec(message) ?? [];
+  const reason = denialReason(message);
   if (!reason) return null;
   return (
     <>

@@ -1,3 +1,5 @@
+import clsx from "clsx";
+import { denialReason } from "../content/denial";
 import { PathButton } from "../content/PathLink";
 import { StatusMark } from "../content/StatusMark";
 import { useToolLook } from "../content/tools";
@@ -14,6 +16,8 @@ export function DoneLine({ done }: { done: DoneCall }) {
   const { allowed_by, decided_by } = done;
   const person = useDecider({ status: "ok", facts: { allowed_by, decided_by } });
   const open = done.status === "open";
+  const denied = done.status === "denied";
+  const problem = denied ? denialReason(done.error ?? "") : done.error;
   const standing = useLive(({ view }) => (view ? callStanding(view, waitingCalls(view), done.call_id) : "running"));
   const notes = [done.seconds === null ? "" : seconds(done.seconds), allowedWords(done.allowed_by, person)].filter(
     Boolean,
@@ -29,7 +33,11 @@ export function DoneLine({ done }: { done: DoneCall }) {
         <StatusMark status={open ? null : (done.status as ResultStatus)} standing={standing} />
       </div>
       {notes.length > 0 && <p className="pl-[22px] text-xs text-ink-3">{notes.join(" · ")}</p>}
-      {done.error && <p className="pl-[22px] text-xs break-words text-bad">{done.error}</p>}
+      {problem && (
+        <p dir="auto" className={clsx("pl-[22px] text-xs break-words", denied ? "text-ink-2" : "text-bad")}>
+          {problem}
+        </p>
+      )}
     </li>
   );
 }

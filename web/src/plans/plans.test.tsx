@@ -55,6 +55,16 @@ const PLAN: ComparedPlan = {
   also_read: 2,
 };
 
+it("says of a denied call what the person said, and not what the model is told", () => {
+  const told = (said: string) =>
+    `The person denied this call (create_file on /a).${said} Do not try it again; find another way or ask.`;
+  const denied = (call_id: string, said: string) => done({ call_id, status: "denied", error: told(said) });
+  const unplanned = [denied("d1", " They said: “not wanted”"), denied("d2", "")];
+  const { container } = show(<Compared plan={{ ...PLAN, unplanned }} />);
+  expect(screen.getByText("“not wanted”")).toBeTruthy();
+  expect(container.textContent).not.toContain("Do not try it again");
+});
+
 it("stands what was meant beside what was done, and marks what was outside", async () => {
   const { container } = show(<Compared plan={PLAN} />);
   for (const words of [
