@@ -121,6 +121,14 @@ async def test_what_is_wrong_is_said_in_plain_words(client, replies, words):
     assert (words or "") in tested["message"] and tested["message"].endswith(".")
 
 
+async def test_a_server_that_got_no_key_is_not_said_to_have_refused_one(client):
+    async with ScriptedModel([HttpError(401), HttpError(401)]) as office:
+        await client.post("/providers", {"name": "office", "base_url": office.base_url})
+        assert "office asks for a key (401)." in (await client.post("/providers/office/test", {})).json()["message"]
+        await client.patch("/providers/office", {"api_key": "sk-wrong"})
+        assert "office refused the key (401)." in (await client.post("/providers/office/test", {})).json()["message"]
+
+
 @proves("MOD-1")
 @pytest.mark.parametrize("url", ["http://127.0.0.1:9/v1", "http://no-such-host.invalid/v1", "https://127.0.0.1:9/v1"])
 async def test_a_server_that_is_not_there_is_said_and_not_called_ready(client, url):

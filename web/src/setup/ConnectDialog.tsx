@@ -63,17 +63,17 @@ async function connectAndTest(provider: NewProvider): Promise<void> {
   try {
     const { ok, message } = await acts.testProvider(provider.name);
     answers = ok;
-    if (!ok) throw await refusalOfTest(provider.name, message);
+    if (!ok) throw await refusalOfTest(provider, message);
   } finally {
     if (!answers) await acts.removeProvider(provider.name);
   }
 }
 
 /** The server's own message about a key sends people to the settings, where a server that was not kept does not stand. */
-async function refusalOfTest(name: string, message: string): Promise<Refusal> {
+async function refusalOfTest({ name, api_key }: NewProvider, message: string): Promise<Refusal> {
   const { providers } = await given(api.GET("/providers"));
   const status = providers.find((one) => one.name === name)?.status ?? "";
-  const said = status === "key refused" ? t.keyRefused(name) : message;
+  const said = status !== "key refused" ? message : api_key ? t.keyRefused(name) : t.keyNeeded(name);
   const blamed = BLAMED[status] ?? null;
   if (!blamed && message.includes("(404)")) return new Refusal(0, NOT_THERE, said, "base_url");
   return new Refusal(0, "not_connected", said, blamed);

@@ -17,6 +17,7 @@ export const en = {
   theseAreNotTheDigits: "These are not the digits of this browser's link. After five wrong ones it is signed out.",
   confirm: "Confirm",
   keyRefused: (name: string) => `${name} refused the key. Check it, and paste the right one.`,
+  keyNeeded: (name: string) => `${name} asks for a key. Paste it here.`,
   withAKey: "With a key",
   pasteAKey:
     "Paste a key of OpenAI, Anthropic, Gemini, OpenRouter or any other server. It is stored for you alone and never shown again.",

@@ -94,6 +94,8 @@ class Upstream:
         detail = f" It says: {message}{'' if message[-1] in '.!?…' else '.'}" if message else ""
         if status in (401, 403):
             # Its message is left out here: some servers repeat a part of the key.
+            if not (self.key() or "").strip():
+                return BadKey(f"{self.name} asks for a key ({status}). {self._key_advice()}")
             return BadKey(f"{self.name} refused the key ({status}). {self._key_advice()}")
         if code == "model_not_found" or (status == 404 and "model" in message.lower()):
             return NoSuchModel(f"{self.name} has no model '{model}'.{detail} Choose another model.")

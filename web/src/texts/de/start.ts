@@ -18,6 +18,7 @@ export const start: Texts = {
   theseAreNotTheDigits: "Das sind nicht die Ziffern zum Link dieses Browsers. Nach fünf falschen wird er abgemeldet.",
   confirm: "Bestätigen",
   keyRefused: (name: string) => `${name} hat den Schlüssel abgelehnt. Prüfen Sie ihn, und fügen Sie den richtigen ein.`,
+  keyNeeded: (name: string) => `${name} verlangt einen Schlüssel. Fügen Sie ihn hier ein.`,
   withAKey: "Mit einem Schlüssel",
   pasteAKey:
     "Fügen Sie einen Schlüssel von OpenAI, Anthropic, Gemini, OpenRouter oder einem anderen Server ein. Er wird nur für Sie gespeichert und nie wieder angezeigt.",
