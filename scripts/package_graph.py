@@ -5,10 +5,12 @@ more than 34 packages and modules at the top; or if a module lies loose beside a
 """
 
 import ast
+import gc
 import re
 import sys
 from collections import defaultdict
 from collections.abc import Iterator
+from functools import cache
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
@@ -26,6 +28,7 @@ Graph = dict[str, set[str]]
 
 
 def main() -> int:
+    gc.disable()  # the trees stay until the end: looking for garbage in them finds none
     graph, web = python_graph(), web_graph()
     print(
         f"%% {len(graph)} packages and modules, {sum(map(len, graph.values()))} arrows; only those are drawn that no others imply"
@@ -54,20 +57,27 @@ def python_graph() -> Graph:
 
 def _imported(path: Path) -> Iterator[str]:
     """Yields the packages that a module imports when it is loaded, or later inside a function. Types alone do not count."""
-    tree = ast.parse(path.read_text("utf-8"))
-    only_types = {
-        id(node)
-        for block in ast.walk(tree)
-        if isinstance(block, ast.If) and isinstance(block.test, ast.Name) and block.test.id == "TYPE_CHECKING"
-        for node in ast.walk(block)
-    }
-    for node in ast.walk(tree):
-        if id(node) in only_types:
-            continue
+    for node in _statements(_tree(path)):
         names = [alias.name for alias in node.names] if isinstance(node, ast.Import | ast.ImportFrom) else []
         if isinstance(node, ast.ImportFrom) and node.module:
             names = [f"{node.module}.{name}" if node.module == "anycowork" else node.module for name in names]
         yield from (name.split(".")[1] for name in names if name.startswith("anycowork."))
+
+
+def _statements(tree: ast.AST) -> Iterator[ast.stmt]:
+    """Yields every statement but those for types alone. No import stands inside an expression, so none is looked into."""
+    for node in ast.iter_child_nodes(tree):
+        if isinstance(node, ast.If) and isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING":
+            continue
+        if isinstance(node, ast.stmt):
+            yield node
+        if isinstance(node, ast.stmt | ast.ExceptHandler | ast.match_case):
+            yield from _statements(node)
+
+
+@cache
+def _tree(path: Path) -> ast.Module:
+    return ast.parse(path.read_text("utf-8"))
 
 
 def module_graph(folder: Path) -> Graph:
@@ -76,7 +86,7 @@ def module_graph(folder: Path) -> Graph:
     modules = {name.removesuffix(".__init__"): path for path, name in names.items()}
     graph: Graph = {}
     for module, path in modules.items():
-        imports = [node for node in ast.parse(path.read_text("utf-8")).body if isinstance(node, ast.ImportFrom)]
+        imports = [node for node in _tree(path).body if isinstance(node, ast.ImportFrom)]
         loaded = {f"{node.module}.{alias.name}" for node in imports for alias in node.names}
         loaded |= {node.module or "" for node in imports}
         graph[module] = {name for name in loaded if name in modules and name != module}
