@@ -66,7 +66,10 @@ class Steering:
             try:
                 await self._recorder.pending(context)  # results that are not written yet come before the message
                 await context.write_buffer.write(self._journal, change)
-            except (NotFound, NotAllowed):  # it was removed in the meantime, or its author was
+            except (
+                NotFound,
+                NotAllowed,
+            ):  # it was removed in the meantime, or its author was, or sees the chat no more
                 continue
             if refusal:
                 context.conversation.history.append(message)

@@ -128,7 +128,8 @@ class RequireState:
 
 @value
 class RequireAccess:
-    """Refuses the whole change with NotAllowed unless this person may still do what they could when their request was let in."""
+    """Refuses the whole change with NotAllowed unless this person may still do what they could when their request was let in, and with
+    NotFound if the chat is hidden from them by now."""
 
     person_id: str
     access: AccessLevel

@@ -255,7 +255,7 @@ def _apply(connection: SqlConnection, numbered: NumberedChanges, write: Write, o
         case Compact():
             records.compact(connection, chat_id, write.message_id)
         case RequireAccess():
-            people.require_access(connection, write)
+            people.require_access(connection, write, chat_id)
         case RequireRoom():
             pass  # the limits were asked
         case RequireLease():

@@ -28,12 +28,14 @@ from anycowork.domain.principals import (
     read_label,
 )
 from anycowork.domain.values import replace
+from anycowork.domain.visibility import Viewer
 from anycowork.store.sql.connection import SqlConnection, SqlReader
 from anycowork.store.sql.joined_workers import withdraw_invites
 from anycowork.store.sql.notifications import remove_of_person
 from anycowork.store.sql.principals import ChangeSignal
 from anycowork.store.sql.row_mapper import RowMapper, enum_of, json_of, to_json_text
 from anycowork.store.sql.schedules import pause_of_person
+from anycowork.store.sql.visibility import VisibilityTable
 from anycowork.store.sql.writer import Work, Writer
 
 
@@ -175,11 +177,13 @@ def _holder(connection: SqlConnection, token_digest: str) -> Person | None:
     return None if row is None else PERSON_ROWS.value(row)
 
 
-def require_access(connection: SqlConnection, write: RequireAccess) -> None:
-    """Raises: NotAllowed."""
+def require_access(connection: SqlConnection, write: RequireAccess, chat_id: str | None = None) -> None:
+    """Raises: NotAllowed; NotFound if the chat is hidden from the person by now."""
     person = _find(connection, write.person_id)
     if person is None or not ACCESS_SCOPES[write.access] <= ACCESS_SCOPES[person.access]:
         raise NotAllowed("Your access has ended or was changed while this request waited. Nothing was done.")
+    if chat_id is not None and VisibilityTable.hides_chat(connection, Viewer(person.id, person.groups), chat_id):
+        raise NotFound("chat", chat_id)
 
 
 def _add(connection: SqlConnection, person: Person) -> tuple[None, Person]:
