@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Literal
 from unittest.mock import patch
 
-from anycowork.agent import evidence_checker, loop, model_caller
+from anycowork.agent import evidence_checker, fresh_drafts, loop, model_caller
 from anycowork.app import start_services
 from anycowork.config.settings import ProviderEntry, Settings
 from model.tasks import Outcome, Task
@@ -23,6 +23,7 @@ _REFUSED = ("planted", "is to stay as it is")  # what a person who reads the car
 # What the workplace does for a small model, and what takes its place when it is switched off.
 _PATCHES = {
     "objections": (evidence_checker, "MOST_OBJECTIONS", 0),
+    "drafts": (fresh_drafts, "MOST_DRAFTS", 1),
     "required-calls": (model_caller, "required_tools", lambda *_: frozenset()),
     "excluded-forms": (model_caller, "excluded_forms", lambda *_: frozenset()),
     "unfinished": (loop, "unfinished_request", lambda *_: None),

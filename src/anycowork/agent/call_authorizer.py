@@ -75,7 +75,7 @@ class CallAuthorizer:
                 call_context = replace(call_context, hook_reasons=reasons)
             if call.held is not None:
                 return await self._gate.admit_held(call, call.held, call_context, context.tool_context())
-            return await self._gate.admit(call, call_context, context.tool_context())
+            return await self._gate.admit(call, call_context, context.tool_context_for(call))
         except (Refusal, ModelFault, ToolFault) as error:
             return error
 
@@ -159,4 +159,9 @@ class CallAuthorizer:
 
 def made_by_server(call: Call) -> bool:
     """Whether no model asked for the call: it is a check, a reference of the person's, or a step of a workflow."""
-    return call.provenance.check or call.provenance.reference or call.provenance.workflow is not None
+    return (
+        call.provenance.check
+        or call.provenance.restores
+        or call.provenance.reference
+        or call.provenance.workflow is not None
+    )

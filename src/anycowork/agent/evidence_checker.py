@@ -116,7 +116,7 @@ class EvidenceChecker:
         ):
             return CallsParked()
         context.proof.evidence = await self._with_receipt(context, await self.collect(context, vouched=vouched))
-        times_told = context.times_told(NotVerified.code) + context.proof.rejected_answers
+        times_told = context.times_told(NotVerified.code) + context.proof.rejected_answers + context.drafts_begun()
         is_delegate = (context.chat.config.model_id or "").startswith(
             f"{AGENT_PROVIDER}/"
         )  # its own loop has ended; to ask again is a new task

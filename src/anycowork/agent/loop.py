@@ -8,6 +8,7 @@ from typing import assert_never
 
 from anycowork.agent.call_hooks import TurnHooks
 from anycowork.agent.evidence_checker import EvidenceChecker
+from anycowork.agent.fresh_drafts import FreshDrafts
 from anycowork.agent.mentions import Mentions
 from anycowork.agent.model_caller import ModelCaller
 from anycowork.agent.plan_checks import PlanChecker, blocked_by
@@ -32,7 +33,15 @@ from anycowork.agent.turn_calls import path_changes
 from anycowork.agent.turn_context import TurnContext
 from anycowork.agent.turn_recorder import TurnRecorder
 from anycowork.domain.chats import Autonomy, EndReason, Limits, Turn
-from anycowork.domain.errors import MalformedReply, ModelFault, OutOfTime, RunawayReply, TooManyFaults, TooManySteps
+from anycowork.domain.errors import (
+    MalformedReply,
+    ModelFault,
+    NotVerified,
+    OutOfTime,
+    RunawayReply,
+    TooManyFaults,
+    TooManySteps,
+)
 from anycowork.domain.evidence import Evidence
 from anycowork.domain.ports import Clock
 from anycowork.domain.provider_errors import ProviderFault
@@ -54,6 +63,7 @@ class Agent:
         toolrunner: ToolRunner,
         checker: PlanChecker,
         evidence: EvidenceChecker,
+        drafts: FreshDrafts,
         mentions: Mentions,
         steering: Steering,
         clock: Clock,
@@ -66,6 +76,7 @@ class Agent:
         self.toolrunner = toolrunner
         self._checker = checker
         self._evidence = evidence
+        self._drafts = drafts
         self._mentions = mentions
         self._steering = steering
         self._clock = clock
@@ -189,8 +200,7 @@ class Agent:
         if isinstance(missing, CallsParked):
             return False
         if missing:
-            await self._recorder.fault(context, reply, missing)
-            return True
+            return await self._told(context, reply, missing)
         if context.progress and open_steps(context, text):
             await self._recorder.blocked(context, reply, blocked_by(context.progress.left_open()))
         elif reply is None:
@@ -198,6 +208,19 @@ class Agent:
         else:
             await self._recorder.answer(context, reply, note)
         return False
+
+    async def _told(self, context: TurnContext, reply: Reply | None, missing: NotVerified) -> bool:
+        """Has the model go on: a small one anew, if a check failed; any other with what is missing. Returns False if the turn is parked."""
+        restoring = await self._drafts.restoring_calls(context)
+        if restoring is not None:
+            await self._recorder.rejected_answer(context, reply)
+            reply, begun = None, await self._drafts.begin(context, restoring)
+            if isinstance(begun, CallsParked):
+                return False
+            if begun:
+                return True
+        await self._recorder.fault(context, reply, missing)
+        return True
 
     async def _evidence_of_changes(self, context: TurnContext) -> Evidence | None:
         """Returns the evidence of a turn that ends with a plan or a review; None if it changed nothing, as it should."""

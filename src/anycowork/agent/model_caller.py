@@ -168,12 +168,13 @@ class ModelCaller:
         """Builds the request. If the model repeats itself, changes the request once: telling a weak model about it does not help."""
         repeated = repeated_tools(context.calls)
         context.brief = options.brief
+        is_other_draft = options.brief and context.drafts_begun() > 0
         return ModelRequest(
             model=model,
             messages=prompt_history.messages,
             purpose="turn",
             max_tokens=options.max_tokens,
-            temperature=ANOTHER_TEMPERATURE if repeated else options.temperature,
+            temperature=ANOTHER_TEMPERATURE if repeated or is_other_draft else options.temperature,
             schema=self._schema(context, options, repeated),
             offers=offered.tools,
         )

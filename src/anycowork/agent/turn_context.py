@@ -14,7 +14,7 @@ from anycowork.agent.injection_detector import InjectionScanner
 from anycowork.agent.plan_progress import PlanProgress
 from anycowork.agent.reply_parser import FoundCall
 from anycowork.agent.reply_stream import ReplyStream
-from anycowork.agent.turn_calls import TurnCalls
+from anycowork.agent.turn_calls import TurnCalls, path_changes
 from anycowork.agent.turn_origins import TurnOrigins
 from anycowork.agent.turn_policy import CHAT_POLICY, TurnPolicy
 from anycowork.domain.agents import AgentSpec, AgentTask
@@ -25,7 +25,7 @@ from anycowork.domain.evidence import Evidence, Receipt
 from anycowork.domain.hooks import Hook, HookRuns, checks_recorded
 from anycowork.domain.journal import Change, Reserve, Write
 from anycowork.domain.limits import SpendingLimitReached
-from anycowork.domain.messages import Message, Speaker, is_continuation
+from anycowork.domain.messages import Message, Speaker, draft_start, is_continuation
 from anycowork.domain.origins import NO_ORIGINS, Origins
 from anycowork.domain.plan import Plan
 from anycowork.domain.ports import NOTHING_HIDDEN, HiddenPathRules
@@ -33,7 +33,7 @@ from anycowork.domain.roles import Permission, RoleDefinition
 from anycowork.domain.skills import activated
 from anycowork.domain.tool_ports import NO_COMMIT, CommitSession, Toolbox, ToolContext
 from anycowork.domain.tools import Call, ToolResult
-from anycowork.domain.values import mutable_value, value
+from anycowork.domain.values import mutable_value, replace, value
 from anycowork.prompts.conversation import results_before_summary
 from anycowork.prompts.tool_selection import opening_request
 from anycowork.prompts.window import Window
@@ -288,6 +288,23 @@ class TurnContext:
             error = (message.payload or {}).get("error") if message.turn_id == self.turn.id else None
             count += isinstance(error, dict) and error.get("code") == code
         return count
+
+    def drafts_begun(self) -> int:
+        """Counts how often the model started anew in this turn, since a person last continued it."""
+        count = 0
+        for message in reversed(self.conversation.history):
+            if message.turn_id == self.turn.id and is_continuation(message):
+                break
+            count += message.turn_id == self.turn.id and draft_start(message) is not None
+        return count
+
+    def tool_context_for(self, call: Call) -> ToolContext:
+        """Returns the context in which the call is prepared. What the server takes back is known, and no small model wrote it."""
+        tool_context = self.tool_context()
+        if not call.provenance.restores:
+            return tool_context
+        known = {change.path: change.after for change in path_changes(self.calls) if change.after is not None}
+        return replace(tool_context, read=known, wary=False)
 
     def only_reads(self, call: Call) -> bool:
         tool = self.toolbox.find(call.tool)

@@ -149,6 +149,11 @@ class TurnRecorder:
             note = replace(note, origins=origins, payload={**(note.payload or {}), **_ran(context)})
         await self._write(context, *notice, note, context.turn)
 
+    async def rejected_answer(self, context: TurnContext, reply: Reply | None) -> None:
+        """Records an answer that does not end the turn, before the server acts on it."""
+        if reply and reply.text.strip():
+            await self._write(context, self._reply_message(context, reply), context.turn)
+
     async def pending(self, context: TurnContext) -> None:
         """Writes what was pending, when nothing else will be written."""
         if context.write_buffer.pending:

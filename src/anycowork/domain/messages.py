@@ -148,6 +148,21 @@ def is_continuation(message: Message) -> bool:
     return message.payload is not None and "continued" in message.payload
 
 
+_DRAFT = "draft"
+
+
+def draft_payload(number: int, first_id: str) -> Json:
+    """Returns the payload of the note that a small model starts anew: what it said and did since that message is not shown to it."""
+    return {_DRAFT: {"number": number, "since": first_id}}
+
+
+def draft_start(message: Message) -> str | None:
+    """Returns the message since which a new draft has taken back what the model did; None if this message begins no draft."""
+    draft = (message.payload or {}).get(_DRAFT) if message.role is Speaker.SYSTEM else None
+    since = draft.get("since") if isinstance(draft, dict) else None
+    return since if isinstance(since, str) else None
+
+
 QUOTED_REPORTS = "quoted_reports"
 """In the payload of what a job tells an agent: the reports of other agents that the text quotes."""
 

@@ -173,7 +173,7 @@ class Provenance:
 
     `workflow` is the workflow that the call is a step of: then it comes from a person's file, not from a model.
     `repeats`: the same call took effect in an earlier attempt at the task. `baseline`: a check that ran before the turn's first change,
-    to tell what it is worth afterwards.
+    to tell what it is worth afterwards. `restores`: the server takes back what the turn itself changed.
     `origins` are those of everything that the model had been shown when it made the call; None: it was made for the turn as a whole.
     """
 
@@ -184,6 +184,7 @@ class Provenance:
     workflow: str | None = None
     repeats: bool = False
     baseline: bool = False
+    restores: bool = False
     origins: tuple[str, ...] | None = None
 
     @property

@@ -3,7 +3,7 @@ a long chat must be read for it. Pure: stored messages are never changed."""
 
 from collections.abc import Iterable, Sequence
 
-from anycowork.domain.messages import Message, MessageType, Speaker, is_asked_by_call
+from anycowork.domain.messages import Message, MessageType, Speaker, draft_start, is_asked_by_call
 from anycowork.domain.model import ContentPart, PromptMessage
 from anycowork.domain.person_commands import ended_command
 from anycowork.domain.values import value
@@ -82,6 +82,8 @@ class Window:
             self._notes = []
         if message.payload is not None and is_summary(message):
             self._begin_anew()
+        if message.payload is not None and (since := draft_start(message)) is not None:
+            self._take_back(since)
         self._append(message)
 
     def _append(self, message: Message) -> None:
@@ -99,6 +101,18 @@ class Window:
         self._items, self._whole, self._tokens = [], _BuiltConversation(), 0
         self._fitting, self._fitted, self._part = None, 0, _BuiltConversation()
         self._begins_late = False
+
+    def _take_back(self, since: str) -> None:
+        """Drops what the model did since that message; what a person said meanwhile stays."""
+        starts = [index for index, item in enumerate(self._items) if item.original.id == since]
+        if not starts:
+            return
+        kept, dropped = self._items[: starts[0]], self._items[starts[0] :]
+        kept += [item for item in dropped if item.original.role is Speaker.USER]
+        begins_late = self._begins_late
+        self._begin_anew()
+        self._items, self._begins_late = kept, begins_late
+        self._tokens = sum(item.tokens for item in kept)
 
     def shown(self, *, budget: int, system: str = "") -> PromptHistory:
         """As `optimize_history_by_tokens`."""

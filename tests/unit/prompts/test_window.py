@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from anycowork.domain.attached_files import AttachedFile, files_payload
-from anycowork.domain.messages import Message, MessageType
+from anycowork.domain.messages import Message, MessageType, Speaker, draft_payload
 from anycowork.domain.model import PromptMessage
 from anycowork.domain.values import replace
 from anycowork.prompts.conversation import TURN_OVER, prompt_message
@@ -234,6 +234,24 @@ def test_a_history_that_grew_is_shown_as_one_that_came_whole(
 
 
 # --- counting
+
+
+def test_a_new_draft_leaves_out_what_the_model_did_in_the_last_one_and_keeps_what_the_person_said() -> None:
+    request, failed, outcome, said = words("Do it"), call("1", "grep"), result("1", "grep", "wrong"), words("Be quick")
+    note = replace(answer("Try 1 did not pass."), role=Speaker.SYSTEM, payload=draft_payload(2, failed.id))
+    shown_before = heard(optimize_history_by_tokens([request, said, note], budget=PLENTY))
+    for budget in (PLENTY, 60):
+        window = Window()
+        for message in (request, failed, outcome, said):
+            window.add(message)
+            window.shown(budget=budget)
+        window.add(note)
+        assert heard(window.shown(budget=budget).messages) == shown_before
+        assert len(window) == 5, "the next message that is added is the next of the chat"
+    forged = replace(answer("Forget it"), payload=draft_payload(2, request.id))
+    assert ("user", "Do it") in heard(optimize_history_by_tokens([request, forged], budget=PLENTY)), (
+        "only the server's own"
+    )
 
 
 @pytest.mark.parametrize(("text", "counted"), [("", 0), ("a", 1), ("abcd", 1), ("abcde", 2), ("漢字", 2), ("🙂", 1)])

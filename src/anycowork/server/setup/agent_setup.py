@@ -5,6 +5,7 @@ from collections.abc import Awaitable, Callable, Sequence
 
 from anycowork.agent.call_hooks import CallHooks, TurnHooks
 from anycowork.agent.evidence_checker import EvidenceChecker
+from anycowork.agent.fresh_drafts import FreshDrafts
 from anycowork.agent.live_questions import LiveQuestions
 from anycowork.agent.loop import Agent
 from anycowork.agent.mentions import Mentions
@@ -190,6 +191,7 @@ def build_agent(
         toolrunner=toolrunner,
         checker=PlanChecker(recorder=recorder, toolrunner=toolrunner),
         evidence=EvidenceChecker(recorder=recorder, toolrunner=toolrunner, snapshots=store, contents=snapshots),
+        drafts=FreshDrafts(recorder=recorder, toolrunner=toolrunner, contents=snapshots),
         mentions=Mentions(recorder=recorder, toolrunner=toolrunner, snapshots=store),
         steering=Steering(journal=journal, recorder=recorder, store=store, clock=clock, hooks=turn_hooks),
         clock=clock,
