@@ -24,8 +24,9 @@ T = TypeVar("T")
 
 
 class ChatVisibility:
-    def __init__(self, table: VisibilityTable) -> None:
-        self._table = table
+    def __init__(self, table: VisibilityTable, default: Callable[[], str | None]) -> None:
+        """`default`: who sees what a person starts, if that was set."""
+        self._table, self._default = table, default
 
     async def require(self, principal: Principal, chat_id: str) -> None:
         """For what is done later in somebody's name. Raises: NotFound if the chat is hidden from them."""
@@ -71,7 +72,7 @@ class ChatVisibility:
 
     async def of_new(self, principal: Principal) -> str:
         """Returns the visibility of what nobody said more about. What is made with the server's own token is for everyone."""
-        return EVERYONE if principal.person is None else await self._table.of_new()
+        return EVERYONE if principal.person is None else self._default() or await self._table.of_new()
 
     async def changed(self, principal: Principal, chat: Chat, visibility: str) -> str:
         """Raises: NotAllowed for others than the owner, Invalid."""

@@ -140,6 +140,14 @@ class Settings(BaseModel):
     allowed_hosts: Annotated[
         tuple[Word, ...], SettingSpec("further host names that are accepted", changeable=True)
     ] = ()
+    new_visibility: Annotated[
+        Literal["private", "everyone"] | None,
+        SettingSpec(
+            "who sees chats and workspaces that people start, until they share them: private or everyone; none = everyone where there"
+            " were people before chats could be private, else private",
+            changeable=True,
+        ),
+    ] = None
     request_limit_bytes: Annotated[Count, SettingSpec("bytes")] = 10 * 1024 * 1024
     heartbeat_seconds: Annotated[Seconds, SettingSpec("seconds between heartbeats on an event stream")] = 15.0
     shutdown_seconds: Annotated[Seconds, SettingSpec("seconds that running turns get to end")] = 10.0

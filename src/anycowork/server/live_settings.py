@@ -113,6 +113,10 @@ class LiveSettings:
     def allowed_hosts(self) -> tuple[str, ...]:
         return self._settings.allowed_hosts
 
+    def new_visibility(self) -> str | None:
+        """Returns who sees what people start; None if nobody said."""
+        return self._settings.new_visibility
+
     def probe_local_servers(self) -> bool:
         return self._settings.probe_local_servers
 

@@ -15,6 +15,7 @@ import { useRefusal } from "../ui/refusal";
 import { ShownOnce } from "../ui/ShownOnce";
 import type { components } from "../wire/api.gen";
 import { api, given } from "../wire/client";
+import { NewVisibility } from "./NewVisibility";
 import { PeopleLog } from "./PeopleLog";
 
 export type Person = components["schemas"]["PersonResponse"];
@@ -64,6 +65,7 @@ export function People() {
         onRemove={(person) => void remove(person)}
       />
       <PersonForm onAdd={add} />
+      <NewVisibility />
       <PeopleLog changes={changes} />
     </div>
   );

@@ -4,8 +4,11 @@ import { translated } from "./language";
 export const en = {
   page: "People",
   title: "People",
-  about:
-    "Who works on this server. Each person has a token of their own. What a person starts is private until they share it.",
+  about: "Who works on this server. Each person has a token of their own.",
+  newVisibility: "Who can see what a person starts, until they share it",
+  newVisibilityDefault: "Default of this server",
+  newVisibilityNote:
+    "It holds for new chats and workspaces. A chat is never seen by more people than its workspace. The default is only its owner; where people worked before chats could be private, it is everyone.",
   onlyYou: "Only you so far. Add someone to work together.",
   name: "Name",
   access: "Access",

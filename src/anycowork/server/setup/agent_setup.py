@@ -102,6 +102,10 @@ def build_scheduler(shared: SharedComponents, recovery: TurnRecovery) -> TurnSch
     )
 
 
+def visibility_of(shared: SharedComponents) -> ChatVisibility:
+    return ChatVisibility(shared.database.store.visibility, shared.live_settings.new_visibility)
+
+
 def gate_of(shared: SharedComponents) -> Gate:
     """Returns a gate for what asks it beside turns."""
     database, settings = shared.database, shared.live_settings
@@ -117,7 +121,7 @@ def gate_of(shared: SharedComponents) -> Gate:
 def build_rule_service(shared: SharedComponents) -> RuleService:
     toolbox, store, rules, clock = shared.toolbox, shared.database.store, shared.database.rules, shared.clock
     return RuleService(
-        visibility=ChatVisibility(shared.database.store.visibility),
+        visibility=visibility_of(shared),
         rules=rules,
         store=store,
         gate=gate_of(shared),

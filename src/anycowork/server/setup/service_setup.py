@@ -9,7 +9,6 @@ from typing import assert_never
 
 from anycowork.chats.chat_server_service import ChatServerService
 from anycowork.chats.chat_service import ChatService
-from anycowork.chats.chat_visibility import ChatVisibility
 from anycowork.chats.compaction_service import CompactionService
 from anycowork.chats.decision_service import DecisionService
 from anycowork.chats.export.chat_export import ChatExport
@@ -47,7 +46,7 @@ from anycowork.server.joined_workers import JoinedWorkers
 from anycowork.server.model_connections import ModelConnections, SearchConnection
 from anycowork.server.secrets.provider_keys import ProviderKeys
 from anycowork.server.services import AccessServices, ModelServices, ServerServices, Services, WorkspaceServices
-from anycowork.server.setup.agent_setup import build_rule_service, build_turn_hooks, gate_of
+from anycowork.server.setup.agent_setup import build_rule_service, build_turn_hooks, gate_of, visibility_of
 from anycowork.server.setup.file_setup import (
     build_file_services,
     build_person_commands,
@@ -189,7 +188,7 @@ def build_services(
         prompts=shared.prompts,
         mcp=mcp,
         reader_views=reader_views,
-        visibility=ChatVisibility(shared.database.store.visibility),
+        visibility=visibility_of(shared),
         chat_servers=ChatServerService(servers=mcp, store=store, journal=shared.database.journal, clock=clock),
         clock=clock,
         models=models,
@@ -242,7 +241,7 @@ def _build_chats(
         find_workspace=shared.workspace_roots.find,
         image_bytes=shared.database.blobs,
         removed=maintenance.soon,
-        visibility=ChatVisibility(shared.database.store.visibility),
+        visibility=visibility_of(shared),
         holds_commands=shared.sandbox_setup.sandbox is not None,
     )
 

@@ -4,8 +4,11 @@ import type { Texts } from "../people";
 export const people: Texts = {
   page: "Personen",
   title: "Personen",
-  about:
-    "Wer auf diesem Server arbeitet. Jede Person hat ein eigenes Token. Was eine Person beginnt, ist privat, bis sie es teilt.",
+  about: "Wer auf diesem Server arbeitet. Jede Person hat ein eigenes Token.",
+  newVisibility: "Wer sieht, was eine Person beginnt, bis sie es teilt",
+  newVisibilityDefault: "Vorgabe dieses Servers",
+  newVisibilityNote:
+    "Das gilt für neue Chats und Arbeitsbereiche. Einen Chat sehen nie mehr Personen als seinen Arbeitsbereich. Vorgegeben ist: nur wer ihn begonnen hat; wo schon Personen arbeiteten, bevor Chats privat sein konnten: alle.",
   onlyYou: "Bisher nur Sie. Fügen Sie jemanden hinzu, um zusammenzuarbeiten.",
   name: "Name",
   access: "Zugriff",
