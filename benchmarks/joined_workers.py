@@ -32,6 +32,7 @@ from support.workers import joined_process, joined_worker, relay, until_workers
 QUESTION = "Tasks on joined workers"
 TASKS, SLEEP, COMMANDS_AT_ONCE = 16, "sleep 2", 2
 FAR_TASKS, FAR_SLEEP, FAR_AT_ONCE = 60, "sleep 20", 5
+FAR_IN_FLIGHT = 24  # more than there are commands at once, so that each machine has a next one waiting
 COMMANDS = 5
 MISSING_FILES, MISSING_BYTES = 200, 50_000
 
@@ -74,7 +75,7 @@ async def _far(folder: Path, count: int) -> dict[str, float]:
         raise NotMeasured("only root can make network namespaces" if os.geteuid() else str(reason))
     (home := folder / "home").mkdir()
     names = [f"machine{number}" for number in range(count)]
-    options = {"parallel_tasks": 16, "allowed_hosts": (HUB_ADDRESS,)}
+    options = {"parallel_tasks": FAR_IN_FLIGHT, "allowed_hosts": (HUB_ADDRESS,)}
     async with live_server(home, files={"a.txt": "a\n"}, **options) as server, AsyncExitStack() as stack:
         network = stack.enter_context(machines(*names))
         line = await stack.enter_async_context(relay(server, network.listener()))
@@ -87,7 +88,7 @@ async def _far(folder: Path, count: int) -> dict[str, float]:
             pids.append(stack.enter_context(process).pid)
         await until_workers(server, lambda workers: len(workers) == count)
         begun, cpu, theirs = perf_counter(), _cpu(resource.RUSAGE_SELF), sum(map(cpu_seconds_of, pids))
-        await _job(server, {f"t{number}": [FAR_SLEEP] for number in range(FAR_TASKS)}, 3 * FAR_AT_ONCE)
+        await _job(server, {f"t{number}": [FAR_SLEEP] for number in range(FAR_TASKS)}, FAR_IN_FLIGHT)
         seconds, cpu = perf_counter() - begun, _cpu(resource.RUSAGE_SELF) - cpu
         theirs = sum(map(cpu_seconds_of, pids)) - theirs
     return {

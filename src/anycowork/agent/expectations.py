@@ -32,7 +32,7 @@ _ONLY_MENTIONED = 0.75
 _PROTECTED = 0.75  # a path that is held by mistake keeps the agent from what it was asked for
 _MOST_READ = 20
 _MOST_CLAUSES = 20
-_EMPTY = re.compile(r"\b(?:empty|blank|leer|vide|vac[ií])", re.I)
+_EMPTY = re.compile(r"\b(?:empty|blank|leere?[mnrs]?|vides?|vac[ií][oa]s?)\b", re.I)
 _USUALLY_EMPTY = frozenset({"__init__.py", "py.typed", ".gitkeep", ".nojekyll"})
 _TEST_FILE = re.compile(r"(?:^|/)(?:test_[^/]+|[^/]+_test)\.py$")
 

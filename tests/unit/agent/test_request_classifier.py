@@ -162,3 +162,19 @@ def test_a_question_that_is_answered_honestly_can_not_fail(question: str) -> Non
 def test_what_is_to_be_run_without_a_change_expects_none(request_text: str) -> None:
     kinds = [one.kind for one in of_request(request_text, lambda path: True).expectations]
     assert ExpectationKind.NO_CHANGE in kinds and ExpectationKind.CHECK not in kinds
+
+
+@pytest.mark.parametrize(
+    ("request_text", "may_be_empty"),
+    [
+        ("Create an empty file notes.md.", True),
+        ("Lege eine leere Datei notes.md an.", True),
+        ("Crée un fichier vide notes.md.", True),
+        ("Crea un archivo vacío notes.md.", True),
+        ("Create video.md with the list of our videos.", False),
+        ("Lege leerlauf.md mit einer Erklärung an.", False),
+    ],
+)
+def test_only_a_word_of_its_own_says_that_a_file_may_be_empty(request_text: str, may_be_empty: bool) -> None:
+    outputs = [e for e in of_request(request_text, lambda path: False).expectations if e.kind is ExpectationKind.OUTPUT]
+    assert [output.may_be_empty for output in outputs] == [may_be_empty]
