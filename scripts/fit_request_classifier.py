@@ -9,7 +9,9 @@ import json
 import math
 import random
 import re
+import struct
 import sys
+from base64 import b64encode
 from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -162,7 +164,10 @@ def fit(examples: list[Example], classes: list[str]) -> dict[str, object]:
             for at, weight in enumerate(row):
                 mean[at] += weight / EPOCHS
     rounded = {feature: [round(100 * each) for each in row] for feature, row in total.items()}
-    return {"classes": classes, "weights": {f: row for f, row in rounded.items() if max(map(abs, row)) >= SMALLEST}}
+    kept = {feature: row for feature, row in sorted(rounded.items()) if max(map(abs, row)) >= SMALLEST}
+    numbers = [number for row in kept.values() for number in row]
+    packed = b64encode(struct.pack(f"<{len(numbers)}h", *numbers)).decode()
+    return {"classes": classes, "features": "\n".join(kept), "weights": packed}
 
 
 def report(*, quiet: bool) -> int:

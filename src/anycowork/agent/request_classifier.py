@@ -4,15 +4,22 @@ A linear model over words, beginnings and endings of words, and pairs of words. 
 the sentences in `request_wording/` and prints the score on sentences that it never saw. Where it is unsure, callers claim nothing.
 """
 
-import json
 import math
 import re
+import sys
 import unicodedata
+from array import array
+from base64 import b64decode
 from collections.abc import Iterator, Mapping, Sequence
 from enum import StrEnum
 from functools import cache, lru_cache
 from importlib import resources
 from itertools import pairwise
+from typing import Any  # the stored weights are JSON that `fit_request_classifier.py` wrote
+
+import msgspec
+
+from anycowork.domain.values import value
 
 TARGET, OTHER_PATH = "\x01", "\x02"  # the path that is classified, and other paths, in a sentence
 _TOKEN = re.compile(r"[\x01\x02]|[^\W\d_]+|\d+|[?!,;:()¿]")
@@ -57,24 +64,42 @@ def path_use(sentence: str) -> Mapping[PathUse, float]:
     return {PathUse(name): share for name, share in _probabilities("path", path_features(sentence))}
 
 
+@value
+class _Weights:
+    """The weights of one classifier: `numbers` holds, for each feature, as many as there are classes; `starts` says where."""
+
+    classes: tuple[str, ...]
+    starts: dict[str, int]
+    numbers: Sequence[int]
+
+    @classmethod
+    def unpacked(cls, packed: Mapping[str, Any]) -> "_Weights":
+        classes, features = tuple(packed["classes"]), packed["features"].split("\n")
+        numbers = array("h", b64decode(packed["weights"]))
+        if sys.byteorder == "big":
+            numbers.byteswap()
+        starts = dict(zip(features, range(0, len(numbers), len(classes)), strict=True))
+        return cls(classes, starts, numbers)
+
+
 def _probabilities(part: str, features: Sequence[str]) -> list[tuple[str, float]]:
     model = _model()[part]
-    names, weights = model["classes"], model["weights"]
+    names, starts, numbers = model.classes, model.starts, model.numbers
     sums = [0.0] * len(names)
     for feature in features:
-        if (row := weights.get(feature)) is not None:
-            for index, weight in enumerate(row):
-                sums[index] += weight
+        if (start := starts.get(feature)) is not None:
+            for index in range(len(names)):
+                sums[index] += numbers[start + index]
     top = max(sums)
     powers = [math.exp((total - top) / _SCALE) for total in sums]
     return [(name, power / sum(powers)) for name, power in zip(names, powers, strict=True)]
 
 
 @cache
-def _model() -> dict[str, dict[str, dict[str, list[int]]]]:
-    stored = resources.files(__package__).joinpath("request_wording/weights.json").read_text(encoding="utf-8")
-    model = json.loads(stored)  # noqa: TID251  # a file of this package
-    return {part: model[part] for part in ("sentence", "path")}
+def _model() -> dict[str, _Weights]:
+    """Reads the weights, once in a process: packed, because reading them as plain JSON held up the first turn for 90 ms."""
+    stored = msgspec.json.decode(resources.files(__package__).joinpath("request_wording/weights.json").read_bytes())
+    return {part: _Weights.unpacked(stored[part]) for part in ("sentence", "path")}
 
 
 def tokens_of(sentence: str) -> list[str]:
