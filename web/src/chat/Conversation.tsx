@@ -15,6 +15,7 @@ import { PlanDock } from "../plans/PlanDock";
 import { lookOf } from "../roles/theme";
 import { keptWords } from "../rules/words";
 import * as acts from "../state/acts";
+import { grownOf } from "../state/drafts";
 import { loadEarlier, seek, useLive } from "../state/live";
 import { mayDo, useMay, useMe } from "../state/me";
 import type { PlanStanding } from "../state/planStandings";
@@ -105,13 +106,14 @@ export function Conversation(props: Props) {
       )}
       {mayDo(me, "PATCH /context/{chat_id}") && <AutonomyOffer view={view} onChoose={onAutonomy} />}
       {run && <RunLine run={run} waits={view.state !== "running"} />}
-      {view.state === "running" && view.drafts.length === 0 ? (
+      {view.state === "running" ? (
         <Working
           role={view.role}
           since={view.turn?.startedAt ?? null}
           retry={view.retry}
           starting={view.starting}
           stepsLeft={view.stepsLeft}
+          grown={grownOf(view.drafts)}
         />
       ) : (
         <>

@@ -39,6 +39,20 @@ it("counts down to the next attempt at the model's server, and then says again t
   await expectAccessible(container);
 });
 
+it("says that the agent works only once an answer that comes has not grown for some seconds", () => {
+  const at = (grown: number | null) => <Working role="actor" since={NOW} grown={grown} />;
+  const { container, rerender } = show(at(7));
+  expect(container.textContent).toBe("");
+  pass(5_000);
+  expect(container.textContent).toBe("Actor is working · 5.0 s");
+  rerender(at(8));
+  expect(container.textContent).toBe("");
+  pass(3_000);
+  expect(container.textContent).toBe("");
+  pass(2_000);
+  expect(container.textContent).toBe("Actor is working · 10 s");
+});
+
 // proves LOOP-11/1
 it("says how far it is before the turn pauses, when few steps are left", () => {
   const left = (count: number | null) =>

@@ -19,6 +19,12 @@ export interface Said {
 export type Delta = Extract<WireEvent, { type: "text-delta" | "reasoning-delta" }>;
 export const NOTHING: Said = { text: "", length: 0 };
 
+/** How much of the messages has come so far; null where none is being said. Pure. */
+export function grownOf(drafts: readonly Draft[]): number | null {
+  if (drafts.length === 0) return null;
+  return drafts.reduce((sum, { text, reasoning }) => sum + text.length + reasoning.length, 0);
+}
+
 export function withDelta(drafts: readonly Draft[], delta: Delta): readonly Draft[] {
   const at = drafts.findIndex(({ messageId }) => messageId === delta.message_id);
   const draft = drafts[at] ?? {
