@@ -51,6 +51,19 @@ def test_what_cannot_be_connected_is_a_usage_error(cli: CommandLine, words: tupl
 
 
 @proves("MOD-1")
+def test_a_server_is_connected_by_an_address_without_its_v1(cli: CommandLine) -> None:
+    with serve_in_thread(["OK"]) as model:
+        words = ("model", "connect", model.base_url.removesuffix("/v1"), "--name", "office", "--key-stdin")
+        done = cli.type(*words, piped=f"{KEY}\n")
+        assert (done.returncode, "office is ready" in done.stdout) == (0, True), done.stderr
+        assert f"{model.base_url}\n" in cli.type("model", "list").stdout
+        assert model.headers[-1]["Authorization"] == f"Bearer {KEY}"
+        other = cli.type("model", "connect", f"{model.base_url}/other", "--name", "nowhere", "--key-stdin", piped="x\n")
+        assert other.returncode == 1 and "most end in /v1" in other.stderr
+        assert "nowhere" not in cli.type("model", "list").stdout
+
+
+@proves("MOD-1")
 def test_a_server_that_does_not_answer_is_not_kept(cli: CommandLine) -> None:
     with serve_in_thread([HttpError(401), "OK"]) as model:
         words = ("model", "connect", model.base_url, "--name", "office", "--key-stdin")

@@ -135,27 +135,45 @@ async def _connect(client: ServerClient, entry: dict[str, JsonValue], key: str |
             f"'{name}' is connected already. Give this one another --name, or remove that one first: "
             f"`anycowork model remove {name}`."
         ) from None
-    code = await _test(client, name)
+    verdict = await _verdict_where_it_answers(client, name, str(entry["base_url"] or ""))
+    code = _print_result(name, verdict)
     if code != EXIT_CODES[RunEnding.DONE]:
         await client.delete(f"/providers/{quote(name, safe='')}")
         stderr().line("Nothing was stored. Correct it, and connect it again.")
     return code
 
 
+async def _verdict_where_it_answers(client: ServerClient, name: str, address: str) -> Json:
+    """Tests the server, also where people omit the /v1 that most addresses end in."""
+    verdict = await _verdict(client, name)
+    if not _is_elsewhere(verdict) or urlsplit(address).path.strip("/"):
+        return verdict
+    await client.patch(f"/providers/{quote(name, safe='')}", {"base_url": f"{address.rstrip('/')}/v1"})
+    second_verdict = await _verdict(client, name)
+    return verdict if _is_elsewhere(second_verdict) else second_verdict
+
+
+def _is_elsewhere(verdict: Json) -> bool:
+    return verdict.get("ok") is not True and "(404)" in str(verdict.get("message"))
+
+
 async def _test(client: ServerClient, name: str) -> int:
-    verdict = await client.post(f"/providers/{quote(name, safe='')}/test")
-    _print_result(name, verdict)
-    return EXIT_CODES[RunEnding.DONE if verdict.get("ok") is True else RunEnding.FAILED]
+    return _print_result(name, await _verdict(client, name))
 
 
-def _print_result(name: str, verdict: Json) -> None:
+async def _verdict(client: ServerClient, name: str) -> Json:
+    return await client.post(f"/providers/{quote(name, safe='')}/test")
+
+
+def _print_result(name: str, verdict: Json) -> int:
     message = strip_controls(str(verdict.get("message")))
     if verdict.get("ok") is not True:
         stderr().line(f"{name} is not ready: {message}")
-        return
+        return EXIT_CODES[RunEnding.FAILED]
     stdout().line(f"{name} is ready: {message}")
     models = verdict.get("models")
     if isinstance(models, list) and models:
         stdout().line(
             f"It offers {len(models)} models. Choose one with --model {name}/{strip_controls(str(models[0]))}"
         )
+    return EXIT_CODES[RunEnding.DONE]
