@@ -115,7 +115,7 @@ async def audit(page: Page) -> None:
     table = page.get_by_role("table")
     await expect(table.get_by_role("row")).to_have_count(14)  # the titles, twelve tasks, the total
     row = table.get_by_role("row", name="write index.txt")
-    for words in ("worker", "done, not proved", "index.txt"):
+    for words in ("worker", "the agent says it is done", "index.txt"):
         await expect(row).to_contain_text(words)
     await table.scroll_into_view_if_needed()
     assert await violations(page) == []

@@ -386,7 +386,7 @@ it("says which files of a task the review left out, and of a task without others
   vi.spyOn(api, "GET").mockResolvedValue({ data: { steps, usage: null }, response: new Response() } as never);
   const { container } = show(<JobAudit jobId="j" moment={0} href={(id) => `#${id}`} />);
   const rows = (await screen.findAllByRole("row")).slice(1).map((row) => within(row).getAllByRole("cell"));
-  const done = "done, not proved";
+  const done = "the agent says it is done";
   expect(rows.map(([, status]) => status!.textContent)).toEqual([done, done, "left out", "undone"]);
   expect(rows.map(([, , files]) => files!.textContent)).toEqual([
     "a.txta.md",

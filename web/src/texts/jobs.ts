@@ -135,7 +135,7 @@ export const en = {
     open: "not done",
     running: "running",
     done: "done",
-    claimed: "done, not proved",
+    claimed: "the agent says it is done",
     failed: "failed",
     skipped: "skipped",
     undone: "undone",

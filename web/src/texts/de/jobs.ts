@@ -144,7 +144,7 @@ export const jobs: Texts = {
     open: "nicht erledigt",
     running: "läuft",
     done: "erledigt",
-    claimed: "erledigt, nicht belegt",
+    claimed: "der Agent sagt, es ist erledigt",
     failed: "gescheitert",
     skipped: "übersprungen",
     undone: "rückgängig gemacht",
