@@ -16,6 +16,7 @@ async def test_a_schedule_is_added_run_read_edited_and_removed(tmp_path):
         await expect(page.get_by_text("No schedules yet.")).to_be_visible()
         await page.get_by_role("button", name="Add a schedule").click()
         form = page.get_by_role("form", name="New schedule")
+        await expect(form.get_by_label("Name", exact=True)).to_be_focused()
         await form.get_by_label("Name", exact=True).fill("Morning")
         await form.get_by_label("Starts").select_option("workflow:explain_code")
         await form.get_by_label(re.compile(r"^Times \(")).fill("0 9 * *")

@@ -51,26 +51,30 @@ export function StartForm({ item, trigger, startees, onSave, onDone }: Props) {
         value={draft.startee}
         onChange={(startee) => change({ startee, values: begunWith(startee, startees), pointers: {} })}
       />
-      {parameters.map((parameter) => (
-        <div key={parameter.name} className="space-y-1">
-          <ParameterField
-            parameter={trigger && draft.pointers[parameter.name] ? { ...parameter, required: false } : parameter}
-            value={draft.values[parameter.name] ?? ""}
-            fault={faultAt(OF_PARAMETER + parameter.name) ?? null}
-            first={false}
-            onChange={(value) => change({ values: { ...draft.values, [parameter.name]: value } })}
-          />
-          {trigger && (
-            <TextField
-              label={t.fromBody(parameter.name)}
-              hint={t.pointerHint}
-              placeholder={t.pointerExample}
-              value={draft.pointers[parameter.name] ?? ""}
-              onChange={(pointer) => change({ pointers: { ...draft.pointers, [parameter.name]: pointer } })}
-            />
-          )}
+      {parameters.length > 0 && (
+        <div role="group" aria-label={t.values} className="space-y-3 border-l-2 border-line pl-3">
+          {parameters.map((parameter) => (
+            <div key={parameter.name} className="space-y-1">
+              <ParameterField
+                parameter={trigger && draft.pointers[parameter.name] ? { ...parameter, required: false } : parameter}
+                value={draft.values[parameter.name] ?? ""}
+                fault={faultAt(OF_PARAMETER + parameter.name) ?? null}
+                first={false}
+                onChange={(value) => change({ values: { ...draft.values, [parameter.name]: value } })}
+              />
+              {trigger && (
+                <TextField
+                  label={t.fromBody(parameter.name)}
+                  hint={t.pointerHint}
+                  placeholder={t.pointerExample}
+                  value={draft.pointers[parameter.name] ?? ""}
+                  onChange={(pointer) => change({ pointers: { ...draft.pointers, [parameter.name]: pointer } })}
+                />
+              )}
+            </div>
+          ))}
         </div>
-      ))}
+      )}
       {!trigger && <TimeFields draft={draft} faultAt={faultAt} onChange={change} />}
       <RoleField value={draft.role} onChange={(role) => change({ role })} />
       <TextField

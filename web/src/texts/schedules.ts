@@ -32,6 +32,7 @@ export const en = {
   secretHint: "This secret is shown once. Requests that are signed with it go to",
   done: "Done",
   name: "Name",
+  values: "Values",
   starts: "Starts",
   workflows: "Workflows",
   templates: "Job templates",

@@ -20,6 +20,8 @@ interface Props {
   bare?: boolean;
 }
 
+const FIRST_FIELD = "form :is(input:not([type=checkbox], [type=radio], [type=file], [type=hidden]), select, textarea)";
+
 export function Dialog({ open, ...rest }: Props) {
   return open ? <OpenDialog {...rest} /> : null;
 }
@@ -32,6 +34,8 @@ function OpenDialog({ title, onClose, children, wide = false, page = false, bare
     const dialog = ref.current;
     left.current = false;
     dialog?.showModal();
+    // The browser would begin at the button that closes it.
+    if (!dialog?.querySelector("[autofocus]")) dialog?.querySelector<HTMLElement>(FIRST_FIELD)?.focus();
     return () => {
       left.current = true; // what the browser says of it later is not about one that was opened meanwhile
       dialog?.close(); // one that is only taken away gives no focus back

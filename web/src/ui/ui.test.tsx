@@ -10,7 +10,7 @@ import type { OpenChat } from "../wire/nouns";
 import { Announcer, boundary } from "./Announcer";
 import { Banner } from "./Banner";
 import { Copy } from "./Copy";
-import { Dialog } from "./Dialog";
+import { Dialog, wantsFocus } from "./Dialog";
 import { ErrorBoundary } from "./ErrorBoundary";
 import { Fold, Folds } from "./Fold";
 import { TextField } from "./Form";
@@ -194,6 +194,23 @@ it("unfolds again what was left unfolded under the same name", async () => {
   expect(again.container.textContent).toContain("what is inside");
   again.unmount();
   expect(show(fold("two")).container.textContent).not.toContain("what is inside");
+});
+
+it("begins in the first field of a dialog's form, unless another wants the focus", () => {
+  const dialog = (ref?: typeof wantsFocus) => (
+    <Dialog title="Settings" open onClose={() => {}}>
+      <form>
+        <input type="checkbox" aria-label="on" />
+        <input aria-label="name" />
+        <input aria-label="path" ref={ref} />
+      </form>
+    </Dialog>
+  );
+  const first = show(dialog());
+  expect(document.activeElement).toBe(screen.getByLabelText("name"));
+  first.unmount();
+  show(dialog(wantsFocus));
+  expect(document.activeElement).not.toBe(screen.getByLabelText("name")); // a browser gives it to the one that wants it
 });
 
 it("shows what it says in front of an open dialog, and on the page once that is closed", () => {

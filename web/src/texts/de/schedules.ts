@@ -32,6 +32,7 @@ export const schedules: Texts = {
   secretHint: "Dieses Geheimnis wird einmal angezeigt. Anfragen, die damit signiert sind, gehen an",
   done: "Fertig",
   name: "Name",
+  values: "Werte",
   starts: "Startet",
   workflows: "Workflows",
   templates: "Auftragsvorlagen",
