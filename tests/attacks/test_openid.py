@@ -236,6 +236,54 @@ async def test_a_renewal_that_is_somebody_elses_ends_the_session(tmp_path: Path)
         assert await browser.me() is None and await there.people() == {"Ada Lovelace": "member"}
 
 
+SIGNED_OUT = {"subject": {"sub": "u1"}, "session": {"sid": "s1", "sub": None}}
+
+
+@proves("OPS-5/3")
+@pytest.mark.parametrize("by", SIGNED_OUT)
+async def test_who_signed_out_at_the_provider_begins_no_session_with_a_code_from_before(
+    tmp_path: Path, by: str
+) -> None:
+    async with sign_on_server(tmp_path) as there, there.browser() as browser, there.browser() as other:
+        there.provider.claims["sid"] = "s1"
+        _, told = await browser.come_back(*there.provider.sign_in(await browser.begin()))
+        there.provider.claims |= {"sid": "s2"} if by == "session" else {"sub": "u2"}
+        _, of_another = await other.come_back(*there.provider.sign_in(await other.begin()))
+        await there.sign_out(**SIGNED_OUT[by])
+        assert await browser.trade(told) == 401 and await browser.me() is None
+        assert await other.trade(of_another) == 201 and await other.me() is not None
+
+
+@proves("OPS-5/3")
+@pytest.mark.parametrize("by", SIGNED_OUT)
+async def test_who_signed_out_while_the_provider_answered_is_not_let_in(tmp_path: Path, by: str) -> None:
+    async with sign_on_server(tmp_path) as there, there.browser() as browser:
+        there.provider.claims["sid"] = "s1"
+        there.provider.while_it_answers = lambda: there.sign_out(**SIGNED_OUT[by])
+        status, told = await browser.sign_on(there.provider)
+        assert status == 401 and "signed out" in told and await browser.me() is None
+        there.provider.while_it_answers = lambda: there.sign_out(sid="s9", sub="u9")
+        assert (await browser.sign_on(there.provider))[0] == 201
+        assert await browser.me() is not None, "they may sign on again, and others' ends do not concern them"
+
+
+@proves("OPS-5/2", "OPS-5/3")
+@pytest.mark.parametrize("end", ["removed", "token", "groups"])
+async def test_who_lost_their_access_begins_no_session_with_a_code_from_before(tmp_path: Path, end: str) -> None:
+    async with sign_on_server(tmp_path) as there, there.browser() as browser, there.browser() as other:
+        _, told = await browser.come_back(*there.provider.sign_in(await browser.begin()))
+        [_, person] = (await there.server.ask("GET", "/people"))["people"]
+        match end:
+            case "removed":
+                await there.server.ask("DELETE", f"/people/{person['id']}", expect=204)
+            case "token":
+                await there.server.ask("POST", f"/people/{person['id']}/token", {})
+            case _:
+                there.provider.claims["groups"] = []
+                assert (await other.sign_on(there.provider))[0] == 403
+        assert await browser.trade(told) == 401 and await browser.me() is None
+
+
 @proves("OPS-5/2")
 async def test_who_was_removed_here_does_not_come_back_by_signing_on(tmp_path: Path) -> None:
     async with sign_on_server(tmp_path) as there, there.browser() as browser:

@@ -4,7 +4,7 @@ import base64
 import hashlib
 import json
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -40,6 +40,8 @@ class ScriptedOpenIdProvider:
     forms: list[dict[str, str]] = field(default_factory=list)
     asked: list[str] = field(default_factory=list)
     codes: dict[str, dict[str, str]] = field(default_factory=dict)
+    while_it_answers: Callable[[], Awaitable[object]] | None = None
+    """What happens between a token and its arrival."""
 
     def token(self, **more: Any) -> str:
         """An id token of now."""
@@ -86,7 +88,10 @@ class ScriptedOpenIdProvider:
             case "/token":
                 form = {name: str(value) for name, value in (await request.post()).items()}
                 self.forms.append(form)
-                return self._tokens(form)
+                answer = self._tokens(form)
+                if self.while_it_answers is not None:
+                    await self.while_it_answers()
+                return answer
             case _:
                 return web.Response(status=404)
 

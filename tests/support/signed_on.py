@@ -38,14 +38,18 @@ class SignedOn:
         async with self.session.get(f"{self.url}/openid/callback", params=query, allow_redirects=False) as answer:
             return answer.status, answer.headers.get("location") or await answer.text()
 
+    async def trade(self, told: str) -> int:
+        """Trades the code of the address for the session, as the page does."""
+        async with self.session.post(f"{self.url}/session", json={"code": told.partition("#code=")[2]}) as answer:
+            self.page_key = (await answer.json()).get("page_key", "")
+            return answer.status
+
     async def sign_on(self, provider: ScriptedOpenIdProvider) -> tuple[int, str]:
         """Signs on, and trades the code for the session as the page does. Returns the status and what was told."""
         status, told = await self.come_back(*provider.sign_in(await self.begin()))
         if status != 303:
             return status, told
-        async with self.session.post(f"{self.url}/session", json={"code": told.partition("#code=")[2]}) as answer:
-            self.page_key = (await answer.json())["page_key"]
-            return answer.status, told
+        return await self.trade(told), told
 
     async def me(self) -> dict[str, Any] | None:
         """Who it is; None if it is nobody any more."""
@@ -71,6 +75,15 @@ class SignOnServer:
         sign_on = self.server.server.services.access.sign_on
         assert sign_on is not None
         await sign_on.renew_due()
+
+    async def sign_out(self, **who: str | None) -> None:
+        """The provider says that this person, or this session of theirs, signed out."""
+        form = {"logout_token": self.provider.logout_token(**who)}
+        async with (
+            aiohttp.ClientSession() as provider,
+            provider.post(f"{self.server.url}/openid/logout", data=form) as answer,
+        ):
+            assert answer.status == 200, await answer.text()
 
     async def people(self) -> dict[str, str]:
         return {one["name"]: one["access"] for one in (await self.server.ask("GET", "/people"))["people"][1:]}

@@ -228,6 +228,17 @@ class BrowserSessions:
         """Returns the sessions that came from an OpenID provider."""
         return [stored for stored in self._sessions.values() if stored.sign_on is not None]
 
+    async def end_sign_ons(self, is_over: Callable[[SignOn], bool]) -> None:
+        """Ends the sessions, and the codes that nobody redeemed yet, whose sign-on is over."""
+        over = {stored.node for stored in self.signed_on() if stored.sign_on is not None and is_over(stored.sign_on)}
+        over |= {
+            node(NodeKind.CODE, digest)
+            for digest, code in self._codes.items()
+            if code.sign_on is not None and is_over(code.sign_on)
+        }
+        self._drop({ended for name in over for ended in descendants(self._makers(), name, through=_is_sign_in)})
+        await self._save()
+
     async def renew(self, session: str, sign_on: SignOn) -> None:
         """Stores the renewed sign-on of a session, unless it has ended meanwhile."""
         _, digest = read_node(session)

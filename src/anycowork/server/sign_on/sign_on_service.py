@@ -7,9 +7,10 @@ import hmac
 import json
 import logging
 import secrets
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from datetime import datetime, timedelta
+from functools import partial
 from urllib.parse import urlsplit
 
 from pydantic import BaseModel, ConfigDict, ValidationError
@@ -22,7 +23,7 @@ from anycowork.domain.ports import Clock
 from anycowork.domain.principals import SERVER_PRINCIPAL
 from anycowork.domain.values import value
 from anycowork.server.browser_sessions import BrowserSessions, SignOn, StoredSession
-from anycowork.server.sign_on.openid_provider import OpenIdProvider, ProviderAway, SignedOn
+from anycowork.server.sign_on.openid_provider import LoggedOut, OpenIdProvider, ProviderAway, SignedOn
 from anycowork.store.sql.people import People
 
 log = logging.getLogger("anycowork.sign_on")
@@ -71,6 +72,7 @@ class SignOnService:
         self._page_url = page_url
         self._provider, self._people, self._sessions, self._clock = provider, people, sessions, clock
         self._one_person_at_a_time = asyncio.Lock()
+        self._ends: list[list[LoggedOut]] = []  # for each sign-in that is just being finished, who signed out meanwhile
         self._key = hmac.new(token.encode(), b"anycowork pending sign-ins", hashlib.sha256).digest()
 
     @property
@@ -107,22 +109,32 @@ class SignOnService:
             raise Unauthenticated("This sign-in was not begun in this browser, or its time is over. Begin again.")
         if code is None:
             raise Unauthenticated(f"{self.name} did not sign you in. Begin again.")
-        signed_on = await self._provider.redeem(
-            code, return_url=self.return_url(base_url), nonce=pending.nonce, verifier=pending.verifier
-        )
-        person = await self._person_of(signed_on)
-        offered = self._sessions.offer(person=person, needs_confirmation=False, sign_on=self._sign_on(signed_on, None))
-        return offered.code
+        with self._noting_ends() as ends:
+            signed_on = await self._provider.redeem(
+                code, return_url=self.return_url(base_url), nonce=pending.nonce, verifier=pending.verifier
+            )
+            person = await self._person_of(signed_on)
+        sign_on = self._sign_on(signed_on, None)
+        if any(_ends(logged_out, sign_on) for logged_out in ends):
+            raise Unauthenticated(f"You signed out at {self.name} meanwhile. Begin again.")
+        return self._sessions.offer(person=person, needs_confirmation=False, sign_on=sign_on).code
 
     async def end_by_provider(self, logout_token: str) -> None:
-        """Ends the sessions that the provider ended. Raises: Unauthenticated, ProviderAway."""
+        """Ends the sessions that the provider ended, and those that are just beginning. Raises: Unauthenticated, ProviderAway."""
         logged_out = await self._provider.logged_out(logout_token)
-        for stored in self._sessions.signed_on():
-            sign_on = stored.sign_on
-            if sign_on is None or logged_out.subject not in (None, sign_on.subject):
-                continue
-            if logged_out.provider_session in (None, sign_on.provider_session):
-                await self._sessions.end(stored.node)
+        for ends in self._ends:
+            ends.append(logged_out)
+        await self._sessions.end_sign_ons(partial(_ends, logged_out))
+
+    @contextmanager
+    def _noting_ends(self) -> Iterator[list[LoggedOut]]:
+        """Yields a list of those who sign out at the provider until the end of the block."""
+        ends: list[LoggedOut] = []
+        self._ends.append(ends)
+        try:
+            yield ends
+        finally:
+            self._ends = [other for other in self._ends if other is not ends]
 
     async def keep_up(self) -> None:
         """Renews sign-ons, and ends those that are not renewed, until it is cancelled."""
@@ -242,6 +254,13 @@ class SignOnService:
 
     def _signature(self, body: str) -> str:
         return hmac.new(self._key, body.encode("utf-8", "surrogateescape"), hashlib.sha256).hexdigest()
+
+
+def _ends(logged_out: LoggedOut, sign_on: SignOn) -> bool:
+    return logged_out.subject in (None, sign_on.subject) and logged_out.provider_session in (
+        None,
+        sign_on.provider_session,
+    )
 
 
 def access_of(granted: GroupAccess, groups: frozenset[str]) -> AccessLevel | None:
