@@ -280,3 +280,30 @@ async def repository(client: LiveServer, page: Page, folder: Path) -> Path:
     await page.goto(f"{client.url}/#/chat/{chat.id}")
     await expect(page.get_by_text("Hello.", exact=True)).to_be_visible()
     return folder
+
+
+async def test_a_check_that_nothing_allowed_is_allowed_where_the_evidence_stands_by_keyboard_alone(
+    page: Page, client: LiveServer
+) -> None:
+    for name, content in (
+        ("total.py", "total = 2\n"),
+        ("test_total.py", "import total\ndef test_it():\n    assert total.total == 3\n"),
+    ):
+        (client.workspace / name).write_text(content)
+    wrong = call("update_file", path="total.py", edits=[{"find": "2", "replace": "4"}])
+    right = call("update_file", path="total.py", edits=[{"find": "4", "replace": "3"}])
+    client.model.replies = [wrong, "Done.", right, "Done again."]
+    chat = await new_chat(client)
+    await client.ask("PATCH", chat.path, {"autonomy": "edits"})
+    await chat.send("Let the total be 3.")
+    await page.goto(f"{client.url}/#/chat/{chat.id}")
+    await tab_to(page, page.get_by_role("button", name="Claimed"))
+    await page.keyboard.press("Enter")
+    details = page.get_by_role("region", name="Not run, because nothing allows it without asking")
+    await expect(details.get_by_text("python3 -m pytest")).to_be_visible()
+    await tab_to(page, details.get_by_role("button", name="Always allow here"))
+    assert await violations(page) == []
+    await page.keyboard.press("Enter")
+    await expect(details.get_by_text("Allowed in this folder.")).to_be_visible()
+    await chat.send("Compute it.")
+    await expect(page.get_by_role("button", name="Checked")).to_be_visible()

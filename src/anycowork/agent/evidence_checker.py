@@ -24,6 +24,7 @@ from anycowork.checkpoints.snapshots import Snapshots
 from anycowork.domain.agents import AGENT_PROVIDER
 from anycowork.domain.errors import AnyCoworkError, NotVerified
 from anycowork.domain.evidence import (
+    CheckNotRun,
     CheckRun,
     Evidence,
     EvidenceStatus,
@@ -37,6 +38,7 @@ from anycowork.domain.ports import ContentReader, HiddenPathRules, Telling
 from anycowork.domain.roles import Permission
 from anycowork.domain.tools import Call, Parameters, Provenance
 from anycowork.domain.values import replace
+from anycowork.permissions.admission import Admitted, MustAsk
 from anycowork.permissions.command_risk import only_reads
 from anycowork.permissions.shell.parser import parse
 from anycowork.store.sql.store import Store
@@ -46,6 +48,7 @@ CHECK_SECONDS = 60.0
 BASELINE_SECONDS = 10.0
 _MOST_SHOWN = 800  # characters of a failed check's output
 _MOST_NAMED = 10
+_MOST_NOT_RUN = 3
 _MOST_TESTS = 200  # test files that are read for what they compare with
 MOST_FILES = 5_000  # of a workspace whose checks get a receipt
 _MOST_SLOW = 1_000  # checks that are remembered as too slow to run before the work
@@ -115,7 +118,10 @@ class EvidenceChecker:
             await self._run_checks(context), CallsParked
         ):
             return CallsParked()
-        context.proof.evidence = await self._with_receipt(context, await self.collect(context, vouched=vouched))
+        evidence = await self.collect(context, vouched=vouched)
+        if evidence is not None and evidence.status is EvidenceStatus.CLAIMED:
+            evidence = replace(evidence, not_run=tuple(context.proof.checks_not_run.values())[:_MOST_NOT_RUN])
+        context.proof.evidence = await self._with_receipt(context, evidence)
         times_told = context.times_told(NotVerified.code) + context.proof.rejected_answers + context.drafts_begun()
         is_delegate = (context.chat.config.model_id or "").startswith(
             f"{AGENT_PROVIDER}/"
@@ -243,7 +249,11 @@ class EvidenceChecker:
         parameters: Parameters = {"command": command, "timeout": seconds}
         step = next((step.id for step in context.plan.steps if step.check == command), None) if context.plan else None
         call = self._recorder.own_call(context, COMMAND_TOOL, parameters, provenance, step=step)
-        if not await self._toolrunner.passes_unasked(context, call):
+        authorization = await self._toolrunner.authorization(context, call)
+        context.proof.checks_not_run.pop(command, None)
+        if isinstance(authorization, MustAsk):
+            context.proof.checks_not_run[command] = CheckNotRun(command, authorization.approval.proposed_rule)
+        if not isinstance(authorization, Admitted):
             return None
         await self._recorder.record_own_call(context, call, check=command)
         outcome = await self._toolrunner.run(context)

@@ -110,9 +110,13 @@ class ToolRunner:
                 return CallsParked()
         return _done([context.calls.by_id(call.id) for call in batch])
 
+    async def authorization(self, context: TurnContext, call: Call) -> Admitted | MustAsk | AnyCoworkError:
+        """Returns what the gate would say to the call now; nobody is asked."""
+        return await self._authorizer.authorize(context, call)
+
     async def passes_unasked(self, context: TurnContext, call: Call) -> bool:
         """Whether the gate would admit the call now without asking anybody."""
-        return isinstance(await self._authorizer.authorize(context, call), Admitted)
+        return isinstance(await self.authorization(context, call), Admitted)
 
     async def _run_single_read(self, context: TurnContext, call: Call) -> CallsParked | CallsDone:
         """Runs a single read. It has no effect to settle, so call and result are written together with the next change."""

@@ -21,7 +21,7 @@ from anycowork.domain.agents import AgentSpec, AgentTask
 from anycowork.domain.chats import Chat, Limits, Turn
 from anycowork.domain.errors import AnyCoworkError
 from anycowork.domain.events import NewEvent
-from anycowork.domain.evidence import Evidence, Receipt
+from anycowork.domain.evidence import CheckNotRun, Evidence, Receipt
 from anycowork.domain.hooks import Hook, HookRuns, checks_recorded
 from anycowork.domain.journal import Change, Reserve, Write
 from anycowork.domain.limits import SpendingLimitReached
@@ -182,6 +182,7 @@ class WorkProof:
     receipt: Receipt | None = None  # of the check that proves the work
     stop_hooks: HookRuns = ()  # those that last looked at the end of the turn
     checks_tried: list[str] = field(default_factory=list)  # commands that may be the project's own check
+    checks_not_run: dict[str, CheckNotRun] = field(default_factory=dict)  # by command: nothing allows them unasked
 
     def reject_answer(self) -> None:
         """Counts a rejected answer; a small model must call a tool next."""

@@ -215,11 +215,23 @@ class CheckRun:
 
 
 @value
+class CheckNotRun:
+    """A check that nothing allows without asking. `rule` would allow it; None if no rule can."""
+
+    command: str
+    rule: Json | None = field(default=None, hash=False)
+
+    def to_json(self) -> Json:
+        return {"command": self.command, "rule": self.rule}
+
+
+@value
 class Evidence:
     status: EvidenceStatus
     expectations: tuple[Expectation, ...] = ()
     checks: tuple[CheckRun, ...] = ()
     receipt: str | None = None
+    not_run: tuple[CheckNotRun, ...] = ()
 
     @property
     def unmet(self) -> tuple[Expectation, ...]:
@@ -231,6 +243,8 @@ class Evidence:
             "expectations": [expectation.to_json() for expectation in self.expectations],
             "checks": [check.to_json() for check in self.checks],
         }
+        if self.not_run:
+            body["not_run"] = [check.to_json() for check in self.not_run]
         return body if self.receipt is None else {**body, "receipt": self.receipt}
 
 
@@ -270,7 +284,11 @@ def evidence_line(evidence: Json) -> str:
     failed = [check for check in checks if _is(check, "unmet") and check.get("command") not in subjects]
     unmet += [f"{check.get('command')}: exit code {check.get('exit_code')}" for check in failed]
     word = str(evidence.get("status"))
-    details = "; ".join(unmet[:3]) or _worth(word, checks, expectations)
+    not_run = [check.get("command") for check in _objects(evidence.get("not_run"))]
+    unnamed = [
+        f"{command} was not run: nothing allows it without asking." for command in not_run if command not in subjects
+    ]
+    details = "; ".join(unmet[:3]) or " ".join([_worth(word, checks, expectations), *unnamed[:1]])
     receipt = evidence.get("receipt")
     repeat = f" Run it again with: anycowork verify {receipt}" if receipt else ""
     return f"Evidence: {word}. {details}{repeat}".strip()

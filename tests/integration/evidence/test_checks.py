@@ -63,3 +63,36 @@ async def test_a_check_that_the_person_states_runs_without_asking(tmp_path: Path
         await chat.rest()
         found: Any = await evidence_of(client, chat)
         assert found["status"] == "checked" and found["expectations"][0]["from"] == "person"
+
+
+async def test_a_check_that_was_not_run_comes_with_the_rule_that_allows_it_from_the_next_turn_on(
+    tmp_path: Path,
+) -> None:
+    change = call("update_file", path="shop.py", content="def total():\n    return 3\n")
+    other = call("create_file", path="other.py", content="y = 1\n")
+    replies = [call("read_file", path="shop.py"), change, "Done.", other, "Done."]
+    files = {**FILES, "test_shop.py": "import shop\n\ndef test_total():\n    assert shop.total() == 3\n"}
+    async with live_server(tmp_path, replies=replies, files=files) as client:
+        chat = await working_chat(client, "edits")
+        await chat.send("Let the total be 3.")
+        found = await evidence_of(client, chat)
+        assert found["status"] == "claimed" and found["checks"] == []
+        (not_run,) = found["not_run"]
+        ended = await chat.events()
+        assert ended[-1]["evidence"]["not_run"] == [not_run], "the event that ended the turn says the same"
+        assert not_run["rule"]["tool"] == "execute_command" and not_run["rule"]["resource"] == not_run["command"]
+        await client.ask("POST", "/rules", not_run["rule"], expect=201)
+        await chat.send("Add other.py, too.")
+        found = await evidence_of(client, chat)
+        assert [check["command"] for check in found["checks"]] == [not_run["command"]] and not found.get("not_run")
+
+
+async def test_a_check_that_a_rule_denies_is_offered_to_nobody(tmp_path: Path) -> None:
+    fix = call("update_file", path="shop.py", content="def total():\n    return 3\n")
+    async with live_server(tmp_path, replies=[call("read_file", path="shop.py"), fix, "Done."], files=FILES) as client:
+        rule = {"tool": "execute_command", "resource": "python3 *", "effect": "deny", "scope": "global"}
+        await client.ask("POST", "/rules", rule, expect=201)
+        chat = await working_chat(client, "edits")
+        await chat.send(REQUEST)
+        found = await evidence_of(client, chat)
+        assert found["status"] == "claimed" and not found.get("not_run")

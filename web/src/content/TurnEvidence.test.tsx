@@ -1,7 +1,8 @@
 import { screen, within } from "@testing-library/react";
 import userEvent from "@testing-library/user-event";
-import { expect, it } from "vitest";
+import { expect, it, vi } from "vitest";
 import { expectAccessible, show } from "../testing/render";
+import { api } from "../wire/client";
 import { type Evidence, TurnEvidence } from "./TurnEvidence";
 
 const check = {
@@ -52,5 +53,24 @@ it("says why a check that nobody named proves nothing, and how it is run again",
   const details = within(screen.getByLabelText("Evidence"));
   expect(details.getByLabelText("Checks").textContent).toContain(remark);
   expect(details.getByText("anycowork verify ab12")).toBeTruthy();
+  await expectAccessible(container);
+});
+
+it("offers the rule for a check that nothing allowed, says that it holds, and only then", async () => {
+  const rule = { tool: "execute_command", resource: "pytest -q", effect: "allow", scope: "workspace", workspace: "/w" };
+  const answer = async () => ({ data: { ...rule, id: "r1", warnings: [] }, response: new Response() });
+  const posted = vi.spyOn(api, "POST").mockImplementation(answer as unknown as typeof api.POST);
+  const not_run = [
+    { command: "pytest -q", rule },
+    { command: "sh -c '$(x)'", rule: null },
+  ];
+  const { container } = show(<TurnEvidence evidence={evidence({ status: "claimed", not_run })} />);
+  await userEvent.click(screen.getByRole("button", { name: "Claimed" }));
+  const details = within(screen.getByLabelText("Not run, because nothing allows it without asking"));
+  expect(details.getAllByRole("button")).toHaveLength(1);
+  await userEvent.click(details.getByRole("button", { name: "Always allow here" }));
+  expect(await details.findByText("Allowed in this folder. It runs when the next turn ends.")).toBeTruthy();
+  expect(details.queryByRole("button")).toBeNull();
+  expect(posted.mock.calls).toEqual([["/rules", { body: rule }]]);
   await expectAccessible(container);
 });

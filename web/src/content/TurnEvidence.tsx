@@ -4,14 +4,18 @@ import { useQuery } from "@tanstack/react-query";
 import clsx from "clsx";
 import { BadgeCheck, CircleCheck, CircleX, Speech } from "lucide-react";
 import { Popover } from "radix-ui";
+import { useState } from "react";
 import type { ChatView } from "../state/reduce";
 import { t } from "../texts/evidence";
+import { Button } from "../ui/Button";
 import { Copy } from "../ui/Copy";
+import { attempt } from "../ui/outcomes";
 import type { components } from "../wire/api.gen";
 import { api, given } from "../wire/client";
 import { visible } from "./visible";
 
 export type Evidence = components["schemas"]["EvidenceResponse"];
+type CheckNotRun = components["schemas"]["CheckNotRunResponse"];
 type State = components["schemas"]["ExpectationState"];
 
 const LOOKS = {
@@ -82,6 +86,14 @@ export function TurnEvidence({ evidence }: { evidence: Evidence }) {
               />
             ))}
           </ul>
+          {Boolean(evidence.not_run?.length) && (
+            <section aria-label={t.notRun} className="mt-3 space-y-1.5">
+              <p className="text-xs text-ink-2">{t.notRun}</p>
+              {evidence.not_run?.map((check) => (
+                <NotRun key={check.command} check={check} />
+              ))}
+            </section>
+          )}
           {evidence.receipt && (
             <div className="mt-3 text-xs text-ink-2">
               <p>{t.repeat}</p>
@@ -94,6 +106,27 @@ export function TurnEvidence({ evidence }: { evidence: Evidence }) {
         </Popover.Content>
       </Popover.Portal>
     </Popover.Root>
+  );
+}
+
+/** A check that asks first, and the rule that lets it run from now on. */
+function NotRun({ check }: { check: CheckNotRun }) {
+  const [allowed, setAllowed] = useState(false);
+  const allow = async () => {
+    await attempt(given(api.POST("/rules", { body: check.rule as never })).then(() => setAllowed(true)));
+  };
+  return (
+    <div className="flex flex-wrap items-center gap-x-2">
+      <code className="min-w-0 flex-1 font-mono text-[13px] break-all">{visible(check.command)}</code>
+      {check.rule && !allowed && (
+        <Button needs="POST /rules" onClick={() => void allow()}>
+          {t.alwaysAllow}
+        </Button>
+      )}
+      <p role="status" className="basis-full text-xs text-ink-2 empty:hidden">
+        {allowed && t.allowed}
+      </p>
+    </div>
   );
 }
 

@@ -24,6 +24,9 @@ export const en = {
   exitCode: (code: number | null) => (code === null ? "did not end" : `exit code ${code}`),
   passedBefore: "It passed before the work, too.",
   changedByTurn: (paths: string) => `Look at what this turn changed: ${paths}.`,
+  notRun: "Not run, because nothing allows it without asking",
+  alwaysAllow: "Always allow here",
+  allowed: "Allowed in this folder. It runs when the next turn ends.",
   repeat: "Anyone who has the files can run this check again:",
 };
 

@@ -4406,6 +4406,20 @@ export interface components {
              */
             context_known: boolean;
         };
+        /** CheckNotRunResponse */
+        CheckNotRunResponse: {
+            /** Command */
+            command: string;
+            /**
+             * Rule
+             * @description `POST /rules` with it allows the check from the next turn on; null if no rule can.
+             */
+            rule: {
+                [key: string]: components["schemas"]["JsonValue"];
+            } | null;
+        } & {
+            [key: string]: unknown;
+        };
         /**
          * CheckOwner
          * @description `turn`: the turn changed the check, what configures it, or the tests that it runs.
@@ -5060,6 +5074,11 @@ export interface components {
             expectations: components["schemas"]["ExpectationResponse"][];
             /** Checks */
             checks: components["schemas"]["CheckRunResponse"][];
+            /**
+             * Not Run
+             * @description Checks that nothing allows without asking; the word is `claimed` then.
+             */
+            not_run?: components["schemas"]["CheckNotRunResponse"][] | null;
             /**
              * Receipt
              * @description `GET /receipts/{id}` shows it.

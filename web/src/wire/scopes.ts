@@ -67,6 +67,7 @@ export const REQUIRED = {
   "POST /jobs/{job_id}/drop": "decide",
   "POST /jobs/{job_id}/tasks/{task_id}/undo": "decide",
   "POST /jobs/{job_id}/forget": "decide",
+  "POST /rules": "manage",
   "POST /workspaces": "manage",
   "PATCH /workspaces/{workspace_id}": "manage",
   "DELETE /workspaces/{workspace_id}": "manage",

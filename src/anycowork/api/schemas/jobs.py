@@ -40,10 +40,20 @@ class CheckRunResponse(Schema):
     remark: str
 
 
+class CheckNotRunResponse(Schema):
+    command: str
+    rule: Json | None = Field(
+        description="`POST /rules` with it allows the check from the next turn on; null if no rule can."
+    )
+
+
 class EvidenceResponse(Schema):
     status: EvidenceStatus
     expectations: list[ExpectationResponse]
     checks: list[CheckRunResponse]
+    not_run: list[CheckNotRunResponse] | None = Field(
+        None, description="Checks that nothing allows without asking; the word is `claimed` then."
+    )
     receipt: str | None = Field(None, description="`GET /receipts/{id}` shows it.")
 
 
