@@ -14,7 +14,7 @@ from anycowork.domain.mcp_servers import McpServerConfig
 from anycowork.domain.path_class import is_key_file
 from anycowork.domain.values import value
 from anycowork.sandbox.bubblewrap import SYSTEM_PATH
-from anycowork.sandbox.secrets.secret_paths import holds_secret, is_secret_name, secrets_inside
+from anycowork.sandbox.secrets.secret_paths import SecretScan, holds_secret, is_secret_name, scan_folder
 from anycowork.sandbox.stdio_program import first_line, starter_paths
 from anycowork.sandbox.toolchains import why_too_broad
 from anycowork.sandbox.workspaces import home_folder
@@ -164,11 +164,23 @@ def _hidden_in(folders: Iterable[str], named_paths: Sequence[str]) -> Iterable[s
     chosen = [Path(path) for path in named_paths]
     for folder in map(Path, folders):
         if folder.is_dir() and folder not in chosen:
-            for secret in secrets_inside(folder):
+            for secret in map(Path, _scan_of(folder).found):
                 if not any(
                     secret.is_relative_to(chosen_path) or chosen_path.is_relative_to(secret) for chosen_path in chosen
                 ):
                     yield str(secret)
+
+
+_scans: dict[Path, SecretScan] = {}
+"""By folder. Every start needs those of the Python or Node that the server is installed in: thousands of folders, seldom changed."""
+
+
+def _scan_of(folder: Path) -> SecretScan:
+    """Looks through the folder again only where something in it changed since the last start."""
+    scan = _scans.get(folder)
+    if scan is None or scan.is_outdated():
+        scan = _scans[folder] = scan_folder(folder)
+    return scan
 
 
 def _is_credential(path: Path) -> bool:
