@@ -8,11 +8,14 @@ from pathlib import Path
 import pytest
 
 from attacks.test_private_chats import Office, office
+from integration.chats.test_notifications import hook, look
+from support.fake_network import FakeNetwork, FakeService
 from support.live_server import TIMEOUT, LiveChat
 from support.scripted_model import call
 from support.set_clock import ScheduleClock
 from support.spec import proves
 from support.triggers import send
+from support.webhook_receiver import receiving
 
 WRITE = call("create_file", path="new.txt", content="new")
 LOSSES = ["leaves the group", "chat made private", "workspace made private", "other group"]
@@ -128,3 +131,23 @@ async def test_a_schedule_in_a_folder_that_was_hidden_opens_no_chat_there(tmp_pa
         shown = await place.owner.ask("GET", f"/schedules/{schedule['id']}")
         assert [start["status"] for start in shown["starts"]] == ["failed"]
         assert len((await place.owner.ask("GET", "/context"))["contexts"]) == before
+
+
+@proves("OPS-7/1")
+@pytest.mark.parametrize("loss", [None, *LOSSES])
+async def test_who_lost_a_chat_is_not_told_what_waits_there(tmp_path: Path, loss: str | None) -> None:
+    clock, network = ScheduleClock(), FakeNetwork()
+    async with (
+        receiving() as of_cleo,
+        receiving() as of_ada,
+        office(tmp_path, "group:design", replies=[WRITE, "Done."], clock=clock, outside=network) as place,
+    ):
+        for someone, receiver, address in ((place.cleo, of_cleo, "93.184.216.1"), (place.ada, of_ada, "93.184.216.2")):
+            network.put(f"{someone.id}.example", 80, FakeService(port=receiver.port), address)
+            await hook(someone, f"http://{someone.id}.example/")
+        await LiveChat(place.cleo, {"id": place.chat.id}).send("write new.txt")
+        await look(place.owner, clock, "08:00:00")
+        if loss is not None:
+            await lose(place, loss)
+        await look(place.owner, clock, "08:00:10")
+        assert (len(of_cleo.received), len(of_ada.received)) == (1 if loss is None else 0, 0)

@@ -11,7 +11,7 @@ import pytest
 
 from anycowork.domain.evidence import Receipt
 from anycowork.domain.journal import Change
-from support.jobs import plan, writing
+from support.jobs import approved, plan, report, until, writing
 from support.live_server import TIMEOUT, LiveChat, LiveServer, live_server
 from support.people import PersonClient, person
 from support.routes import RouteRequest, requests_naming
@@ -260,6 +260,21 @@ async def test_what_spans_chats_tells_nothing_of_a_hidden_one(tmp_path: Path) ->
         assert (await place.ben.ask("POST", "/rules/preview", previewed))["matched"] == 0
         assert await place.ben.status("GET", "/audit/export") == 403
         assert await place.cleo.status("GET", "/audit/export") == 200
+
+
+@proves("OPS-6/1", "OPS-6/2")
+async def test_the_plan_of_a_job_in_a_hidden_chat_is_offered_to_nobody_else(tmp_path: Path) -> None:
+    replies = [call("create_file", path="t0.txt", content="t0\n"), report("written"), "Done."]
+    async with office(tmp_path, "group:design", replies=replies) as place:
+        chat = LiveChat(place.owner, {"id": place.chat.id})
+        job = await approved(place.owner, chat, plan=plan(writing("t0")))
+        await until(place.owner, chat, job["id"], "completed")
+        shared = await place.owner.chat()
+        like = f"/job-templates?like=write+the+files&context_id={shared.id}"
+        offered = [
+            [each["job_id"] for each in (await who.ask("GET", like))["similar"]] for who in (place.cleo, place.ben)
+        ]
+        assert offered == [[job["id"]], []]
 
 
 @proves("OPS-6/1", "OPS-6/2")

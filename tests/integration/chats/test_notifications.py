@@ -163,6 +163,8 @@ async def test_the_person_in_whose_turn_it_waits_is_told_and_nobody_once_they_ma
     ):
         network.put("ada.example", 80, FakeService(port=of_ada.port))
         await hook(ada, "http://ada.example/hook")
+        network.put("owner.example", 80, FakeService(port=of_owner.port), "93.184.216.1")
+        await hook(owner, "http://owner.example/hook")
         chat = await ada.chat()
         await ada.ask("POST", f"{chat.path}/messages", {"content": "Write a.txt."}, expect=202)
         await chat.rest()

@@ -85,14 +85,16 @@ async def test_what_is_hidden_on_one_server_is_at_once_not_there_on_the_other(
 async def test_a_stream_that_is_open_on_the_other_server_ends(tmp_path: Path, database_url: str, how: str) -> None:
     async with two_offices(tmp_path, database_url) as (place, two, cleo):
         [root] = (await place.owner.ask("GET", "/workspaces"))["workspaces"]
+        place.owner.model.mind = lambda body: "Yes."
         async with (
             asyncio.timeout(TIMEOUT),
             cleo.session.get(f"{two.url}{place.chat.path}/events") as stream,
             cleo.session.get(f"{two.url}/events") as sidebar,
         ):
-            await place.owner.ask("POST", f"{place.chat.path}/mode", {"mode": "plan"})
-            await heard_in(stream, b"role-changed")
-            await heard_in(sidebar, b"role-changed")
+            chat = LiveChat(place.owner, {"id": place.chat.id})
+            await chat.send("Say yes.")
+            await heard_in(stream, b"turn-ended")
+            await heard_in(sidebar, b"turn-ended")
             match how:
                 case "chat":
                     await place.ada.ask("PATCH", place.chat.path, {"visibility": "private"})
@@ -102,9 +104,8 @@ async def test_a_stream_that_is_open_on_the_other_server_ends(tmp_path: Path, da
                     await place.owner.ask("PATCH", f"/people/{place.cleo.id}", {"groups": []})
             async with asyncio.TaskGroup() as tasks:
                 reading = tasks.create_task(stream.content.read())
-                while not reading.done():
-                    for mode in ("act", "plan"):
-                        await place.owner.ask("POST", f"{place.chat.path}/mode", {"mode": mode})
+                while not reading.done():  # nothing that changes a list of chats
+                    await chat.send("Say it again.")
             if how == "group":
                 await sidebar.content.read()
                 return

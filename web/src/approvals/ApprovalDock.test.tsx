@@ -143,6 +143,7 @@ function unscrolled() {
   return () => act(() => tell.splice(0).forEach((one) => one()));
 }
 
+// proves OPS-7/7
 it("waits with allowing, by pointer and by key, until all of it was in view", async () => {
   const scroll = unscrolled();
   const { onDecide, container } = dock(
@@ -168,13 +169,8 @@ it("waits with allowing, by pointer and by key, until all of it was in view", as
 });
 
 it("lists every changed path, control files marked, and waits for those on later pages", async () => {
-  const path = (text: string, control = false) => ({
-    kind: "path" as const,
-    text,
-    detail: "created",
-    step: "",
-    control,
-  });
+  const entry = { kind: "path" as const, detail: "created", step: "" };
+  const path = (text: string, control = false) => ({ ...entry, text, control });
   const onDecide = vi.fn(() => Promise.resolve(true));
   const waits = approval({
     held: true,
