@@ -45,7 +45,7 @@ export const en = {
   saveLimits: "Save the limits",
   undoTask: "Undo this task",
   undoHint:
-    "Only what this task changed is undone. What others changed in other lines stays, and the undo itself can be taken back.",
+    "Only what this task changed is undone. What others changed in other lines stays, and you can undo this, too.",
   nothingToUndo: "Nothing of this task is in the workspace any more.",
   changedSince: "Others changed the same lines since",
   undoAnyway: (path: string) => `Undo it in ${path} all the same; the later change is lost`,

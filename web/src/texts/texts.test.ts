@@ -36,6 +36,28 @@ it("loads nothing else with the German texts: the page waits for them", () => {
   }
 });
 
+it("names undoing alike everywhere: files are restored, and what was done is undone", () => {
+  const others =
+    /roll(ed|s)? ?back|(go|went|goes) back to|(take|took|taken)s? (\w+ )?back|revert|zurücknehm|zurückgenommen|Sicherungspunkt/i;
+  const folders = [import.meta.dirname, join(import.meta.dirname, "de")];
+  const texts = folders.flatMap((folder) =>
+    readdirSync(folder)
+      .filter((name) => name.endsWith(".ts") && !name.includes(".test."))
+      .flatMap((name) => stringsIn(parsed(join(folder, name)))),
+  );
+  expect(texts.length).toBeGreaterThan(1000);
+  expect(texts.filter((text) => others.test(text))).toEqual([]);
+});
+
+/** Every literal and every part of a template that stands in a file. */
+function stringsIn(node: ts.Node): string[] {
+  const own =
+    ts.isStringLiteralLike(node) || ts.isTemplateHead(node) || ts.isTemplateMiddle(node) || ts.isTemplateTail(node);
+  const found = own ? [node.text] : [];
+  node.forEachChild((child) => void found.push(...stringsIn(child)));
+  return found;
+}
+
 it("takes the language that was set, else the browser's first that there are texts for", () => {
   expect(chosen("de", ["en-GB"])).toBe("de");
   expect(chosen(null, ["fr", "de-AT", "en"])).toBe("de");

@@ -17,7 +17,7 @@ export const composer: Texts = {
     model: "Das Modell dieses Chats wählen",
     role: "Die Rolle wechseln",
     new: "Einen neuen Chat beginnen",
-    restore: "Änderungen bis zu einem Sicherungspunkt zurücknehmen",
+    restore: "Dateien eines Checkpoints wiederherstellen",
     remember: "Eine Notiz in die AGENTS.md dieses Ordners schreiben",
     compact: "Kürzen, was dem Modell von diesem Chat gezeigt wird",
     export: "Diesen Chat als Markdown, JSON oder HTML speichern",

@@ -49,7 +49,7 @@ export const jobs: Texts = {
   saveLimits: "Grenzen speichern",
   undoTask: "Diese Aufgabe rückgängig machen",
   undoHint:
-    "Nur was diese Aufgabe geändert hat, wird rückgängig gemacht. Änderungen anderer in anderen Zeilen bleiben, und auch dieser Schritt lässt sich zurücknehmen.",
+    "Nur was diese Aufgabe geändert hat, wird rückgängig gemacht. Änderungen anderer in anderen Zeilen bleiben. Auch das können Sie rückgängig machen.",
   nothingToUndo: "Von dieser Aufgabe ist nichts mehr im Arbeitsbereich.",
   changedSince: "Andere haben dieselben Zeilen seither geändert",
   undoAnyway: (path: string) => `In ${path} trotzdem rückgängig machen; die spätere Änderung geht verloren`,

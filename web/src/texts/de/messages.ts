@@ -56,7 +56,7 @@ export const messages: Texts = {
     count === 1 ? `${server} findet einen neuen Fehler:` : `${server} findet ${count} neue Fehler:`,
   errorsPending: (server: string) => `${server} hat es noch nicht geprüft: Fehler kommen mit einem späteren Ergebnis.`,
   unkept: (files: number, first: string) =>
-    `„Rückgängig“ entfernt, was hier entstanden ist, bringt aber ${files === 1 ? "1 ältere Datei" : `${files.toLocaleString("de")} ältere Dateien`} in von Git ignorierten Ordnern nicht zurück (${first}). Führen Sie stattdessen die Installation oder den Build erneut aus.`,
+    `„Wiederherstellen“ entfernt, was hier entstanden ist, bringt aber ${files === 1 ? "1 ältere Datei" : `${files.toLocaleString("de")} ältere Dateien`} in von Git ignorierten Ordnern nicht zurück (${first}). Führen Sie stattdessen die Installation oder den Build erneut aus.`,
   showAllKb: (count: string | number) => `Alles anzeigen (${count} kB)`,
   images: "Bilder",
   image: (name: string | number) => `Bild: ${name}`,
