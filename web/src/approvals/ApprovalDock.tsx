@@ -251,8 +251,10 @@ function Answers({
               {t.alwaysAllow}
             </Button>
           </span>
-          <p className="col-span-2 w-full text-xs break-words text-ink-3 sm:text-right">
-            {manages ? t.theseTwoKeepARule(rules.length, rule) : t.theseTwoKeepARuleForAll(rules.length, rule)}
+          <p className="col-span-2 w-full text-xs break-words text-ink-3">
+            <span className="block sm:ml-auto sm:w-fit">
+              {manages ? t.theseTwoKeepARule(rules.length, rule) : t.theseTwoKeepARuleForAll(rules.length, rule)}
+            </span>
           </p>
         </>
       )}

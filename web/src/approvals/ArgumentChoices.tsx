@@ -35,7 +35,6 @@ export function ArgumentChoices({ proposed, chosen, parameters, onChange }: Prop
             <input
               id={`${id}${at}`}
               type="checkbox"
-              className="shrink-0 accent-accent"
               checked={name in chosen.fixed}
               onChange={() => onChange(toggled(name, { proposed, chosen, parameters }))}
             />

@@ -50,8 +50,10 @@ export function DenyForm({ count, rule, onDeny, onCancel }: Props) {
         {t.back}
       </Button>
       {rule && (
-        <p className="w-full text-xs break-words text-ink-3 sm:text-right">
-          {manages ? t.alwaysDenySavesARule(rule) : t.alwaysDenySavesARuleForAll(rule)}
+        <p className="w-full text-xs break-words text-ink-3">
+          <span className="block sm:ml-auto sm:w-fit">
+            {manages ? t.alwaysDenySavesARule(rule) : t.alwaysDenySavesARuleForAll(rule)}
+          </span>
         </p>
       )}
     </form>

@@ -1,7 +1,7 @@
 // Who answers, said at the start. While it is only the guide, the ways to a real model stand here; it can be put away.
 
 import clsx from "clsx";
-import { KeyRound, Laptop, Signpost } from "lucide-react";
+import { KeyRound, Laptop, LifeBuoy } from "lucide-react";
 import { lazy, type ReactNode, Suspense, useState } from "react";
 import { setPreference, usePreference } from "../browser/preferences";
 import { defaultModel, shownModel } from "../models/choices";
@@ -46,7 +46,7 @@ function Answerer({ providers, onConnect }: { providers: readonly Provider[]; on
       </h2>
       <p className="mt-1 text-sm text-ink-2">{t.noAccountNoKeyNothing}</p>
       <ul className="mt-4 grid gap-3 sm:grid-cols-3">
-        <Way icon={<Signpost size={17} aria-hidden />} title={t.theGuideAnswersNow}>
+        <Way icon={<LifeBuoy size={17} aria-hidden />} title={t.theGuideAnswersNow}>
           {t.builtInAndHonestNot}
         </Way>
         <Way icon={<KeyRound size={17} aria-hidden />} title={t.withAKey}>

@@ -65,7 +65,7 @@ export function CommandLine({ chatId, reason, running, earlier, onStop }: Props)
           placeholder={t.placeholder}
           {...VERBATIM}
           maxLength={20_000}
-          className="min-h-9 min-w-0 flex-1 bg-transparent font-mono text-[13px] placeholder:text-ink-3 thumb:min-h-11 thumb:text-base"
+          className="min-h-9 min-w-0 flex-1 rounded-md bg-transparent px-1.5 font-mono text-[13px] placeholder:text-ink-3 thumb:min-h-11 thumb:text-base"
         />
         {running === null ? (
           <Button
