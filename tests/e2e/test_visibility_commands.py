@@ -1,4 +1,4 @@
-"""`anycowork chats visibility` and `anycowork workspaces visibility`, as people with tokens of their own type them."""
+"""`anycowork chats visibility` and `anycowork workspaces visibility` and `check`, as people with tokens of their own type them."""
 
 import json
 from pathlib import Path
@@ -63,3 +63,19 @@ def test_a_hidden_workspace_is_to_the_command_line_as_one_that_nobody_registered
     refused = cli.type(*words, "everyone", ANYCOWORK_TOKEN=eve)
     assert refused.returncode == 1 and "Only the owner of this workspace" in refused.stderr
     assert json.loads(cli.type(*words, "--json").stdout)["visibility"] == "group:design"
+
+
+def test_the_check_of_a_workspace_is_said_set_and_taken_back(shared: Shared, tmp_path: Path) -> None:
+    cli, server = shared
+    viewer: str = server.post("/people", {"name": "Ida", "access": "viewer", "groups": []})["token"]
+    (folder := tmp_path / "checked").mkdir()
+    server.post("/workspaces", {"root": str(folder)})
+    words = ("workspaces", "check", str(folder))
+    assert cli.type(*words).stdout == "Check: None is set: the tests that are found in the folder are run.\n"
+    assert cli.type(*words, "pytest -q tests/unit").stdout == "Check: pytest -q tests/unit\n"
+    assert json.loads(cli.type(*words, "--json").stdout)["check"] == "pytest -q tests/unit"
+    refused = cli.type(*words, "true", ANYCOWORK_TOKEN=viewer)
+    assert refused.returncode == 1 and refused.stdout == ""
+    assert cli.type(*words).stdout == "Check: pytest -q tests/unit\n"
+    assert "None is set" in cli.type(*words, "").stdout
+    assert cli.type("workspaces", "check", str(tmp_path / "nowhere"), "true").returncode == 2

@@ -116,10 +116,15 @@ class CallAuthorizer:
             denied,
             config.autonomy,
             partial(protection_of, context),
-            checks_allowed_by_person(context) if call.provenance.check else frozenset[str](),
+            await self._stated_checks(context) if call.provenance.check else frozenset[str](),
             await self._exposure(context, call),
             () if made_by_server(call) else context.conversation.skills,
         )
+
+    async def _stated_checks(self, context: TurnContext) -> frozenset[str]:
+        """Returns the checks that a person stated: for this turn, or for the workspace."""
+        of_workspace = await self._store.folders.check_of(context.workspace.origin)
+        return checks_allowed_by_person(context) | ({of_workspace} if of_workspace else set())
 
     async def _exposure(self, context: TurnContext, call: Call) -> Exposure:
         """Returns what the model had read when it made the call, as far as nobody vouched for it."""

@@ -45,6 +45,7 @@ from anycowork.store.sql.store import Store
 
 MOST_OBJECTIONS = 2
 CHECK_SECONDS = 60.0
+WORKSPACE_CHECK_SECONDS = 300.0  # a person chose it for the workspace
 BASELINE_SECONDS = 10.0
 _MOST_SHOWN = 800  # characters of a failed check's output
 _MOST_NAMED = 10
@@ -60,12 +61,10 @@ _CODE = frozenset({
 
 
 class EvidenceChecker:
-    def __init__(
-        self, *, recorder: TurnRecorder, toolrunner: ToolRunner, snapshots: Store, contents: Snapshots
-    ) -> None:
+    def __init__(self, *, recorder: TurnRecorder, toolrunner: ToolRunner, store: Store, contents: Snapshots) -> None:
         self._recorder = recorder
         self._toolrunner = toolrunner
-        self._snapshots = snapshots
+        self._store = store
         self._contents = contents
         self._slow: dict[tuple[str, str], None] = {}  # checks of workspaces that did not end in time before the work
 
@@ -81,12 +80,15 @@ class EvidenceChecker:
         for command in commands:
             if isinstance(await self._run_baseline(context, command), CallsParked):
                 return CallsParked()
-        if not self._named(context) and context.plan is None and self._may_change_code(context, calls):
-            return await self._run_detected_baseline(context)
+        if not self._named(context) and context.plan is None:
+            return await self._run_detected_baseline(context, calls)
         return None
 
-    async def _run_detected_baseline(self, context: TurnContext) -> CallsParked | None:
-        for command in await asyncio.to_thread(context.workspace.quick_checks):
+    async def _run_detected_baseline(self, context: TurnContext, calls: Sequence[FoundCall]) -> CallsParked | None:
+        if check := await self._workspace_check(context):
+            return await self._run_baseline(context, check)
+        commands = context.workspace.quick_checks if self._may_change_code(context, calls) else tuple[str, ...]
+        for command in await asyncio.to_thread(commands):
             if isinstance(await self._run_baseline(context, command), CallsParked):
                 return CallsParked()
             runs = runs_of(context.calls, command)
@@ -215,7 +217,8 @@ class EvidenceChecker:
         failed: a flaky check may pass now."""
         while self._needs_run(context, command):
             count = len(server_runs_since_change(context.calls, command))
-            if isinstance(await self._run(context, command, CHECK_SECONDS, Provenance(check=True)), CallsParked):
+            seconds = WORKSPACE_CHECK_SECONDS if command == context.proof.workspace_check else CHECK_SECONDS
+            if isinstance(await self._run(context, command, seconds, Provenance(check=True)), CallsParked):
                 return True
             if len(server_runs_since_change(context.calls, command)) == count:
                 return False  # nothing allows it without asking
@@ -232,12 +235,20 @@ class EvidenceChecker:
         return last.state is ExpectationState.UNMET and failures == 1
 
     async def _detected(self, context: TurnContext) -> Sequence[str]:
-        """Returns the project's own check, if the turn changed code."""
+        """Returns the workspace's check if the turn changed something, or the tests that are found there if it changed code."""
         context.proof.checks_tried.clear()
         changed = [change.path for change in path_changes(context.calls) if change.is_net]
-        if Permission.EXECUTE_COMMANDS not in context.role.permissions or not any(map(_is_code, changed)):
+        if Permission.EXECUTE_COMMANDS not in context.role.permissions or not changed:
             return ()
-        return await asyncio.to_thread(context.workspace.quick_checks)
+        if check := await self._workspace_check(context):
+            return (check,)
+        return await asyncio.to_thread(context.workspace.quick_checks) if any(map(_is_code, changed)) else ()
+
+    async def _workspace_check(self, context: TurnContext) -> str:
+        """Returns the check that a person set for the workspace; empty if none is set."""
+        if context.proof.workspace_check is None:
+            context.proof.workspace_check = await self._store.folders.check_of(context.workspace.origin)
+        return context.proof.workspace_check
 
     async def _run(
         self, context: TurnContext, command: str, seconds: float, provenance: Provenance
@@ -260,7 +271,7 @@ class EvidenceChecker:
         return outcome if isinstance(outcome, CallsParked) else None
 
     async def _newest_snapshot(self, context: TurnContext) -> str | None:
-        changes = await self._snapshots.snapshots.changes_of_turns([context.turn.id], context.workspace.root)
+        changes = await self._store.snapshots.changes_of_turns([context.turn.id], context.workspace.root)
         newest = changes[-1] if changes else None
         return None if newest is None else (newest.after or newest.before).id
 

@@ -182,6 +182,7 @@ class WorkProof:
     receipt: Receipt | None = None  # of the check that proves the work
     stop_hooks: HookRuns = ()  # those that last looked at the end of the turn
     checks_tried: list[str] = field(default_factory=list)  # commands that may be the project's own check
+    workspace_check: str | None = None  # that a person set; empty: none is set
     checks_not_run: dict[str, CheckNotRun] = field(default_factory=dict)  # by command: nothing allows them unasked
 
     def reject_answer(self) -> None:

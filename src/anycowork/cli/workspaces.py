@@ -1,4 +1,4 @@
-"""`anycowork workspaces`: lists the registered folders, and says and changes who sees one."""
+"""`anycowork workspaces`: lists the registered folders, and says and changes who sees one and what checks the work in it."""
 
 from pathlib import Path
 from typing import Annotated
@@ -15,7 +15,7 @@ from anycowork.domain.errors import Invalid
 from anycowork.domain.messages import Json
 from anycowork.domain.visibility import described
 
-WORKSPACES_HELP = """List the workspaces, and say who sees each.
+WORKSPACES_HELP = """List the workspaces, and say who sees each and which command checks the work in it.
 
 A workspace that is hidden from somebody is not there for them, nor are the chats in it. Its files are not hidden by this.
 
@@ -26,6 +26,7 @@ Examples:
     anycowork workspaces visibility .
     anycowork workspaces visibility ~/plans private
     anycowork workspaces visibility ~/plans group:design
+    anycowork workspaces check . "pytest -q tests/unit"
 """
 
 app = CommandGroup(
@@ -67,6 +68,34 @@ def workspace_visibility(
 
     invocation = invoked(context, data_dir=data_dir)
     raise typer.Exit(run_with_server("workspaces visibility", invocation, work, usage_statuses=(404, 422)))
+
+
+@app.command("check", help="Say which command checks the work in a workspace when a turn ends, or set it.")
+def workspace_check(
+    context: typer.Context,
+    folder: Annotated[str, typer.Argument(help="The folder; `anycowork workspaces` lists them.", metavar="FOLDER")],
+    command: Annotated[
+        str | None,
+        typer.Argument(
+            help='The command, in quotes; "" for the tests that are found in the folder.', metavar="COMMAND"
+        ),
+    ] = None,
+    as_json: AsJson = False,
+    data_dir: DataDir = None,
+) -> None:
+    path = str(Path(folder).expanduser().resolve())
+
+    async def work(client: ServerClient) -> int:
+        workspace = await _require_workspace(client, path)
+        if command is not None:
+            workspace = await client.patch(f"/workspaces/{workspace['id']}", {"check": command})
+        answer = {name: workspace[name] for name in ("id", "root", "check")}
+        found = "None is set: the tests that are found in the folder are run."
+        print_answer(answer, [f"Check: {workspace['check'] or found}"], as_json=as_json)
+        return 0
+
+    invocation = invoked(context, data_dir=data_dir)
+    raise typer.Exit(run_with_server("workspaces check", invocation, work, usage_statuses=(404, 422)))
 
 
 async def _require_workspace(client: ServerClient, path: str) -> Json:

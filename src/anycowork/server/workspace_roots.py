@@ -64,6 +64,12 @@ class WorkspaceRoots:
         require_owner(principal, registered.owner, "workspace")
         await self._roots.set_visibility(registered.root, visibility)
 
+    async def set_check(self, workspace_id: str, command: str) -> str:
+        """Sets the command that checks the work in a folder, an empty one for what is found there; returns its path. Raises: NotFound."""
+        registered = await self._require(workspace_id)
+        await self._roots.set_check(registered.root, command.strip())
+        return registered.root
+
     async def root_of(self, workspace_id: str) -> str:
         """Returns its path. Raises: NotFound."""
         return (await self._require(workspace_id)).root

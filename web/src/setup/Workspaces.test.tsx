@@ -124,3 +124,29 @@ it("says who sees a folder, and lets its owner change that and nobody else", asy
   });
   expect(await screen.findByText("Who can see it: Everyone on this server")).toBeTruthy();
 });
+
+it("sets the command that checks the work in a folder, and goes back to the tests that are found", async () => {
+  const folder = { id: "w1", root: "/p", supplies: [], trusts_contents: false, check: null as string | null };
+  vi.spyOn(api, "GET").mockImplementation((async () => ({
+    data: { workspaces: [{ ...folder }] },
+    response: new Response(),
+  })) as never);
+  const patched = vi.spyOn(api, "PATCH").mockImplementation((async (
+    _: string,
+    { body }: { body: { check: string } },
+  ) => {
+    folder.check = body.check || null;
+    return { data: folder, response: new Response() };
+  }) as never);
+  const { container } = show(<Workspaces />);
+  const field = await screen.findByLabelText<HTMLInputElement>("Check");
+  expect([field.value, field.placeholder]).toEqual(["", "the tests that are found here"]);
+  expect(screen.queryByRole("button", { name: "Save check" })).toBeNull();
+  await userEvent.type(field, "pytest -q tests/unit{Enter}");
+  expect(patched.mock.lastCall?.[1]).toMatchObject({ body: { check: "pytest -q tests/unit" } });
+  await expectAccessible(container);
+  const saved = await screen.findByDisplayValue("pytest -q tests/unit");
+  await userEvent.clear(saved);
+  await userEvent.click(screen.getByRole("button", { name: "Save check" }));
+  expect(patched.mock.lastCall?.[1]).toMatchObject({ body: { check: "" } });
+});

@@ -1,4 +1,5 @@
 import { useQueryClient } from "@tanstack/react-query";
+import clsx from "clsx";
 import { useState } from "react";
 import { mayShare, VisibilityDialog, wordsOf } from "../content/VisibilityDialog";
 import { changeWorkspace, removeWorkspace } from "../state/acts";
@@ -7,6 +8,7 @@ import { useSettings, useWorkspaces } from "../state/queries";
 import { t as list } from "../texts/chats";
 import { t } from "../texts/settings";
 import { Button } from "../ui/Button";
+import { INPUT } from "../ui/Field";
 import { attempt, say } from "../ui/outcomes";
 import { Trust } from "../workflows/Trust";
 import { FolderForm } from "./FolderForm";
@@ -20,7 +22,7 @@ export function Workspaces() {
   return (
     <div className="rounded-2xl border border-line bg-surface p-4">
       <ul className="mb-4 space-y-1">
-        {workspaces.map(({ id, root, supplies, trusts_contents, visibility, owner }) => (
+        {workspaces.map(({ id, root, supplies, trusts_contents, visibility, owner, check }) => (
           <li key={root}>
             <p className="flex items-center gap-2">
               <span className="min-w-0 flex-1 truncate font-mono text-[13px]">{root}</span>
@@ -36,6 +38,9 @@ export function Workspaces() {
               )}
             </p>
             {id && <SeenBy {...{ id, root, visibility, owner }} onChanged={readAgain} />}
+            {id && mayVouch && (
+              <CheckField key={check ?? ""} {...{ id, root }} check={check ?? ""} onSaved={readAgain} />
+            )}
             {id && (
               <label className="flex items-start gap-2 text-sm text-ink-2">
                 <input
@@ -66,6 +71,41 @@ export function Workspaces() {
       </ul>
       <FolderForm onAdded={(root) => say(t.added(root))} />
     </div>
+  );
+}
+
+interface CheckFieldProps {
+  id: string;
+  root: string;
+  check: string;
+  onSaved: () => void;
+}
+
+/** The command that checks the work in the folder; without one, the tests that are found there. */
+function CheckField({ id, root, check, onSaved }: CheckFieldProps) {
+  const [command, setCommand] = useState(check);
+  const save = () => attempt(changeWorkspace(id, { check: command.trim() })).then((done) => done && onSaved());
+  return (
+    <form
+      className="my-1 flex flex-wrap items-center gap-2 text-sm text-ink-2"
+      onSubmit={(event) => {
+        event.preventDefault();
+        void save();
+      }}
+    >
+      <label className="flex min-w-0 flex-1 basis-72 items-center gap-2">
+        {t.checkOfWorkspace}
+        <input
+          className={clsx(INPUT, "min-w-0 flex-1 font-mono text-[13px]")}
+          aria-description={root}
+          placeholder={t.testsThatAreFound}
+          value={command}
+          maxLength={2_000}
+          onChange={({ target }) => setCommand(target.value)}
+        />
+      </label>
+      {command.trim() !== check && <Button type="submit">{t.saveCheck}</Button>}
+    </form>
   );
 }
 

@@ -185,7 +185,7 @@ export async function changeChat(
 /** Vouches for the contents of a folder, or no longer; or says who sees it. */
 export async function changeWorkspace(
   workspace_id: string,
-  change: { trusts_contents: boolean } | { visibility: string },
+  change: { trusts_contents: boolean } | { visibility: string } | { check: string },
 ): Promise<void> {
   await given(api.PATCH("/workspaces/{workspace_id}", { params: { path: { workspace_id } }, body: change }));
 }

@@ -3164,7 +3164,8 @@ export interface paths {
         head?: never;
         /**
          * Change Workspace
-         * @description Vouches for the folder's contents, or takes that back; it holds from the next call on. Or says who sees it, and the chats in it.
+         * @description Vouches for the folder's contents, or takes that back; it holds from the next call on. Or says who sees it, and the chats in it, or
+         *     which command checks the work in it.
          */
         patch: operations["change_workspace"];
         trace?: never;
@@ -9943,6 +9944,12 @@ export interface components {
             trusts_contents?: boolean | null;
             /** Visibility */
             visibility?: string | null;
+            /**
+             * Check
+             * @description The command that checks the work in the folder when a turn ends, without asking, in the sandbox, without network; empty: the tests that are found there.
+             * @example pytest -q tests/unit
+             */
+            check?: string | null;
         };
         /** WorkspaceList */
         WorkspaceList: {
@@ -9992,6 +9999,11 @@ export interface components {
              * @default owner
              */
             owner: string;
+            /**
+             * Check
+             * @description The command that checks the work in the folder when a turn ends; null: the tests that are found there.
+             */
+            check?: string | null;
             /**
              * Setup
              * @description A command that prepares the workspace on a joined worker, once for each content; its files stay there.

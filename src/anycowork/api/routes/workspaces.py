@@ -65,6 +65,16 @@ class WorkspaceChange(Boundary):
 
     trusts_contents: bool | None = None
     visibility: VisibilityField | None = None
+    check: Annotated[
+        str | None,
+        Field(
+            max_length=2_000,
+            pattern=r"^[^\x00-\x1f\x7f]*$",
+            examples=["pytest -q tests/unit"],
+            description="The command that checks the work in the folder when a turn ends, without asking, in the sandbox, without "
+            "network; empty: the tests that are found there.",
+        ),
+    ] = None
 
 
 Pattern = Annotated[str, Field(min_length=1, max_length=1000, pattern=r"^[^\x00\r\n]+$", examples=["data/", "!dist/"])]
@@ -92,6 +102,7 @@ async def list_workspaces(principal: Reader, services: ServicesDep) -> Response:
             "trusts_contents": root.trusts_contents,
             "visibility": root.visibility,
             "owner": root.owner,
+            "check": root.check or None,
             **root.travel.to_json(),
             "supplies": await _supplied_files(services, root.root),
         }
@@ -132,14 +143,17 @@ async def register_or_trust(body: WorkspaceRequest, principal: Manager, services
 async def change_workspace(
     workspace_id: str, body: WorkspaceChange, principal: Manager, services: ServicesDep
 ) -> Response:
-    """Vouches for the folder's contents, or takes that back; it holds from the next call on. Or says who sees it, and the chats in it."""
-    if body.trusts_contents is None and body.visibility is None:
-        raise Invalid("Send 'trusts_contents', 'visibility' or both.", param="trusts_contents")
+    """Vouches for the folder's contents, or takes that back; it holds from the next call on. Or says who sees it, and the chats in it, or
+    which command checks the work in it."""
+    if body.trusts_contents is None and body.visibility is None and body.check is None:
+        raise Invalid("Send 'trusts_contents', 'visibility', 'check' or several of them.", param="trusts_contents")
     root = await services.workspaces.roots.root_of(workspace_id)
     if body.visibility is not None:
         await _share(services, principal, root, body.visibility)
     if body.trusts_contents is not None:
         await services.workspaces.roots.trust_contents(workspace_id, body.trusts_contents)
+    if body.check is not None:
+        await services.workspaces.roots.set_check(workspace_id, body.check)
     return json_response(200, await _described(services, root))
 
 
@@ -236,6 +250,7 @@ async def _described(services: Services, root: str) -> Json:
         "trusts_contents": registered is not None and registered.trusts_contents,
         "visibility": registered.visibility if registered else EVERYONE,
         "owner": registered.owner if registered else OWNER.id,
+        "check": (registered.check or None) if registered else None,
         **(registered.travel if registered else TravelSettings()).to_json(),
         "supplies": [*await _supplied_files(services, root)],
     }

@@ -32,6 +32,10 @@ class WorkspaceResponse(Schema):
         "everyone", description="Who sees it and the chats in it: private, everyone, or group: and a name."
     )
     owner: str = Field("owner", description="The id of the person who may change that; `owner` has the server's token.")
+    check: str | None = Field(
+        None,
+        description="The command that checks the work in the folder when a turn ends; null: the tests that are found there.",
+    )
     setup: str | None = Field(
         None,
         description="A command that prepares the workspace on a joined worker, once for each content; its files stay there.",

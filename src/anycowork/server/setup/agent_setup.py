@@ -194,7 +194,7 @@ def build_agent(
         ),
         toolrunner=toolrunner,
         checker=PlanChecker(recorder=recorder, toolrunner=toolrunner),
-        evidence=EvidenceChecker(recorder=recorder, toolrunner=toolrunner, snapshots=store, contents=snapshots),
+        evidence=EvidenceChecker(recorder=recorder, toolrunner=toolrunner, store=store, contents=snapshots),
         drafts=FreshDrafts(recorder=recorder, toolrunner=toolrunner, contents=snapshots),
         mentions=Mentions(recorder=recorder, toolrunner=toolrunner, snapshots=store),
         steering=Steering(journal=journal, recorder=recorder, store=store, clock=clock, hooks=turn_hooks),

@@ -24,7 +24,7 @@ _REMOVE = "DELETE FROM workspaces WHERE root = ?"
 @value
 class WorkspaceRoot:
     """A folder that a person registered. `trust` maps a path inside to the content hash that a person trusted.
-    `trusts_contents`: a person vouches for what lies in it."""
+    `trusts_contents`: a person vouches for what lies in it. `check`: the command that checks the work in it; empty: what is found."""
 
     root: str
     registered_by: str
@@ -34,6 +34,7 @@ class WorkspaceRoot:
     travel: TravelSettings = TravelSettings()
     visibility: str = "everyone"
     owner: str = "owner"
+    check: str = ""
 
     @property
     def id(self) -> str:
@@ -87,6 +88,12 @@ class RegisteredRoots:
         if await self._writer.run(lambda connection: connection.execute(update, (visibility, root)).rowcount) != 1:
             raise NotFound("workspace", root)
 
+    async def set_check(self, root: str, command: str) -> None:
+        """Raises: NotFound if the root is not registered."""
+        update = "UPDATE workspaces SET check_command = ? WHERE root = ?"
+        if await self._writer.run(lambda connection: connection.execute(update, (command, root)).rowcount) != 1:
+            raise NotFound("workspace", root)
+
     async def set_travel(self, root: str, travel: TravelSettings) -> None:
         """Raises: NotFound if the root is not registered."""
         row = (travel.setup, to_json_text(list(travel.leave_out)), root)
@@ -105,8 +112,8 @@ class RegisteredRoots:
 
 def _all(connection: SqlConnection) -> list[WorkspaceRoot]:
     rows = connection.execute(
-        "SELECT root, registered_by, created_at, trust, trusts_contents, setup, leave_out, visibility, owner"
-        " FROM workspaces ORDER BY root"
+        "SELECT root, registered_by, created_at, trust, trusts_contents, setup, leave_out, visibility, owner,"
+        " check_command FROM workspaces ORDER BY root"
     )
     return [
         WorkspaceRoot(
@@ -118,8 +125,9 @@ def _all(connection: SqlConnection) -> list[WorkspaceRoot]:
             TravelSettings(setup, _PATTERNS.decode(leave_out)),
             visibility,
             owner,
+            check,
         )
-        for root, by, created_at, trust, trusts_contents, setup, leave_out, visibility, owner in rows
+        for root, by, created_at, trust, trusts_contents, setup, leave_out, visibility, owner, check in rows
     ]
 
 
@@ -138,11 +146,17 @@ def _set_trust(connection: SqlConnection, root: str, path: str, content_hash: st
 
 
 class FolderTable(Table):
-    """Reads which folders are registered."""
+    """Reads which folders are registered, and what people set for them."""
 
     @query
     def roots(connection: SqlConnection) -> list[str]:
         return [root for (root,) in connection.execute("SELECT root FROM workspaces")]
+
+    @query
+    def check_of(connection: SqlConnection, root: str) -> str:
+        """Returns the command that checks the work in this folder; empty if no person set one."""
+        row = connection.execute("SELECT check_command FROM workspaces WHERE root = ?", (root,)).fetchone()
+        return "" if row is None else str(row[0])
 
 
 class Leases:
