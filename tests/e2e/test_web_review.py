@@ -15,6 +15,16 @@ def change(path: str) -> str:
     return call("update_file", path=path, edits=[{"find": "return x + 3\n", "replace": "return x * 3\n"}])
 
 
+MIDDLES = """(list) => {
+  const texts = document.createTreeWalker(list, NodeFilter.SHOW_TEXT), middles = [];
+  while (texts.nextNode()) {
+    const range = document.createRange();
+    range.selectNodeContents(texts.currentNode);
+    const box = range.getBoundingClientRect();
+    middles.push((box.top + box.bottom) / 2);
+  }
+  return middles;
+}"""
 BATCHES = ["\n".join(map(change, PATHS[start : start + 20])) for start in (0, 20)]
 
 
@@ -29,6 +39,11 @@ async def test_a_change_of_forty_files_is_read_by_keyboard_and_taken_back_at_onc
             await expect(place).to_have_text(f"2 of 20: Change {PATHS[first + 1]}")
             await allow_all(page, 20)
         await expect(page.get_by_label("Changed in this turn")).to_contain_text("40 files changed")
+        await page.set_viewport_size({"width": PHONE["width"], "height": PHONE["height"]})
+        names = page.get_by_label("Changed in this turn").get_by_title(PATHS[0], exact=False).first
+        lines = await names.evaluate(MIDDLES)
+        assert max(lines) - min(lines) < 4, "what separates the names stands in their line"
+        await page.set_viewport_size({"width": LAPTOP["width"], "height": LAPTOP["height"]})
         await page.get_by_role("button", name="Review").click()
         files = page.get_by_role("listbox", name="Changed files")
         await expect(files).to_be_focused()

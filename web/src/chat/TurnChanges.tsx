@@ -53,7 +53,7 @@ export function TurnChanges({ messages, evidence, job, onRestore }: Props) {
         {paths.slice(0, NAMED).map((path, at) => (
           <span key={path}>
             {at > 0 && ", "}
-            <PathLink path={path} className="truncate align-bottom thumb:!my-0 thumb:!py-2.5">
+            <PathLink path={path} className="truncate align-middle thumb:!my-0 thumb:!py-2.5">
               {path}
             </PathLink>
           </span>
