@@ -139,7 +139,7 @@ it("sets the command that checks the work in a folder, and goes back to the test
     return { data: folder, response: new Response() };
   }) as never);
   const { container } = show(<Workspaces />);
-  const field = await screen.findByLabelText<HTMLInputElement>("Check");
+  const field = await screen.findByLabelText<HTMLInputElement>("Check after each turn");
   expect([field.value, field.placeholder]).toEqual(["", "the tests that are found here"]);
   expect(screen.queryByRole("button", { name: "Save check" })).toBeNull();
   await userEvent.type(field, "pytest -q tests/unit{Enter}");

@@ -147,7 +147,7 @@ export const en = {
   settings: "Settings",
   limits: "Limits",
   partsOfTheSettings: "Parts of the settings",
-  checkOfWorkspace: "Check",
+  checkOfWorkspace: "Check after each turn",
   testsThatAreFound: "the tests that are found here",
   saveCheck: "Save check",
   vouchFor: "I vouch for what lies in this folder: an agent that read it needs no endorsement.",

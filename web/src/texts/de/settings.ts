@@ -155,7 +155,7 @@ export const settings: Texts = {
   settings: "Einstellungen",
   limits: "Grenzen",
   partsOfTheSettings: "Seiten der Einstellungen",
-  checkOfWorkspace: "Prüfung",
+  checkOfWorkspace: "Prüfung nach jedem Zug",
   testsThatAreFound: "die Tests, die sich hier finden",
   saveCheck: "Prüfung speichern",
   vouchFor: "Ich bürge für den Inhalt dieses Ordners: Wer ihn gelesen hat, braucht keine Bestätigung.",
