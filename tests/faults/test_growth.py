@@ -21,12 +21,14 @@ from anycowork.domain.errors import AnyCoworkError, NoMatch
 from anycowork.domain.messages import Message, MessageType, Speaker
 from anycowork.domain.network import read_destination
 from anycowork.domain.secret_values import SecretHider
+from anycowork.domain.tools import CallStatus, ToolResult
 from anycowork.permissions.patterns import path_matches
 from anycowork.permissions.shell.parser import parse
 from anycowork.prompts.window import optimize_history_by_tokens
 from anycowork.providers.guide.grammar import understand
 from anycowork.providers.openai.native_calls import strict
 from anycowork.sandbox.network.proxy import BadHead, read_head
+from anycowork.tools.command_summary import without_key_files
 from anycowork.tools.syntax_check import check_syntax
 from anycowork.tools.text_edits import TextEdit, apply_edits
 from anycowork.tools.write_tools import elision_in, lost_content
@@ -124,6 +126,10 @@ ENTRANCES: dict[str, tuple[Work, tuple[int, ...]]] = {
     "whole text, words asked": (
         lambda n: lambda: lost_content("", "one two three four five six seven", request="take " * n),
         (1_000, 10_000, 100_000),
+    ),
+    "output, what was denied": (
+        lambda n: lambda: without_key_files(ToolResult(CallStatus.ERROR, "permission denied " + "a" * n), (".env",)),
+        (1_000, 10_000, 60_000),
     ),
     "diff, the same line": (
         lambda n: lambda: diff(b"a\n" * n, b"b\na\n" * (n // 2), "a.txt"),

@@ -12,6 +12,7 @@ from pydantic import JsonValue
 from anycowork.domain.errors import CommandFailed, ToolTimedOut
 from anycowork.domain.tools import CallError, CallStatus, ToolResult
 from anycowork.domain.values import value
+from anycowork.domain.visible_text import bare_lines
 from anycowork.sandbox.commit.delta import Delta, PathChange
 from anycowork.sandbox.commit.delta_check import count_by_folder, named_always
 from anycowork.sandbox.commit.delta_diff import DeltaDiff, files_below
@@ -35,6 +36,7 @@ _MISSES_NETWORK = re.compile(
     re.IGNORECASE,
 )
 _DENIED = re.compile(r"permission ?denied|PermissionError|EACCES|access ?denied|errno 13", re.IGNORECASE)
+_PATH = re.compile(r"[./]\w")  # in a line of output
 _HOW_TO_ASK = (
     "It ran without network. If it needs some, make the call again with 'network', a list of the hosts that it must reach, such as "
     '["example.org"]; a person may be asked. Programs then find a proxy in HTTP_PROXY and HTTPS_PROXY; nothing but http and https passes.'
@@ -135,12 +137,14 @@ def without_key_files(result: ToolResult, paths: tuple[str, ...], command: str =
 
 
 def _missed(paths: Sequence[str], command: str, output: str) -> list[str]:
-    """Returns the paths that the command names, or that its output says could not be read. An output that names none may mean any."""
+    """Returns the paths that the command names, or that its output says could not be read. A denial that names no path may mean any."""
     in_command = [path for path in paths if path.rpartition("/")[2] in command]
-    if not _DENIED.search(output):
+    denials = [line for line in bare_lines(output) if _DENIED.search(line)]
+    if not denials:
         return in_command
     in_output = [path for path in paths if path.rpartition("/")[2] in output]
-    return list(dict.fromkeys((*in_command, *in_output))) or list(paths)
+    named = list(dict.fromkeys((*in_command, *in_output)))
+    return named or ([] if all(map(_PATH.search, denials)) else list(paths))
 
 
 def on_a_copy(result: ToolResult) -> ToolResult:
