@@ -1,6 +1,6 @@
 """Says who may see a new chat, and checks who changes it: its owner, to a group that there is, and never wider than its workspace."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import TypeVar
 
 from anycowork.domain.chats import Chat
@@ -12,6 +12,7 @@ from anycowork.domain.visibility import (
     group_in,
     is_wider,
     may_see,
+    owner_of,
     read_visibility,
     require_owner,
     viewer_of,
@@ -21,6 +22,8 @@ from anycowork.store.sql.visibility import VisibilityTable, is_inside
 from anycowork.store.sql.workspaces import WorkspaceRoot
 
 T = TypeVar("T")
+WorkspaceOwner = tuple[str, str]
+"""A visibility, and the id of who may change it."""
 
 
 class ChatVisibility:
@@ -74,6 +77,20 @@ class ChatVisibility:
         """Returns the visibility of what nobody said more about. What is made with the server's own token is for everyone."""
         return EVERYONE if principal.person is None else self._default() or await self._table.of_new()
 
+    async def of_new_workspace(
+        self, principal: Principal, folder: str, roots: Sequence[WorkspaceRoot]
+    ) -> WorkspaceOwner:
+        """Returns the visibility and the owner of a workspace of which nobody said more: those of the one around it, as for a copy. It hides
+        none inside it that everyone sees."""
+        around = [root for root in roots if is_inside(folder, (root.root,))]
+        if (
+            innermost := max(around, key=lambda root: len(root.root), default=None)
+        ) and innermost.visibility != EVERYONE:
+            return innermost.visibility, innermost.owner
+        holds_open = any(root.visibility == EVERYONE and is_inside(root.root, (folder,)) for root in roots)
+        visibility = EVERYONE if around or holds_open else await self.of_new(principal)
+        return visibility, owner_of(principal)
+
     async def changed(self, principal: Principal, chat: Chat, visibility: str) -> str:
         """Raises: NotAllowed for others than the owner, Invalid."""
         require_owner(principal, chat.owner, "chat")
@@ -102,6 +119,8 @@ class ChatVisibility:
         return visibility
 
 
-def visible_roots(principal: Principal, roots: Iterable[WorkspaceRoot]) -> list[WorkspaceRoot]:
+def visible_roots(principal: Principal, roots: Sequence[WorkspaceRoot]) -> list[WorkspaceRoot]:
+    """Returns those that are not hidden, and lie in none that is."""
     viewer = viewer_of(principal)
-    return [root for root in roots if may_see(viewer, visibility=root.visibility, owner=root.owner)]
+    hidden = [root.root for root in roots if not may_see(viewer, visibility=root.visibility, owner=root.owner)]
+    return [root for root in roots if not is_inside(root.root, hidden)]

@@ -148,3 +148,21 @@ async def test_what_was_queued_on_the_other_server_is_not_sent(tmp_path: Path, d
             await server.server.services.queue._send_next(place.chat.id)
         texts = [message["content"] for message in await there.messages()]
         assert "Done." in texts and "delete everything" not in texts
+
+
+@proves("OPS-6/1")
+async def test_a_hidden_workspace_stays_on_the_list_while_it_alone_hides_a_chat(
+    tmp_path: Path, database_url: str
+) -> None:
+    async with two_offices(tmp_path, database_url) as (place, two, cleo):
+        root = await place.ada.ask("GET", "/workspaces")
+        folder = await folder_for_all(place.owner, tmp_path)
+        [made] = [
+            each for each in (await place.ada.ask("GET", "/workspaces"))["workspaces"] if each not in root["workspaces"]
+        ]
+        chat = await place.ada.chat(workspace=str(folder), visibility="everyone")
+        await two.ask("PATCH", f"/workspaces/{made['id']}", {"visibility": "private"})
+        assert await cleo.status("GET", chat.path) == 404
+        await place.owner.ask("DELETE", f"/workspaces/{made['id']}", expect=409)
+        await place.owner.ask("DELETE", chat.path)
+        await place.owner.ask("DELETE", f"/workspaces/{made['id']}", expect=204)

@@ -25,7 +25,7 @@ from anycowork.domain.job_workers import TravelSettings
 from anycowork.domain.messages import Json
 from anycowork.domain.ports import SuppliedFile
 from anycowork.domain.principals import OWNER, Principal
-from anycowork.domain.visibility import EVERYONE, owner_of
+from anycowork.domain.visibility import EVERYONE
 from anycowork.server.services import Services
 from anycowork.store.sql.workspaces import workspace_id_of
 from anycowork.turns.lookup import require_chat_in_folder
@@ -123,13 +123,10 @@ async def register_or_trust(body: WorkspaceRequest, principal: Manager, services
         raise Invalid("Send either 'root' (a folder to register) or 'trust' (a file in one).", param="root")
     visibility = services.visibility
     try:
-        await visibility.visible_folder(principal, services.workspaces.roots.real_path(body.root))
-        root = await services.workspaces.roots.register(
-            body.root,
-            registered_by=principal.label(),
-            visibility=await visibility.of_new(principal),
-            owner=owner_of(principal),
-        )
+        roots = services.workspaces.roots
+        folder = await visibility.visible_folder(principal, roots.real_path(body.root))
+        of_new, owner = await visibility.of_new_workspace(principal, folder, await roots.all())
+        root = await roots.register(body.root, registered_by=principal.label(), visibility=of_new, owner=owner)
     except BadWorkspace as error:
         raise BadWorkspace(error.message, param="root") from None
     if body.visibility is not None:

@@ -95,12 +95,12 @@ class VisibilityTable(Table):
 
     @query
     def hidden_roots(connection: SqlConnection, viewer: Viewer) -> list[str]:
-        """Returns the registered folders that are hidden."""
+        """Returns the registered folders that are hidden, and those inside them."""
         rows = connection.execute(
-            f"SELECT root FROM workspaces WHERE NOT {_shown('workspaces', viewer)}",
-            (viewer.person_id, *viewer.shared_with),
-        )
-        return [str(root) for (root,) in rows]
+            f"SELECT root, {_shown('workspaces', viewer)} FROM workspaces", (viewer.person_id, *viewer.shared_with)
+        ).fetchall()
+        hidden = [str(root) for root, is_shown in rows if not is_shown]
+        return [str(root) for root, _ in rows if is_inside(root, hidden)]
 
     @query
     def around(connection: SqlConnection, folder: str) -> list[tuple[str, str, str]]:

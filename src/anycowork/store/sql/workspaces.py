@@ -13,6 +13,7 @@ from anycowork.domain.messages import Json
 from anycowork.domain.ports import Clock
 from anycowork.domain.times import later
 from anycowork.domain.values import value
+from anycowork.domain.visibility import EVERYONE
 from anycowork.store.sql.connection import SqlConnection, SqlReader, Table, query
 from anycowork.store.sql.row_mapper import from_json_text, to_json_text
 from anycowork.store.sql.writer import Writer
@@ -73,8 +74,8 @@ class RegisteredRoots:
         return await self._reader.read(_all)
 
     async def remove(self, root: str) -> None:
-        """Takes the folder off the list, and what was trusted in it. Chats in it stay."""
-        await self._writer.run(lambda connection: connection.execute(_REMOVE, (root,)).rowcount)
+        """Takes the folder off the list, and what was trusted in it. Chats in it stay. Raises: Conflict if more people would see them then."""
+        await self._writer.run(lambda connection: _remove(connection, root))
 
     async def set_trusts_contents(self, root: str, trusts: bool) -> None:
         """Raises: NotFound if the root is not registered."""
@@ -108,6 +109,29 @@ class RegisteredRoots:
     async def set_trust(self, root: str, path: str, content_hash: str | None) -> None:
         """Stores the trusted hash; None revokes the trust. Raises: NotFound if the root is not registered."""
         await self._writer.run(lambda connection: _set_trust(connection, root, path, content_hash))
+
+
+_IN_FOLDER = "(workspace = ? OR substr(workspace, 1, ?) = ?)"
+_SHOWN_WITHOUT = {
+    "chat": f"SELECT count(*) FROM chats WHERE {_IN_FOLDER} AND visibility NOT IN ('private', ?)",
+    "schedule or trigger": f"SELECT count(*) FROM schedules WHERE {_IN_FOLDER} AND chat_id IS NULL AND ? <> ''",
+    "rule": f"SELECT count(*) FROM rules WHERE {_IN_FOLDER} AND chat_id IS NULL AND ? <> ''",
+}
+"""What the visibility of a folder alone keeps from people."""
+
+
+def _remove(connection: SqlConnection, root: str) -> None:
+    """Raises: Conflict."""
+    row = connection.execute("SELECT visibility FROM workspaces WHERE root = ?", (root,)).fetchone()
+    if row is not None and row[0] != EVERYONE:
+        values = (root, len(root) + 1, f"{root}/", row[0])
+        kinds = [kind for kind, count in _SHOWN_WITHOUT.items() if connection.execute(count, values).fetchone()[0]]
+        if kinds:
+            raise Conflict(
+                f"More people would see a {' and a '.join(kinds)} in '{root}' if it was taken off the list. Remove or share these first, "
+                "or make the workspace visible to everyone."
+            )
+    connection.execute(_REMOVE, (root,))
 
 
 def _all(connection: SqlConnection) -> list[WorkspaceRoot]:
