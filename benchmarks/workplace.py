@@ -275,7 +275,7 @@ async def open_workplace(
             scheduler.open()
             cli = ChatService(
                 chat_coordinator=ChatCoordinator(journal=journal, store=store, scheduler=scheduler),
-                visibility=ChatVisibility(store.visibility),
+                visibility=ChatVisibility(store.visibility, lambda: None),
                 store=store,
                 roles=roles,
                 prompts=prompts,
