@@ -11,6 +11,18 @@ from fractions import Fraction
 # CPU seconds of a test of this folder on average, in milliseconds so that all is exact. Only their proportions matter.
 _TEST_COST = {"e2e": 4_000, "faults": 2_000, "interop": 1_500, "integration": 400, "contract": 200, "attacks": 150}
 _OTHER_COST = 50
+# The same for files whose tests cost far more than those beside them.
+_FILE_COST = {
+    "tests/e2e/test_web_screens.py": 34_000,
+    "tests/integration/evidence/test_further_liars.py": 1_100,
+    "tests/integration/evidence/test_honest_scripts.py": 1_200,
+    "tests/integration/evidence/test_honest_work.py": 1_900,
+    "tests/integration/evidence/test_liars.py": 1_000,
+    "tests/integration/evidence/test_rarer_liars.py": 1_000,
+    "tests/integration/postgres/test_other_server.py": 3_800,
+    "tests/integration/tui/test_screen.py": 1_100,
+    "tests/integration/tui/test_typing.py": 3_300,
+}
 _LAST = "unit"
 
 
@@ -39,4 +51,4 @@ def _folder(name: str) -> str:
 
 
 def _cost(name: str, count: int) -> int:
-    return count * _TEST_COST.get(_folder(name), _OTHER_COST)
+    return count * (_FILE_COST.get(name) or _TEST_COST.get(_folder(name), _OTHER_COST))

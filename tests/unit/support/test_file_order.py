@@ -1,6 +1,10 @@
 """In which order test files are given to the workers."""
 
-from support.file_order import ordered_files
+from pathlib import Path
+
+from support.file_order import _FILE_COST, ordered_files
+
+ROOT = Path(__file__).resolve().parents[3]
 
 TESTS = {
     "tests/unit/test_many.py": 5_000,
@@ -26,3 +30,12 @@ def test_files_of_one_folder_are_not_given_one_after_the_other() -> None:
 
 def test_every_worker_finds_the_same_order() -> None:
     assert ordered_files(TESTS) == ordered_files(dict(reversed(TESTS.items())))
+
+
+def test_file_of_few_dear_tests_comes_before_one_of_many() -> None:
+    names = ordered_files({"tests/e2e/test_web_many.py": 20, "tests/e2e/test_web_screens.py": 4})
+    assert names[0] == "tests/e2e/test_web_screens.py"
+
+
+def test_every_file_that_is_known_to_be_dear_exists() -> None:
+    assert [name for name in _FILE_COST if not (ROOT / name).is_file()] == []
