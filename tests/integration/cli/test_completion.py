@@ -87,4 +87,4 @@ def test_a_folder_that_nobody_trusted_puts_nothing_but_names_before_the_shell(ho
 
 def test_roles_and_commands_are_completed(home: Path) -> None:
     assert offered(home, "run --role p") == ["planner"]
-    assert sorted(offered(home, "wor")) == ["worker", "workers", "workflow"]
+    assert sorted(offered(home, "wor")) == ["worker", "workers", "workflow", "workspaces"]

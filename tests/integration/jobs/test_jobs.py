@@ -293,7 +293,7 @@ async def test_task_whose_failure_no_other_attempt_can_mend_fails_at_once(tmp_pa
         job = await until(client, chat, job["id"], "failed", "completed")
         [task] = job["tasks"]
         assert (task["status"], task["error"]["code"], task["attempt"]) == ("failed", "provider_bad_key", 1)
-        assert "refused the key" in task["error"]["message"] and len(client.model.requests) == 2
+        assert "asks for a key" in task["error"]["message"] and len(client.model.requests) == 2
 
 
 async def test_bad_jobs_are_refused(tmp_path: Path) -> None:
