@@ -21,6 +21,7 @@ from anycowork.acp.updates import question_text
 from anycowork.client.chat_client import objects
 from anycowork.client.disclosures import ITEM_NAMES, endorsement_text, rule_sentence, saved_rules_text
 from anycowork.domain.messages import Json
+from anycowork.domain.roles import Role
 from anycowork.domain.values import value
 
 APPROVE, KEEP_PLANNING, OWN_WORDS, STOP = "approve", "keep_planning", "own_words", "stop"
@@ -65,15 +66,16 @@ def approval_request(approval: Json, disclosure: Json, workspace: str) -> Permis
     return PermissionRequest(update, tuple(options))
 
 
-def plan_request(plan: Json, disclosure: Json) -> PermissionRequest:
-    """Approving grants exactly what the dialog lists."""
+def plan_request(plan: Json, disclosure: Json, role: str) -> PermissionRequest:
+    """Approving grants exactly what the dialog lists, and switches a planner's chat."""
+    switches = "switches to the actor and " if role == Role.PLANNER else ""
     goal = one_line(plan.get("goal") or "the plan")
     update = ToolCallUpdate(
         tool_call_id=f"plan-{plan.get('message_id')}",
         title=f"Approve the plan: {goal}",
         kind="switch_mode",
         status="pending",
-        content=[_text(["Approving switches to the actor and allows, for this run:", *disclosed_lines(disclosure)])],
+        content=[_text([f"Approving {switches}allows, for this run:", *disclosed_lines(disclosure)])],
     )
     options = (
         _option(APPROVE, "allow_once", "Approve and carry out"),

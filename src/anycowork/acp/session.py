@@ -225,7 +225,7 @@ class EditorSession:
         plan, message_id = self._plan, str(self._plan.get("message_id"))
         disclosure = await self.chat.plan_disclosure(message_id)
         try:
-            chosen = await dialogs.ask(plan_request(plan, disclosure))
+            chosen = await dialogs.ask(plan_request(plan, disclosure, self.updates.role))
         except NoAnswer as fault:
             self._plan = None
             self._no_answer(fault)

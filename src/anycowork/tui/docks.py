@@ -24,6 +24,7 @@ from anycowork.client.chat_client import objects
 from anycowork.client.console import strip_controls
 from anycowork.client.disclosures import saved_rules_text
 from anycowork.domain.messages import Json
+from anycowork.domain.roles import Role
 from anycowork.domain.values import value
 from anycowork.tui.cards import approval_text
 from anycowork.tui.composer import TypingClock
@@ -310,12 +311,15 @@ class PlanDock(Dock):
         self._key = ""
 
     def compose(self) -> ComposeResult:
-        yield Label("The plan above waits for you. Approving it switches to the actor and allows:", markup=False)
+        yield Label(id="plan-heading", markup=False)
         yield ReadTrackingScroll()
         yield Label(id="plan-keys", classes="keys", markup=False)
 
-    def show(self, plan: Json) -> None:
-        """`disclosure` in it lists what approving allows."""
+    def show(self, plan: Json, role: str) -> None:
+        """`disclosure` in it lists what approving allows; a planner's chat is switched by it."""
+        switches = "switches to the actor and " if role == Role.PLANNER else ""
+        heading = f"The plan above waits for you. Approving it {switches}allows:"
+        self.query_one("#plan-heading", Label).update(heading)
         disclosure = plan.get("disclosure")
         lines = disclosed_lines(disclosure if isinstance(disclosure, dict) else {})
         self.query_one(ReadTrackingScroll).show(str(plan.get("message_id")), Group(*lines))

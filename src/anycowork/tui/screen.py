@@ -209,7 +209,7 @@ class ChatScreen(App[None]):
         elif status.plan is not None and status.state == "idle":
             open_dock = dock = self.query_one(PlanDock)
             status.plan = disclosed_plan(status.plan)
-            dock.show(status.plan)
+            dock.show(status.plan, status.role)
         self._show_dock(open_dock)
         self._draw_head()
 

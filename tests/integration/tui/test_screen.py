@@ -321,7 +321,9 @@ async def test_a_dismissed_plan_asks_no_more_and_changes_nothing(tmp_path: Path)
     async with live_server(tmp_path, replies=[json.dumps(PLAN)]) as client:
         async with before_a_screen(client, role="planner") as person:
             await person.say("Greet the world")
-            await person.sees("The plan above waits for you")
+            await person.sees("The plan above waits for you. Approving it switches to the actor and allows:")
+            await client.ask("PUT", f"/context/{person.chat_id}/role", {"role": "actor"})
+            await person.sees("The plan above waits for you. Approving it allows:")
             await person.say("/dismiss")
             await person.until(lambda: "The plan above waits for you" not in person.seen())
         async with before_a_screen(client, chat_id=person.chat_id) as person:

@@ -91,7 +91,7 @@ export function Home({ onSidebar }: { onSidebar: () => void }) {
         <SidebarButton onClick={onSidebar} />
       </div>
       {/* From the top, the roles above all that changes: nothing that is chosen or arrives later moves what one is about to press. */}
-      <div className="mx-auto w-full max-w-[43rem] px-4 pt-[clamp(0.5rem,15vh,10rem)] pb-16 sm:px-6">
+      <div className="mx-auto w-full max-w-[43rem] px-4 pt-4 pb-16 sm:px-6 sm:pt-[clamp(0.5rem,15vh,10rem)]">
         <h1 className="text-center text-2xl font-semibold tracking-tight sm:text-[28px]">{t.whatShouldBeDone}</h1>
         {mayDo(me, "POST /context") ? (
           <>

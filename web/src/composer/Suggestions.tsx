@@ -75,7 +75,13 @@ export function SuggestionList({ shown, at, label }: Pick<SuggestionKeys, "shown
       <p role="status" className="sr-only">
         {t.suggestions(shown.length)}
       </p>
-      <ul id={LIST} role="listbox" tabIndex={0} aria-label={label} className="max-h-[42vh] overflow-y-auto p-1.5">
+      <ul
+        id={LIST}
+        role="listbox"
+        tabIndex={0}
+        aria-label={label}
+        className="max-h-[26vh] overflow-y-auto p-1.5 sm:max-h-[42vh]"
+      >
         {shown.map((one, place) => (
           <li
             key={one.key}

@@ -9,6 +9,7 @@ import {
   Hand,
   ListChecks,
   type LucideIcon,
+  Speech,
   Undo2,
   X,
 } from "lucide-react";
@@ -28,6 +29,7 @@ const LOOKS: Record<string, Look> = {
   waiting: { Icon: Hand, className: "text-warn" },
   running: { Icon: CircleDot, className: "text-role" },
   paused: { Icon: CirclePause, className: "text-warn" },
+  claimed: { Icon: Speech, className: "text-ink-3" },
   completed: { Icon: Check, className: "text-good" },
   undone: { Icon: Undo2, className: "text-ink-3" },
   failed: { Icon: X, className: "text-bad" },

@@ -64,9 +64,10 @@ export function statusNow(status: string, waits: boolean): string {
   return waits && status === "running" ? "waiting" : status;
 }
 
-/** The same for a task; one whose changes were undone did not stay completed. */
+/** The same for a task; one whose changes were undone did not stay completed, and one that no check proved is only claimed. */
 export function taskStatus(task: Task, waits: boolean): string {
-  return task.undone_by ? "undone" : statusNow(task.status, waits);
+  if (task.undone_by) return "undone";
+  return task.status === "completed" && task.claimed ? "claimed" : statusNow(task.status, waits);
 }
 
 /** The newest job of a chat; `moment` moves on whenever there may be news. */

@@ -147,6 +147,7 @@ export const en = {
     running: "running",
     paused: "paused",
     awaiting_commit: "waits for your review",
+    claimed: "the agent says it is done",
     completed: "completed",
     failed: "failed",
     cancelled: "cancelled",

@@ -156,6 +156,7 @@ export const jobs: Texts = {
     running: "läuft",
     paused: "pausiert",
     awaiting_commit: "wartet auf Ihre Durchsicht",
+    claimed: "der Agent sagt, es ist erledigt",
     completed: "abgeschlossen",
     failed: "fehlgeschlagen",
     cancelled: "abgebrochen",
