@@ -266,7 +266,8 @@ class EvidenceChecker:
             context.proof.checks_not_run[command] = CheckNotRun(command, authorization.approval.proposed_rule)
         if not isinstance(authorization, Admitted):
             return None
-        await self._recorder.record_own_call(context, call, check=command)
+        marks = {"baseline": True} if provenance.baseline else {}
+        await self._recorder.record_own_call(context, call, check=command, **marks)
         outcome = await self._toolrunner.run(context)
         return outcome if isinstance(outcome, CallsParked) else None
 

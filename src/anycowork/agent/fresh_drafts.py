@@ -54,13 +54,13 @@ class FreshDrafts:
         if failed is None or first is None:
             return False
         for call in calls:
-            await self._recorder.record_own_call(context, call)
+            await self._recorder.record_own_call(context, call, restores=True)
             if isinstance(parked := await self._toolrunner.run(context), CallsParked):
                 return parked
             if not succeeded(context.calls.by_id(call.id)):
                 return False
         number = context.drafts_begun() + 2
-        text = f"Try {number - 1} of {MOST_DRAFTS} did not pass `{failed.command}`. Its changes were taken back, and the model starts anew."
+        text = f"Try {number - 1} of {MOST_DRAFTS} did not pass `{failed.command}`. Its changes were undone, and the model starts anew."
         await self._recorder.note(context, text, draft_payload(number, first.id))
         context.proof.must_call = True
         return True

@@ -85,8 +85,17 @@ def call_line(call: Json) -> Text:
     parameters = noun(call, "parameters")
     subject = [str(parameters[name]) for name in _SUBJECTS if name in parameters]
     others = [f"{name}={value!s}" for name, value in parameters.items() if name not in (*_SUBJECTS, *_TEXTS)]
-    line = Text(f"→ {strip_controls(str(call.get('tool')))} ", style="bold")
+    line = Text(f"→ {_own_work(call) or strip_controls(str(call.get('tool')))} ", style="bold")
     return line.append(shortened(strip_controls(" ".join([*subject, *others])), LINE_WIDTH), style="not bold dim")
+
+
+def _own_work(call: Json) -> str:
+    """Says what the server itself did with the call; empty if the agent made it."""
+    if call.get("restores"):
+        return "undone:"
+    if not call.get("check"):
+        return ""
+    return "check before the work:" if call.get("baseline") else "check:"
 
 
 def _result_card(result: Json, content: str) -> Card:

@@ -56,8 +56,10 @@ async def test_the_third_draft_passes_and_none_was_shown_the_one_before(tmp_path
         assert len(since) == 2 and CHECK in since[0], "only the run of the check before the work is new"
         assert [request["temperature"] > 0 for request in (first, second, third)] == [False, True, True]
         said = [m["content"] for m in await chat.messages()]
-        assert f"Try 1 of 3 did not pass `{CHECK}`. Its changes were taken back, and the model starts anew." in said
+        assert f"Try 1 of 3 did not pass `{CHECK}`. Its changes were undone, and the model starts anew." in said
         assert sum("return 40" in text for text in said) > 0, "the person sees each draft"
+        undone = [m["payload"]["tool"] for m in await chat.of_type("tool_call") if m["payload"].get("restores")]
+        assert undone == ["update_file", "update_file"], "the page says that the server did it"
 
 
 async def test_after_three_drafts_the_turn_ends_failed_with_the_last_one(tmp_path: Path) -> None:

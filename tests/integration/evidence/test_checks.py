@@ -38,6 +38,10 @@ async def test_a_failing_check_goes_back_as_facts_and_the_corrected_work_is_chec
         told = [m["content"] for m in await chat.messages() if "ended with exit code 1" in m["content"]]
         assert any("Not done yet." in text and "expected 3, got 40" in text for text in told)
         assert "It ran as a check: what the command wrote was thrown away." in told[0]
+        own = [m["payload"] for m in await chat.of_type("tool_call") if m["payload"].get("check")]
+        assert [mark.get("baseline") for mark in own] == [True, None, None, None], (
+            "one before the work, then one or two a try"
+        )
         assert not any("This role may not change files" in text for text in told), "an actor may"
         assert sorted(path.name for path in client.workspace.iterdir()) == ["check.py", "shop.py"], (
             "no trace of the check"

@@ -3,7 +3,7 @@ import userEvent from "@testing-library/user-event";
 import { expect, it } from "vitest";
 import type { Done } from "../state/rows";
 import { expectAccessible, message, show } from "../testing/render";
-import { readToolResult } from "../wire/nouns";
+import { readToolCall, readToolResult } from "../wire/nouns";
 import { ToolCallCard } from "./ToolCallCard";
 
 const done = (result: object | null, output = ""): Done => ({
@@ -115,4 +115,17 @@ it("says in its one line how many errors an edit brought", () => {
   };
   show(<ToolCallCard done={done({ tool_call_id: "c", status: "ok", facts })} standing="running" />);
   expect(screen.getByText("1 new error")).toBeTruthy();
+});
+
+it.each([
+  [{ check: "pytest -q", baseline: true }, "error", "Checked before the work pytest -q", "did not pass yet"],
+  [{ check: "pytest -q", baseline: true }, "ok", "Checked before the work pytest -q", "passed already"],
+  [{ check: "pytest -q" }, "error", "Checked pytest -q", "failed"],
+  [{}, "error", "Run pytest -q", "failed"],
+])("says of what the server ran itself that it is no step of the agent: %j %s", (marks, status, words, standing) => {
+  const call = readToolCall({ id: "c", tool: "execute_command", parameters: { command: "pytest -q" }, ...marks });
+  const result = { tool_call_id: "c", status, facts: { exit_code: status === "ok" ? 0 : 1 } };
+  show(<ToolCallCard done={{ ...done(result), call: call as NonNullable<typeof call> }} standing="running" />);
+  expect(screen.getByRole("button", { name: new RegExp(words) }).textContent).toContain(standing);
+  expect(screen.queryByText("failed") === null).toBe(standing !== "failed");
 });

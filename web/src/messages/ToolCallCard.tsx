@@ -72,7 +72,7 @@ export function ToolCallCard({ done, standing, decidedBy = "" }: Props) {
           <span className="flex min-w-0 flex-1 items-center gap-2">
             <Icon size={15} aria-hidden className="shrink-0 text-ink-3" />
             <span className="min-w-0 truncate">
-              {result?.status === "ok" ? did : does}{" "}
+              {call.own ? t.ownWork[call.own] : result?.status === "ok" ? did : does}{" "}
               <code className="font-mono text-[13px] text-ink">{subjectOf(call.parameters) || call.tool}</code>
             </span>
             {diff && <DiffCount added={diff.added} removed={diff.removed} partial={isPartial(diff)} />}
@@ -97,7 +97,11 @@ export function ToolCallCard({ done, standing, decidedBy = "" }: Props) {
                 </span>
               )}
               {took !== null && result && <span className="hidden sm:inline">{seconds(took)}</span>}
-              <StatusMark status={result?.status ?? null} standing={standing} />
+              {call.own === "checked-before" && result && "exit_code" in result.facts ? (
+                <span>{result.status === "ok" ? t.passedAlready : t.didNotPassYet}</span>
+              ) : (
+                <StatusMark status={result?.status ?? null} standing={standing} />
+              )}
             </span>
           </span>
         }

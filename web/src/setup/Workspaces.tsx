@@ -8,7 +8,7 @@ import { useSettings, useWorkspaces } from "../state/queries";
 import { t as list } from "../texts/chats";
 import { t } from "../texts/settings";
 import { Button } from "../ui/Button";
-import { INPUT } from "../ui/Field";
+import { INPUT, VERBATIM } from "../ui/Field";
 import { attempt, say } from "../ui/outcomes";
 import { Trust } from "../workflows/Trust";
 import { FolderForm } from "./FolderForm";
@@ -97,6 +97,7 @@ function CheckField({ id, root, check, onSaved }: CheckFieldProps) {
         {t.checkOfWorkspace}
         <input
           className={clsx(INPUT, "min-w-0 flex-1 font-mono text-[13px]")}
+          {...VERBATIM}
           aria-description={root}
           placeholder={t.testsThatAreFound}
           value={command}

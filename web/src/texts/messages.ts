@@ -2,6 +2,9 @@
 import { dollars, number, translated } from "./language";
 
 export const en = {
+  ownWork: { "checked-before": "Checked before the work", checked: "Checked", undone: "Undid" },
+  passedAlready: "passed already",
+  didNotPassYet: "did not pass yet",
   youApprovedThePlan: "You approved the plan",
   planThatCannotBeUsed: "Plan that cannot be used",
   theReplyAsItCame: "The reply as it came",

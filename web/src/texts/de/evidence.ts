@@ -24,7 +24,7 @@ export const evidence: Texts = {
   },
   exitCode: (code: number | null) => (code === null ? "nicht beendet" : `Exit-Code ${code}`),
   passedBefore: "Sie war auch vor der Arbeit bestanden.",
-  changedByTurn: (paths: string) => `Sieh dir an, was dieser Zug geändert hat: ${paths}.`,
+  changedByTurn: (paths: string) => `Sehen Sie sich an, was dieser Zug geändert hat: ${paths}.`,
   notRun: "Nicht ausgeführt, weil nichts sie ohne Rückfrage erlaubt",
   alwaysAllow: "Hier immer erlauben",
   allowed: "In diesem Ordner erlaubt. Sie läuft, wenn der nächste Zug endet.",

@@ -3,6 +3,9 @@ import type { Texts } from "../messages";
 import { dollars } from "./format";
 
 export const messages: Texts = {
+  ownWork: { "checked-before": "Vor der Arbeit geprüft:", checked: "Geprüft:", undone: "Rückgängig gemacht:" },
+  passedAlready: "schon bestanden",
+  didNotPassYet: "noch nicht bestanden",
   youApprovedThePlan: "Sie haben den Plan freigegeben",
   planThatCannotBeUsed: "Plan, der nicht ausgeführt werden kann",
   theReplyAsItCame: "Die Antwort, wie sie kam",
