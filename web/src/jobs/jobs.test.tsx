@@ -14,9 +14,8 @@ import { JobAudit } from "./JobAudit";
 import { JobProgress } from "./JobDock";
 import { LimitsForm } from "./JobLimits";
 import { Controls, JobFailure } from "./JobPage";
-import { JobStatusMark } from "./JobStatusMark";
 import JobsPage from "./JobsPage";
-import { JOBS, type Job, progressWords, type Task, taskStatus, waitsOf } from "./jobs";
+import { JOBS, type Job, progressWords, type Task, waitsOf } from "./jobs";
 import { RaceCandidates } from "./RaceCandidates";
 import { TaskDetails } from "./TaskDetails";
 import { TaskGraph } from "./TaskGraph";
@@ -397,14 +396,4 @@ it("says which files of a task the review left out, and of a task without others
   ]);
   await expectAccessible(container);
   vi.restoreAllMocks();
-});
-
-it("says of a task everywhere what a plan's step says: done only if something proved it", () => {
-  const task = { id: "a", status: "completed", claimed: false, undone_by: null } as unknown as Task;
-  expect(taskStatus(task, false)).toBe("completed");
-  expect(taskStatus({ ...task, claimed: true }, false)).toBe("claimed");
-  expect(taskStatus({ ...task, claimed: true, undone_by: "s1" } as Task, false)).toBe("undone");
-  expect(taskStatus({ ...task, claimed: true, status: "running" } as Task, false)).toBe("running");
-  show(<JobStatusMark status="claimed" />);
-  expect(screen.getByText("the agent says it is done")).toBeTruthy();
 });

@@ -3,7 +3,8 @@ import userEvent from "@testing-library/user-event";
 import { expect, it } from "vitest";
 import type { Done } from "../state/rows";
 import { expectAccessible, message, show } from "../testing/render";
-import { readToolCall, readToolResult } from "../wire/nouns";
+import { readToolResult } from "../wire/nouns";
+import { readToolCall } from "../wire/toolCalls";
 import { ToolCallCard } from "./ToolCallCard";
 
 const done = (result: object | null, output = ""): Done => ({

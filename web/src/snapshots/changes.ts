@@ -1,6 +1,7 @@
 // The timeline of a chat's changes: a call's two snapshots are one change, a turn's changes stand together, the newest first. Pure.
 import type { components } from "../wire/api.gen";
-import { loose, type Message, readToolCall, text } from "../wire/nouns";
+import { loose, type Message, text } from "../wire/nouns";
+import { readToolCall } from "../wire/toolCalls";
 
 export type Snapshot = components["schemas"]["SnapshotResponse"];
 

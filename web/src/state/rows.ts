@@ -1,14 +1,6 @@
 // The transcript as rows: one per message, but calls of one stretch of work stand together with their results.
-import {
-  loose,
-  type Message,
-  readPersonCommand,
-  readToolCall,
-  readToolResult,
-  type ToolCall,
-  type ToolResult,
-  text,
-} from "../wire/nouns";
+import { loose, type Message, readPersonCommand, readToolResult, type ToolResult, text } from "../wire/nouns";
+import { readToolCall, type ToolCall } from "../wire/toolCalls";
 import type { Draft, Said } from "./drafts";
 
 export interface Done {

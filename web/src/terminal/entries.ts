@@ -3,7 +3,8 @@ import { subjectOf } from "../content/tools";
 import type { ChatView } from "../state/reduce";
 import { rowsOf } from "../state/rows";
 import type { ToolDisplay } from "../state/tools";
-import { readPersonCommand, readToolCall } from "../wire/nouns";
+import { readPersonCommand } from "../wire/nouns";
+import { readToolCall } from "../wire/toolCalls";
 
 export interface TerminalEntry {
   id: string;

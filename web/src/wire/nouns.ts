@@ -139,14 +139,6 @@ export interface Review {
   findings: { path: string; line: number | null; severity: Severity; problem: string; suggestion: string }[];
 }
 
-export interface ToolCall {
-  id: string;
-  tool: string;
-  parameters: Record<string, unknown>;
-  /** What the server itself did with it; absent if the agent made it. */
-  own?: "checked-before" | "checked" | "undone";
-}
-
 /** An image that came with a message. */
 export interface Picture {
   name: string;
@@ -271,24 +263,6 @@ export function readReview(value: unknown): Review | null {
       };
     }),
   };
-}
-
-export function readToolCall(value: unknown): ToolCall | null {
-  const call = loose(value);
-  if (!text(call["tool"])) return null;
-  const own = ownWork(call);
-  return {
-    id: text(call["id"]),
-    tool: text(call["tool"]),
-    parameters: loose(call["parameters"]),
-    ...(own && { own }),
-  };
-}
-
-function ownWork(call: Record<string, unknown>): ToolCall["own"] {
-  if (call["restores"] === true) return "undone";
-  if (!text(call["check"])) return undefined;
-  return call["baseline"] === true ? "checked-before" : "checked";
 }
 
 const STATUSES: readonly string[] = ["ok", "error", "refused", "denied", "interrupted", "cancelled"];
