@@ -75,9 +75,13 @@ def _statements(tree: ast.AST) -> Iterator[ast.stmt]:
             yield from _statements(node)
 
 
-@cache
 def _tree(path: Path) -> ast.Module:
-    return ast.parse(path.read_text("utf-8"))
+    return _parsed(path.read_text("utf-8"))
+
+
+@cache
+def _parsed(text: str) -> ast.Module:
+    return ast.parse(text)
 
 
 def module_graph(folder: Path) -> Graph:

@@ -306,4 +306,4 @@ async def test_a_check_that_nothing_allowed_is_allowed_where_the_evidence_stands
     await page.keyboard.press("Enter")
     await expect(details.get_by_text("Allowed in this folder.")).to_be_visible()
     await chat.send("Compute it.")
-    await expect(page.get_by_role("button", name="Checked")).to_be_visible()
+    await expect(page.get_by_role("button", name="Checked", exact=True)).to_be_visible()

@@ -70,7 +70,7 @@ def workspace_visibility(
     raise typer.Exit(run_with_server("workspaces visibility", invocation, work, usage_statuses=(404, 422)))
 
 
-@app.command("check", help="Say which command checks the work in a workspace when a turn ends, or set it.")
+@app.command("check", help="Say which command checks the work in a workspace, or set it.")
 def workspace_check(
     context: typer.Context,
     folder: Annotated[str, typer.Argument(help="The folder; `anycowork workspaces` lists them.", metavar="FOLDER")],

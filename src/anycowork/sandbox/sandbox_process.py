@@ -138,7 +138,7 @@ class BubblewrapStatus:
         """Returns whether the kernel refused it a connection: none leads out, or nobody listens. None if that is not known."""
         if self._counters is None:
             return None
-        lines = os.pread(self._counters, _MOST_COUNTERS, 0).decode("ascii", "replace").splitlines()
+        lines = os.pread(self._counters, _MOST_COUNTERS, 0).decode("ascii", "replace").split("\n")
         counters: dict[tuple[str, str], str] = {}
         for names, numbers in zip(lines[::2], lines[1::2], strict=False):
             group, *columns = names.split()

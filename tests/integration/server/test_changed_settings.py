@@ -17,6 +17,7 @@ from support.jobs import approved, by_task, plan, report
 from support.language_bench import PLAIN
 from support.language_bench import install as install_language_server
 from support.live_server import LiveServer, live_server
+from support.people import person
 from support.scripted_model import Hang, Reply, ScriptedModel, call
 from support.webhook_receiver import receiving
 
@@ -226,6 +227,13 @@ async def diagnostics_seconds(server: LiveServer, folder: Path) -> None:
     assert "The language server pylsp reports" in await told("b.py")
 
 
+async def new_visibility(server: LiveServer, folder: Path) -> None:
+    async with person(server, "Mia") as mia:
+        for wanted, expected in (("everyone", "everyone"), ("private", "private"), (None, "private")):
+            await change(server, new_visibility=wanted)
+            assert (await mia.chat()).opened["visibility"] == expected
+
+
 _PLUGIN = """
 @tool
 def count_words(text: str) -> str:
@@ -240,7 +248,7 @@ CHECKS: dict[str, Check] = {
     for check in (
         *(allowed_hosts, model, providers, probe_local_servers, provider_timeout, agents, parallel_tasks, max_steps),
         *(autonomy_max_steps, turn_seconds, autonomy_turn_seconds, max_faults, command_timeout, sandbox_paths, ask),
-        *(search_engine, notifications, plugins, log_level, diagnostics_seconds),
+        *(search_engine, notifications, plugins, log_level, diagnostics_seconds, new_visibility),
     )
 }
 
