@@ -338,7 +338,7 @@ async def evidence(page: Page, client: LiveServer) -> None:
     await client.ask("POST", f"{chat.path}/messages", body, expect=202)
     await chat.rest()
     await page.goto(f"{client.url}/#/chat/{chat.id}")
-    await page.get_by_role("button", name="Checked").click()
+    await page.get_by_role("button", name="Self-checked", exact=True).click()
     await expect(page.get_by_role("dialog", name="Evidence")).to_be_visible()
 
 
