@@ -21,7 +21,7 @@ export function NewVisibility() {
   return (
     <div className="space-y-2 rounded-2xl border border-line bg-surface p-4 text-sm">
       <label className="flex flex-wrap items-center gap-3">
-        <span className="flex-1">{t.newVisibility}</span>
+        <span className="flex-1 basis-72">{t.newVisibility}</span>
         <select
           value={String(settings["new_visibility"] ?? "")}
           onChange={({ target }) => void choose(target.value)}
