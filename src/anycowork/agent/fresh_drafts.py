@@ -33,27 +33,30 @@ class FreshDrafts:
         self._toolrunner = toolrunner
         self._contents = contents
 
-    async def restoring_calls(self, context: TurnContext) -> list[Call] | None:
-        """Returns the calls that take back what this draft changed; None if there will be no other one: the model is a large one, no
-        check failed, three were made, or something cannot be taken back exactly and without asking."""
+    async def changes_to_undo(self, context: TurnContext) -> list[TurnChange] | None:
+        """Returns what this draft changed, to be undone; None if there will be no other one: the model is a large one, no check failed,
+        three were made, or something cannot be undone exactly and without asking."""
         if not context.brief or context.drafts_begun() + 1 >= MOST_DRAFTS or _failed_check(context) is None:
             return None
         kept = {path for call in context.calls if made_changes(call) for path in kept_paths(call)}
         changes = [change for change in path_changes(context.calls) if change.is_net and change.path in kept]
         if not 0 < len(changes) <= _MOST_FILES:
             return None
-        calls = [await asyncio.to_thread(self._restoring, context, change) for change in changes]
-        for call in calls:
+        for change in changes:
+            call = await asyncio.to_thread(self._restoring, context, change)
             if call is None or not await self._toolrunner.passes_unasked(context, call):
                 return None
-        return [call for call in calls if call is not None]
+        return changes
 
-    async def begin(self, context: TurnContext, calls: Sequence[Call]) -> bool | CallsParked:
-        """Takes the draft back and begins the next one. Returns whether it could."""
+    async def begin(self, context: TurnContext, changes: Sequence[TurnChange]) -> bool | CallsParked:
+        """Undoes the draft and begins the next one. Returns whether it could: a file that somebody changed meanwhile stays as it is."""
         failed, first = _failed_check(context), _first_try(context)
         if failed is None or first is None:
             return False
-        for call in calls:
+        for change in changes:
+            call = await asyncio.to_thread(self._restoring, context, change)
+            if call is None:
+                return False
             await self._recorder.record_own_call(context, call, restores=True)
             if isinstance(parked := await self._toolrunner.run(context), CallsParked):
                 return parked

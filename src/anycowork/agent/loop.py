@@ -211,10 +211,10 @@ class Agent:
 
     async def _told(self, context: TurnContext, reply: Reply | None, missing: NotVerified) -> bool:
         """Has the model go on: a small one anew, if a check failed; any other with what is missing. Returns False if the turn is parked."""
-        restoring = await self._drafts.restoring_calls(context)
-        if restoring is not None:
+        changes = await self._drafts.changes_to_undo(context)
+        if changes is not None:
             await self._recorder.rejected_answer(context, reply)
-            reply, begun = None, await self._drafts.begin(context, restoring)
+            reply, begun = None, await self._drafts.begin(context, changes)
             if isinstance(begun, CallsParked):
                 return False
             if begun:

@@ -92,7 +92,7 @@ def call_line(call: Json) -> Text:
 def _own_work(call: Json) -> str:
     """Says what the server itself did with the call; empty if the agent made it."""
     if call.get("restores"):
-        return "undone:"
+        return "undid changes:"
     if not call.get("check"):
         return ""
     return "check before the work:" if call.get("baseline") else "check:"

@@ -85,6 +85,26 @@ async def test_files_that_a_draft_made_go_with_it_and_what_commands_changed_come
         await chat.send(REQUEST)
         assert (await evidence_of(client, chat))["status"] == "checked" and await drafts(chat) == [2]
         assert sorted(path.name for path in client.workspace.iterdir()) == ["check.py", "shop.py"]
+        turn = await client.server.services.store.turns.newest(chat.id)
+        assert turn is not None
+        ordinals = [call.ordinal for call in await client.server.services.store.calls.of_turn(turn.id)]
+        assert ordinals == sorted(set(ordinals)), "each call has its own place, also those that undo"
+
+
+async def test_a_file_that_somebody_changed_meanwhile_stays_and_the_model_is_told(tmp_path: Path) -> None:
+    theirs = "def total():\n    return 41  # a person was here\n"
+
+    def done(_: dict[str, Any]) -> str:
+        (client.workspace / "shop.py").write_text(theirs)
+        return DONE
+
+    async with (
+        ScriptedModel([write(40), done, DONE, DONE]) as model,
+        live_server(tmp_path, files=FILES, **small(model.base_url)) as client,
+    ):
+        chat = await working_chat(client, "sandboxed")
+        await chat.send(REQUEST)
+        assert await drafts(chat) == [] and await shop(client) == theirs
 
 
 async def test_a_turn_that_was_stopped_between_drafts_goes_on_without_the_failed_one(tmp_path: Path) -> None:

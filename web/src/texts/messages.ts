@@ -2,7 +2,7 @@
 import { dollars, number, translated } from "./language";
 
 export const en = {
-  ownWork: { "checked-before": "Checked before the work", checked: "Checked", undone: "Undid" },
+  ownWork: { "checked-before": "Checked before the work", checked: "Checked", undone: "Undid changes:" },
   passedAlready: "passed already",
   didNotPassYet: "did not pass yet",
   youApprovedThePlan: "You approved the plan",
