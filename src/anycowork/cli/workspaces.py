@@ -29,6 +29,8 @@ Examples:
     anycowork workspaces check . "pytest -q tests/unit"
 """
 
+FolderArgument = Annotated[str, typer.Argument(help="The folder; `anycowork workspaces` lists them.", metavar="FOLDER")]
+
 app = CommandGroup(
     help=WORKSPACES_HELP, short_help="List the workspaces, and say who sees each.", invoke_without_command=True
 )
@@ -53,7 +55,7 @@ def list_workspaces(context: typer.Context, as_json: AsJson = False, data_dir: D
 )
 def workspace_visibility(
     context: typer.Context,
-    folder: Annotated[str, typer.Argument(help="The folder; `anycowork workspaces` lists them.", metavar="FOLDER")],
+    folder: FolderArgument,
     who: Who = None,
     as_json: AsJson = False,
     data_dir: DataDir = None,
@@ -61,9 +63,7 @@ def workspace_visibility(
     path = str(Path(folder).expanduser().resolve())
 
     async def work(client: ServerClient) -> int:
-        workspace = await _require_workspace(client, path)
-        if who is not None:
-            workspace = await client.patch(f"/workspaces/{workspace['id']}", {"visibility": who})
+        workspace = await _changed(client, path, "visibility", who)
         return print_visibility(workspace, as_json=as_json)
 
     invocation = invoked(context, data_dir=data_dir)
@@ -73,7 +73,7 @@ def workspace_visibility(
 @app.command("check", help="Say which command checks the work in a workspace, or set it.")
 def workspace_check(
     context: typer.Context,
-    folder: Annotated[str, typer.Argument(help="The folder; `anycowork workspaces` lists them.", metavar="FOLDER")],
+    folder: FolderArgument,
     command: Annotated[
         str | None,
         typer.Argument(
@@ -86,9 +86,7 @@ def workspace_check(
     path = str(Path(folder).expanduser().resolve())
 
     async def work(client: ServerClient) -> int:
-        workspace = await _require_workspace(client, path)
-        if command is not None:
-            workspace = await client.patch(f"/workspaces/{workspace['id']}", {"check": command})
+        workspace = await _changed(client, path, "check", command)
         answer = {name: workspace[name] for name in ("id", "root", "check")}
         found = "None is set: the tests that are found in the folder are run."
         print_answer(answer, [f"Check: {workspace['check'] or found}"], as_json=as_json)
@@ -98,9 +96,11 @@ def workspace_check(
     raise typer.Exit(run_with_server("workspaces check", invocation, work, usage_statuses=(404, 422)))
 
 
-async def _require_workspace(client: ServerClient, path: str) -> Json:
-    """Raises: Invalid, also for one that is hidden from who asks."""
+async def _changed(client: ServerClient, path: str, field: str, wanted: str | None) -> Json:
+    """Returns the workspace, with the field changed if that is wanted. Raises: Invalid, also for one that is hidden from who asks."""
     for workspace in objects(await client.get("/workspaces"), "workspaces"):
         if workspace["root"] == path:
-            return workspace
+            return (
+                workspace if wanted is None else await client.patch(f"/workspaces/{workspace['id']}", {field: wanted})
+            )
     raise Invalid(f"'{path}' is no registered workspace. `anycowork workspaces` lists them.")

@@ -75,7 +75,8 @@ def step_states(update: Json) -> dict[str, str]:
 
 
 def _action_of(step: Json) -> str:
-    return f": {strip_controls(str(step['action'])).splitlines()[0]}" if step.get("action") else ""
+    action = strip_controls(str(step.get("action") or "")).partition("\n")[0]
+    return f": {action}" if action else ""
 
 
 def _step_line(number: int, step: Json, states: StepStates | None) -> RenderableType:

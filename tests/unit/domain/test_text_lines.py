@@ -34,7 +34,6 @@ MAY_SPLIT_ANYWHERE = {
     "tools/plugins/manifest.py",
     "tui/cards.py",
     "tui/message_scroll.py",
-    "tui/plan_text.py",
     "workspace/opened_folders.py",
     "client/disclosures.py",
 }
