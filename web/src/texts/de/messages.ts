@@ -3,7 +3,11 @@ import type { Texts } from "../messages";
 import { dollars } from "./format";
 
 export const messages: Texts = {
-  ownWork: { "checked-before": "Vor der Arbeit geprüft:", checked: "Geprüft:", undone: "Änderungen rückgängig gemacht:" },
+  ownWork: {
+    "checked-before": "Vor der Arbeit geprüft:",
+    checked: "Geprüft:",
+    undone: "Änderungen rückgängig gemacht:",
+  },
   passedAlready: "schon bestanden",
   didNotPassYet: "noch nicht bestanden",
   youApprovedThePlan: "Sie haben den Plan freigegeben",
