@@ -4,7 +4,8 @@ import re
 
 from playwright.async_api import expect
 
-from anycowork.server.remote_worker import RemoteWorker, WorkerConnection
+from anycowork.server.remote_worker import RemoteWorker
+from anycowork.server.worker_connection import WorkerConnection
 from e2e.browsing import PHONE, at_the_page, start_chat, violations
 from support.distributions import install
 from support.live_server import new_session

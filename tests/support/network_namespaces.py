@@ -43,12 +43,12 @@ class Machines:
             if ctypes.CDLL(None, use_errno=True).setns(namespace.fileno(), _NETWORK):
                 raise OSError(ctypes.get_errno(), "setns")
 
-    def listener(self) -> socket.socket:
-        """Returns a socket of this process that the machines reach at the hub's address."""
+    def listener(self, address: str = HUB_ADDRESS) -> socket.socket:
+        """Returns a socket of this process that the machines reach at this address of the hub."""
 
         def listen() -> socket.socket:
             self.enter("hub")
-            return socket.create_server((HUB_ADDRESS, 0))
+            return socket.create_server((address, 0))
 
         with ThreadPoolExecutor(1) as thread:  # which ends, and is on no other machine any more
             return thread.submit(listen).result()

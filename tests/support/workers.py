@@ -16,8 +16,9 @@ import aiohttp
 
 from anycowork.app import RunningServer, start_services
 from anycowork.config.settings import ProviderEntry, Settings
-from anycowork.server.remote_worker import RemoteWorker, WorkerConnection
+from anycowork.server.remote_worker import RemoteWorker
 from anycowork.server.setup.sandbox_setup import set_up_sandbox
+from anycowork.server.worker_connection import WorkerConnection
 from support.cli_process import CommandLine
 from support.forked_command import ForkedCommand
 from support.live_server import TOKEN, Caller
@@ -148,9 +149,12 @@ class Relay:
 
     def connect(self) -> None:
         """What was sent meanwhile is lost: old connections end."""
+        self.break_all()
+        self._passes.set()
+
+    def break_all(self) -> None:
         for writer in [*self._open]:
             writer.transport.abort()
-        self._passes.set()
 
     async def carry(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         with suppress(OSError):

@@ -21,8 +21,9 @@ from anycowork.client.connect import first_error
 from anycowork.client.console import stdout
 from anycowork.domain.bounded_json import read_json
 from anycowork.domain.errors import Invalid
-from anycowork.server.remote_worker import NotJoined, RemoteWorker, WorkerConnection
+from anycowork.server.remote_worker import RemoteWorker
 from anycowork.server.setup.sandbox_setup import set_up_sandbox
+from anycowork.server.worker_connection import NotJoined, WorkerConnection
 
 DEFAULT_CACHE = "~/.cache/anycowork-worker"
 CREDENTIAL = "credential.json"

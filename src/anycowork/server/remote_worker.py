@@ -19,7 +19,7 @@ from anycowork.domain.bounded_json import read_json
 from anycowork.domain.errors import AnyCoworkError, ToolFault
 from anycowork.sandbox.commit.delta import FOLDER, LINK, Delta
 from anycowork.sandbox.layers.stage import Layer
-from anycowork.sandbox.remote.remote_runs import MOST_HASHES, SILENT_SECONDS
+from anycowork.sandbox.remote.content_pieces import MOST_HASHES
 from anycowork.sandbox.remote.tree_manifest import (
     FILE,
     LARGEST_FILE,
@@ -34,6 +34,7 @@ from anycowork.sandbox.remote.tree_manifest import (
 from anycowork.sandbox.sandbox import Sandbox
 from anycowork.server.setup_cache import SetupCache
 from anycowork.server.worker_cache import UNFINISHED, ContentCache, LaidTree, TreePool
+from anycowork.server.worker_connection import RETRY_SECONDS, NotJoined, RunGone, WorkerConnection
 from anycowork.tools.child_process import ChildEnding, ChildLimits, ChildResult, SandboxedProgram, run_on_best_layer
 from anycowork.workspace.jail import Jail
 from anycowork.workspace.paths import WorkspacePath
@@ -41,63 +42,8 @@ from anycowork.workspace.reader_threads import run_uncancellable
 
 ALIVE_SECONDS = 1.0
 QUIET_SECONDS = 3.0  # so often a command is reported that prints nothing: it learns as late that nobody waits for it
-REQUEST_SECONDS = 120.0
-RETRY_SECONDS = 2.0
 SETUP_SECONDS = 540.0  # less than the server waits beside the command
 MOST_OUTPUT = 6_000_000  # bytes; it travels in one request
-PIECE = 4 << 20
-
-
-class NotJoined(AnyCoworkError):
-    """The server does not take this worker."""
-
-    code = "not_joined"
-
-
-class RunGone(Exception):
-    """The server no longer waits for the command."""
-
-
-class WorkerConnection:
-    """Requests of this worker to its server. Raises: NotJoined, aiohttp.ClientError, TimeoutError; RunGone for a run that is over."""
-
-    def __init__(self, url: str, session: aiohttp.ClientSession) -> None:
-        self._url = url.rstrip("/")
-        self._session = session
-        self.secret = ""
-
-    async def ask(self, method: str, path: str, body: object = None, *, data: bytes | None = None) -> bytes:
-        """A request about a run is made again if its connection breaks, for as long as the server waits for a worker that is silent."""
-        ends = asyncio.get_running_loop().time() + SILENT_SECONDS
-        while True:
-            try:
-                return await self._ask_once(method, path, body, data)
-            except (aiohttp.ClientError, TimeoutError):
-                is_of_run = path.startswith("/worker-runs/") and not path.endswith("/next")
-                if not is_of_run or asyncio.get_running_loop().time() > ends:
-                    raise
-                await asyncio.sleep(RETRY_SECONDS)
-
-    async def _ask_once(self, method: str, path: str, body: object, data: bytes | None) -> bytes:
-        headers = {"Authorization": f"Bearer {self.secret}"} if self.secret else {}
-        # What comes may be a file of 64 MB on a slow line: as long as something comes, it is waited for.
-        timeout = aiohttp.ClientTimeout(
-            total=None if data is None else REQUEST_SECONDS, sock_connect=REQUEST_SECONDS, sock_read=REQUEST_SECONDS
-        )
-        if data is None and body is not None:
-            data, headers["Content-Type"] = msgspec.json.encode(body), "application/json"
-        async with self._session.request(
-            method, self._url + path, data=data, headers=headers, timeout=timeout, allow_redirects=False
-        ) as response:
-            answer = await response.read()
-            if response.status < 300:
-                return answer
-            if response.status == 404 and path.startswith("/worker-runs/"):
-                raise RunGone
-            reason = _message_of(answer)
-            if (response.status in (401, 403, 404, 409, 422) and path == "/workers/join") or response.status == 401:
-                raise NotJoined(reason)
-            raise ToolFault(f"The server answered {response.status}: {reason}")
 
 
 class RemoteWorker:
@@ -111,6 +57,7 @@ class RemoteWorker:
         self._cache = ContentCache(folder / "contents")
         self._trees = TreePool(folder / "trees", self._cache)
         self._setups = SetupCache(folder / "setups")
+        self._at_work: set[str] = set()
         self._asking = asyncio.Lock()
         self._laying = asyncio.Lock()
         self._setting_up = asyncio.Lock()
@@ -139,7 +86,10 @@ class RemoteWorker:
         while True:
             try:
                 if (run := await self._next_run()) is not None:
-                    await self._run(run)
+                    try:
+                        await self._run(run)
+                    finally:
+                        self._at_work.discard(str(run["id"]))
             except (aiohttp.ClientError, TimeoutError) as error:
                 self._report(f"The server does not answer ({str(error) or type(error).__name__}); trying again.")
                 await asyncio.sleep(RETRY_SECONDS)
@@ -149,10 +99,11 @@ class RemoteWorker:
     async def _next_run(self) -> dict[str, Any] | None:
         """Asks for all places that are free, one after the other: what waits at the server costs it as much as the worker has places else."""
         async with self._asking:
-            answer: Any = read_json(
-                await self._link.ask("POST", "/worker-runs/next", {"cache_bytes": self._cache.size})
-            )
+            state = {"cache_bytes": self._cache.size, "runs": [*self._at_work]}
+            answer: Any = read_json(await self._link.ask("POST", "/worker-runs/next", state))
             run: dict[str, Any] | None = answer["run"]
+            if run is not None:
+                self._at_work.add(str(run["id"]))
             return run
 
     async def _run(self, run: dict[str, Any]) -> None:
@@ -221,14 +172,23 @@ class RemoteWorker:
         return changes
 
     async def _fetch(self, path: str, entries: Sequence[TreeEntry]) -> None:
-        """Asks for what the cache lacks, batch by batch; after a broken connection only for the rest."""
+        """Asks for what the cache lacks, piece by piece; after a broken connection only for the rest."""
+        sizes = {entry.hash: entry.size for entry in entries if entry.kind == FILE}
+        partial_content = bytearray()  # of the first one that is missing
+        loop, pieces = asyncio.get_running_loop(), self._link.pieces
         while missing := await asyncio.to_thread(self._cache.missing, entries):
-            answer = await self._link.ask("POST", f"{path}/contents", {"hashes": missing[:MOST_HASHES]})
-            contents = _frames(answer)
-            if not contents:
+            asked = {"hashes": missing[:MOST_HASHES], "offset": len(partial_content), "most_bytes": pieces.bytes}
+            started_at = loop.time()
+            frames = _frames(await self._link.ask("POST", f"{path}/contents", asked))
+            pieces.took(sum(map(len, frames)), loop.time() - started_at)
+            if not frames or not (sizes[missing[0]] == 0 or frames[0]):
                 raise ToolFault("The server sent no content.")
-            for hash_, content in zip(missing, contents, strict=False):
-                await asyncio.to_thread(self._cache.add, hash_, content)
+            for hash_, frame in zip(missing, frames, strict=False):
+                partial_content += frame
+                if len(partial_content) < sizes[hash_]:
+                    break
+                await asyncio.to_thread(self._cache.add, hash_, bytes(partial_content))
+                partial_content.clear()
 
     async def _contained(
         self, run: dict[str, Any], path: str, tree: LaidTree, printed: bytearray
@@ -291,7 +251,7 @@ class RemoteWorker:
             await asyncio.sleep(ALIVE_SECONDS)
             if not printed and loop.time() - told_at < QUIET_SECONDS:
                 continue
-            piece, told_at = bytes(printed), loop.time()
+            piece, told_at = bytes(printed[: self._link.pieces.bytes]), loop.time()
             del printed[: len(piece)]
             try:
                 await self._link.ask("POST", f"{path}/output", data=piece)
@@ -299,16 +259,20 @@ class RemoteWorker:
                 continue
 
     async def _send(self, path: str, changed: Sequence[TreeEntry], upper: Path) -> None:
-        """Sends the contents of changed files."""
-        for entry in changed:
-            if entry.kind == FILE:
-                await self._send_content(path, entry, upper / entry.path)
+        """Sends the contents of changed files, each once."""
+        files = {entry.hash: entry for entry in changed if entry.kind == FILE}
+        for entry in files.values():
+            await self._send_content(path, entry, upper / entry.path)
 
     async def _send_content(self, path: str, entry: TreeEntry, file: Path) -> None:
         content = await asyncio.to_thread(file.read_bytes)
-        for offset in range(0, max(len(content), 1), PIECE):
-            piece = content[offset : offset + PIECE]
+        loop, pieces = asyncio.get_running_loop(), self._link.pieces
+        offset = 0
+        while offset < len(content) or not offset:
+            piece, started_at = content[offset : offset + pieces.bytes], loop.time()
             await self._link.ask("PUT", f"{path}/contents/{entry.hash}?offset={offset}", data=piece)
+            pieces.took(len(piece), loop.time() - started_at)
+            offset += max(len(piece), 1)
         if self._cache.missing([entry]):
             await asyncio.to_thread(self._cache.add, entry.hash, content)
 
@@ -354,11 +318,3 @@ def _frames(data: bytes) -> list[bytes]:
         frames.append(data[position + 8 : position + 8 + size])
         position += 8 + size
     return frames
-
-
-def _message_of(answer: bytes) -> str:
-    try:
-        error: Any = read_json(answer)
-        return str(error["error"]["message"])
-    except (ValueError, KeyError, TypeError):
-        return "no reason was given"

@@ -18,9 +18,9 @@ from anycowork.sandbox.remote.remote_run import RemoteRun
 from anycowork.sandbox.remote.remote_runs import RemoteRuns
 from anycowork.sandbox.remote.tree_manifest import FILE, CannotTravel, TreeEntry
 from anycowork.sandbox.remote.tree_reader import TreeReader
-from anycowork.server import remote_worker
-from anycowork.server.remote_worker import WorkerConnection
+from anycowork.server import remote_worker, worker_connection
 from anycowork.server.worker_cache import ContentCache
+from anycowork.server.worker_connection import WorkerConnection
 from anycowork.workspace.jail import Jail
 from support.jobs import approved, by_task, plan, report, until
 from support.live_server import live_server
@@ -137,7 +137,7 @@ async def test_a_command_ends_well_on_a_line_that_is_slow_far_and_breaks(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """1 Mbit/s, 300 ms there and back; connections break in the middle of contents that come and go."""
-    monkeypatch.setattr(remote_worker, "RETRY_SECONDS", 0.1)
+    monkeypatch.setattr(worker_connection, "RETRY_SECONDS", 0.1)
     come, go = os.urandom(150_000), os.urandom(100_000)
     command = "tail -c 100000 come.bin | rev > go.bin; cat come.bin >> go.bin"
     async with (
@@ -164,12 +164,14 @@ async def test_a_worker_with_many_free_places_asks_its_server_once(
 ) -> None:
     asking, most, next_run = 0, 0, RemoteRuns.next_run
 
-    async def counting(self: RemoteRuns, worker: JoinedWorker, cache_bytes: int) -> RemoteRun | None:
+    async def counting(
+        self: RemoteRuns, worker: JoinedWorker, cache_bytes: int, runs: list[str] | None = None
+    ) -> RemoteRun | None:
         nonlocal asking, most
         asking += 1
         most = max(most, asking)
         try:
-            return await next_run(self, worker, cache_bytes)
+            return await next_run(self, worker, cache_bytes, runs)
         finally:
             asking -= 1
 

@@ -11,7 +11,8 @@ from typer.testing import CliRunner
 
 from anycowork.cli.joined_worker import CREDENTIAL, store_secret, stored_secret
 from anycowork.cli.main import app
-from anycowork.server.remote_worker import NotJoined, RemoteWorker, WorkerConnection
+from anycowork.server.remote_worker import RemoteWorker
+from anycowork.server.worker_connection import NotJoined, WorkerConnection
 from support.jobs import approved, by_task, plan, report, until
 from support.live_server import LiveServer, RequestRefused, live_server
 from support.scripted_model import call

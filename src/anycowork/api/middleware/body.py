@@ -12,12 +12,13 @@ from contextlib import asynccontextmanager
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from anycowork.api.asgi import header
-from anycowork.api.middleware.auth import LET_IN_AGAIN, is_signed_request
+from anycowork.api.middleware.auth import LET_IN_AGAIN, WORKER, is_signed_request
 from anycowork.domain.bounded_json import MAX_VALUES, UnboundedJson, has_more_values, read_json, widest_object
 from anycowork.domain.errors import RequestFault, TooLarge
 from anycowork.domain.principals import Principal
 
 READ_SECONDS = 30.0
+TRAVEL_SECONDS = 600.0  # for a body of a joined worker, as long as something of it comes
 SLOW_SECONDS = (
     0.001  # a body that took longer is followed by a second look at who sent it: ending an access takes more than that
 )
@@ -93,6 +94,8 @@ def _is_small(scope: Scope) -> bool:
 
 
 def _sender(scope: Scope) -> str:
+    if (worker := scope.get(WORKER)) is not None:
+        return f"worker {worker.id}"
     principal, client = scope.get("principal"), scope.get("client")
     return principal.identity() if isinstance(principal, Principal) else f"at {client[0] if client else 'unknown'}"
 
@@ -142,17 +145,20 @@ async def read_body(scope: Scope, receive: Receive, *, max_bytes: int) -> bytes:
         scope[_UNREAD] = header(scope, b"expect") is None  # who asks first has sent nothing yet
         raise _too_large(max_bytes)
     try:
-        async with asyncio.timeout(READ_SECONDS):
-            return await _collect(scope, receive, max_bytes)
+        async with asyncio.timeout(READ_SECONDS) as deadline:
+            return await _collect(scope, receive, max_bytes, deadline)
     except TimeoutError:
         raise TooSlow(f"The body did not arrive within {READ_SECONDS:.0f} seconds.") from None
 
 
-async def _collect(scope: Scope, receive: Receive, max_bytes: int) -> bytes:
-    parts: list[bytes] = []
+async def _collect(scope: Scope, receive: Receive, max_bytes: int, deadline: asyncio.Timeout) -> bytes:
+    loop, parts = asyncio.get_running_loop(), list[bytes]()
+    last_deadline = loop.time() + TRAVEL_SECONDS
     size, more = 0, True
     while more:
         message = await receive()
+        if WORKER in scope:  # its line may be slow, and it is known who sends
+            deadline.reschedule(min(loop.time() + READ_SECONDS, last_deadline))
         if message["type"] == "http.disconnect":
             raise ClientGone("The client left before its body was complete.")
         part, more = message.get("body", b""), message.get("more_body", False)

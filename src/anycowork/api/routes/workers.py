@@ -20,6 +20,7 @@ from anycowork.domain.job_workers import JobWorker, JoinedWorker
 from anycowork.domain.principals import NodeKind
 from anycowork.domain.values import replace
 from anycowork.domain.visibility import viewer_of
+from anycowork.sandbox.remote.content_pieces import BATCH_BYTES
 from anycowork.sandbox.remote.remote_run import RemoteResult
 from anycowork.sandbox.remote.tree_manifest import rows_of
 from anycowork.server.joined_workers import WorkerOffer
@@ -49,10 +50,13 @@ class JoinRequest(Boundary):
 
 class NextRunRequest(Boundary):
     cache_bytes: Annotated[int, Field(ge=0, le=2**53)] = 0
+    runs: Annotated[list[str], Field(max_length=1_000)] | None = None
 
 
 class ContentsRequest(Boundary):
     hashes: Annotated[list[str], Field(max_length=512)]
+    offset: Annotated[int, Field(ge=0, le=2**40)] = 0
+    most_bytes: Annotated[int, Field(gt=0)] = BATCH_BYTES
 
 
 class ResultRequest(Boundary):
@@ -134,7 +138,7 @@ Worker = Annotated[JoinedWorker, Depends(joined_worker)]
 @routes.post("/worker-runs/next", include_in_schema=False)
 async def next_run(body: NextRunRequest, worker: Worker, services: ServicesDep) -> Response:
     """Waits a while for a command."""
-    run = await services.server.joined_workers.runs.next_run(worker, body.cache_bytes)
+    run = await services.server.joined_workers.runs.next_run(worker, body.cache_bytes, body.runs)
     if run is None:
         return json_response(200, {"run": None})
     command = run.command
@@ -165,8 +169,9 @@ async def manifest(
 
 @routes.post("/worker-runs/{run_id}/contents", include_in_schema=False)
 async def contents(run_id: str, body: ContentsRequest, worker: Worker, services: ServicesDep) -> Response:
-    """The first of these contents, each after its length in eight bytes."""
-    batch = await services.server.joined_workers.runs.contents(worker, run_id, body.hashes)
+    """Pieces of the first of these contents, each after its length in eight bytes."""
+    runs = services.server.joined_workers.runs
+    batch = await runs.contents(worker, run_id, body.hashes, body.offset, body.most_bytes)
     return await asyncio.to_thread(
         lambda: _packed(b"".join(len(content).to_bytes(8, "big") + content for content in batch))
     )

@@ -45,6 +45,8 @@ class RemoteRun:
     setup_key: str = ""
     by_hash: dict[str, WorkspacePath] = field(default_factory=dict)
     """Filled when the worker asks for the first content."""
+    sent: dict[str, tuple[int, ...]] = field(default_factory=dict)
+    """The state of each file whose content was sent, in pieces or whole, as it was then."""
     contents: dict[str, Path] = field(default_factory=dict)
     changes: list[TreeEntry] = field(default_factory=list)
     received: int = 0
@@ -56,6 +58,8 @@ class LiveWorker:
     worker: JoinedWorker
     seen_at: float
     cache_bytes: int = 0
+    requests: int = 0
+    """How often it has asked for a command."""
     wakes: asyncio.Event = field(default_factory=asyncio.Event)
     runs: dict[str, RemoteRun] = field(default_factory=dict)
     tasks: dict[str, str] = field(default_factory=dict)

@@ -5,7 +5,6 @@ what belongs to a run that it has, for as long as the run goes on; for anything 
 """
 
 import asyncio
-import os
 import secrets
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
@@ -16,10 +15,10 @@ from anycowork.domain.errors import Conflict, Invalid, NotFound, TooLarge, ToolF
 from anycowork.domain.job_workers import JoinedWorker, TravelSettings, WorkerGone, WorkspaceChanged
 from anycowork.sandbox.layers.stage import Stage
 from anycowork.sandbox.layers.staging_folders import remove_tree
+from anycowork.sandbox.remote.content_pieces import append_piece, read_pieces
 from anycowork.sandbox.remote.remote_run import LiveWorker, RemoteCommand, RemoteResult, RemoteRun
 from anycowork.sandbox.remote.returned_layer import CHANGE_KINDS, write_layer
 from anycowork.sandbox.remote.tree_manifest import (
-    FILE,
     LARGEST_FILE,
     BadManifest,
     TreeChanges,
@@ -34,8 +33,6 @@ from anycowork.workspace.paths import WorkspacePath
 POLL_SECONDS = 10.0
 LOOK_SECONDS = 0.5
 SILENT_SECONDS = 30.0  # a worker that has asked for nothing for so long is gone
-BATCH_BYTES = 8 << 20
-MOST_HASHES = 512
 FAULT_SECONDS = 60.0  # a worker whose disk was full gets no task for so long
 TRAVEL_SECONDS = 600.0  # for contents on a slow line, beside the command
 MOST_BEGINNINGS = 3
@@ -254,12 +251,19 @@ class RemoteRuns:
 
     # --- the worker's side
 
-    async def next_run(self, worker: JoinedWorker, cache_bytes: int) -> RemoteRun | None:
-        """Waits a while for a command for this worker; None if none came."""
+    async def next_run(
+        self, worker: JoinedWorker, cache_bytes: int, runs: Collection[str] | None = None
+    ) -> RemoteRun | None:
+        """Waits a while for a command for this worker; None if none came. `runs` are those that it has: what else was given to it was lost
+        on the way, and is given again. A worker asks once at a time, so only its newest request gets a command."""
         live = self.seen(worker, cache_bytes)
+        live.requests += 1
+        request_number = live.requests
+        for run in live.runs.values():
+            run.taken = run.taken and (runs is None or run.id in runs)
         loop = asyncio.get_running_loop()
         ends = loop.time() + min(POLL_SECONDS, self.silent_seconds / 3)
-        while loop.time() < ends and not self.is_stopping():
+        while loop.time() < ends and not self.is_stopping() and live.requests == request_number:
             waiting = next((run for run in live.runs.values() if not run.taken), None)
             if waiting is not None:
                 waiting.taken = True
@@ -293,11 +297,13 @@ class RemoteRuns:
             del manifests[next(iter(manifests))]
         return base if base_entries is not None else "", changes
 
-    async def contents(self, worker: JoinedWorker, run_id: str, hashes: Sequence[str]) -> list[bytes]:
-        """Returns the first of these contents, as many as fit into a batch and at least one. Raises: NotFound, Conflict, Invalid."""
+    async def contents(
+        self, worker: JoinedWorker, run_id: str, hashes: Sequence[str], offset: int, most_bytes: int
+    ) -> list[bytes]:
+        """Returns pieces of the first of these contents (`read_pieces`). Raises: NotFound, Conflict, Invalid."""
         run = self.require_run(worker, run_id)
         try:
-            return await asyncio.to_thread(_read_batch, run, hashes)
+            return await asyncio.to_thread(read_pieces, run, hashes, offset, most_bytes)
         except WorkspaceChanged as fault:
             if not run.done.done():
                 run.done.set_exception(fault)
@@ -312,7 +318,7 @@ class RemoteRuns:
         if run.received > MOST_RETURNED or offset + len(data) > LARGEST_FILE:
             raise TooLarge(f"A command sends back at most {MOST_RETURNED:,} bytes, and files of {LARGEST_FILE:,}.")
         path = run.spool / hash_
-        await asyncio.to_thread(_append, path, offset, data)
+        await asyncio.to_thread(append_piece, path, offset, data)
         run.contents[hash_] = path
 
     def show_output(self, worker: JoinedWorker, run_id: str, data: bytes) -> None:
@@ -344,41 +350,3 @@ class RemoteRuns:
             )
             return
         run.done.set_exception(ToolFault(f"The worker on {worker.host} could not run the command: {reason[:500]}"))
-
-
-def _read_batch(run: RemoteRun, hashes: Sequence[str]) -> list[bytes]:
-    """Raises: Invalid, WorkspaceChanged."""
-    if not run.by_hash:
-        run.by_hash = {entry.hash: entry.place for entry in run.entries.values() if entry.kind == FILE}
-    if not 0 < len(hashes) <= MOST_HASHES or not run.by_hash.keys() >= set(hashes):
-        raise Invalid(f"Ask for 1 to {MOST_HASHES} contents that the run's manifest names.", param="hashes")
-    batch: list[bytes] = []
-    size = 0
-    for hash_ in hashes:
-        try:
-            with run.jail.regular_file(run.by_hash[hash_]) as (fd, status):
-                if batch and size + status.st_size > BATCH_BYTES:
-                    break
-                with os.fdopen(os.dup(fd), "rb") as file:
-                    content = file.read(LARGEST_FILE + 1)
-        except ToolFault:
-            content = b""  # it is gone, or is no file any more
-        if sha256(content).hexdigest() != hash_:
-            raise WorkspaceChanged("A file of the workspace changed while it was sent. Run the command again.")
-        batch.append(content)
-        size += len(content)
-    return batch
-
-
-def _append(path: Path, offset: int, data: bytes) -> None:
-    """A piece that is there already is taken again: its answer was lost with the connection. Raises: Conflict."""
-    fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
-    try:
-        size = os.fstat(fd).st_size
-        if size == offset + len(data) and os.pread(fd, len(data), offset) == data:
-            return
-        if size != offset:
-            raise Conflict(f"The next piece of this content begins at {size}.")
-        os.pwrite(fd, data, offset)
-    finally:
-        os.close(fd)
