@@ -34,12 +34,12 @@ from anycowork.acp.session import EditorSession
 from anycowork.acp.session_info import MODEL, available_commands, mode_state, model_options, session_infos
 from anycowork.acp.tool_calls import one_line
 from anycowork.acp.transport import StdioTransport
-from anycowork.client.chat_client import ChatClient, objects
+from anycowork.client.chat_client import ChatClient
 from anycowork.client.console import stderr
 from anycowork.client.errors import ServerRefused, ServerUnreachable
 from anycowork.client.server_link import ServerLink
 from anycowork.domain.errors import AnyCoworkError
-from anycowork.domain.messages import Json
+from anycowork.domain.messages import Json, json_objects
 from anycowork.domain.principals import program_id
 
 McpServer = HttpMcpServer | SseMcpServer | McpServerStdio
@@ -242,7 +242,7 @@ class EditorAgent:
             return
         try:
             answer = await client.post(f"/context/{session.chat.chat_id}/mcp_servers", {"servers": [*programs]})
-            failed = failures(objects(answer, "servers"))
+            failed = failures(json_objects(answer.get("servers")))
         except ServerRefused as refused:  # the session is worth more than its servers
             failed = [refused.message]
         session.has_servers = bool(programs)

@@ -15,7 +15,7 @@ from pydantic import ValidationError
 
 from anycowork.acp.handshake import EditorAbilities
 from anycowork.acp.tool_calls import absolute_path, apply_hunks, diff_hunks
-from anycowork.domain.messages import Json
+from anycowork.domain.messages import Json, json_object
 from anycowork.domain.path_class import is_key_file
 
 SECONDS = 5.0  # for one request: an editor answers from memory
@@ -52,8 +52,7 @@ class EditorFiles:
 
     async def follow_result(self, payload: Json) -> str | None:
         """Brings a change that was made into the editor's buffer. The path if unsaved changes of the person stand in the way."""
-        facts = payload.get("facts")
-        fields = facts if isinstance(facts, dict) else {}
+        fields = json_object(payload.get("facts"))
         path, before, after = (fields.get(name) for name in ("path", "before", "after"))
         if isinstance(path, str) and payload.get("status") == "ok":
             self._used.pop(path, None)

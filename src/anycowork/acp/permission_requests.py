@@ -18,9 +18,8 @@ from pydantic import ValidationError
 
 from anycowork.acp.tool_calls import call_kind, call_locations, call_title, diff_content, fenced, one_line, shown_text
 from anycowork.acp.updates import question_text
-from anycowork.client.chat_client import objects
 from anycowork.client.disclosures import ITEM_NAMES, endorsement_text, rule_sentence, saved_rules_text
-from anycowork.domain.messages import Json
+from anycowork.domain.messages import Json, json_object, json_objects
 from anycowork.domain.roles import Role
 from anycowork.domain.values import value
 
@@ -38,7 +37,7 @@ class PermissionRequest:
 
 def approval_request(approval: Json, disclosure: Json, workspace: str) -> PermissionRequest:
     """`disclosure` holds every item. The option's id is the decision that it stands for."""
-    tool, parameters = str(approval.get("tool")), _object(approval, "parameters")
+    tool, parameters = str(approval.get("tool")), json_object(approval.get("parameters"))
     options = [_option("allow_once", "allow_once", "Allow once")]
     rules = []
     if saved := saved_rules_text(approval):
@@ -86,7 +85,7 @@ def plan_request(plan: Json, disclosure: Json, role: str) -> PermissionRequest:
 
 def question_request(question: Json) -> PermissionRequest | None:
     """None for a question without options: it is answered with the next prompt."""
-    choices = objects(question, "options")
+    choices = json_objects(question.get("options"))
     if not choices:
         return None
     update = ToolCallUpdate(
@@ -106,14 +105,14 @@ def question_request(question: Json) -> PermissionRequest | None:
 
 def chosen_value(question: Json, option_id: str) -> str | None:
     """The value of the option that was chosen; None if it stands for no value."""
-    values = [str(choice.get("value")) for choice in objects(question, "options")]
+    values = [str(choice.get("value")) for choice in json_objects(question.get("options"))]
     return dict(zip((f"option-{index}" for index in range(len(values))), values, strict=True)).get(option_id)
 
 
 def disclosed_lines(disclosure: Json) -> list[str]:
     """Every item in full; the server has written out what a person would not see."""
     lines = []
-    for item in objects(disclosure, "items"):
+    for item in json_objects(disclosure.get("items")):
         step = f"[{item['step']}] " if item.get("step") and item.get("kind") != "step" else ""
         name = f"step {item.get('step')}:" if item.get("kind") == "step" else ITEM_NAMES.get(str(item.get("kind")), "")
         detail = f" ({item['detail']})" if item.get("detail") else ""
@@ -140,11 +139,6 @@ def _option(option_id: str, kind: PermissionOptionKind, name: str) -> Permission
 
 def _text(lines: Sequence[str]) -> ContentToolCallContent | FileEditToolCallContent:
     return ContentToolCallContent(type="content", content=text_block(fenced("\n".join(lines))))
-
-
-def _object(document: Json, name: str) -> Json:
-    inner = document.get(name)
-    return inner if isinstance(inner, dict) else {}
 
 
 class NoAnswer(Exception):

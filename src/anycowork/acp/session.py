@@ -25,11 +25,11 @@ from anycowork.acp.permission_requests import (
 from anycowork.acp.prompt_content import ContentBlock, PromptMessageContent, mentioned_files, read_prompt
 from anycowork.acp.tool_calls import one_line
 from anycowork.acp.updates import UpdateBuilder, usage_update
-from anycowork.client.chat_client import ChatClient, objects
+from anycowork.client.chat_client import ChatClient
 from anycowork.client.connect import first_error
 from anycowork.client.errors import ServerRefused, ServerUnreachable
 from anycowork.domain.evidence import evidence_line
-from anycowork.domain.messages import Json
+from anycowork.domain.messages import Json, json_object, json_objects
 
 _STOP_REASONS: dict[str, StopReason] = {
     "answered": "end_turn",
@@ -130,7 +130,7 @@ class EditorSession:
         payload = questions[0].get("payload") if questions else None
         question: Json = {**payload, "message_id": questions[0].get("id")} if isinstance(payload, dict) else {}
         answer = text.strip().casefold()
-        for option in objects(question, "options"):
+        for option in json_objects(question.get("options")):
             if answer in (str(option.get("label")).casefold(), str(option.get("value")).casefold()):
                 await self.chat.answer(str(question["message_id"]), value=str(option.get("value")))
                 return await self._follow(turn_id)
@@ -186,23 +186,23 @@ class EditorSession:
 
     async def _show_evidence(self, event: Json) -> None:
         """Tells what the end of a turn is worth, where it is worth more or less than the agent's word; the answer's metadata has it whole."""
-        self._evidence = _noun(event, "evidence") or None
+        self._evidence = json_object(event.get("evidence")) or None
         if (evidence := self._evidence) and evidence.get("status") != "claimed":
             note = f"\n\n{one_line(evidence_line(evidence))}\n\n"
             await self._editor.session_update(self.chat.chat_id, update_agent_message_text(note))
 
     async def _follow_files(self, event: Json) -> None:
-        message = _noun(event, "message")
+        message = json_object(event.get("message"))
         if event.get("type") != "message" or message.get("message_type") != "tool_result":
             return
-        unsaved = await self._files.follow_result(_noun(message, "payload"))
+        unsaved = await self._files.follow_result(json_object(message.get("payload")))
         if unsaved is not None:
             note = f"\n\nYour editor holds unsaved changes of {one_line(unsaved)}. The file on disk was changed; your version was left alone.\n\n"
             await self._editor.session_update(self.chat.chat_id, update_agent_message_text(note))
 
     def _attend(self, event: Json, dialogs: Dialogs) -> None:
         """Opens a dialog for what waits, and closes it when it was decided elsewhere."""
-        approval, question, plan = (_noun(event, name) for name in ("approval", "question", "plan"))
+        approval, question, plan = (json_object(event.get(name)) for name in ("approval", "question", "plan"))
         match event.get("type"):
             case "permission-request":
                 dialogs.open(str(approval.get("id")), self._decide(dialogs, approval))
@@ -308,11 +308,6 @@ class EditorSession:
         if self._cancelled:
             return "cancelled"
         if reason not in _STOP_REASONS:
-            error = _noun(_noun(event, "turn"), "error")
+            error = json_object(json_object(event.get("turn")).get("error"))
             self._fault = self._fault or str(error.get("message") or f"The turn ended: {reason}.")
         return _STOP_REASONS.get(reason, "end_turn")
-
-
-def _noun(document: Json, name: str) -> Json:
-    value = document.get(name)
-    return value if isinstance(value, dict) else {}

@@ -17,8 +17,7 @@ from acp.schema import (
 )
 
 from anycowork.acp.tool_calls import one_line
-from anycowork.client.chat_client import objects
-from anycowork.domain.messages import Json
+from anycowork.domain.messages import Json, json_objects
 
 if TYPE_CHECKING:
     from anycowork.client.http import ServerClient
@@ -29,7 +28,7 @@ _PAGE = 50
 
 
 async def mode_state(client: "ServerClient", role: str) -> SessionModeState:
-    roles = objects(await client.get("/roles"), "roles")
+    roles = json_objects((await client.get("/roles")).get("roles"))
     modes = [
         SessionMode(
             id=str(entry.get("name")),
@@ -43,7 +42,7 @@ async def mode_state(client: "ServerClient", role: str) -> SessionModeState:
 
 async def model_options(client: "ServerClient", chat: Json) -> list[ConfigOption] | None:
     """The models of every provider; None if there is nothing to choose from."""
-    providers = objects(await client.get("/providers"), "providers")
+    providers = json_objects((await client.get("/providers")).get("providers"))
     names = [f"{provider.get('name')}/{model}" for provider in providers for model in _texts(provider.get("models"))]
     config = chat.get("config")
     current = config.get("model_id") if isinstance(config, dict) else None
@@ -61,7 +60,7 @@ async def model_options(client: "ServerClient", chat: Json) -> list[ConfigOption
 
 async def available_commands(client: "ServerClient", chat_id: str) -> list[AvailableCommand]:
     """The workflows that can be run in this chat: built-in ones, and those of its folder that a person trusts."""
-    workflows = objects(await client.get(f"/workflows?context_id={chat_id}"), "workflows")
+    workflows = json_objects((await client.get(f"/workflows?context_id={chat_id}")).get("workflows"))
     return [_command(workflow) for workflow in workflows if workflow.get("trusted")]
 
 
@@ -70,7 +69,7 @@ async def session_infos(client: "ServerClient", cwd: str | None, cursor: str | N
     query = urlencode({"limit": _PAGE, **({"cursor": cursor} if cursor else {})})
     page = await client.get(f"/context?{query}")
     following = page.get("next")
-    chats = [chat for chat in objects(page, "contexts") if cwd is None or chat.get("workspace") == cwd]
+    chats = [chat for chat in json_objects(page.get("contexts")) if cwd is None or chat.get("workspace") == cwd]
     return ListSessionsResponse(
         sessions=[
             SessionInfo(
@@ -86,7 +85,7 @@ async def session_infos(client: "ServerClient", cwd: str | None, cursor: str | N
 
 
 def _command(workflow: Json) -> AvailableCommand:
-    hints = [str(parameter.get("name")) for parameter in objects(workflow, "parameters")]
+    hints = [str(parameter.get("name")) for parameter in json_objects(workflow.get("parameters"))]
     command_input = (
         AvailableCommandInput(root=UnstructuredCommandInput(hint=" ".join(f"{name}=…" for name in hints)))
         if hints

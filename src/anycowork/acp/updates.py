@@ -22,8 +22,7 @@ from acp.schema import (
 )
 
 from anycowork.acp.tool_calls import call_kind, call_locations, call_title, diff_content, fenced, one_line, shown_text
-from anycowork.client.chat_client import objects
-from anycowork.domain.messages import Json
+from anycowork.domain.messages import Json, json_object, json_objects
 
 SessionUpdate = (
     UserMessageChunk
@@ -66,19 +65,19 @@ class UpdateBuilder:
             case "text-delta" | "reasoning-delta" as kind:
                 return self._delta(event, thinking=kind == "reasoning-delta")
             case "message":
-                return self._message(_noun(event, "message"), live=True)
+                return self._message(json_object(event.get("message")), live=True)
             case "tool-call":
-                return [self._call(_noun(event, "tool_call"), running=True)]
+                return [self._call(json_object(event.get("tool_call")), running=True)]
             case "permission-request":
-                approval = _noun(event, "approval")
+                approval = json_object(event.get("approval"))
                 return [self._call({**approval, "id": approval.get("tool_call_id")}, running=False)]
             case "plan-update":
-                return self._plan(_noun(event, "plan"))
+                return self._plan(json_object(event.get("plan")))
             case "role-changed":
-                self.role = str(_noun(event, "role").get("new_role"))
+                self.role = str(json_object(event.get("role")).get("new_role"))
                 return [CurrentModeUpdate(session_update="current_mode_update", current_mode_id=self.role)]
             case "usage":
-                self._count(_noun(event, "usage"))
+                self._count(json_object(event.get("usage")))
         return []
 
     def from_message(self, message: Json) -> Sequence[SessionUpdate]:
@@ -112,7 +111,7 @@ class UpdateBuilder:
         return _progress(call_id, field_meta=_terminal("output", call_id, data=data))
 
     def _message(self, message: Json, *, live: bool) -> Sequence[SessionUpdate]:
-        payload = _noun(message, "payload")
+        payload = json_object(message.get("payload"))
         match message.get("role"), message.get("message_type"):
             case "user", "text":
                 hidden = (
@@ -142,7 +141,7 @@ class UpdateBuilder:
         return [update_agent_thought_text(thought[seen:])] if isinstance(thought, str) and thought[seen:] else []
 
     def _call(self, call: Json, *, running: bool) -> SessionUpdate:
-        call_id, tool, parameters = str(call.get("id")), str(call.get("tool")), _noun(call, "parameters")
+        call_id, tool, parameters = str(call.get("id")), str(call.get("tool")), json_object(call.get("parameters"))
         if call_id in self._calls:
             return _progress(call_id, status="in_progress" if running else "pending")
         self._calls.add(call_id)
@@ -175,7 +174,7 @@ class UpdateBuilder:
             return [_progress(call_id, status=status, content=[*drawn, *output, *hidden], raw_output=raw_output)]
         self._shown_terminals.discard(call_id)
         terminal = TerminalToolCallContent(type="terminal", terminal_id=call_id)
-        code = _noun(raw_output, "facts").get("exit_code")
+        code = json_object(raw_output.get("facts")).get("exit_code")
         exit_meta = _terminal("exit", call_id, exit_code=code if isinstance(code, int) else None, signal=None)
         blocks = [terminal, *drawn, *hidden]
         end = _progress(call_id, status=status, content=blocks, raw_output=raw_output, field_meta=exit_meta)
@@ -183,7 +182,7 @@ class UpdateBuilder:
 
     def _plan(self, plan: Json) -> Sequence[SessionUpdate]:
         """Progress names steps by their ids alone; the editor is always sent the whole plan."""
-        steps = objects(plan, "steps")
+        steps = json_objects(plan.get("steps"))
         if any("action" in step for step in steps):
             self._steps = {str(step.get("id")): step for step in steps}
         for step in steps:
@@ -205,7 +204,7 @@ def usage_update(used: Json) -> UsageUpdate | None:
     window, size = used.get("window"), used.get("context_tokens")
     if not used.get("context_known") or not isinstance(window, int) or not isinstance(size, int):
         return None
-    costs = [model.get("cost") for model in objects(used, "models")]
+    costs = [model.get("cost") for model in json_objects(used.get("models"))]
     known_costs = [float(cost) for cost in costs if isinstance(cost, int | float)]
     cost = Cost(amount=sum(known_costs), currency="USD") if known_costs and len(known_costs) == len(costs) else None
     return UsageUpdate(session_update="usage_update", used=window, size=size, cost=cost)
@@ -215,7 +214,7 @@ def question_text(question: Json) -> str:
     lines = [shown_text(question.get("question"))]
     if context := question.get("context"):
         lines.append(shown_text(context))
-    for option in objects(question, "options"):
+    for option in json_objects(question.get("options")):
         more = f": {shown_text(option['description'])}" if option.get("description") else ""
         lines.append(f"- {shown_text(option.get('label'))}{more}")
     return "\n\n".join(lines[:2]) + "".join(f"\n{line}" for line in lines[2:])
@@ -251,8 +250,3 @@ def _entry(step: Json) -> PlanEntry:
     note = f" ({_STEP_NOTES[status]})" if status in _STEP_NOTES else ""
     content = f"{shown_text(step.get('action', step.get('id')))}{note}"
     return PlanEntry(content=content, priority="medium", status=_STEP_STATUS.get(status, "pending"))
-
-
-def _noun(document: Json, name: str) -> Json:
-    value = document.get(name)
-    return value if isinstance(value, dict) else {}

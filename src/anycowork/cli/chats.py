@@ -14,12 +14,12 @@ import typer
 from anycowork.cli.command_groups import CommandGroup
 from anycowork.cli.help_texts import CHATS_HELP
 from anycowork.cli.options import AsJson, DataDir, Invocation, invoked
-from anycowork.cli.server_command import run_with_server
+from anycowork.cli.server_command import print_answer, run_with_server
 from anycowork.cli.visibility import Who, print_visibility
 from anycowork.client.console import stderr, stdout, strip_controls
 from anycowork.client.http import ServerClient
 from anycowork.config.secure_files import OWNER_ONLY_FILE
-from anycowork.domain.messages import Json
+from anycowork.domain.messages import json_objects
 from anycowork.domain.times import local_time
 from anycowork.domain.visibility import EVERYONE, described
 
@@ -41,9 +41,21 @@ def list_chats(
     as_json: AsJson = False,
     data_dir: DataDir = None,
 ) -> None:
-    if context.invoked_subcommand is None:
-        invocation = invoked(context, data_dir=data_dir)
-        raise typer.Exit(_list_chats(invocation, limit=limit, archived=archived, as_json=as_json))
+    if context.invoked_subcommand is not None:
+        return
+
+    async def work(client: ServerClient) -> None:
+        page = await client.get(f"/context?limit={limit}&archived={str(archived).lower()}")
+        chats = json_objects(page.get("contexts"))
+        print_answer(page, map(_line, chats), as_json=as_json)
+        if as_json:
+            return
+        if not chats:
+            stderr().line("No archived chats." if archived else NO_CHATS)
+        elif page.get("next"):
+            stderr().line(f"There are more; --limit shows more than {limit}, `anycowork search` finds words in all.")
+
+    raise run_with_server("chats", invoked(context, data_dir=data_dir), work)
 
 
 @app.command("visibility", help="Say who can see a chat, or change it. Only its owner may change it.")
@@ -54,34 +66,12 @@ def chat_visibility(
     as_json: AsJson = False,
     data_dir: DataDir = None,
 ) -> None:
-    async def work(client: ServerClient) -> int:
+    async def work(client: ServerClient) -> None:
         path = f"/context/{quote(chat_id, safe='')}"
         chat = await client.get(path) if who is None else await client.patch(path, {"visibility": who})
-        return print_visibility(chat, as_json=as_json)
+        print_visibility(chat, as_json=as_json)
 
-    invocation = invoked(context, data_dir=data_dir)
-    raise typer.Exit(run_with_server("chats visibility", invocation, work, usage_statuses=(404, 422)))
-
-
-def _list_chats(invocation: Invocation, *, limit: int, archived: bool, as_json: bool) -> int:
-    """Prints a line for each chat: its id, when it changed last, what it waits for, its title and its folder."""
-
-    async def work(client: ServerClient) -> int:
-        page = await client.get(f"/context?limit={limit}&archived={str(archived).lower()}")
-        if as_json:
-            stdout().json(json.dumps(page, ensure_ascii=False))
-            return 0
-        listed = page.get("contexts")
-        chats = [chat for chat in listed if isinstance(chat, dict)] if isinstance(listed, list) else []
-        for chat in chats:
-            stdout().line(strip_controls(_line(chat)))
-        if not chats:
-            stderr().line("No archived chats." if archived else NO_CHATS)
-        elif page.get("next"):
-            stderr().line(f"There are more; --limit shows more than {limit}, `anycowork search` finds words in all.")
-        return 0
-
-    return run_with_server("chats", invocation, work)
+    raise run_with_server("chats visibility", invoked(context, data_dir=data_dir), work)
 
 
 def _line(chat: Mapping[str, object]) -> str:
@@ -92,12 +82,12 @@ def _line(chat: Mapping[str, object]) -> str:
     return f"{chat['id']}  {changed}  {state:<14}  {chat['title'] or 'New chat'}  ({chat['workspace']}){seen_by}"
 
 
-def search(invocation: Invocation, query: str, *, limit: int, as_json: bool) -> int:
-    """Prints what was found; returns 0 if there is something, 1 if not, 2 for wrong arguments."""
+def search(invocation: Invocation, query: str, *, limit: int, as_json: bool) -> typer.Exit:
+    """Prints what was found; exits with 0 if there is something, 1 if not, 2 for wrong arguments."""
 
     async def work(client: ServerClient) -> int:
         answer = await client.get(f"/search?{urlencode({'q': query[:500], 'limit': limit})}")
-        results = [result for result in _listed(answer) if isinstance(result, dict)]
+        results = json_objects(answer.get("results"))
         if as_json:
             stdout().json(json.dumps(answer, ensure_ascii=False))
         for result in () if as_json else results:
@@ -107,11 +97,6 @@ def search(invocation: Invocation, query: str, *, limit: int, as_json: bool) -> 
         return 0 if results else 1
 
     return run_with_server("search", invocation, work)
-
-
-def _listed(answer: Json) -> list[object]:
-    results = answer.get("results")
-    return list(results) if isinstance(results, list) else []
 
 
 def _print(result: Mapping[str, object]) -> None:
@@ -126,14 +111,14 @@ def _print(result: Mapping[str, object]) -> None:
     out.line(f"    {result['role']}: {snippet}")
 
 
-def export(invocation: Invocation, chat_id: str, *, export_format: str, output: Path | None) -> int:
-    """Returns 0, 1 if it could not be written, 2 if there is no such chat. A file is there whole or not at all."""
+def export(invocation: Invocation, chat_id: str, *, export_format: str, output: Path | None) -> typer.Exit:
+    """Exits with 0, 1 if it could not be written, 2 if there is no such chat. A file is there whole or not at all."""
 
     async def work(client: ServerClient) -> int:
         pieces = client.download(f"/context/{quote(chat_id, safe='')}/export?format={export_format}")
         return await _write(pieces, output)
 
-    return run_with_server("export", invocation, work, usage_statuses=(404,))
+    return run_with_server("export", invocation, work)
 
 
 async def _write(pieces: AsyncIterator[bytes], output: Path | None) -> int:

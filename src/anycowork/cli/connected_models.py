@@ -5,6 +5,7 @@ import sys
 from collections.abc import Awaitable, Callable
 from urllib.parse import quote, urlsplit
 
+import typer
 from pydantic import JsonValue
 
 from anycowork.cli.options import Invocation
@@ -22,28 +23,27 @@ TEST_SECONDS = 90.0  # the server itself gives up after 60
 
 def connect(
     invocation: Invocation, *, server: str | None, name: str | None, models: list[str], key_from_stdin: bool
-) -> int:
-    """Stores the server and its key, then tests it. Without `server` a person is asked for it. Returns 0 if a model answered."""
+) -> typer.Exit:
+    """Stores the server and its key, then tests it. Without `server` a person is asked for it. Exits with 0 if a model answered."""
     try:
         invocation.settings()  # a wrong setting is reported before a key is asked for
         preset = _find_server(server or _read_server(from_stdin=key_from_stdin))
         entry = _entry(preset, name, models)
         key = _read_key(str(entry["name"]), preset.key_url, from_stdin=key_from_stdin)
     except AnyCoworkError as error:
-        return print_error("model connect", error)
+        return typer.Exit(print_error("model connect", error))
     return _run("connect", invocation, lambda client: _connect(client, entry, key))
 
 
-def test(invocation: Invocation, *, name: str) -> int:
-    """Returns 0 if a model answered."""
+def test(invocation: Invocation, *, name: str) -> typer.Exit:
+    """Exits with 0 if a model answered."""
     return _run("test", invocation, lambda client: _test(client, name))
 
 
-def remove(invocation: Invocation, *, name: str) -> int:
-    async def work(client: ServerClient) -> int:
+def remove(invocation: Invocation, *, name: str) -> typer.Exit:
+    async def work(client: ServerClient) -> None:
         await client.delete(f"/providers/{quote(name, safe='')}")
         stdout().line(f"{name} and its key are removed.")
-        return EXIT_CODES[RunEnding.DONE]
 
     return _run("remove", invocation, work)
 
@@ -64,9 +64,8 @@ def connected_lines(invocation: Invocation) -> list[str]:
     ]
 
 
-def _run(word: str, invocation: Invocation, work: Callable[[ServerClient], Awaitable[int]]) -> int:
-    command = f"model {word}"
-    return run_with_server(command, invocation, work, request_seconds=TEST_SECONDS, usage_statuses=(404, 422))
+def _run(word: str, invocation: Invocation, work: Callable[[ServerClient], Awaitable[int | None]]) -> typer.Exit:
+    return run_with_server(f"model {word}", invocation, work, request_seconds=TEST_SECONDS)
 
 
 def _named(models: tuple[str, ...]) -> str:

@@ -11,12 +11,13 @@ from pydantic import JsonValue
 from anycowork.cli.instructions import ignored
 from anycowork.cli.run_outcome import JobTracker, OutcomeTracker, RunEnding, RunOutcome, is_provider_fault
 from anycowork.cli.run_progress import Reporter
+from anycowork.client.chat_client import ChatClient
 from anycowork.client.console import abandon_stdout
 from anycowork.client.http import ServerClient, ServerRefused, ServerUnreachable
 from anycowork.config.known_models import KnownModels, cost_of, entry_of, price_of
 from anycowork.config.settings import PriceEntry, ProviderEntry
 from anycowork.domain.chats import Autonomy
-from anycowork.domain.messages import Json
+from anycowork.domain.messages import Json, json_object, json_objects
 from anycowork.domain.values import mutable_value, value
 
 # An upper bound, not a guess: no list price of a provider known when this was written is higher.
@@ -220,28 +221,12 @@ class HeadlessRun:
         """A batch asks for several approvals at once; the first event tells of one only."""
         if outcome.ending is not RunEnding.PARKED or not outcome.waiting or "question" in outcome.waiting[0]:
             return outcome
-        pending = (await self.client.get(f"/context/{self.chat_id}/approvals")).get("approvals")
-        approvals = (
-            [approval for approval in pending if isinstance(approval, dict)] if isinstance(pending, list) else []
-        )
+        approvals = json_objects((await self.client.get(f"/context/{self.chat_id}/approvals")).get("approvals"))
+        chat = ChatClient(self.client, {"id": self.chat_id})
         complete_approvals = tuple(
-            [{**approval, "disclosure": await self._whole_disclosure(approval)} for approval in approvals]
+            [{**approval, "disclosure": await chat.whole_disclosure(approval)} for approval in approvals]
         )
         return replace(outcome, waiting=complete_approvals or outcome.waiting)
-
-    async def _whole_disclosure(self, approval: Json) -> Json:
-        """Adds the items that were not included: the run prints all of them."""
-        stored = approval.get("disclosure")
-        disclosure: Json = stored if isinstance(stored, dict) else {}
-        listed, total = disclosure.get("items"), disclosure.get("total")
-        items = list(listed) if isinstance(listed, list) else []
-        while isinstance(total, int) and len(items) < total:
-            path = f"/context/{self.chat_id}/approvals/{approval['id']}/disclosure?after={len(items)}"
-            page = (await self.client.get(path)).get("items")
-            if not isinstance(page, list) or not page:
-                break
-            items += page
-        return {**disclosure, "items": items}
 
 
 def _ending_of(error: ServerRefused) -> RunEnding:
@@ -259,5 +244,4 @@ def _goal(message: JsonValue) -> JsonValue:
 
 
 def _read(data: bytes) -> Json:
-    event = msgspec.json.decode(data)
-    return event if isinstance(event, dict) else {}
+    return json_object(msgspec.json.decode(data))

@@ -5,14 +5,14 @@ from collections.abc import Iterator
 
 from pydantic import JsonValue
 
-from anycowork.domain.messages import Json
+from anycowork.domain.messages import Json, json_object, json_objects
 
 _WIDTHS = (16, 12, 9, 7, 9, 9)
 
 
 def job_lines(answer: Json) -> Iterator[str]:
     """One row for each job."""
-    jobs = list(objects(answer.get("jobs")))
+    jobs = list(json_objects(answer.get("jobs")))
     if not jobs:
         yield 'No jobs yet. `anycowork run --job "…"` plans one.'
     for job in jobs:
@@ -22,13 +22,12 @@ def job_lines(answer: Json) -> Iterator[str]:
 def job_details(job: Json) -> Iterator[str]:
     """One job: what came of each task, and the plan that waits for approval with everything that approving it grants."""
     yield f"{job['id']}  {job['status']}: {job['request']}"
-    for task in objects(job.get("tasks")):
-        evidence = task.get("evidence")
-        facts = evidence if isinstance(evidence, dict) else {}
+    for task in json_objects(job.get("tasks")):
+        facts = json_object(task.get("evidence"))
         word = facts.get("status") or ("claimed" if task.get("claimed") else None)
         shown_word = f" ({word})" if word else ""
         yield f"  {task['id']!s:<14} {task['status']}{shown_word}: {task_outcome(task)}"
-        for expectation in objects(facts.get("expectations")):
+        for expectation in json_objects(facts.get("expectations")):
             if expectation.get("state") != "met":
                 yield f"    {expectation.get('subject')}: {expectation.get('why')}"
     plan = job.get("plan")
@@ -50,7 +49,7 @@ def task_outcome(task: Json) -> str:
 def _plan_lines(plan: Json) -> Iterator[str]:
     """Every field of every step, each on one line, so that no text in it looks like a field."""
     yield f"Plan: {_in_one_line(plan.get('goal'))}"
-    for step in objects(plan.get("steps")):
+    for step in json_objects(plan.get("steps")):
         yield f"  {_in_one_line(step.get('id')):<14} {_in_one_line(step.get('action'))}"
         for name, field in step.items():
             if name not in ("id", "step_number", "action") and field:
@@ -68,22 +67,22 @@ def _in_one_line(field: JsonValue) -> str:
 
 def template_lines(answer: Json) -> Iterator[str]:
     """One row for each template, under it its parameters; then the files that give none."""
-    for template in objects(answer.get("templates")):
+    for template in json_objects(answer.get("templates")):
         yield f"{template.get('name')}: {template.get('description')}"
-        for parameter in objects(template.get("parameters")):
+        for parameter in json_objects(template.get("parameters")):
             default = f" [{parameter['default']}]" if "default" in parameter else ""
             optional = "" if parameter.get("required") or default else " [optional]"
             yield f"  {parameter.get('name')}: {parameter.get('description')}{default}{optional}"
-        for step in objects(template.get("steps")):
+        for step in json_objects(template.get("steps")):
             yield from (f"  expected of {step.get('id')}: {line}" for line in _list(step.get("expect")))
-    for fault in objects(answer.get("faults")):
+    for fault in json_objects(answer.get("faults")):
         line = f":{fault['line']}" if fault.get("line") else ""
         yield f"left out: {fault.get('path')}{line}: {fault.get('reason')}"
 
 
 def worker_lines(answer: Json) -> Iterator[str]:
     """One row for each worker, under it the jobs that it refused."""
-    workers = list(objects(answer.get("workers")))
+    workers = list(json_objects(answer.get("workers")))
     if not workers:
         yield "No worker has joined. The server runs its jobs itself; `anycowork worker` starts one."
     for worker in workers:
@@ -96,16 +95,15 @@ def worker_lines(answer: Json) -> Iterator[str]:
             yield f"{worker.get('host')} (joined, {worker.get('id')}{offers}) since {since} UTC runs {tasks}"
         else:
             yield f"{worker.get('host')} (pid {worker.get('pid')}, {worker.get('version')}) since {since} UTC runs {jobs}"
-        for refused in objects(worker.get("refused")):
+        for refused in json_objects(worker.get("refused")):
             yield f"  refused {refused.get('job_id') or 'every task'}: {refused.get('reason')}"
 
 
 def audit_lines(audit: Json) -> Iterator[str]:
     """One row for each task, and under it what was done outside its step."""
     yield _row("task", "agent", "status", "files", "commands", "seconds", "cost")
-    for step in objects(audit.get("steps")):
-        usage = step.get("usage")
-        used = usage if isinstance(usage, dict) else {}
+    for step in json_objects(audit.get("steps")):
+        used = json_object(step.get("usage"))
         yield _row(
             step.get("id"),
             step.get("agent") or "-",
@@ -115,7 +113,7 @@ def audit_lines(audit: Json) -> Iterator[str]:
             used.get("seconds", "-"),
             _cost(used.get("cost")),
         )
-        for call in objects(step.get("unplanned")):
+        for call in json_objects(step.get("unplanned")):
             yield f"  unplanned: {call.get('tool')} {call.get('resource')} ({call.get('status')})"
         for path in _list(step.get("untouched")):
             yield f"  planned and not changed: {path}"
@@ -123,9 +121,8 @@ def audit_lines(audit: Json) -> Iterator[str]:
 
 def diff_lines(answer: Json) -> Iterator[str]:
     """The changes that wait; of a race, one part for each agent. Also what an undo did."""
-    for candidate in objects(answer.get("candidates")):
-        usage = candidate.get("usage")
-        used = usage if isinstance(usage, dict) else {}
+    for candidate in json_objects(answer.get("candidates")):
+        used = json_object(candidate.get("usage"))
         yield (
             f"{candidate.get('agent')}  {candidate.get('status')}  {candidate.get('completed')} of {len(_list(candidate.get('task_ids')))} tasks, "
             f"{candidate.get('proved')} proved  {used.get('seconds', '-')} s  {_cost(used.get('cost'))}  "
@@ -139,12 +136,12 @@ def diff_lines(answer: Json) -> Iterator[str]:
             yield f"{word}: {path}"
     if answer.get("diff"):
         yield str(answer["diff"])
-    for conflict in objects(answer.get("conflicts")):
+    for conflict in json_objects(answer.get("conflicts")):
         yield f"conflict: {conflict.get('path')}: {conflict.get('reason')}"
 
 
 def agent_lines(answer: Json) -> Iterator[str]:
-    for agent in objects(answer.get("agents")):
+    for agent in json_objects(answer.get("agents")):
         model = agent.get("model") or "(the model of the chat)"
         yield f"{agent['name']!s:<16} {agent['role']!s:<12} {model}"
 
@@ -160,8 +157,3 @@ def _cost(cost: JsonValue) -> str:
 
 def _list(value: JsonValue) -> list[JsonValue]:
     return value if isinstance(value, list) else []
-
-
-def objects(value: JsonValue) -> list[Json]:
-    """Returns the objects of a list; what is no object is left out."""
-    return [item for item in _list(value) if isinstance(item, dict)]

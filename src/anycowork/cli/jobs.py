@@ -20,7 +20,6 @@ from anycowork.cli.job_tables import (
     diff_lines,
     job_details,
     job_lines,
-    objects,
     template_lines,
     worker_lines,
 )
@@ -33,7 +32,7 @@ from anycowork.client.console import stderr, stdout, strip_controls
 from anycowork.client.http import ServerClient, ServerRefused, ServerUnreachable
 from anycowork.config.settings import Settings
 from anycowork.domain.errors import AnyCoworkError
-from anycowork.domain.messages import Json
+from anycowork.domain.messages import Json, json_objects
 
 JOBS_HELP = """List jobs, look at one, approve its plan, pause, resume, cancel it, raise its limits, retry or undo a
 task, keep or drop its changes.
@@ -320,7 +319,9 @@ async def _waiting_for(client: ServerClient, job: Json) -> tuple[Json, ...]:
     waiting_for = (await client.get(chat)).get("waiting_for")
     if not isinstance(waiting_for, dict):
         return ()
-    requests = objects((await client.get(f"{chat}/approvals")).get("approvals")) if waiting_for.get("approvals") else []
+    requests = (
+        json_objects((await client.get(f"{chat}/approvals")).get("approvals")) if waiting_for.get("approvals") else []
+    )
     if message_ids := waiting_for.get("questions"):
         requests += await _questions(client, chat, message_ids)
     return tuple(part for part in requests if part.get("job_id") == job["id"])
@@ -333,7 +334,7 @@ async def _questions(client: ServerClient, chat: str, message_ids: JsonValue) ->
     path: str | None = f"{chat}/messages?limit=500"
     while path is not None and len(questions) < len(open_ids):
         page = await client.get(path)
-        for message in objects(page.get("messages")):
+        for message in json_objects(page.get("messages")):
             payload = message.get("payload")
             if message.get("id") in open_ids and isinstance(payload, dict):
                 questions.append({**message, "message_id": message["id"], **payload})

@@ -1,18 +1,15 @@
 """`anycowork limits …`: shows and sets what people and groups may use on a day."""
 
-import json
-from collections.abc import Awaitable, Callable
+from collections.abc import Iterator
 from typing import Annotated
 
 import typer
 
 from anycowork.cli.command_groups import CommandGroup
 from anycowork.cli.options import AsJson, DataDir, Invocation, invoked
-from anycowork.cli.run_outcome import EXIT_CODES, RunEnding
-from anycowork.cli.server_command import run_with_server
-from anycowork.client.console import stdout, strip_controls
+from anycowork.cli.server_command import print_answer, run_with_server
 from anycowork.client.http import ServerClient
-from anycowork.domain.messages import Json
+from anycowork.domain.messages import Json, json_object, json_objects
 
 LIMITS_HELP = """Show and set what people and groups may use on a day (UTC).
 
@@ -40,7 +37,12 @@ OfGroup = Annotated[bool, typer.Option("--group", help="NAME is a group.")]
 def show_limits(context: typer.Context, as_json: AsJson = False, data_dir: DataDir = None) -> None:
     if context.invoked_subcommand is not None:
         return
-    raise typer.Exit(_show_limits(invoked(context, data_dir=data_dir), as_json=as_json))
+
+    async def work(client: ServerClient) -> None:
+        report = await client.get("/limits")
+        print_answer(report, _today_lines(report), as_json=as_json)
+
+    raise run_with_server("limits", invoked(context, data_dir=data_dir), work)
 
 
 @app.command("set", help="Replace the limits of a person, a group or each. What is left out is not limited.")
@@ -56,52 +58,31 @@ def set_limits(
     data_dir: DataDir = None,
 ) -> None:
     limits: Json = {"usd_per_day": usd, "tokens_per_day": tokens, "jobs": jobs}
-    raise typer.Exit(_put_limits(invoked(context, data_dir=data_dir), "set", name, limits, of_group=of_group))
+    raise _put_limits(invoked(context, data_dir=data_dir), "set", name, limits, of_group=of_group)
 
 
 @app.command("remove", help="Remove the limits of a person or a group: those of each hold again.")
 def remove_limits(context: typer.Context, name: Name, of_group: OfGroup = False, data_dir: DataDir = None) -> None:
-    raise typer.Exit(_put_limits(invoked(context, data_dir=data_dir), "remove", name, None, of_group=of_group))
+    raise _put_limits(invoked(context, data_dir=data_dir), "remove", name, None, of_group=of_group)
 
 
-def _show_limits(invocation: Invocation, *, as_json: bool) -> int:
-    async def work(client: ServerClient) -> None:
-        report = await client.get("/limits")
-        if as_json:
-            stdout().json(json.dumps(report, ensure_ascii=False))
-            return
-        _print_today(report)
-
-    return _run("", invocation, work)
-
-
-def _put_limits(invocation: Invocation, word: str, name: str, limits: Json | None, *, of_group: bool) -> int:
+def _put_limits(invocation: Invocation, word: str, name: str, limits: Json | None, *, of_group: bool) -> typer.Exit:
     async def work(client: ServerClient) -> None:
         kind = "group" if of_group else "person"
         body: Json = (limits or {}) if name == "*" else {name: limits}
-        _print_today(await client.put("/limits", {kind: body}))
+        report = await client.put("/limits", {kind: body})
+        print_answer(report, _today_lines(report), as_json=False)
 
-    return _run(word, invocation, work)
-
-
-def _run(word: str, invocation: Invocation, work: Callable[[ServerClient], Awaitable[None]]) -> int:
-    async def done(client: ServerClient) -> int:
-        await work(client)
-        return EXIT_CODES[RunEnding.DONE]
-
-    return run_with_server(f"limits {word}".strip(), invocation, done, usage_statuses=(404, 422))
+    return run_with_server(f"limits {word}", invocation, work)
 
 
-def _print_today(report: Json) -> None:
-    subjects = report.get("today")
-    for subject in subjects if isinstance(subjects, list) else []:
-        if isinstance(subject, dict):
-            stdout().line(strip_controls(today_line(subject)))
+def _today_lines(report: Json) -> Iterator[str]:
+    return map(_today_line, json_objects(report.get("today")))
 
 
-def today_line(subject: Json) -> str:
+def _today_line(subject: Json) -> str:
     """Returns one line: who, and of each amount how much is used and allowed."""
-    limits, used = _object(subject.get("limits")), _object(subject.get("used"))
+    limits, used = json_object(subject.get("limits")), json_object(subject.get("used"))
     amounts = [
         f"${float(str(used.get('usd') or 0)):.2f}{_of(limits.get('usd_per_day'), '$')}",
         f"{used.get('tokens')} tokens{_of(limits.get('tokens_per_day'))}",
@@ -113,7 +94,3 @@ def today_line(subject: Json) -> str:
 
 def _of(limit: object, sign: str = "") -> str:
     return "" if limit is None else f" of {sign}{limit}"
-
-
-def _object(value: object) -> Json:
-    return value if isinstance(value, dict) else {}

@@ -243,8 +243,7 @@ def export_chat(
 ) -> None:
     from anycowork.cli.chats import export
 
-    code = export(invoked(context, data_dir=data_dir), chat_id, export_format=export_format.value, output=output)
-    raise typer.Exit(code)
+    raise export(invoked(context, data_dir=data_dir), chat_id, export_format=export_format.value, output=output)
 
 
 @app.command("search", help=SEARCH_HELP, short_help="Search in all chats.")
@@ -258,7 +257,7 @@ def search_chats(
     from anycowork.cli.chats import search
 
     invocation = invoked(context, data_dir=data_dir)
-    raise typer.Exit(search(invocation, " ".join(query_words), limit=limit, as_json=as_json))
+    raise search(invocation, " ".join(query_words), limit=limit, as_json=as_json)
 
 
 @app.command(
@@ -305,7 +304,7 @@ def show_usage(
     from anycowork.cli.usage import show_usage as command
 
     invocation = invoked(context, data_dir=data_dir)
-    raise typer.Exit(command(invocation, by=by.value, since=since, until=until, limit=limit, as_json=as_json))
+    raise command(invocation, by=by.value, since=since, until=until, limit=limit, as_json=as_json)
 
 
 @app.command("agents", help=AGENTS_HELP, short_help="List the agents that jobs can use.")

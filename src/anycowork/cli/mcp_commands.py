@@ -56,6 +56,7 @@ Examples:
 
 app = CommandGroup(help=SERVE_HELP, invoke_without_command=True)
 Many = list[str] | None
+ServerName = Annotated[str, typer.Argument(help="Its name.", metavar="NAME")]
 
 
 @app.callback()
@@ -138,13 +139,13 @@ def add_server(
         "data_folder": data_folder or None,
         "workspace_access": workspace_access,
     }
-    raise typer.Exit(mcp_servers.add(invoked(context, data_dir=data_dir), config=config, env=env or []))
+    raise mcp_servers.add(invoked(context, data_dir=data_dir), config=config, env=env or [])
 
 
 @app.command("edit", short_help="Change an MCP server, and test it.")
 def edit_server(
     context: typer.Context,
-    name: Annotated[str, typer.Argument(help="Its name.", metavar="NAME")],
+    name: ServerName,
     network: Annotated[
         Many, typer.Option("--network", help="A further host that it may reach; may be repeated.", metavar="HOST")
     ] = None,
@@ -182,7 +183,7 @@ def edit_server(
         "workspace_access": workspace_access,
     }
     invocation = invoked(context, data_dir=data_dir)
-    raise typer.Exit(mcp_servers.edit(invocation, name=name, changes=changes, hosts=network or [], env=env or []))
+    raise mcp_servers.edit(invocation, name=name, changes=changes, hosts=network or [], env=env or [])
 
 
 @app.command("import", help=IMPORT_HELP, short_help="Add the MCP servers that a file of an editor or project names.")
@@ -203,7 +204,7 @@ def import_servers(
     from anycowork.cli import mcp_servers
 
     invocation = invoked(context, data_dir=data_dir)
-    raise typer.Exit(mcp_servers.import_servers(invocation, file=file, source=source, env=env or [], agreed=yes))
+    raise mcp_servers.import_servers(invocation, file=file, source=source, env=env or [], agreed=yes)
 
 
 @app.command("list", short_help="List the MCP servers and their tools.")
@@ -211,37 +212,29 @@ def list_servers(context: typer.Context, data_dir: DataDir = None) -> None:
     """List the MCP servers with their state and their tools."""
     from anycowork.cli import mcp_servers
 
-    raise typer.Exit(mcp_servers.list_servers(invoked(context, data_dir=data_dir)))
+    raise mcp_servers.list_servers(invoked(context, data_dir=data_dir))
 
 
 @app.command("test")
-def test_server(
-    context: typer.Context,
-    name: Annotated[str, typer.Argument(help="Its name.", metavar="NAME")],
-    data_dir: DataDir = None,
-) -> None:
+def test_server(context: typer.Context, name: ServerName, data_dir: DataDir = None) -> None:
     """Connect to an MCP server anew, and say how that went."""
     from anycowork.cli import mcp_servers
 
-    raise typer.Exit(mcp_servers.test(invoked(context, data_dir=data_dir), name=name))
+    raise mcp_servers.test(invoked(context, data_dir=data_dir), name=name)
 
 
 @app.command("sign-in")
-def sign_in_to_server(
-    context: typer.Context,
-    name: Annotated[str, typer.Argument(help="Its name.", metavar="NAME")],
-    data_dir: DataDir = None,
-) -> None:
+def sign_in_to_server(context: typer.Context, name: ServerName, data_dir: DataDir = None) -> None:
     """Log in to a remote MCP server that wants to know who you are."""
     from anycowork.cli import mcp_servers
 
-    raise typer.Exit(mcp_servers.sign_in(invoked(context, data_dir=data_dir), name=name))
+    raise mcp_servers.sign_in(invoked(context, data_dir=data_dir), name=name)
 
 
 @app.command("remove")
 def remove_server(
     context: typer.Context,
-    name: Annotated[str, typer.Argument(help="Its name.", metavar="NAME")],
+    name: ServerName,
     with_data: Annotated[
         bool | None,
         typer.Option("--delete-data/--keep-data", help="What becomes of its data folder.", show_default=False),
@@ -251,7 +244,7 @@ def remove_server(
     """Remove an MCP server, with the values that were stored for it. You are asked about its data folder."""
     from anycowork.cli import mcp_servers
 
-    raise typer.Exit(mcp_servers.remove(invoked(context, data_dir=data_dir), name=name, with_data=with_data))
+    raise mcp_servers.remove(invoked(context, data_dir=data_dir), name=name, with_data=with_data)
 
 
 @app.command("clean")
@@ -263,4 +256,4 @@ def clean_server(
     """Delete what an MCP server has kept in its data folder."""
     from anycowork.cli import mcp_servers
 
-    raise typer.Exit(mcp_servers.clean(invoked(context, data_dir=data_dir), name=name))
+    raise mcp_servers.clean(invoked(context, data_dir=data_dir), name=name)

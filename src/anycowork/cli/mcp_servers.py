@@ -11,6 +11,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
 from urllib.parse import quote
 
+import typer
 from pydantic import JsonValue
 
 from anycowork.cli.options import Invocation
@@ -20,7 +21,7 @@ from anycowork.client.console import stderr, stdout, strip_controls
 from anycowork.client.http import ServerClient, ServerRefused
 from anycowork.domain.errors import AnyCoworkError, Invalid
 from anycowork.domain.mcp_servers import KNOWN_FILES, LARGEST_FILE, FoundServer, servers_in, with_values
-from anycowork.domain.messages import Json
+from anycowork.domain.messages import Json, json_objects
 from anycowork.server.disk_usage import human_size
 
 TEST_SECONDS = 120.0  # the server itself gives up after 90
@@ -28,7 +29,7 @@ _LOOK_SECONDS = 1.0
 SIGN_IN_SECONDS = 660  # the server itself gives up after 600
 
 
-def add(invocation: Invocation, *, config: Mapping[str, JsonValue], env: Sequence[str]) -> int:
+def add(invocation: Invocation, *, config: Mapping[str, JsonValue], env: Sequence[str]) -> typer.Exit:
     """Stores the server, then tests it. `env` names variables of ours: a value never stands in an argument. 0 if it is ready, else 1.
 
     One that is not ready stays stored: it may need a sign-in, or a program that is installed later.
@@ -53,12 +54,12 @@ def add(invocation: Invocation, *, config: Mapping[str, JsonValue], env: Sequenc
             _print_kept(name)
         return code
 
-    return run_with_client("add", invocation, work)
+    return _run("add", invocation, work)
 
 
 def edit(
     invocation: Invocation, *, name: str, changes: Mapping[str, JsonValue], hosts: Sequence[str], env: Sequence[str]
-) -> int:
+) -> typer.Exit:
     """Changes the server, then tests it. `hosts` are added to those that it may reach. 0 if it is ready, else 1."""
 
     async def work(client: ServerClient) -> int:
@@ -74,7 +75,7 @@ def edit(
         await client.patch(path, body)
         return await _test(client, name)
 
-    return run_with_client("edit", invocation, work)
+    return _run("edit", invocation, work)
 
 
 def _values(environ: Mapping[str, str], names: Sequence[str]) -> Json:
@@ -85,31 +86,27 @@ def _values(environ: Mapping[str, str], names: Sequence[str]) -> Json:
     return {name: environ[name] for name in names}
 
 
-def list_servers(invocation: Invocation) -> int:
-    async def work(client: ServerClient) -> int:
-        servers = (await client.get("/mcp/servers"))["servers"]
-        assert isinstance(servers, list)
+def list_servers(invocation: Invocation) -> typer.Exit:
+    async def work(client: ServerClient) -> None:
+        servers = json_objects((await client.get("/mcp/servers")).get("servers"))
         for server in servers:
-            if isinstance(server, dict):
-                _print_server(server)
+            _print_server(server)
         if not servers:
             stdout().line("No MCP servers. `anycowork mcp add` adds one.")
-        folders = (await client.get("/mcp/data_folders"))["data_folders"]
-        for folder in folders if isinstance(folders, list) else []:
-            if isinstance(folder, dict) and not folder["has_server"]:
+        for folder in json_objects((await client.get("/mcp/data_folders")).get("data_folders")):
+            if not folder["has_server"]:
                 line = f"{folder['name']}: removed; it has left {_size(folder['bytes'])} (`anycowork mcp clean {folder['name']}` deletes it)"
                 stdout().line(strip_controls(line))
-        return EXIT_CODES[RunEnding.DONE]
 
-    return run_with_client("list", invocation, work)
+    return _run("list", invocation, work)
 
 
-def test(invocation: Invocation, *, name: str) -> int:
+def test(invocation: Invocation, *, name: str) -> typer.Exit:
     """0 if it is ready."""
-    return run_with_client("test", invocation, lambda client: _test(client, name))
+    return _run("test", invocation, lambda client: _test(client, name))
 
 
-def sign_in(invocation: Invocation, *, name: str) -> int:
+def sign_in(invocation: Invocation, *, name: str) -> typer.Exit:
     """Prints where to log in, and waits for it. 0 if it is ready."""
 
     async def work(client: ServerClient) -> int:
@@ -122,13 +119,13 @@ def sign_in(invocation: Invocation, *, name: str) -> int:
             await asyncio.sleep(1)
         return await _test(client, name)
 
-    return run_with_client("sign-in", invocation, work)
+    return _run("sign-in", invocation, work)
 
 
-def remove(invocation: Invocation, *, name: str, with_data: bool | None = None) -> int:
+def remove(invocation: Invocation, *, name: str, with_data: bool | None = None) -> typer.Exit:
     """`with_data` None: a person at the terminal is asked; where nobody is, its data folder stays."""
 
-    async def work(client: ServerClient) -> int:
+    async def work(client: ServerClient) -> None:
         path = f"/mcp/servers/{quote(name, safe='')}"
         size = (await client.get(path)).get("data_bytes")
         deletes = with_data if with_data is not None or size == 0 else _person_deletes(name, _size(size))
@@ -136,18 +133,16 @@ def remove(invocation: Invocation, *, name: str, with_data: bool | None = None) 
         stdout().line(f"{name} is removed.")
         if size != 0 and not deletes:
             stdout().line(f"Its data folder is kept ({_size(size)}); `anycowork mcp clean {name}` deletes it.")
-        return EXIT_CODES[RunEnding.DONE]
 
-    return run_with_client("remove", invocation, work)
+    return _run("remove", invocation, work)
 
 
-def clean(invocation: Invocation, *, name: str) -> int:
-    async def work(client: ServerClient) -> int:
+def clean(invocation: Invocation, *, name: str) -> typer.Exit:
+    async def work(client: ServerClient) -> None:
         await client.delete(f"/mcp/data_folders/{quote(name, safe='')}")
         stdout().line(f"The data folder of {name} is empty now.")
-        return EXIT_CODES[RunEnding.DONE]
 
-    return run_with_client("clean", invocation, work)
+    return _run("clean", invocation, work)
 
 
 def _person_deletes(name: str, size: str) -> bool:
@@ -162,8 +157,7 @@ def _size(bytes_: JsonValue) -> str:
 
 
 async def _sign_in_state(client: ServerClient, name: str) -> JsonValue:
-    servers = (await client.get("/mcp/servers"))["servers"]
-    entries = [server for server in servers if isinstance(server, dict)] if isinstance(servers, list) else []
+    entries = json_objects((await client.get("/mcp/servers")).get("servers"))
     return next((server.get("sign_in") for server in entries if server.get("name") == name), None)
 
 
@@ -201,8 +195,8 @@ def _print_kept(name: str) -> None:
 def _print_server(server: Json) -> None:
     name, status, tools = server["name"], server["status"], server["tools"]
     stdout().line(strip_controls(f"{name}: {status}{f' ({error})' if (error := server.get('error')) else ''}"))
-    for tool in tools if isinstance(tools, list) else []:
-        if isinstance(tool, dict) and tool.get("enabled"):
+    for tool in json_objects(tools):
+        if tool.get("enabled"):
             marked = ", read-only" if tool.get("read_only") else ""
             stdout().line(strip_controls(f"  {name}__{tool['name']}{marked}: {tool['description']}"))
     for text in _folders_of(server):
@@ -226,9 +220,8 @@ def _folders_of(server: Json) -> list[str]:
     return texts
 
 
-def run_with_client(word: str, invocation: Invocation, work: Callable[[ServerClient], Awaitable[int]]) -> int:
-    command = f"mcp {word}"
-    return run_with_server(command, invocation, work, request_seconds=TEST_SECONDS, usage_statuses=(404, 422))
+def _run(word: str, invocation: Invocation, work: Callable[[ServerClient], Awaitable[int | None]]) -> typer.Exit:
+    return run_with_server(f"mcp {word}", invocation, work, request_seconds=TEST_SECONDS)
 
 
 def import_servers(
@@ -238,7 +231,7 @@ def import_servers(
     source: str | None,
     env: Sequence[str],
     agreed: bool,
-) -> int:
+) -> typer.Exit:
     """0 if all that can be added was. `env` names variables of ours whose values may be filled in. Nothing is added unasked."""
 
     environ = invocation.environ
@@ -258,7 +251,7 @@ def import_servers(
         results = [await _added(client, with_values(server, values)) for server in usable_servers]
         return EXIT_CODES[RunEnding.DONE if all(results) and len(usable_servers) == len(servers) else RunEnding.FAILED]
 
-    return run_with_client("import", invocation, work)
+    return _run("import", invocation, work)
 
 
 def _path(file: Path | None, source: str | None, cwd: Path, environ: Mapping[str, str]) -> Path:

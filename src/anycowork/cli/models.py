@@ -52,15 +52,7 @@ def connect_model(
     data_dir: DataDir = None,
 ) -> None:
     invocation = invoked(context, data_dir=data_dir)
-    raise typer.Exit(
-        connected_models.connect(
-            invocation,
-            server=server,
-            name=name,
-            models=models or [],
-            key_from_stdin=key_stdin,
-        )
-    )
+    raise connected_models.connect(invocation, server=server, name=name, models=models or [], key_from_stdin=key_stdin)
 
 
 @app.command("test")
@@ -70,7 +62,7 @@ def test_model(
     data_dir: DataDir = None,
 ) -> None:
     """Test a connected model server with a short request."""
-    raise typer.Exit(connected_models.test(invoked(context, data_dir=data_dir), name=name))
+    raise connected_models.test(invoked(context, data_dir=data_dir), name=name)
 
 
 @app.command("pull", help=PULL_HELP, short_help="Download a model that runs on this machine, about 1 GB.")
@@ -100,5 +92,5 @@ def remove_model(
     """Remove a connected model server with its key, or a downloaded model from this machine."""
     invocation = invoked(context, data_dir=data_dir)
     if connected_models.is_connected(invocation, name=name):
-        raise typer.Exit(connected_models.remove(invocation, name=name))
+        raise connected_models.remove(invocation, name=name)
     raise typer.Exit(local_models.remove(invocation, name=name))

@@ -7,13 +7,12 @@ from urllib.parse import quote
 import typer
 
 from anycowork.cli.command_groups import CommandGroup
-from anycowork.cli.job_tables import objects
 from anycowork.cli.options import AsJson, DataDir, Invocation, invoked
 from anycowork.cli.run_outcome import EXIT_CODES, RunEnding
 from anycowork.cli.server_command import print_answer, run_with_server
 from anycowork.client.console import stdout
 from anycowork.client.http import ServerClient
-from anycowork.domain.messages import Json
+from anycowork.domain.messages import Json, json_objects
 from anycowork.domain.times import local_time
 
 NOTIFICATIONS_HELP = """List where you are told that a decision waits for you, add a target, test it or remove it.
@@ -36,10 +35,9 @@ TargetId = Annotated[str, typer.Argument(help="The target's id.", metavar="TARGE
 
 @app.command("list", help="List your targets.")
 def list_targets(context: typer.Context, as_json: AsJson = False, data_dir: DataDir = None) -> None:
-    async def work(client: ServerClient) -> bool:
+    async def work(client: ServerClient) -> None:
         answer = await client.get("/notifications/targets")
         print_answer(answer, target_lines(answer), as_json=as_json)
-        return True
 
     raise _run("list", invoked(context, data_dir=data_dir), work)
 
@@ -52,7 +50,7 @@ def add_target(
     as_json: AsJson = False,
     data_dir: DataDir = None,
 ) -> None:
-    async def work(client: ServerClient) -> bool:
+    async def work(client: ServerClient) -> None:
         target: Json = (
             {"kind": "webhook", "url": address} if "://" in address else {"kind": "email", "address": address}
         )
@@ -61,37 +59,35 @@ def add_target(
         if answer.get("secret"):
             lines.append(f"Its secret, shown this once: {answer['secret']}")
         print_answer(answer, lines, as_json=as_json)
-        return True
 
     raise _run("add", invoked(context, data_dir=data_dir), work)
 
 
 @app.command("test", help="Send a test now; exit 1 if it was not delivered.")
 def send_test(context: typer.Context, target: TargetId, as_json: AsJson = False, data_dir: DataDir = None) -> None:
-    async def work(client: ServerClient) -> bool:
+    async def work(client: ServerClient) -> int:
         answer = await client.post(f"{_path(target)}/test")
         is_delivered = answer.get("delivered") is True
         print_answer(
             answer, ["Delivered." if is_delivered else f"Not delivered: {answer.get('error')}"], as_json=as_json
         )
-        return is_delivered
+        return EXIT_CODES[RunEnding.DONE if is_delivered else RunEnding.FAILED]
 
     raise _run("test", invoked(context, data_dir=data_dir), work)
 
 
 @app.command("remove", help="Remove a target.")
 def remove_target(context: typer.Context, target: TargetId, data_dir: DataDir = None) -> None:
-    async def work(client: ServerClient) -> bool:
+    async def work(client: ServerClient) -> None:
         await client.delete(_path(target))
         stdout().line("Removed.")
-        return True
 
     raise _run("remove", invoked(context, data_dir=data_dir), work)
 
 
 def target_lines(answer: Json) -> Iterator[str]:
     """One row for each target."""
-    targets = list(objects(answer.get("targets")))
+    targets = list(json_objects(answer.get("targets")))
     if not targets:
         yield "No targets yet. `anycowork notifications add --help` shows how to add one."
     for target in targets:
@@ -105,8 +101,5 @@ def _path(target_id: str) -> str:
     return f"/notifications/targets/{quote(target_id, safe='')}"
 
 
-def _run(command: str, invocation: Invocation, work: Callable[[ServerClient], Awaitable[bool]]) -> typer.Exit:
-    async def worked(client: ServerClient) -> int:
-        return EXIT_CODES[RunEnding.DONE if await work(client) else RunEnding.FAILED]
-
-    return typer.Exit(run_with_server(f"notifications {command}", invocation, worked, usage_statuses=(404, 409, 422)))
+def _run(command: str, invocation: Invocation, work: Callable[[ServerClient], Awaitable[int | None]]) -> typer.Exit:
+    return run_with_server(f"notifications {command}", invocation, work, usage_statuses=(404, 409, 422))

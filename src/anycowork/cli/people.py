@@ -1,6 +1,5 @@
 """`anycowork people …`: lists, adds and removes the people of the server."""
 
-import json
 from collections.abc import Awaitable, Callable
 from typing import Annotated
 
@@ -8,12 +7,11 @@ import typer
 
 from anycowork.cli.command_groups import CommandGroup
 from anycowork.cli.options import AsJson, DataDir, Invocation, invoked
-from anycowork.cli.run_outcome import EXIT_CODES, RunEnding
-from anycowork.cli.server_command import run_with_server
+from anycowork.cli.server_command import print_answer, run_with_server
 from anycowork.client.console import stderr, stdout, strip_controls
 from anycowork.client.http import ServerClient
 from anycowork.domain.errors import Invalid
-from anycowork.domain.messages import Json
+from anycowork.domain.messages import Json, json_object, json_objects
 from anycowork.domain.people import PeopleChangeType, name_key
 
 PEOPLE_HELP = """List, add and remove the people of the server.
@@ -43,7 +41,15 @@ Level = Annotated[str, typer.Argument(help="What they may do: admin, member or v
 def list_people(context: typer.Context, as_json: AsJson = False, data_dir: DataDir = None) -> None:
     if context.invoked_subcommand is not None:
         return
-    raise typer.Exit(_list_people(invoked(context, data_dir=data_dir), as_json=as_json))
+
+    async def work(client: ServerClient) -> None:
+        people = await _people(client)
+        lines = (f"{person['access']!s:<8} {person['name']}" for person in people)
+        print_answer({"people": [*people]}, lines, as_json=as_json)
+        if len(people) == 1 and not as_json:
+            stderr().line(_NOBODY)
+
+    raise _run("people", invoked(context, data_dir=data_dir), work)
 
 
 @app.command("add", help="Add a person and print their token, this once.")
@@ -55,12 +61,19 @@ def add_person(
     ] = "member",
     data_dir: DataDir = None,
 ) -> None:
-    raise typer.Exit(_add_person(invoked(context, data_dir=data_dir), name, access))
+    async def work(client: ServerClient) -> None:
+        _show_token(await client.post("/people", {"name": name, "access": access}))
+
+    raise _run("people add", invoked(context, data_dir=data_dir), work)
 
 
 @app.command("access", help="Change what a person may do, at once.")
 def change_access(context: typer.Context, name: Name, level: Level, data_dir: DataDir = None) -> None:
-    raise typer.Exit(_change_access(invoked(context, data_dir=data_dir), name, level))
+    async def work(client: ServerClient) -> None:
+        changed = await client.patch(f"/people/{await _id_of(client, name)}", {"access": level})
+        stdout().line(strip_controls(f"{changed['name']} is {_with_article(changed['access'])} now."))
+
+    raise _run("people access", invoked(context, data_dir=data_dir), work)
 
 
 @app.command("groups", help="Replace the groups of a person; without GROUP, none.")
@@ -70,110 +83,50 @@ def change_groups(
     groups: Annotated[list[str] | None, typer.Argument(help="The groups.", metavar="GROUP...")] = None,
     data_dir: DataDir = None,
 ) -> None:
-    raise typer.Exit(_change_groups(invoked(context, data_dir=data_dir), name, groups or []))
+    async def work(client: ServerClient) -> None:
+        changed = await client.patch(f"/people/{await _id_of(client, name)}", {"groups": [*(groups or ())]})
+        stdout().line(strip_controls(f"{changed['name']} is in {_listed(changed['groups'])}."))
+
+    raise _run("people groups", invoked(context, data_dir=data_dir), work)
 
 
 @app.command("token", help="Print a new token for a person, this once. The old one ends, and so do their browsers.")
 def new_token(context: typer.Context, name: Name, data_dir: DataDir = None) -> None:
-    raise typer.Exit(_new_token(invoked(context, data_dir=data_dir), name))
+    async def work(client: ServerClient) -> None:
+        _show_token(await client.post(f"/people/{await _id_of(client, name)}/token"))
+
+    raise _run("people token", invoked(context, data_dir=data_dir), work)
 
 
 @app.command("remove", help="Remove a person. Their token, browsers and streams end at once; records keep their name.")
 def remove_person(context: typer.Context, name: Name, data_dir: DataDir = None) -> None:
-    raise typer.Exit(_remove_person(invoked(context, data_dir=data_dir), name))
+    async def work(client: ServerClient) -> None:
+        await client.delete(f"/people/{await _id_of(client, name)}")
+        stdout().line(strip_controls(f"{name} was removed."))
+
+    raise _run("people remove", invoked(context, data_dir=data_dir), work)
 
 
 @app.command(
     "log", help="Show who added, changed or removed whom, newest first. 'anycowork audit verify' checks this log."
 )
 def list_changes(context: typer.Context, as_json: AsJson = False, data_dir: DataDir = None) -> None:
-    raise typer.Exit(_list_changes(invoked(context, data_dir=data_dir), as_json=as_json))
+    async def work(client: ServerClient) -> None:
+        changes = await _changes(client)
+        lines = (f"{change['at']} {_sentence(change)}" for change in changes)
+        print_answer({"changes": [*changes]}, lines, as_json=as_json)
+        if not changes and not as_json:
+            stderr().line("Nobody was added yet.")
+
+    raise _run("people log", invoked(context, data_dir=data_dir), work)
 
 
 _NOBODY = "Only you, the owner. Add someone with 'anycowork people add NAME'."
 _ONCE = "This token is shown only now. It signs in on the page; programs send it as a bearer token."
 
 
-def _list_people(invocation: Invocation, *, as_json: bool) -> int:
-    """Prints the people and their access; returns the exit code."""
-
-    async def work(client: ServerClient) -> None:
-        people = await _people(client)
-        if as_json:
-            stdout().json(json.dumps({"people": people}, ensure_ascii=False))
-            return
-        for person in people:
-            stdout().line(strip_controls(f"{person['access']!s:<8} {person['name']}"))
-        if len(people) == 1:
-            stderr().line(_NOBODY)
-
-    return _run("", invocation, work)
-
-
-def _list_changes(invocation: Invocation, *, as_json: bool) -> int:
-    """Prints who changed what about whom, newest first; returns the exit code."""
-
-    async def work(client: ServerClient) -> None:
-        changes = await _changes(client)
-        if as_json:
-            stdout().json(json.dumps({"changes": changes}, ensure_ascii=False))
-            return
-        for change in changes:
-            stdout().line(strip_controls(f"{change['at']} {_sentence(change)}"))
-        if not changes:
-            stderr().line("Nobody was added yet.")
-
-    return _run("log", invocation, work)
-
-
-def _add_person(invocation: Invocation, name: str, access: str) -> int:
-    """Prints the token of the new person; returns the exit code."""
-
-    async def work(client: ServerClient) -> None:
-        _show_token(await client.post("/people", {"name": name, "access": access}))
-
-    return _run("add", invocation, work)
-
-
-def _change_access(invocation: Invocation, name: str, level: str) -> int:
-    async def work(client: ServerClient) -> None:
-        changed = await client.patch(f"/people/{await _id_of(client, name)}", {"access": level})
-        stdout().line(strip_controls(f"{changed['name']} is {_with_article(changed['access'])} now."))
-
-    return _run("access", invocation, work)
-
-
-def _change_groups(invocation: Invocation, name: str, groups: list[str]) -> int:
-    async def work(client: ServerClient) -> None:
-        changed = await client.patch(f"/people/{await _id_of(client, name)}", {"groups": [*groups]})
-        stdout().line(strip_controls(f"{changed['name']} is in {_listed(changed['groups'])}."))
-
-    return _run("groups", invocation, work)
-
-
-def _new_token(invocation: Invocation, name: str) -> int:
-    """Prints the new token; returns the exit code."""
-
-    async def work(client: ServerClient) -> None:
-        _show_token(await client.post(f"/people/{await _id_of(client, name)}/token"))
-
-    return _run("token", invocation, work)
-
-
-def _remove_person(invocation: Invocation, name: str) -> int:
-    async def work(client: ServerClient) -> None:
-        await client.delete(f"/people/{await _id_of(client, name)}")
-        stdout().line(strip_controls(f"{name} was removed."))
-
-    return _run("remove", invocation, work)
-
-
-def _run(word: str, invocation: Invocation, work: Callable[[ServerClient], Awaitable[None]]) -> int:
-    async def done(client: ServerClient) -> int:
-        await work(client)
-        return EXIT_CODES[RunEnding.DONE]
-
-    return run_with_server(f"people {word}".strip(), invocation, done, usage_statuses=(404, 409, 422))
+def _run(command: str, invocation: Invocation, work: Callable[[ServerClient], Awaitable[None]]) -> typer.Exit:
+    return run_with_server(command, invocation, work, usage_statuses=(404, 409, 422))
 
 
 def _show_token(person: Json) -> None:
@@ -183,23 +136,21 @@ def _show_token(person: Json) -> None:
 
 
 async def _people(client: ServerClient) -> list[Json]:
-    people = (await client.get("/people")).get("people")
-    return [person for person in people if isinstance(person, dict)] if isinstance(people, list) else []
+    return json_objects((await client.get("/people")).get("people"))
 
 
 async def _changes(client: ServerClient) -> list[Json]:
     all_changes: list[Json] = []
     page = await client.get("/people/changes?limit=500")
     while True:
-        changes = page.get("changes")
-        all_changes += [change for change in changes if isinstance(change, dict)] if isinstance(changes, list) else []
+        all_changes += json_objects(page.get("changes"))
         if page.get("next") is None:
             return all_changes
         page = await client.get(f"/people/changes?limit=500&before={page['next']}")
 
 
 def _sentence(change: Json) -> str:
-    person, before = _object(change["person"]), _object(change["before"])
+    person, before = json_object(change["person"]), json_object(change["before"])
     name, old = person["name"], before.get("name")
     match change["type"]:
         case PeopleChangeType.ADDED:
@@ -224,10 +175,6 @@ def _sentence(change: Json) -> str:
 def _listed(groups: object) -> str:
     names = [str(group) for group in groups] if isinstance(groups, list) else []
     return f"the groups {', '.join(names)}" if names else "no group"
-
-
-def _object(value: object) -> Json:
-    return value if isinstance(value, dict) else {}
 
 
 async def _id_of(client: ServerClient, name: str) -> str:

@@ -1,6 +1,5 @@
 """`anycowork role …`: lists, shows and checks roles."""
 
-import json
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Annotated
@@ -13,10 +12,10 @@ from anycowork.cli.command_groups import CommandGroup
 from anycowork.cli.completion import role_names
 from anycowork.cli.options import AsJson, DataDir, Invocation, invoked
 from anycowork.cli.run_outcome import EXIT_CODES, RunEnding
-from anycowork.cli.server_command import run_with_server
+from anycowork.cli.server_command import print_answer, run_with_server
 from anycowork.client.console import stderr, stdout, strip_controls
 from anycowork.client.http import ServerClient
-from anycowork.domain.messages import Json
+from anycowork.domain.messages import Json, json_objects
 from anycowork.permissions.roles import BadRoleFile, read_role_file
 
 LIST_HELP = """List the roles, and what each may do.
@@ -54,7 +53,7 @@ app = CommandGroup(help="List, show and check roles.", no_args_is_help=True)
 
 @app.command("list", help=LIST_HELP, short_help="List the roles.")
 def list_roles(context: typer.Context, as_json: AsJson = False, data_dir: DataDir = None) -> None:
-    raise typer.Exit(_list_roles(invoked(context, data_dir=data_dir), as_json=as_json))
+    raise _show("list", "/roles", invoked(context, data_dir=data_dir), _list_lines, as_json=as_json)
 
 
 @app.command("show", help=SHOW_HELP, short_help="Show one role and its prompt.")
@@ -64,7 +63,8 @@ def show_role(
     as_json: AsJson = False,
     data_dir: DataDir = None,
 ) -> None:
-    raise typer.Exit(_show_role(invoked(context, data_dir=data_dir), name, as_json=as_json))
+    path = f"/roles/{quote(name, safe='')}"
+    raise _show("show", path, invoked(context, data_dir=data_dir), _role_lines, as_json=as_json)
 
 
 @app.command("check", help=CHECK_HELP, short_help="Check role files.")
@@ -77,16 +77,6 @@ def check_roles(
 
 
 _LARGEST_FILE = 1_000_000  # bytes
-
-
-def _list_roles(invocation: Invocation, *, as_json: bool) -> int:
-    """Prints the roles; returns the exit code."""
-    return _show("list", "/roles", invocation, _list_lines, as_json=as_json)
-
-
-def _show_role(invocation: Invocation, name: str, *, as_json: bool) -> int:
-    """Prints one role with its prompt; returns the exit code."""
-    return _show("show", f"/roles/{quote(name, safe='')}", invocation, _role_lines, as_json=as_json)
 
 
 def _check_roles(invocation: Invocation, files: Sequence[Path]) -> int:
@@ -103,26 +93,19 @@ def _check_roles(invocation: Invocation, files: Sequence[Path]) -> int:
 
 def _show(
     word: str, path: str, invocation: Invocation, lines: Callable[[Json], Iterator[str]], *, as_json: bool
-) -> int:
-    async def work(client: ServerClient) -> int:
+) -> typer.Exit:
+    async def work(client: ServerClient) -> None:
         answer = await client.get(path)
-        if as_json:
-            stdout().json(json.dumps(answer, ensure_ascii=False))
-        else:
-            for line in lines(answer):
-                stdout().line(strip_controls(line))
-        return EXIT_CODES[RunEnding.DONE]
+        print_answer(answer, lines(answer), as_json=as_json)
 
-    return run_with_server(f"role {word}", invocation, work, usage_statuses=(404, 422))
+    return run_with_server(f"role {word}", invocation, work)
 
 
 def _list_lines(answer: Json) -> Iterator[str]:
-    roles = answer.get("roles")
-    for role in roles if isinstance(roles, list) else []:
-        if isinstance(role, dict):
-            yield f"{role['name']!s:<14} {_words(role.get('permissions'))}"
-            origin = "" if role.get("built_in") else " (your own)"
-            yield f"{'':<14} {role.get('tooltip')}{origin}"
+    for role in json_objects(answer.get("roles")):
+        yield f"{role['name']!s:<14} {_words(role.get('permissions'))}"
+        origin = "" if role.get("built_in") else " (your own)"
+        yield f"{'':<14} {role.get('tooltip')}{origin}"
 
 
 def _role_lines(role: Json) -> Iterator[str]:

@@ -14,7 +14,7 @@ from anycowork.client.console import strip_controls
 from anycowork.client.disclosures import endorsement_text, items_below_head
 from anycowork.config.settings import Settings
 from anycowork.domain.errors import ContextFull, LimitReached
-from anycowork.domain.messages import Json
+from anycowork.domain.messages import Json, json_object
 
 
 def advice_for(
@@ -71,8 +71,7 @@ def _job_commands(job: Json) -> Iterator[tuple[str, tuple[str, ...]]]:
 
 def _raised_limits(job: Json) -> Iterator[tuple[str, ...]]:
     """Yields flags that double the limits of a job that stopped at one."""
-    limits = job.get("limits")
-    by_owner = limits if isinstance(limits, dict) else {}
+    by_owner = json_object(job.get("limits"))
     for owner, flags in (("job", ()), ("task", ("--each-task",))):
         amounts = by_owner.get(owner)
         if isinstance(amounts, dict) and _reached_limit(job, owner):

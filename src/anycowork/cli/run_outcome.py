@@ -8,7 +8,7 @@ from anycowork.client.console import stderr, strip_controls
 from anycowork.client.errors import ServerRefused, with_way_out
 from anycowork.domain.errors import AnyCoworkError, Invalid, NotVerified
 from anycowork.domain.evidence import evidence_line
-from anycowork.domain.messages import Json
+from anycowork.domain.messages import Json, json_object
 from anycowork.domain.values import mutable_value, value
 
 
@@ -77,11 +77,11 @@ class OutcomeTracker:
             return None
         match event.get("type"):
             case "message":
-                self._see_message(_object(event.get("message")))
+                self._see_message(json_object(event.get("message")))
             case "permission-request":
-                self.outcome = self._parked(_object(event.get("approval")))
+                self.outcome = self._parked(json_object(event.get("approval")))
             case "question":
-                self.outcome = self._parked(_object(event.get("question")))
+                self.outcome = self._parked(json_object(event.get("question")))
             case "turn-ended":
                 self.outcome = self._ended(event)
             case _:
@@ -93,18 +93,18 @@ class OutcomeTracker:
             return
         self._text = str(message.get("content") or "")
         is_plan = message.get("message_type") == "plan"
-        self._plan = _object(message.get("payload")) if is_plan else None
+        self._plan = json_object(message.get("payload")) if is_plan else None
 
     def _parked(self, waiting: Json) -> RunOutcome:
         return RunOutcome(RunEnding.PARKED, text=self._text, error="The turn waits for a person.", waiting=(waiting,))
 
     def _ended(self, event: Json) -> RunOutcome:
         reason = str(event.get("reason"))
-        error = _object(_object(event.get("turn")).get("error"))
+        error = json_object(json_object(event.get("turn")).get("error"))
         ending = _BY_REASON.get(reason, RunEnding.FAILED)
         if ending is RunEnding.FAILED and is_provider_fault(str(error.get("code", ""))):
             ending = RunEnding.PROVIDER
-        evidence = _object(event.get("evidence")) or None
+        evidence = json_object(event.get("evidence")) or None
         if ending is RunEnding.DONE and evidence is not None and evidence.get("status") == "failed":
             summary = evidence_line(evidence)
             return RunOutcome(
@@ -120,10 +120,6 @@ class OutcomeTracker:
 
 def is_provider_fault(code: str) -> bool:
     return code.startswith("provider_") or code == "no_such_model"
-
-
-def _object(value: object) -> Json:
-    return value if isinstance(value, dict) else {}
 
 
 @mutable_value

@@ -10,7 +10,7 @@ from anycowork.client.console import Console, shortened, strip_controls
 from anycowork.client.progress_lines import progress_line
 from anycowork.domain.errors import NotVerified
 from anycowork.domain.evidence import evidence_line
-from anycowork.domain.messages import Json
+from anycowork.domain.messages import Json, json_object
 from anycowork.domain.values import mutable_value
 from anycowork.domain.visible_text import bare_lines
 
@@ -102,8 +102,7 @@ class TextReporter:
     def _show_message(self, message: Json) -> None:
         self._task = f"[{task}] " if (task := message.get("task_id")) else ""
         self._show_role(str(message.get("agent_role") or ""))
-        payload = message.get("payload")
-        fields = payload if isinstance(payload, dict) else {}
+        fields = json_object(message.get("payload"))
         match message.get("message_type"):
             case "tool_call":
                 self._show_call(fields)

@@ -1,20 +1,18 @@
 """`anycowork schedules …`: lists, adds, runs and removes the schedules of a running server."""
 
-from collections.abc import Awaitable, Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from typing import Annotated
 from urllib.parse import quote
 
 import typer
 
 from anycowork.cli.command_groups import CommandGroup
-from anycowork.cli.job_tables import objects
 from anycowork.cli.options import AsJson, DataDir, Invocation, MaxCost, Role, Workspace, invoked
-from anycowork.cli.run_outcome import EXIT_CODES, RunEnding
 from anycowork.cli.server_command import print_answer, run_with_server
 from anycowork.client.console import stdout
 from anycowork.client.http import ServerClient
 from anycowork.domain.errors import Invalid
-from anycowork.domain.messages import Json
+from anycowork.domain.messages import Json, json_objects
 from anycowork.domain.times import local_time
 
 SCHEDULES_HELP = """List schedules, add one, run it now, enable, disable or remove it.
@@ -50,7 +48,7 @@ def list_schedules(context: typer.Context, as_json: AsJson = False, data_dir: Da
         answer = await client.get("/schedules")
         print_answer(answer, schedule_lines(answer), as_json=as_json)
 
-    raise run_command("schedules list", invoked(context, data_dir=data_dir), work)
+    raise run_with_server("schedules list", invoked(context, data_dir=data_dir), work)
 
 
 @app.command("show", help="Show one schedule and its newest starts.")
@@ -61,7 +59,7 @@ def show_schedule(
         answer = await client.get(path_of("schedules", schedule))
         print_answer(answer, _schedule_details(answer), as_json=as_json)
 
-    raise run_command("schedules show", invoked(context, data_dir=data_dir), work)
+    raise run_with_server("schedules show", invoked(context, data_dir=data_dir), work)
 
 
 @app.command("add", help="Add a schedule: a name, its times, and what is started.")
@@ -115,7 +113,7 @@ def add_schedule(
         answer = await client.post("/schedules", {key: field for key, field in request.items() if field is not None})
         print_answer(answer, [f"Added {answer['id']}; first at {_local(answer['next_at'])}."], as_json=as_json)
 
-    raise run_command("schedules add", invoked(context, data_dir=data_dir), work)
+    raise run_with_server("schedules add", invoked(context, data_dir=data_dir), work)
 
 
 @app.command("run", help="Start a schedule now, in your name.")
@@ -124,11 +122,11 @@ def run_schedule(
 ) -> None:
     async def work(client: ServerClient) -> None:
         answer = await client.post(f"{path_of('schedules', schedule)}/run")
-        [start] = objects([answer["start"]])
+        [start] = json_objects([answer["start"]])
         begun = f"job {start['job_id']}" if start["job_id"] else f"run {start['run_id']}"
         print_answer(answer, [f"Started {begun} in chat {start['context_id']}."], as_json=as_json)
 
-    raise run_command("schedules run", invoked(context, data_dir=data_dir), work)
+    raise run_with_server("schedules run", invoked(context, data_dir=data_dir), work)
 
 
 @app.command("enable", help="Let a schedule start again; it is yours then.")
@@ -137,7 +135,7 @@ def enable_schedule(context: typer.Context, schedule: ScheduleId, data_dir: Data
         answer = await client.patch(path_of("schedules", schedule), {"enabled": True})
         stdout().line(f"Enabled; next at {_local(answer['next_at'])}.")
 
-    raise run_command("schedules enable", invoked(context, data_dir=data_dir), work)
+    raise run_with_server("schedules enable", invoked(context, data_dir=data_dir), work)
 
 
 @app.command("disable", help="Let a schedule start nothing; what runs goes on.")
@@ -152,12 +150,12 @@ def remove_schedule(context: typer.Context, schedule: ScheduleId, data_dir: Data
 
 def schedule_lines(answer: Json) -> Iterator[str]:
     """One row for each schedule, and one for its newest start."""
-    schedules = list(objects(answer.get("schedules")))
+    schedules = list(json_objects(answer.get("schedules")))
     if not schedules:
         yield "No schedules yet. `anycowork schedules add --help` shows how to add one."
     for schedule in schedules:
         yield _headline(schedule)
-        yield from map(start_line, objects(schedule.get("starts")))
+        yield from map(start_line, json_objects(schedule.get("starts")))
 
 
 def _schedule_details(schedule: Json) -> Iterator[str]:
@@ -172,7 +170,7 @@ def detail_lines(startable: Json, names: Iterable[str]) -> Iterator[str]:
         if field := startable.get(name):
             pairs = ", ".join(f"{key}={part}" for key, part in field.items()) if isinstance(field, dict) else field
             yield f"  {name}: {pairs}"
-    yield from map(start_line, objects(startable.get("starts")))
+    yield from map(start_line, json_objects(startable.get("starts")))
 
 
 def _headline(schedule: Json) -> str:
@@ -215,7 +213,7 @@ def disable(kind: str, startable_id: str, invocation: Invocation) -> typer.Exit:
         await client.patch(path_of(kind, startable_id), {"enabled": False})
         stdout().line("Disabled.")
 
-    return run_command(f"{kind} disable", invocation, work)
+    return run_with_server(f"{kind} disable", invocation, work)
 
 
 def remove(kind: str, startable_id: str, invocation: Invocation) -> typer.Exit:
@@ -223,12 +221,4 @@ def remove(kind: str, startable_id: str, invocation: Invocation) -> typer.Exit:
         await client.delete(path_of(kind, startable_id))
         stdout().line("Removed.")
 
-    return run_command(f"{kind} remove", invocation, work)
-
-
-def run_command(command: str, invocation: Invocation, work: Callable[[ServerClient], Awaitable[None]]) -> typer.Exit:
-    async def worked(client: ServerClient) -> int:
-        await work(client)
-        return EXIT_CODES[RunEnding.DONE]
-
-    return typer.Exit(run_with_server(command, invocation, worked, usage_statuses=(404, 422)))
+    return run_with_server(f"{kind} remove", invocation, work)

@@ -5,6 +5,8 @@ import json
 from collections.abc import Awaitable, Callable, Collection, Iterable
 from typing import TypeVar
 
+import typer
+
 from anycowork.cli.options import Invocation
 from anycowork.cli.run_outcome import print_error
 from anycowork.client.connect import ServerAddress, with_server
@@ -20,20 +22,22 @@ Found = TypeVar("Found")
 def run_with_server(
     command: str,
     invocation: Invocation,
-    work: Callable[[ServerClient], Awaitable[int]],
+    work: Callable[[ServerClient], Awaitable[int | None]],
     *,
     request_seconds: float = REQUEST_SECONDS,
-    usage_statuses: Collection[int] = (),
-) -> int:
-    """Runs the work with a running or a temporary server; returns its exit code, or that of the error that it printed."""
+    usage_statuses: Collection[int] = (404, 422),
+) -> typer.Exit:
+    """Runs the work with a running or a temporary server; returns an exit with its code (None: 0), or with that of the error.
 
-    async def run() -> int:
+    A refusal with one of `usage_statuses` is a mistake in the arguments."""
+
+    async def run() -> int | None:
         return await with_client(invocation.settings(), work, request_seconds=request_seconds)
 
     try:
-        return asyncio.run(run())
+        return typer.Exit(asyncio.run(run()) or 0)
     except AnyCoworkError as error:
-        return print_error(command, error, usage_statuses)
+        return typer.Exit(print_error(command, error, usage_statuses))
 
 
 async def with_client(

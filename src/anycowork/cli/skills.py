@@ -1,8 +1,8 @@
 """`anycowork skills …`: lists, adds, checks, trusts and removes skills and plugins."""
 
-import json
 import tempfile
 from collections.abc import Iterable, Iterator
+from itertools import chain
 from pathlib import Path
 from typing import Annotated
 from urllib.parse import quote, urlencode
@@ -21,11 +21,11 @@ from anycowork.cli.options import (
     whole_hash,
 )
 from anycowork.cli.run_outcome import EXIT_CODES, RunEnding
-from anycowork.cli.server_command import run_with_server
+from anycowork.cli.server_command import print_answer, run_with_server
 from anycowork.client.console import stderr, stdout, strip_controls
 from anycowork.client.http import ServerClient
 from anycowork.domain.errors import AnyCoworkError
-from anycowork.domain.messages import Json
+from anycowork.domain.messages import Json, json_objects
 from anycowork.domain.skills import SKILL_FILE
 from anycowork.workspace.plugin_store import PluginStore, TrustRecords
 from anycowork.workspace.skill_files import read_skill_folder
@@ -89,19 +89,16 @@ def list_skills(
 ) -> None:
     invocation = invoked(context, workspace=workspace, data_dir=data_dir)
 
-    async def work(client: ServerClient) -> int:
+    async def work(client: ServerClient) -> None:
         answer = await client.get(f"/skills?{urlencode({'workspace': await _folder(client, invocation)})}")
         answer |= await client.get("/plugins")
-        if as_json:
-            stdout().json(json.dumps(answer, ensure_ascii=False))
-            return EXIT_CODES[RunEnding.DONE]
-        for skill in _objects(answer.get("skills")):
-            _print(_lines(skill))
-        for plugin in _objects(answer.get("plugins")):
-            _print(_plugin_lines(plugin))
-        return EXIT_CODES[RunEnding.DONE]
+        lines = chain(
+            chain.from_iterable(map(_lines, json_objects(answer.get("skills")))),
+            chain.from_iterable(map(_plugin_lines, json_objects(answer.get("plugins")))),
+        )
+        print_answer(answer, lines, as_json=as_json)
 
-    raise typer.Exit(run_with_server("skills list", invocation, work))
+    raise run_with_server("skills list", invocation, work)
 
 
 @app.command("add", help=ADD_HELP, short_help="Copy a skill or plugin into the data folder.")
@@ -115,18 +112,17 @@ def add_skill(
 ) -> None:
     invocation = invoked(context, data_dir=data_dir)
 
-    async def work(client: ServerClient) -> int:
+    async def work(client: ServerClient) -> None:
         path = str((invocation.cwd / folder.expanduser()).resolve())
         added = await client.post("/skills", {"path": path, **({"plugins": [*plugins]} if plugins else {})})
         if "sha256" in added:
             _print(_lines(added))
-        for plugin in _objects(added.get("plugins")):
+        for plugin in json_objects(added.get("plugins")):
             _print(_plugin_lines(plugin))
-        for problem in _objects(added.get("problems")) if "plugins" in added else ():
+        for problem in json_objects(added.get("problems")) if "plugins" in added else ():
             stderr().line(strip_controls(f"not imported: {problem['what']}: {problem['reason']}"))
-        return EXIT_CODES[RunEnding.DONE]
 
-    raise typer.Exit(run_with_server("skills add", invocation, work, usage_statuses=(409, 422)))
+    raise run_with_server("skills add", invocation, work, usage_statuses=(409, 422))
 
 
 @app.command("check", help=CHECK_HELP, short_help="Check skills and plugins.")
@@ -159,13 +155,14 @@ def trust_skill(
 ) -> None:
     invocation = invoked(context, workspace=workspace, data_dir=data_dir)
 
-    async def work(client: ServerClient) -> int:
+    async def work(client: ServerClient) -> None:
         if sha256 is not None:
             require_digits(sha256, "--hash")
         folder = await _folder(client, invocation)
         path = f"/skills/{quote(name.removeprefix('/'), safe='')}"
         if await _is_plugin(client, name):
-            return await _trust_hooks(client, name, sha256)
+            await _trust_hooks(client, name, sha256)
+            return
         skill = await client.get(f"{path}?{urlencode({'workspace': folder})}")
         if sha256 is not None:
             hash_ = whole_hash(str(skill["sha256"]), sha256, str(skill["name"]))
@@ -174,18 +171,16 @@ def trust_skill(
         if sha256 is None and skill["trusted"] is not True:
             hash_ = shown_hash(str(skill["sha256"]))
             stderr().line(strip_controls(f"If you have read it: anycowork skills trust {name} --hash {hash_}"))
-        return EXIT_CODES[RunEnding.DONE]
 
-    raise typer.Exit(run_with_server("skills trust", invocation, work, usage_statuses=(404, 409, 422)))
+    raise run_with_server("skills trust", invocation, work, usage_statuses=(404, 409, 422))
 
 
 @app.command("remove", help=REMOVE_HELP, short_help="Remove a skill or plugin from the data folder.")
 def remove_skill(context: typer.Context, name: SkillName, data_dir: DataDir = None) -> None:
-    async def work(client: ServerClient) -> int:
+    async def work(client: ServerClient) -> None:
         await client.delete(f"/skills/{quote(name.removeprefix('/'), safe='')}")
-        return EXIT_CODES[RunEnding.DONE]
 
-    raise typer.Exit(run_with_server("skills remove", invoked(context, data_dir=data_dir), work, usage_statuses=(404,)))
+    raise run_with_server("skills remove", invoked(context, data_dir=data_dir), work)
 
 
 def _check_plugin(folder: Path, cwd: Path) -> bool:
@@ -206,10 +201,10 @@ def _check_plugin(folder: Path, cwd: Path) -> bool:
 
 
 async def _is_plugin(client: ServerClient, name: str) -> bool:
-    return any(plugin["name"] == name for plugin in _objects((await client.get("/plugins")).get("plugins")))
+    return any(plugin["name"] == name for plugin in json_objects((await client.get("/plugins")).get("plugins")))
 
 
-async def _trust_hooks(client: ServerClient, name: str, sha256: str | None) -> int:
+async def _trust_hooks(client: ServerClient, name: str, sha256: str | None) -> None:
     path = f"/plugins/{quote(name, safe='')}"
     plugin = await client.get(path)
     hooks = plugin.get("hooks")
@@ -217,14 +212,13 @@ async def _trust_hooks(client: ServerClient, name: str, sha256: str | None) -> i
         _print(
             [*_plugin_lines(plugin), "It has no hooks. Trust each of its skills: anycowork skills trust PLUGIN:SKILL"]
         )
-        return EXIT_CODES[RunEnding.DONE]
+        return
     if sha256 is not None:
         plugin = await client.post(f"{path}/trust", {"hash": whole_hash(str(hooks["sha256"]), sha256, name)})
     _print((*_plugin_lines(plugin), *(_contents(plugin) if sha256 is None else ())))
     if sha256 is None and hooks["trusted"] is not True:
         hint = f"anycowork skills trust {name} --hash {shown_hash(str(hooks['sha256']))}"
         stderr().line(strip_controls(f"Its hooks may use all these files. If you have read them: {hint}"))
-    return EXIT_CODES[RunEnding.DONE]
 
 
 async def _folder(client: ServerClient, invocation: Invocation) -> str:
@@ -248,7 +242,7 @@ def _needs(skill: Json) -> Iterator[str]:
     for kind, needs in declared.items() if isinstance(declared, dict) else ():
         if isinstance(needs, list) and needs:
             yield f"{'':<22} {kind}: {', '.join(map(str, needs))}"
-    for problem in _objects(skill.get("problems")):
+    for problem in json_objects(skill.get("problems")):
         line = f":{problem['line']}" if problem.get("line") else ""
         yield f"{'':<22} {problem['path']}{line}: {problem['message']}"
 
@@ -264,21 +258,17 @@ def _plugin_lines(plugin: Json) -> Iterator[str]:
         )
         yield f"{'':<22} hooks: {state}"
     for kind in ("agents", "mcp_servers"):
-        for part in _objects(plugin.get(kind)):
+        for part in json_objects(plugin.get(kind)):
             yield f"{'':<22} {kind}: {part['name']}: {part['about']}"
-    for part in _objects(plugin.get("not_imported")):
+    for part in json_objects(plugin.get("not_imported")):
         yield f"{'':<22} not imported: {part['what']}: {part['reason']}"
 
 
 def _contents(skill: Json) -> Iterator[str]:
-    for file in _objects(skill.get("files")):
+    for file in json_objects(skill.get("files")):
         yield ""
         yield f"--- {file['path']} ({file['bytes']} bytes)"
         yield str(file["text"]) if file.get("text") is not None else "(not shown: it is a key file, or no short text)"
-
-
-def _objects(listed: object) -> Iterator[Json]:
-    return (item for item in listed if isinstance(item, dict)) if isinstance(listed, list) else iter(())
 
 
 def _print(lines: Iterable[str]) -> None:

@@ -6,7 +6,6 @@ from typing import Annotated
 import typer
 
 from anycowork.cli.command_groups import CommandGroup
-from anycowork.cli.job_tables import objects
 from anycowork.cli.options import AsJson, DataDir, MaxCost, Role, Workspace, invoked
 from anycowork.cli.schedules import (
     detail_lines,
@@ -14,14 +13,13 @@ from anycowork.cli.schedules import (
     path_of,
     read_pairs,
     remove,
-    run_command,
     start_line,
     text_option,
 )
-from anycowork.cli.server_command import print_answer
+from anycowork.cli.server_command import print_answer, run_with_server
 from anycowork.client.console import stdout
 from anycowork.client.http import ServerClient
-from anycowork.domain.messages import Json
+from anycowork.domain.messages import Json, json_objects
 
 TRIGGERS_HELP = """List triggers, add one, renew its secret, enable, disable or remove it.
 
@@ -49,7 +47,7 @@ def list_triggers(context: typer.Context, as_json: AsJson = False, data_dir: Dat
         answer = await client.get("/triggers")
         print_answer(answer, _trigger_lines(answer), as_json=as_json)
 
-    raise run_command("triggers list", invoked(context, data_dir=data_dir), work)
+    raise run_with_server("triggers list", invoked(context, data_dir=data_dir), work)
 
 
 @app.command("show", help="Show one trigger and its newest starts.")
@@ -58,7 +56,7 @@ def show_trigger(context: typer.Context, trigger: TriggerId, as_json: AsJson = F
         answer = await client.get(path_of("triggers", trigger))
         print_answer(answer, _trigger_details(answer), as_json=as_json)
 
-    raise run_command("triggers show", invoked(context, data_dir=data_dir), work)
+    raise run_with_server("triggers show", invoked(context, data_dir=data_dir), work)
 
 
 @app.command("add", help="Add a trigger, and print its secret once.")
@@ -107,7 +105,7 @@ def add_trigger(
         answer = await client.post("/triggers", {key: field for key, field in request.items() if field is not None})
         print_answer(answer, [f"Added {answer['id']}.", *_secret_lines(answer)], as_json=as_json)
 
-    raise run_command("triggers add", invoked(context, data_dir=data_dir), work)
+    raise run_with_server("triggers add", invoked(context, data_dir=data_dir), work)
 
 
 @app.command("secret", help="Replace a secret; the old one is good no more.")
@@ -118,7 +116,7 @@ def replace_secret(
         answer = await client.post(f"{path_of('triggers', trigger)}/secret")
         print_answer(answer, _secret_lines({**answer, "id": trigger}), as_json=as_json)
 
-    raise run_command("triggers secret", invoked(context, data_dir=data_dir), work)
+    raise run_with_server("triggers secret", invoked(context, data_dir=data_dir), work)
 
 
 @app.command("enable", help="Let a trigger start again; it is yours then.")
@@ -127,7 +125,7 @@ def enable_trigger(context: typer.Context, trigger: TriggerId, data_dir: DataDir
         await client.patch(path_of("triggers", trigger), {"enabled": True})
         stdout().line("Enabled.")
 
-    raise run_command("triggers enable", invoked(context, data_dir=data_dir), work)
+    raise run_with_server("triggers enable", invoked(context, data_dir=data_dir), work)
 
 
 @app.command("disable", help="Refuse a trigger's requests; what runs goes on.")
@@ -142,12 +140,12 @@ def remove_trigger(context: typer.Context, trigger: TriggerId, data_dir: DataDir
 
 def _trigger_lines(answer: Json) -> Iterator[str]:
     """One row for each trigger, and one for its newest start."""
-    triggers = list(objects(answer.get("triggers")))
+    triggers = list(json_objects(answer.get("triggers")))
     if not triggers:
         yield "No triggers yet. `anycowork triggers add --help` shows how to add one."
     for trigger in triggers:
         yield _headline(trigger)
-        yield from map(start_line, objects(trigger.get("starts")))
+        yield from map(start_line, json_objects(trigger.get("starts")))
 
 
 def _trigger_details(trigger: Json) -> Iterator[str]:

@@ -1,42 +1,36 @@
 """`anycowork usage`: shows what models were used for, and what that cost."""
 
-import json
 from datetime import date
 from urllib.parse import urlencode
 
-from pydantic import JsonValue
+import typer
 
 from anycowork.cli.options import Invocation
 from anycowork.cli.run_outcome import print_error
-from anycowork.cli.server_command import run_with_server
-from anycowork.client.console import stdout, strip_controls
+from anycowork.cli.server_command import print_answer, run_with_server
+from anycowork.client.console import strip_controls
 from anycowork.client.http import ServerClient
 from anycowork.domain.errors import Invalid
-from anycowork.domain.messages import Json
+from anycowork.domain.messages import Json, json_object, json_objects
 
 _COLUMNS = ("requests", "prompt", "completion", "cached")
 
 
 def show_usage(
     invocation: Invocation, *, by: str, since: str | None, until: str | None, limit: int, as_json: bool
-) -> int:
+) -> typer.Exit:
     """Prints a line for each chat, job, role, model, day, person or group, and the total."""
 
-    async def work(client: ServerClient) -> int:
+    async def work(client: ServerClient) -> None:
         query = {"by": by, "since": since, "until": until, "limit": str(limit)}
         report = await client.get(f"/usage?{urlencode({name: word for name, word in query.items() if word})}")
-        if as_json:
-            stdout().json(json.dumps(report, ensure_ascii=False))
-            return 0
-        for line in usage_lines(report):
-            stdout().line(line)
-        return 0
+        print_answer(report, usage_lines(report), as_json=as_json)
 
     try:
         for option, day in (("--since", since), ("--until", until)):
             _require_day(option, day)
     except Invalid as error:
-        return print_error("usage", error)
+        return typer.Exit(print_error("usage", error))
     return run_with_server("usage", invocation, work)
 
 
@@ -50,9 +44,7 @@ def _require_day(option: str, day: str | None) -> None:
 
 def usage_lines(report: Json) -> list[str]:
     """Returns the table. Lines below it say what the report leaves out."""
-    rows = [row for row in _list(report.get("rows")) if isinstance(row, dict)]
-    total = report.get("total")
-    total = total if isinstance(total, dict) else {}
+    rows, total = json_objects(report.get("rows")), json_object(report.get("total"))
     if not rows:
         return ["Nothing was used."]
     head = [str(report.get("by")), "requests", "input", "output", "cached", "cost"]
@@ -81,7 +73,3 @@ def _cost(row: Json) -> str:
     if not isinstance(cost, int | float):
         return "unknown"
     return f"${cost:.4f}{'+' if row.get('unpriced_requests') else ''}"
-
-
-def _list(value: JsonValue) -> list[JsonValue]:
-    return value if isinstance(value, list) else []

@@ -16,7 +16,7 @@ from anycowork.client.http import ServerClient, ServerRefused
 from anycowork.domain.bounded_json import read_json
 from anycowork.domain.errors import AnyCoworkError, Invalid, ToolTimedOut
 from anycowork.domain.evidence import MISSING_RUNNER, NOT_RUNNABLE, receipt_id
-from anycowork.domain.messages import Json
+from anycowork.domain.messages import Json, json_object
 from anycowork.domain.roles import Permission
 from anycowork.domain.tool_ports import CheckPrograms, CheckSetup, ToolContext
 from anycowork.domain.tools import ToolResult
@@ -99,8 +99,7 @@ def _added_files(receipt: Json, root: Path) -> list[str]:
 
 
 def _files(receipt: Json) -> Json:
-    files = receipt["files"]
-    return files if isinstance(files, dict) else {}
+    return json_object(receipt["files"])
 
 
 def _digest(root: Path, path: str) -> str | None:

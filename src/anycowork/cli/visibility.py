@@ -18,8 +18,7 @@ Who = Annotated[
 ]
 
 
-def print_visibility(shown: Mapping[str, JsonValue], *, as_json: bool) -> int:
-    """Prints who sees this chat or workspace; returns the exit code."""
+def print_visibility(shown: Mapping[str, JsonValue], *, as_json: bool) -> None:
+    """Prints who sees this chat or workspace."""
     answer = {name: shown[name] for name in ("id", "visibility", "owner")}
     print_answer(answer, [f"Who can see it: {described(str(shown['visibility']))}"], as_json=as_json)
-    return 0

@@ -1,7 +1,5 @@
 """`anycowork workers`: invites, lists and removes workers through a running server."""
 
-import json
-from collections.abc import Awaitable, Callable
 from typing import Annotated
 from urllib.parse import quote
 
@@ -9,10 +7,9 @@ import typer
 
 from anycowork.cli.command_groups import CommandGroup
 from anycowork.cli.job_tables import worker_lines
-from anycowork.cli.options import AsJson, DataDir, Invocation, invoked
-from anycowork.cli.run_outcome import EXIT_CODES, RunEnding
-from anycowork.cli.server_command import run_with_server
-from anycowork.client.console import stdout, strip_controls
+from anycowork.cli.options import AsJson, DataDir, invoked
+from anycowork.cli.server_command import print_answer, run_with_server
+from anycowork.client.console import stdout
 from anycowork.client.http import ServerClient
 from anycowork.domain.messages import Json
 
@@ -41,12 +38,26 @@ def invite_worker(
     as_json: AsJson = False,
     data_dir: DataDir = None,
 ) -> None:
-    raise typer.Exit(_invite_worker(invoked(context, data_dir=data_dir), labels, expires_in, as_json=as_json))
+    async def work(client: ServerClient) -> None:
+        invitation: Json = {"labels": [*split_labels(labels)], "expires_in": expires_in}
+        invite = await client.post("/workers/invites", invitation)
+        lines = (
+            str(invite["token"]),
+            f"Good once, until {invite['expires_at']}. On the other machine:",
+            f"  anycowork worker --join {client.url} --token {invite['token']}",
+        )
+        print_answer(invite, lines, as_json=as_json)
+
+    raise run_with_server("workers invite", invoked(context, data_dir=data_dir), work)
 
 
 @app.command("list", help="List the workers, and what they do.")
 def list_workers(context: typer.Context, as_json: AsJson = False, data_dir: DataDir = None) -> None:
-    raise typer.Exit(_list_workers(invoked(context, data_dir=data_dir), as_json=as_json))
+    async def work(client: ServerClient) -> None:
+        answer = await client.get("/workers")
+        print_answer(answer, worker_lines(answer), as_json=as_json)
+
+    raise run_with_server("workers list", invoked(context, data_dir=data_dir), work)
 
 
 @app.command("remove", help="Remove a joined worker: what runs on it ends.")
@@ -55,52 +66,12 @@ def remove_worker(
     worker: Annotated[str, typer.Argument(help="The worker's id.", metavar="WORKER")],
     data_dir: DataDir = None,
 ) -> None:
-    raise typer.Exit(_remove_worker(invoked(context, data_dir=data_dir), worker))
+    async def work(client: ServerClient) -> None:
+        await client.delete(f"/workers/{quote(worker, safe='')}")
+        stdout().line("Removed. It cannot come back without a new token.")
+
+    raise run_with_server("workers remove", invoked(context, data_dir=data_dir), work)
 
 
 def split_labels(labels: str | None) -> list[str]:
     return [label.strip() for label in (labels or "").split(",") if label.strip()]
-
-
-def _invite_worker(invocation: Invocation, labels: str | None, expires_in: int, *, as_json: bool) -> int:
-    """Prints a join token; returns the exit code."""
-
-    async def work(client: ServerClient) -> None:
-        invitation: Json = {"labels": [*split_labels(labels)], "expires_in": expires_in}
-        invite = await client.post("/workers/invites", invitation)
-        if as_json:
-            stdout().json(json.dumps(invite, ensure_ascii=False))
-            return
-        stdout().line(str(invite["token"]))
-        stdout().line(f"Good once, until {invite['expires_at']}. On the other machine:")
-        stdout().line(f"  anycowork worker --join {client.url} --token {invite['token']}")
-
-    return _run("invite", invocation, work)
-
-
-def _list_workers(invocation: Invocation, *, as_json: bool) -> int:
-    async def work(client: ServerClient) -> None:
-        answer = await client.get("/workers")
-        if as_json:
-            stdout().json(json.dumps(answer, ensure_ascii=False))
-            return
-        for line in worker_lines(answer):
-            stdout().line(strip_controls(line))
-
-    return _run("list", invocation, work)
-
-
-def _remove_worker(invocation: Invocation, worker_id: str) -> int:
-    async def work(client: ServerClient) -> None:
-        await client.delete(f"/workers/{quote(worker_id, safe='')}")
-        stdout().line("Removed. It cannot come back without a new token.")
-
-    return _run("remove", invocation, work)
-
-
-def _run(command: str, invocation: Invocation, work: Callable[[ServerClient], Awaitable[None]]) -> int:
-    async def worked(client: ServerClient) -> int:
-        await work(client)
-        return EXIT_CODES[RunEnding.DONE]
-
-    return run_with_server(f"workers {command}", invocation, worked)

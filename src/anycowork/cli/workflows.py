@@ -9,7 +9,6 @@ from typing import Annotated
 from urllib.parse import quote, urlencode
 
 import typer
-from pydantic import JsonValue
 
 from anycowork.cli.command_groups import CommandGroup
 from anycowork.cli.completion import workflow_names, workflow_parameters
@@ -32,7 +31,7 @@ from anycowork.cli.server_command import run_with_server
 from anycowork.client.console import stderr, stdout, strip_controls
 from anycowork.client.http import ServerClient, ServerRefused
 from anycowork.domain.errors import AnyCoworkError, BadWorkspace, FileExists, Invalid, StorageFault
-from anycowork.domain.messages import Json
+from anycowork.domain.messages import Json, json_objects
 from anycowork.workflows.definition import read_definition
 from anycowork.workflows.sections import BadDefinition
 from anycowork.workflows.workflow_service import built_in_files
@@ -85,7 +84,8 @@ def list_workflows(
     as_json: AsJson = False,
     data_dir: DataDir = None,
 ) -> None:
-    raise typer.Exit(_list_workflows(invoked(context, workspace=workspace, data_dir=data_dir), as_json=as_json))
+    invocation = invoked(context, workspace=workspace, data_dir=data_dir)
+    raise _show("list", "/workflows", invocation, _print_workflows, as_json=as_json)
 
 
 @app.command("show", help=SHOW_HELP, short_help="Show one workflow and its parameters.")
@@ -96,7 +96,9 @@ def show_workflow(
     as_json: AsJson = False,
     data_dir: DataDir = None,
 ) -> None:
-    raise typer.Exit(_show_workflow(invoked(context, workspace=workspace, data_dir=data_dir), name, as_json=as_json))
+    invocation = invoked(context, workspace=workspace, data_dir=data_dir)
+    path = f"/workflows/{quote(name.removeprefix('/'), safe='')}"
+    raise _show("show", path, invocation, _print_workflow, as_json=as_json)
 
 
 @app.command("run", help=RUN_HELP, cls=JsonErrorCommand)
@@ -139,27 +141,15 @@ def typed_workflow(name: str, parameters: Sequence[str]) -> str:
 # --- list and show
 
 
-def _list_workflows(invocation: Invocation, *, as_json: bool) -> int:
-    """Prints them; returns the exit code."""
-    return _show("list", "/workflows", invocation, _print_workflows, as_json=as_json)
-
-
-def _show_workflow(invocation: Invocation, name: str, *, as_json: bool) -> int:
-    """Prints one workflow and its parameters; returns the exit code."""
-    path = f"/workflows/{quote(name.removeprefix('/'), safe='')}"
-    return _show("show", path, invocation, _print_workflow, as_json=as_json)
-
-
-def _show(word: str, path: str, invocation: Invocation, show: Callable[[Json], None], *, as_json: bool) -> int:
-    async def work(client: ServerClient) -> int:
+def _show(word: str, path: str, invocation: Invocation, show: Callable[[Json], None], *, as_json: bool) -> typer.Exit:
+    async def work(client: ServerClient) -> None:
         answer = await _fetch(path, client, invocation)
         if as_json:
             stdout().json(json.dumps(answer, ensure_ascii=False))
         else:
             show(answer)
-        return EXIT_CODES[RunEnding.DONE]
 
-    return run_with_server(f"workflow {word}", invocation, work, usage_statuses=(404,))
+    return run_with_server(f"workflow {word}", invocation, work)
 
 
 async def _fetch(path: str, client: ServerClient, invocation: Invocation) -> Json:
@@ -176,7 +166,7 @@ async def _fetch(path: str, client: ServerClient, invocation: Invocation) -> Jso
 
 def _print_workflows(answer: Json) -> None:
     out, category = stdout(), None
-    for workflow in _objects(answer.get("workflows")):
+    for workflow in json_objects(answer.get("workflows")):
         if workflow["category"] != category:
             category = workflow["category"]
             out.line(out.paint(strip_controls(str(category)), "bold"))
@@ -188,7 +178,7 @@ def _print_workflows(answer: Json) -> None:
                     strip_controls(f"  {'':<22} not trusted yet, so it cannot be run: {workflow['path']}"), "yellow"
                 )
             )
-    for fault in _objects(answer.get("faults")):
+    for fault in json_objects(answer.get("faults")):
         line = f":{fault['line']}" if fault.get("line") else ""
         stderr().line(strip_controls(f"left out: {fault['path']}{line}: {fault['reason']}"))
 
@@ -201,13 +191,13 @@ def _print_workflow(workflow: Json) -> None:
 def _page(workflow: Json) -> Iterator[str]:
     yield f"{workflow['name']}: {workflow['description']}"
     yield f"  {workflow['usage']}"
-    for parameter in _objects(workflow.get("parameters")):
+    for parameter in json_objects(workflow.get("parameters")):
         yield f"  {parameter['name']!s:<14} {_about(parameter)}"
     if workflow.get("about"):
         yield ""
         yield str(workflow["about"])
     yield ""
-    yield from (f"  {number}. {step['title']}" for number, step in enumerate(_objects(workflow.get("steps")), 1))
+    yield from (f"  {number}. {step['title']}" for number, step in enumerate(json_objects(workflow.get("steps")), 1))
     needs = workflow.get("needs")
     yield f"Needs: {', '.join(map(str, needs)) if isinstance(needs, list) and needs else 'nothing'}. From: {workflow['path']}"
     if workflow["trusted"] is not True:
@@ -220,10 +210,6 @@ def _about(parameter: Json) -> str:
     default = parameter.get("default")
     need = "required" if parameter["required"] else "optional" if default is None else f"default: {default}"
     return f"{kind} ({need}) {parameter['description']}".rstrip()
-
-
-def _objects(value: JsonValue) -> list[Json]:
-    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
 
 
 # --- new

@@ -9,10 +9,9 @@ from anycowork.cli.command_groups import CommandGroup
 from anycowork.cli.options import AsJson, DataDir, invoked
 from anycowork.cli.server_command import print_answer, run_with_server
 from anycowork.cli.visibility import Who, print_visibility
-from anycowork.client.chat_client import objects
 from anycowork.client.http import ServerClient
 from anycowork.domain.errors import Invalid
-from anycowork.domain.messages import Json
+from anycowork.domain.messages import Json, json_objects
 from anycowork.domain.visibility import described
 
 WORKSPACES_HELP = """List the workspaces, and say who sees each and which command checks the work in it.
@@ -41,13 +40,15 @@ def list_workspaces(context: typer.Context, as_json: AsJson = False, data_dir: D
     if context.invoked_subcommand is not None:
         return
 
-    async def work(client: ServerClient) -> int:
+    async def work(client: ServerClient) -> None:
         page = await client.get("/workspaces")
-        lines = [f"{entry['root']}  [{described(str(entry['visibility']))}]" for entry in objects(page, "workspaces")]
+        lines = [
+            f"{entry['root']}  [{described(str(entry['visibility']))}]"
+            for entry in json_objects(page.get("workspaces"))
+        ]
         print_answer(page, lines, as_json=as_json)
-        return 0
 
-    raise typer.Exit(run_with_server("workspaces", invoked(context, data_dir=data_dir), work))
+    raise run_with_server("workspaces", invoked(context, data_dir=data_dir), work)
 
 
 @app.command(
@@ -62,12 +63,10 @@ def workspace_visibility(
 ) -> None:
     path = str(Path(folder).expanduser().resolve())
 
-    async def work(client: ServerClient) -> int:
-        workspace = await _changed(client, path, "visibility", who)
-        return print_visibility(workspace, as_json=as_json)
+    async def work(client: ServerClient) -> None:
+        print_visibility(await _changed(client, path, "visibility", who), as_json=as_json)
 
-    invocation = invoked(context, data_dir=data_dir)
-    raise typer.Exit(run_with_server("workspaces visibility", invocation, work, usage_statuses=(404, 422)))
+    raise run_with_server("workspaces visibility", invoked(context, data_dir=data_dir), work)
 
 
 @app.command("check", help="Say which command checks the work in a workspace, or set it.")
@@ -85,20 +84,18 @@ def workspace_check(
 ) -> None:
     path = str(Path(folder).expanduser().resolve())
 
-    async def work(client: ServerClient) -> int:
+    async def work(client: ServerClient) -> None:
         workspace = await _changed(client, path, "check", command)
         answer = {name: workspace[name] for name in ("id", "root", "check")}
         found = "None is set: the tests that are found in the folder are run."
         print_answer(answer, [f"Check: {workspace['check'] or found}"], as_json=as_json)
-        return 0
 
-    invocation = invoked(context, data_dir=data_dir)
-    raise typer.Exit(run_with_server("workspaces check", invocation, work, usage_statuses=(404, 422)))
+    raise run_with_server("workspaces check", invoked(context, data_dir=data_dir), work)
 
 
 async def _changed(client: ServerClient, path: str, field: str, wanted: str | None) -> Json:
     """Returns the workspace, with the field changed if that is wanted. Raises: Invalid, also for one that is hidden from who asks."""
-    for workspace in objects(await client.get("/workspaces"), "workspaces"):
+    for workspace in json_objects((await client.get("/workspaces")).get("workspaces")):
         if workspace["root"] == path:
             return (
                 workspace if wanted is None else await client.patch(f"/workspaces/{workspace['id']}", {field: wanted})

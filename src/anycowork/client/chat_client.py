@@ -12,7 +12,7 @@ from pydantic import JsonValue
 from anycowork.client.errors import ServerRefused, ServerUnreachable
 from anycowork.domain.attached_files import AttachedFile
 from anycowork.domain.errors import Invalid
-from anycowork.domain.messages import Json
+from anycowork.domain.messages import Json, json_object, json_objects
 
 if TYPE_CHECKING:
     from anycowork.client.http import ServerClient
@@ -42,7 +42,7 @@ class ChatClient:
         """Returns the newest messages, and the number after which events follow them."""
         page = await self._client.get(f"/context/{self.chat_id}/messages?limit={MOST_SHOWN}")
         last = page.get("last_seq")
-        return objects(page, "messages"), last if isinstance(last, int) else 0
+        return json_objects(page.get("messages")), last if isinstance(last, int) else 0
 
     async def events(self, after: int) -> AsyncGenerator[Json, None]:
         async for data in self._client.events(self.chat_id, after=after):
@@ -60,19 +60,19 @@ class ChatClient:
         return await self._client.get(f"/context/{self.chat_id}/usage")
 
     async def approvals(self) -> list[Json]:
-        return objects(await self._client.get(f"/context/{self.chat_id}/approvals"), "approvals")
+        return json_objects((await self._client.get(f"/context/{self.chat_id}/approvals")).get("approvals"))
 
     async def approved_plans(self) -> list[Json]:
         """Returns each approved plan with the status of its steps."""
-        return objects(await self._client.get(f"/context/{self.chat_id}/audit"), "plans")
+        return json_objects((await self._client.get(f"/context/{self.chat_id}/audit")).get("plans"))
 
     async def history(self) -> tuple[list[Json], int]:
         """Every message from the first, and the number after which events follow them."""
         page = await self._client.get(f"/context/{self.chat_id}/messages?limit={MOST_IN_PAGE}")
-        messages, last = objects(page, "messages"), page.get("last_seq")
+        messages, last = json_objects(page.get("messages")), page.get("last_seq")
         while isinstance(before := page.get("next"), str):
             page = await self._client.get(f"/context/{self.chat_id}/messages?limit={MOST_IN_PAGE}&before={before}")
-            messages = [*objects(page, "messages"), *messages]
+            messages = [*json_objects(page.get("messages")), *messages]
         return messages, last if isinstance(last, int) else 0
 
     async def send(
@@ -96,7 +96,7 @@ class ChatClient:
     async def own_commands(self) -> list[Json]:
         """Returns the person's own commands that run in this chat now: none of who may run none."""
         try:
-            return objects(await self._client.get(f"/context/{self.chat_id}/person-commands"), "running")
+            return json_objects((await self._client.get(f"/context/{self.chat_id}/person-commands")).get("running"))
         except ServerRefused as error:
             if error.status != HTTPStatus.FORBIDDEN:
                 raise
@@ -129,7 +129,7 @@ class ChatClient:
     async def models(self) -> list[str]:
         """Returns what each model server lists now; of one that does not answer, what is known of it."""
         names: list[str] = []
-        for provider in objects(await self._client.get("/providers"), "providers"):
+        for provider in json_objects((await self._client.get("/providers")).get("providers")):
             name, configured = str(provider.get("name")), provider.get("models")
             listed: list[JsonValue] = [*configured] if isinstance(configured, list) else []
             if provider.get("kind") in ("openai", "anthropic"):
@@ -144,24 +144,26 @@ class ChatClient:
     async def chats(self) -> tuple[list[Json], bool]:
         """Returns the newest chats that are not archived, and whether these are all."""
         page = await self._client.get(f"/context?limit={MOST_IN_PAGE}&archived=false")
-        return objects(page, "contexts"), page.get("next") is None
+        return json_objects(page.get("contexts")), page.get("next") is None
 
     async def search(self, text: str) -> list[Json]:
         """Returns the messages of all chats that contain these words, newest first."""
         query = urlencode({"q": text[:LONGEST_QUERY], "limit": 50})
-        return objects(await self._client.get(f"/search?{query}"), "results")
+        return json_objects((await self._client.get(f"/search?{query}")).get("results"))
 
     async def find_files(self, query: str, *, limit: int) -> list[Json]:
         """Returns the files and folders of the workspace that fit best."""
         parameters = urlencode({"q": query, "limit": limit})
-        return objects(await self._client.get(f"/context/{self.chat_id}/files/search?{parameters}"), "results")
+        return json_objects(
+            (await self._client.get(f"/context/{self.chat_id}/files/search?{parameters}")).get("results")
+        )
 
     async def workflows(self) -> list[Json]:
-        return objects(await self._client.get(f"/workflows?context_id={self.chat_id}"), "workflows")
+        return json_objects((await self._client.get(f"/workflows?context_id={self.chat_id}")).get("workflows"))
 
     async def skills(self) -> list[Json]:
         """Those that a person trusted: the others activate nothing."""
-        skills = objects(await self._client.get(f"/skills?context_id={self.chat_id}"), "skills")
+        skills = json_objects((await self._client.get(f"/skills?context_id={self.chat_id}")).get("skills"))
         return [skill for skill in skills if skill.get("trusted") is True]
 
     async def open_other(self, chat_id: str) -> "ChatClient":
@@ -169,8 +171,7 @@ class ChatClient:
 
     async def open_new(self) -> "ChatClient":
         """Opens a chat with the folder and the model of this one; as every new chat it starts as actor."""
-        config = self.chat.get("config")
-        same: Json = config if isinstance(config, dict) else {}
+        same = json_object(self.chat.get("config"))
         settings = {"workspace": self.chat.get("workspace"), "model": same.get("model_id")}
         body = {name: value for name, value in settings.items() if value}
         return ChatClient(self._client, await self._client.post("/context", body))
@@ -194,8 +195,7 @@ class ChatClient:
 
     async def whole_disclosure(self, approval: Json) -> Json:
         """Returns what allowing it grants; reads further pages if not everything was included."""
-        included = approval.get("disclosure")
-        disclosure: Json = included if isinstance(included, dict) else {}
+        disclosure = json_object(approval.get("disclosure"))
         return await self._whole(disclosure, f"/context/{self.chat_id}/approvals/{approval['id']}/disclosure")
 
     async def plan_disclosure(self, message_id: str) -> Json:
@@ -204,9 +204,9 @@ class ChatClient:
         return await self._whole(await self._client.get(path), path)
 
     async def _whole(self, disclosure: Json, path: str) -> Json:
-        items, total = objects(disclosure, "items"), disclosure.get("total")
+        items, total = json_objects(disclosure.get("items")), disclosure.get("total")
         while isinstance(total, int) and len(items) < total:
-            page = objects(await self._client.get(f"{path}?after={len(items)}"), "items")
+            page = json_objects((await self._client.get(f"{path}?after={len(items)}")).get("items"))
             if not page:
                 break
             items += page
@@ -248,11 +248,11 @@ class ChatClient:
         await self._post("mode", {"mode": role, "confirm": confirm})
 
     async def roles(self) -> list[Json]:
-        return objects(await self._client.get("/roles"), "roles")
+        return json_objects((await self._client.get("/roles")).get("roles"))
 
     async def answerer(self) -> Json:
         """Returns the provider that answers this chat."""
-        providers = objects(await self._client.get("/providers"), "providers")
+        providers = json_objects((await self._client.get("/providers")).get("providers"))
         config = self.chat.get("config")
         model = config.get("model_id") if isinstance(config, dict) else None
         provider_name = str(model).partition("/")[0] if model else None
@@ -263,7 +263,7 @@ class ChatClient:
 
     async def changes(self) -> list[Json]:
         """Returns the snapshots that can be restored, newest first."""
-        snapshots = objects(await self._client.get(f"/context/{self.chat_id}/snapshots"), "snapshots")
+        snapshots = json_objects((await self._client.get(f"/context/{self.chat_id}/snapshots")).get("snapshots"))
         return [
             snapshot
             for snapshot in reversed(snapshots)
@@ -286,7 +286,9 @@ async def open_chat_client(
         return ChatClient(client, await client.get(f"/context/{chat_id}"))
     if newest:
         chats = [
-            chat for chat in objects(await client.get("/context?limit=200"), "contexts") if _is_in(chat, workspace)
+            chat
+            for chat in json_objects((await client.get("/context?limit=200")).get("contexts"))
+            if _is_in(chat, workspace)
         ]
         if not chats:
             raise Invalid(f"There is no chat in {workspace} to continue. Omit --continue to start one.")
@@ -295,11 +297,6 @@ async def open_chat_client(
     return ChatClient(
         client, await client.post("/context", {name: value for name, value in fields.items() if value is not None})
     )
-
-
-def objects(document: Json, name: str) -> list[Json]:
-    value = document.get(name)
-    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
 
 
 def _is_in(chat: Json, workspace: Path) -> bool:

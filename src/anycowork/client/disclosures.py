@@ -5,7 +5,7 @@ import re
 
 from pydantic import JsonValue
 
-from anycowork.domain.messages import Json
+from anycowork.domain.messages import Json, json_object, json_objects
 from anycowork.domain.network import NETWORK
 from anycowork.domain.rules import ACTS
 from anycowork.domain.values import value
@@ -65,7 +65,7 @@ def argument_texts(arguments: JsonValue) -> list[str]:
     if not isinstance(arguments, dict):
         return []
     fixed, text, free = arguments.get("fixed"), arguments.get("text"), arguments.get("open")
-    values = [f"{name} = {json.dumps(it, ensure_ascii=False)}" for name, it in _mapping(fixed).items()]
+    values = [f"{name} = {json.dumps(it, ensure_ascii=False)}" for name, it in json_object(fixed).items()]
     texts = [f"any text in {name}" for name in text] if isinstance(text, list) else []
     others = [f"any {name}" if name != "*" else "anything else" for name in free] if isinstance(free, list) else []
     return [*values, *texts, *others]
@@ -108,10 +108,6 @@ def _is_one_version(version: str | None) -> bool:
     return version is not None and version.startswith("#") and version != "#*"
 
 
-def _mapping(entry: JsonValue) -> Json:
-    return entry if isinstance(entry, dict) else {}
-
-
 @value
 class EndorsementText:
     """What a person vouches for by allowing a call, in words: what was read, what it said, where the call goes. Untrusted text in part."""
@@ -126,9 +122,8 @@ class EndorsementText:
 
 def items_below_head(approval: Json) -> list[Json]:
     """The items that the heading of a call (its tool and what it concerns) does not show already; a held call keeps its paths."""
-    disclosure = approval.get("disclosure")
-    listed = disclosure.get("items") if isinstance(disclosure, dict) else None
-    items = [item for item in listed if isinstance(item, dict)] if isinstance(listed, list) else []
+    listed = json_object(approval.get("disclosure")).get("items")
+    items = json_objects(listed)
     others = [item for item in items if item.get("kind") != "tool"]
     if approval.get("held"):
         return others
@@ -148,7 +143,7 @@ def endorsement_text(approval: Json) -> EndorsementText | None:
     origins = endorsement.get("origins")
     sinks = endorsement.get("sinks")
     origin_names = [_origin_name(str(origin)) for origin in origins] if isinstance(origins, list) else []
-    sink_names = [_sink_name(sink) for sink in sinks if isinstance(sink, dict)] if isinstance(sinks, list) else []
+    sink_names = [_sink_name(sink) for sink in json_objects(sinks)]
     return EndorsementText(
         f"The agent has read what nobody vouched for: {', '.join(origin_names)}. It said:",
         str(endorsement.get("passage") or ""),
@@ -166,7 +161,7 @@ def saved_rules_text(approval: Json) -> str | None:
     if not isinstance(endorsement, dict):
         return "; ".join(rule_sentence(saved, "allow") for saved in rules)
     origins, sinks = endorsement.get("origins"), endorsement.get("sinks")
-    subjects = [sink.get("subject") for sink in sinks if isinstance(sink, dict)] if isinstance(sinks, list) else []
+    subjects = [sink.get("subject") for sink in json_objects(sinks)]
     bases = [
         next((saved for saved in rules if saved["tool"] == NETWORK and saved["resource"] == subject), rule)
         for subject in subjects

@@ -12,7 +12,7 @@ from pydantic import JsonValue, SecretStr
 from anycowork.client.errors import ServerRefused as ServerRefused
 from anycowork.client.errors import ServerUnreachable as ServerUnreachable
 from anycowork.domain.bounded_json import STORED_DEPTH, read_json
-from anycowork.domain.messages import Json
+from anycowork.domain.messages import Json, json_object
 from anycowork.domain.principals import EDITOR_HEADER, MCP_HOST_HEADER, program_id
 
 REQUEST_SECONDS = 30.0
@@ -157,4 +157,4 @@ def _object(content: bytes) -> Json:
         value = read_json(content, max_depth=STORED_DEPTH, max_values=len(content))
     except ValueError:
         return {}
-    return value if isinstance(value, dict) else {}
+    return json_object(value)

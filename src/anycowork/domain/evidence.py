@@ -10,7 +10,7 @@ import msgspec
 from pydantic import JsonValue
 
 from anycowork.domain.errors import Invalid
-from anycowork.domain.messages import Json
+from anycowork.domain.messages import Json, json_objects
 from anycowork.domain.values import replace, value
 
 
@@ -278,13 +278,13 @@ def is_claimed(evidence: Json | None) -> bool:
 
 def evidence_line(evidence: Json) -> str:
     """Returns the evidence in one line for people: the word, and what is missing, what was checked, or why nothing is proved."""
-    checks, expectations = _objects(evidence.get("checks")), _objects(evidence.get("expectations"))
+    checks, expectations = json_objects(evidence.get("checks")), json_objects(evidence.get("expectations"))
     unmet = [_reason(expectation, "subject", "why") for expectation in expectations if _is(expectation, "unmet")]
     subjects = {expectation.get("subject") for expectation in expectations}
     failed = [check for check in checks if _is(check, "unmet") and check.get("command") not in subjects]
     unmet += [f"{check.get('command')}: exit code {check.get('exit_code')}" for check in failed]
     word = str(evidence.get("status"))
-    not_run = [check.get("command") for check in _objects(evidence.get("not_run"))]
+    not_run = [check.get("command") for check in json_objects(evidence.get("not_run"))]
     unnamed = [
         f"{command} was not run: nothing allows it without asking." for command in not_run if command not in subjects
     ]
@@ -312,10 +312,6 @@ def _is(item: Json, state: str) -> bool:
 
 def _reason(item: Json, subject: str, reason: str) -> str:
     return f"{item.get(subject)}: {item.get(reason) or 'not known.'}"
-
-
-def _objects(listed: JsonValue) -> list[Json]:
-    return [item for item in listed if isinstance(item, dict)] if isinstance(listed, list) else []
 
 
 FORMAT = 1

@@ -8,7 +8,7 @@ from pydantic import ConfigDict, Field, JsonValue, ValidationError
 
 from anycowork.domain.boundary import Boundary
 from anycowork.domain.errors import ModelFault, Refusal
-from anycowork.domain.messages import Json, Message, Speaker
+from anycowork.domain.messages import Json, Message, Speaker, json_objects
 from anycowork.domain.origins import NO_ORIGINS, Origins, join
 from anycowork.domain.values import replace, value
 
@@ -272,8 +272,7 @@ def _runs_recorded(payload: Json | None) -> list[Json]:
     if not payload:
         return []
     facts = payload.get("facts")
-    runs = (facts if isinstance(facts, dict) else payload).get(RUNS)
-    return [run for run in runs if isinstance(run, dict)] if isinstance(runs, list) else []
+    return json_objects((facts if isinstance(facts, dict) else payload).get(RUNS))
 
 
 def with_hook_words(message: Message) -> Message:

@@ -14,6 +14,16 @@ from anycowork.domain.values import leaf_value, value
 Json = dict[str, JsonValue]
 
 
+def json_object(value: object) -> Json:
+    """Returns a JSON value if it is an object, else an empty one."""
+    return value if isinstance(value, dict) else {}
+
+
+def json_objects(value: object) -> list[Json]:
+    """Returns the objects in a JSON list; none if the value is not a list."""
+    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
+
+
 class MessageType(StrEnum):
     TEXT = "text"
     PLAN = "plan"

@@ -12,10 +12,10 @@ from mcp_types import ClientCapabilities, ElicitationCapability, ToolAnnotations
 from pydantic import Field, JsonValue
 
 from anycowork import __version__
-from anycowork.client.chat_client import ChatClient, objects
+from anycowork.client.chat_client import ChatClient
 from anycowork.client.errors import ServerRefused, ServerUnreachable
 from anycowork.domain.errors import AnyCoworkError
-from anycowork.domain.messages import Json
+from anycowork.domain.messages import Json, json_objects
 
 if TYPE_CHECKING:
     from anycowork.client.http import ServerClient
@@ -67,7 +67,7 @@ class HostTools:
         client = await self._client(context)
         parameters = urlencode({"limit": max(1, min(limit, 100)), **({"q": query} if query else {})})
         answer = await self._safely(client.get(f"/context?{parameters}"))
-        return {"chats": [_summary(chat) for chat in objects(answer, "contexts")]}
+        return {"chats": [_summary(chat) for chat in json_objects(answer.get("contexts"))]}
 
     async def read_chat(self, context: Context, chat_id: ChatId, limit: int = 10) -> dict[str, Any]:
         """Read the newest messages of a chat, its state, and what waits for a person."""
@@ -87,7 +87,9 @@ class HostTools:
         answer = await self._safely(client.get(f"/workflows?{urlencode({'context_id': chat_id})}"))
         names = ("name", "description", "parameters", "needs", "trusted")
         return {
-            "workflows": [{name: workflow.get(name) for name in names} for workflow in objects(answer, "workflows")]
+            "workflows": [
+                {name: workflow.get(name) for name in names} for workflow in json_objects(answer.get("workflows"))
+            ]
         }
 
     async def list_jobs(self, context: Context) -> dict[str, Any]:
@@ -95,7 +97,7 @@ class HostTools:
         client = await self._client(context)
         answer = await self._safely(client.get("/jobs"))
         names = ("id", "context_id", "request", "status", "created_at")
-        return {"jobs": [{name: job.get(name) for name in names} for job in objects(answer, "jobs")]}
+        return {"jobs": [{name: job.get(name) for name in names} for job in json_objects(answer.get("jobs"))]}
 
     async def read_job(self, context: Context, job_id: Annotated[str, Field(max_length=100)]) -> dict[str, Any]:
         """Read one job: its status, its plan, its tasks and its result."""
@@ -264,7 +266,7 @@ async def described(chat: ChatClient, *, limit: int = 10) -> Json:
 
 def plans_of(messages: list[Json], audit: Json) -> list[JsonValue]:
     """The plans of a chat with the state of their steps."""
-    progress = {str(plan.get("message_id")): plan for plan in objects(audit, "plans")}
+    progress = {str(plan.get("message_id")): plan for plan in json_objects(audit.get("plans"))}
     plans: list[JsonValue] = []
     for message in messages:
         if message.get("message_type") == "plan":

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from pydantic import JsonValue
 
 from anycowork.domain.bounded_json import read_json
-from anycowork.domain.messages import Json
+from anycowork.domain.messages import Json, json_object
 from anycowork.domain.model import ModelFacts
 from anycowork.domain.provider_errors import NoSuchModel
 from anycowork.providers.config import ProviderConfig
@@ -46,7 +46,7 @@ def read_entries(body: bytes) -> list[Json]:
 
 def listed_facts(entry: Json) -> ModelFacts:
     """Returns what a server says of a model in its list: several servers have fields of their own for it."""
-    architecture, able = _mapping(entry.get("architecture")), entry.get("capabilities")
+    architecture, able = json_object(entry.get("architecture")), entry.get("capabilities")
     inputs = architecture.get("input_modalities") or entry.get("input_modalities")
     sizes = (entry.get(name) for name in ("context_length", "max_model_len", "context_window", "max_context_length"))
     size = next((candidate for candidate in sizes if isinstance(candidate, int) and candidate > 0), None)
@@ -64,16 +64,12 @@ def _said_able(names: Sequence[str], able: JsonValue) -> bool | None:
     """`able` is a list of words or a table of yes and no. A list that lacks the word may be older than it."""
     if isinstance(able, list):
         return True if any(name in able for name in names) else None
-    answers = [_mapping(able).get(name) for name in names]
+    answers = [json_object(able).get(name) for name in names]
     return next((answer for answer in answers if isinstance(answer, bool)), None)
 
 
 def _said(name: str, listed: list[JsonValue]) -> bool:
     return name in listed
-
-
-def _mapping(value: JsonValue) -> Json:
-    return value if isinstance(value, dict) else {}
 
 
 def chat_model(models: Sequence[str]) -> str | None:

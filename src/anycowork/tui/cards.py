@@ -11,12 +11,11 @@ from rich.text import Text
 
 from anycowork.client.console import printed_text, shortened, strip_controls
 from anycowork.client.disclosures import endorsement_text, items_below_head
-from anycowork.domain.messages import Json
+from anycowork.domain.messages import Json, json_object, json_objects
 from anycowork.domain.person_commands import PERSON_COMMAND, CommandEnd
 from anycowork.domain.tools import CallStatus
 from anycowork.domain.values import value
 from anycowork.domain.visible_text import bare_lines
-from anycowork.tui.chat_state import noun
 from anycowork.tui.read_tracking_scroll import disclosed_lines
 
 SHORT_LINES = 8
@@ -40,7 +39,7 @@ class Card:
 
 def card_of(message: Json) -> Card | None:
     """Returns the card of a message; None if it has none."""
-    content, payload = str(message.get("content") or ""), noun(message, "payload")
+    content, payload = str(message.get("content") or ""), json_object(message.get("payload"))
     match message.get("message_type"):
         case "tool_call":
             return Card("call", call_line(payload))
@@ -53,7 +52,7 @@ def card_of(message: Json) -> Card | None:
         case "role_change":
             return Card("note", Text(strip_controls(content)))
         case "text" if message.get("role") == "system" and payload.get(PERSON_COMMAND):
-            return _own_command_card(noun(payload, PERSON_COMMAND))
+            return _own_command_card(json_object(payload.get(PERSON_COMMAND)))
         case "text" if message.get("role") == "user" and payload.get("plan_id"):
             return Card("note", Text("You approved the plan."))  # its text is the plan above, for the model to read
         case _:
@@ -67,7 +66,7 @@ def _words_card(message: Json, content: str, payload: Json) -> Card | None:
         return Card("user", Text(_bounded(content)))
     if message.get("role") == "assistant":
         return Card("agent", Markdown(_bounded(content), hyperlinks=False))
-    fault = noun(payload, "error").get("code")
+    fault = json_object(payload.get("error")).get("code")
     return Card("error" if fault and fault not in _PAUSES else "note", Text(_bounded(content)))
 
 
@@ -82,7 +81,7 @@ def thought_card(message: Json) -> Card | None:
 
 def call_line(call: Json) -> Text:
     """Shows the tool and its target; whole files are in the diff."""
-    parameters = noun(call, "parameters")
+    parameters = json_object(call.get("parameters"))
     subject = [str(parameters[name]) for name in _SUBJECTS if name in parameters]
     others = [f"{name}={value!s}" for name, value in parameters.items() if name not in (*_SUBJECTS, *_TEXTS)]
     line = Text(f"→ {_own_work(call) or strip_controls(str(call.get('tool')))} ", style="bold")
@@ -121,7 +120,7 @@ def _hidden_values(result: Json) -> list[Text]:
 
 def _new_errors(result: Json) -> list[Text]:
     """Shows what a language server says against an edit, before the diff: the model was told of it."""
-    match noun(result, "facts").get("diagnostics_pending"):
+    match json_object(result.get("facts")).get("diagnostics_pending"):
         case {"server": str(server)}:
             pending = Text(
                 f"  {strip_controls(server)} has not looked at it yet; errors come with a later result", "yellow"
@@ -131,7 +130,7 @@ def _new_errors(result: Json) -> list[Text]:
 
 
 def _told_errors(result: Json) -> list[Text]:
-    match noun(result, "facts").get("diagnostics"):
+    match json_object(result.get("facts")).get("diagnostics"):
         case {"server": str(server), "count": int(count), "errors": list(errors)}:
             head = f"  {count} new {'error' if count == 1 else 'errors'} ({strip_controls(server)})"
             diagnostics = [error for error in errors if isinstance(error, dict)]
@@ -200,7 +199,7 @@ def question_text(question: Json) -> RenderableType:
     lines = [Text(f"? {strip_controls(str(question.get('question')))}", style="bold")]
     if context := question.get("context"):
         lines.append(Text(f"  {strip_controls(str(context))}", style="dim"))
-    for option in _objects(question, "options"):
+    for option in json_objects(question.get("options")):
         lines.append(Text(f"  · {strip_controls(str(option.get('label')))}").append(_described(option), style="dim"))
     return Group(*lines)
 
@@ -227,7 +226,7 @@ def approval_text(approval: Json) -> RenderableType:
         lines += [Text(strip_controls(line), style="yellow") for line in endorsement.lines()]
     if reasons := " ".join(_words(approval, "reasons")):
         lines.append(Text(reasons, style="dim"))
-    disclosure = noun(approval, "disclosure")
+    disclosure = json_object(approval.get("disclosure"))
     listed = [item for item in items_below_head(approval) if item.get("kind") != "host"]
     lines += disclosed_lines({**disclosure, "items": [*listed], "total": _missing(disclosure) + len(listed)})
     diff = approval.get("diff")
@@ -237,12 +236,12 @@ def approval_text(approval: Json) -> RenderableType:
 
 def _missing(disclosure: Json) -> int:
     total = disclosure.get("total")
-    return total - len(_objects(disclosure, "items")) if isinstance(total, int) else 0
+    return total - len(json_objects(disclosure.get("items"))) if isinstance(total, int) else 0
 
 
 def _review_text(review: Json) -> RenderableType:
     lines = [Text(f"Review: {strip_controls(str(review.get('summary')))}", style="bold")]
-    for finding in _objects(review, "findings"):
+    for finding in json_objects(review.get("findings")):
         location = ":".join(str(finding[part]) for part in ("path", "line") if finding.get(part))
         lines.append(
             Text(
@@ -257,11 +256,6 @@ def _review_text(review: Json) -> RenderableType:
 def _bounded(text: str) -> str:
     start = strip_controls(text[:LONGEST])
     return start if len(text) <= LONGEST else f"{start}\n… {len(text) - LONGEST:,} more characters"
-
-
-def _objects(fields: Json, name: str) -> list[Json]:
-    value = fields.get(name)
-    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
 
 
 def _words(fields: Json, name: str) -> list[str]:

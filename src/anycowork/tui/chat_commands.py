@@ -8,11 +8,10 @@ from rich.text import Text
 
 from anycowork.client.console import shortened, strip_controls
 from anycowork.domain.errors import AnyCoworkError
-from anycowork.domain.messages import Json
+from anycowork.domain.messages import Json, json_object
 from anycowork.domain.times import local_time
 from anycowork.domain.visibility import EVERYONE, PRIVATE, described
 from anycowork.tui.cards import call_line, diff_lines
-from anycowork.tui.chat_state import noun
 from anycowork.tui.completion import SlashCommand, command_help
 from anycowork.tui.dialogs import FilteredMenuScreen, MenuChoice, MenuScreen, TextInputScreen, autonomy_choices
 
@@ -185,7 +184,7 @@ def _found(result: Json) -> str:
 
 def _restore_choices(changes: Sequence[Json], messages: Sequence[Json]) -> list[MenuChoice]:
     """Returns each change by its call, newest first, and before those of a turn that made several a choice for all of them."""
-    calls = [noun(message, "payload") for message in messages if message.get("message_type") == "tool_call"]
+    calls = [json_object(message.get("payload")) for message in messages if message.get("message_type") == "tool_call"]
     call_lines = {call.get("id"): call_line(call).plain.removeprefix("→ ") for call in calls}
     choices: list[MenuChoice] = []
     for turn, group in groupby(changes, lambda change: change.get("turn_id")):

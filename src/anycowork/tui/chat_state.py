@@ -5,10 +5,9 @@ from dataclasses import field
 
 from pydantic import JsonValue
 
-from anycowork.client.chat_client import objects
 from anycowork.domain.chats import CONTINUABLE
 from anycowork.domain.disclosure import disclose_plan
-from anycowork.domain.messages import Json
+from anycowork.domain.messages import Json, json_object, json_objects
 from anycowork.domain.person_commands import PERSON_COMMAND
 from anycowork.domain.plan import read_plan
 from anycowork.domain.values import mutable_value
@@ -42,29 +41,29 @@ class ChatStatus:
             case "turn-started" | "turn-ended":
                 self._turn(event)
             case "message":
-                self._read_payload(noun(noun(event, "message"), "payload"))
+                self._read_payload(json_object(json_object(event.get("message")).get("payload")))
             case "role-changed":
-                self.role = str(noun(event, "role").get("new_role") or self.role)
+                self.role = str(json_object(event.get("role")).get("new_role") or self.role)
                 self.stopped = None
             case "permission-request":
-                self.ask(noun(event, "approval"))
+                self.ask(json_object(event.get("approval")))
             case "permission-decided":
-                self._decided(str(noun(event, "approval").get("id")))
+                self._decided(str(json_object(event.get("approval")).get("id")))
             case "question":
-                self.add_question({**noun(event, "question"), "task_id": event.get("task_id")})
+                self.add_question({**json_object(event.get("question")), "task_id": event.get("task_id")})
             case "question-answered":
-                self.questions.pop(str(noun(event, "question").get("message_id")), None)
+                self.questions.pop(str(json_object(event.get("question")).get("message_id")), None)
                 self.state = "awaiting_answer" if self.questions else "running"
             case "plan-update":
-                plan = noun(event, "plan")
+                plan = json_object(event.get("plan"))
                 self.plan = plan if plan.get("state") == "open" else None
                 self.actions.update(
-                    {str(step["id"]): step["action"] for step in objects(plan, "steps") if "action" in step}
+                    {str(step["id"]): step["action"] for step in json_objects(plan.get("steps")) if "action" in step}
                 )
                 self.carried_out = self._with_actions(plan) if plan.get("status") in ("done", "blocked") else None
             case "usage" | "queue-updated":
-                self._count(noun(event, "usage"), of_task=event.get("task_id") is not None)
-                self.queue(noun(event, "queued"))
+                self._count(json_object(event.get("usage")), of_task=event.get("task_id") is not None)
+                self.queue(json_object(event.get("queued")))
 
     def _turn(self, event: Json) -> None:
         """A turn begins or is over. What tasks of a job asked is forgotten with their own turns: others still wait."""
@@ -76,16 +75,16 @@ class ChatStatus:
         self.approvals.clear()
         self.questions.clear()
         if event["type"] == "turn-started":
-            self.role = str(noun(event, "turn").get("role") or self.role)
+            self.role = str(json_object(event.get("turn")).get("role") or self.role)
             self.stopped = self.carried_out = None
             return
         self.steps_left = None
-        error = noun(noun(event, "turn"), "error").get("message")
+        error = json_object(json_object(event.get("turn")).get("error")).get("message")
         self.stopped = str(error or event["reason"]) if event.get("reason") in CONTINUABLE else None
 
     def _with_actions(self, plan: Json) -> Json:
         steps: list[JsonValue] = [
-            {**step, "action": self.actions.get(str(step.get("id")))} for step in objects(plan, "steps")
+            {**step, "action": self.actions.get(str(step.get("id")))} for step in json_objects(plan.get("steps"))
         ]
         return {**plan, "steps": steps}
 
@@ -114,7 +113,7 @@ class ChatStatus:
     def disclosure_hashes(self, approval_ids: Iterable[str]) -> dict[str, str]:
         """Returns the hashes of what was shown, by approval id."""
         hashes = {
-            approval_id: noun(self.approvals.get(approval_id, {}), "disclosure").get("hash")
+            approval_id: json_object(self.approvals.get(approval_id, {}).get("disclosure")).get("hash")
             for approval_id in approval_ids
         }
         return {approval_id: hash_ for approval_id, hash_ in hashes.items() if isinstance(hash_, str)}
@@ -126,7 +125,7 @@ class ChatStatus:
 
     def _read_payload(self, payload: Json) -> None:
         self.autonomy = str(payload.get("new_autonomy") or self.autonomy)
-        command = noun(payload, PERSON_COMMAND)
+        command = json_object(payload.get(PERSON_COMMAND))
         if "dismissed" in payload:
             self.plan = None
         if command:
@@ -152,9 +151,3 @@ def disclosed_plan(plan: Json) -> Json:
         return plan
     disclosure = disclose_plan(read)
     return {**plan, "disclosure": {"hash": disclosure.hash, "items": [item.to_json() for item in disclosure.items]}}
-
-
-def noun(event: Json, name: str) -> Json:
-    """Returns the event's main object."""
-    value = event.get(name)
-    return value if isinstance(value, dict) else {}

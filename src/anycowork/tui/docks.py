@@ -20,10 +20,9 @@ from textual.timer import Timer
 from textual.widgets import Label, OptionList
 from textual.widgets.option_list import Option
 
-from anycowork.client.chat_client import objects
 from anycowork.client.console import strip_controls
 from anycowork.client.disclosures import saved_rules_text
-from anycowork.domain.messages import Json
+from anycowork.domain.messages import Json, json_object, json_objects
 from anycowork.domain.roles import Role
 from anycowork.domain.values import value
 from anycowork.tui.cards import approval_text
@@ -268,10 +267,7 @@ class QuestionDock(Dock):
         self.query_one("#question-words", Label).update(strip_controls(str(question.get("question"))))
         options = self.query_one(OptionList)
         options.clear_options()
-        options_value = question.get("options")
-        offered = (
-            [choice for choice in options_value if isinstance(choice, dict)] if isinstance(options_value, list) else []
-        )
+        offered = json_objects(question.get("options"))
         for option in offered:
             label = Text(strip_controls(str(option.get("label"))))
             if option.get("description"):
@@ -320,8 +316,7 @@ class PlanDock(Dock):
         switches = "switches to the actor and " if role == Role.PLANNER else ""
         heading = f"The plan above waits for you. Approving it {switches}allows:"
         self.query_one("#plan-heading", Label).update(heading)
-        disclosure = plan.get("disclosure")
-        lines = disclosed_lines(disclosure if isinstance(disclosure, dict) else {})
+        lines = disclosed_lines(json_object(plan.get("disclosure")))
         self.query_one(ReadTrackingScroll).show(str(plan.get("message_id")), Group(*lines))
         self._key = str(plan.get("message_id"))
 
@@ -347,14 +342,9 @@ class PlanDock(Dock):
 
 def _key(approval: Json) -> str:
     """Changes when more of it has arrived: then it must be read again."""
-    return f"{approval.get('id')} {len(objects(_disclosure(approval), 'items'))}"
+    return f"{approval.get('id')} {len(json_objects(json_object(approval.get('disclosure')).get('items')))}"
 
 
 def _is_complete(approval: Json) -> bool:
-    disclosure = _disclosure(approval)
-    return len(objects(disclosure, "items")) >= int(str(disclosure.get("total") or 0))
-
-
-def _disclosure(approval: Json) -> Json:
-    value = approval.get("disclosure")
-    return value if isinstance(value, dict) else {}
+    disclosure = json_object(approval.get("disclosure"))
+    return len(json_objects(disclosure.get("items"))) >= int(str(disclosure.get("total") or 0))

@@ -3,12 +3,12 @@
 import asyncio
 from collections.abc import Sequence
 
-from anycowork.client.chat_client import ChatClient, objects
+from anycowork.client.chat_client import ChatClient
 from anycowork.client.console import shortened
 from anycowork.client.errors import ServerUnreachable
 from anycowork.domain.evidence import evidence_line
-from anycowork.domain.messages import Json
-from anycowork.tui.chat_state import ChatStatus, noun
+from anycowork.domain.messages import Json, json_object, json_objects
+from anycowork.tui.chat_state import ChatStatus
 from anycowork.tui.plan_text import plan_standing
 
 RECONNECT_SECONDS = 1.0
@@ -17,17 +17,17 @@ RECONNECT_SECONDS = 1.0
 async def restore_status(status: ChatStatus, client: ChatClient, chat: Json, messages: Sequence[Json]) -> None:
     """Fills in the chat's state and what waits for the person: approvals, a question, or a plan."""
     status.state = str(chat.get("state"))
-    status.autonomy = str(noun(chat, "config").get("autonomy") or status.autonomy)
-    status.stopped = str(noun(chat, "continuable").get("message")) if chat.get("continuable") else None
+    status.autonomy = str(json_object(chat.get("config")).get("autonomy") or status.autonomy)
+    status.stopped = str(json_object(chat.get("continuable")).get("message")) if chat.get("continuable") else None
     steps_left = chat.get("steps_left")
     status.steps_left = steps_left if isinstance(steps_left, int) else None
     status.own_command = next((str(command["id"]) for command in await client.own_commands()), None)
-    for message in objects(chat, "queue"):
+    for message in json_objects(chat.get("queue")):
         status.queue(message)
     if status.state == "awaiting_approval":
         for approval in await client.approvals():
             status.ask({**approval, "disclosure": await client.whole_disclosure(approval)})
-    open_questions = noun(chat, "waiting_for").get("questions")
+    open_questions = json_object(chat.get("waiting_for")).get("questions")
     for message in messages if isinstance(open_questions, list) else ():
         if isinstance(open_questions, list) and message.get("id") in open_questions:
             status.add_question({**_payload(message), "task_id": message.get("task_id")})
@@ -78,7 +78,7 @@ async def wait_for_server(client: ChatClient) -> None:
 
 def _after_dismissal(messages: Sequence[Json]) -> Sequence[Json]:
     """Returns the messages that followed the last one by which a person dismissed a plan or a turn; all if there was none."""
-    dismissals = [index for index, message in enumerate(messages) if "dismissed" in noun(message, "payload")]
+    dismissals = [index for index, message in enumerate(messages) if "dismissed" in json_object(message.get("payload"))]
     return messages[dismissals[-1] + 1 :] if dismissals else messages
 
 
@@ -90,4 +90,4 @@ def _newest(messages: Sequence[Json], kind: str) -> Json | None:
 
 def _payload(message: Json) -> Json:
     """Returns what the message carries, with its id."""
-    return {**noun(message, "payload"), "message_id": message["id"]}
+    return {**json_object(message.get("payload")), "message_id": message["id"]}

@@ -9,9 +9,8 @@ from textual.containers import VerticalScroll
 from textual.widgets import Static
 
 from anycowork.client.console import printed_text, strip_controls
-from anycowork.domain.messages import Json
+from anycowork.domain.messages import Json, json_object
 from anycowork.tui.cards import Card, card_of, thought_card
-from anycowork.tui.chat_state import noun
 from anycowork.tui.plan_text import approved_plan, plan_text, step_states
 
 TAIL = 6_000  # characters of a streaming answer that are drawn
@@ -122,7 +121,7 @@ class MessageScroll(VerticalScroll):
         thought = thought_card(message)
         thoughts = [CardView(thought)] if thought else []
         if message.get("message_type") == "plan":
-            plan = self._plans[str(message.get("id"))] = PlanView(noun(message, "payload"))
+            plan = self._plans[str(message.get("id"))] = PlanView(json_object(message.get("payload")))
             return [*thoughts, plan]
         card = card_of(message)
         return [*thoughts, CardView(card)] if card else thoughts
@@ -187,6 +186,6 @@ class MessageScroll(VerticalScroll):
 
 def _call_id(message: Json) -> str:
     """Returns the id of the call that a message is, or is the result of; empty for others."""
-    payload = noun(message, "payload")
+    payload = json_object(message.get("payload"))
     name = {"tool_call": "id", "tool_result": "tool_call_id"}.get(str(message.get("message_type")))
     return str(payload.get(name) or "") if name else ""

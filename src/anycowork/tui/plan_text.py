@@ -7,11 +7,9 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from anycowork.client.chat_client import objects
 from anycowork.client.console import strip_controls
 from anycowork.client.disclosures import planned_call_text
-from anycowork.domain.messages import Json
-from anycowork.tui.chat_state import noun
+from anycowork.domain.messages import Json, json_object, json_objects
 
 StepStates = Mapping[str, str]
 
@@ -37,7 +35,7 @@ _PERMISSIONS = {
 def plan_text(plan: Json, states: StepStates | None = None) -> RenderableType:
     """`states` are the steps' statuses by id, once the plan was approved."""
     lines: list[RenderableType] = [Text(f"Plan: {strip_controls(str(plan.get('goal')))}", style="bold")]
-    steps = objects(plan, "steps")
+    steps = json_objects(plan.get("steps"))
     numbers = {str(step.get("id")): number for number, step in enumerate(steps, start=1)}
     for number, step in enumerate(steps, start=1):
         lines.append(_step_line(number, step, states))
@@ -45,7 +43,7 @@ def plan_text(plan: Json, states: StepStates | None = None) -> RenderableType:
     notes = [
         *(("risk", risk) for risk in _words(plan, "risks")),
         *(("before", prerequisite) for prerequisite in _words(plan, "prerequisites")),
-        *(("budget", f"{name} {strip_controls(str(most))}") for name, most in noun(plan, "budget").items()),
+        *(("budget", f"{name} {strip_controls(str(most))}") for name, most in json_object(plan.get("budget")).items()),
     ]
     if time := plan.get("estimated_total_time"):
         notes.append(("in all", strip_controls(str(time))))
@@ -58,20 +56,22 @@ def plan_standing(plan: Json) -> str | None:
         return None
     steps = [
         f"  {strip_controls(str(step.get('id')))} {_STEP_WORDS.get(str(step.get('status')), 'open')}{_action_of(step)}"
-        for step in objects(plan, "steps")
+        for step in json_objects(plan.get("steps"))
     ]
     return "\n".join([f"Plan {plan['status']}", *steps])
 
 
 def approved_plan(update: Json) -> Json:
     """Returns the plan as it was approved, from its event or from the comparison with what was done."""
-    steps: list[JsonValue] = [{**noun(step, "intended"), **step} for step in objects(update, "steps")]
+    steps: list[JsonValue] = [
+        {**json_object(step.get("intended")), **step} for step in json_objects(update.get("steps"))
+    ]
     return {**update, "steps": steps}
 
 
 def step_states(update: Json) -> dict[str, str]:
     """Returns each step's status by its id."""
-    return {str(step.get("id")): str(step.get("status")) for step in objects(update, "steps")}
+    return {str(step.get("id")): str(step.get("status")) for step in json_objects(update.get("steps"))}
 
 
 def _action_of(step: Json) -> str:
@@ -105,7 +105,7 @@ def _details(step: Json, numbers: Mapping[str, int]) -> RenderableType:
         *(("may change", path) for path in _words(step, "paths")),
         *(("may run", command) for command in _words(step, "commands")),
         *([("proved by", strip_controls(str(step["check"])))] if step.get("check") else []),
-        *(("may call", strip_controls(planned_call_text(planned))) for planned in objects(step, "calls")),
+        *(("may call", strip_controls(planned_call_text(planned))) for planned in json_objects(step.get("calls"))),
         *(("expected", line) for line in _words(step, "expect")),
         *([("needs", ", ".join(_permission_words(_words(step, "tools_needed"))))] if step.get("tools_needed") else []),
         *([("after", f"step {after}")] if after else []),

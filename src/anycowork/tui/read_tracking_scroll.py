@@ -8,7 +8,7 @@ from textual.message import Message
 from textual.widgets import Static
 
 from anycowork.client.disclosures import ITEM_NAMES
-from anycowork.domain.messages import Json
+from anycowork.domain.messages import Json, json_objects
 from anycowork.domain.visible_text import UntrustedText, visible
 
 
@@ -66,8 +66,7 @@ class ReadTrackingScroll(VerticalScroll, can_focus=False):
 
 def disclosed_lines(disclosure: Json) -> list[Text]:
     """Shows every included item in full; a step of a plan begins a new paragraph."""
-    value = disclosure.get("items")
-    items = [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
+    items = json_objects(disclosure.get("items"))
     total = disclosure.get("total")
     missing = total - len(items) if isinstance(total, int) else 0
     return [

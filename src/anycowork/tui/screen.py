@@ -18,10 +18,10 @@ from anycowork.client.console import strip_controls
 from anycowork.client.http import ServerRefused, ServerUnreachable
 from anycowork.client.progress_lines import progress_line
 from anycowork.domain.errors import AnyCoworkError
-from anycowork.domain.messages import Json
+from anycowork.domain.messages import Json, json_object
 from anycowork.tui.chat_commands import ChatCommands
 from anycowork.tui.chat_header import HeadLine
-from anycowork.tui.chat_state import ChatStatus, disclosed_plan, noun
+from anycowork.tui.chat_state import ChatStatus, disclosed_plan
 from anycowork.tui.completion import (
     SYSTEM_COMMANDS,
     CompletionSource,
@@ -176,18 +176,18 @@ class ChatScreen(App[None]):
         conversation = self._conversation
         match event.get("type"):
             case "permission-request":
-                self._start(self._read_rest(noun(event, "approval")))
+                self._start(self._read_rest(json_object(event.get("approval"))))
             case "message":
-                conversation.show(noun(event, "message"))
+                conversation.show(json_object(event.get("message")))
             case "text-delta" | "reasoning-delta" as kind:
                 conversation.grow_by(event, thinking=kind == "reasoning-delta")
             case "workflow-progress" | "model-retry" | "mcp-wait":
                 if line := progress_line(event):
                     conversation.note(line)
             case "plan-update":
-                conversation.follow_plan(noun(event, "plan"))
+                conversation.follow_plan(json_object(event.get("plan")))
             case "queue-updated":
-                conversation.show_queued(noun(event, "queued"))
+                conversation.show_queued(json_object(event.get("queued")))
             case "turn-ended":
                 conversation.end_growing()
                 for note in notes_at_end(self.status, event):
@@ -323,13 +323,13 @@ class ChatScreen(App[None]):
             self._answering = question["message_id"]
             self._focus_input()
             self.show_status("Type your answer. Enter sends it to the question.")
-        elif event.value == "merge" and noun(question, "conflict").get("draft") is not None:
+        elif event.value == "merge" and json_object(question.get("conflict")).get("draft") is not None:
             self._start(self._merge(question))
         else:
             await self._try(self.client.answer(str(question["message_id"]), value=event.value))
 
     async def _merge(self, question: Json) -> None:
-        conflict = noun(question, "conflict")
+        conflict = json_object(question.get("conflict"))
         try:
             content = merged_by_hand(self, str(conflict.get("path")), str(conflict.get("draft")))
         except AnyCoworkError as error:
@@ -346,7 +346,9 @@ class ChatScreen(App[None]):
             self._focus_input()
         elif event.choice == "approve":
             await self._try(
-                self.client.approve(str(plan["message_id"]), disclosure_hash=noun(plan, "disclosure").get("hash"))
+                self.client.approve(
+                    str(plan["message_id"]), disclosure_hash=json_object(plan.get("disclosure")).get("hash")
+                )
             )
         else:
             self._start(self._edit(plan))
@@ -432,4 +434,4 @@ class ChatScreen(App[None]):
 
 
 def _first_status(client: ChatClient) -> ChatStatus:
-    return ChatStatus(role=str(noun(client.chat, "config").get("agent_role")))
+    return ChatStatus(role=str(json_object(client.chat.get("config")).get("agent_role")))

@@ -14,9 +14,9 @@ from anycowork.chats.export.export_html import HtmlReport
 from anycowork.chats.export.export_markdown import MarkdownExport
 from anycowork.chats.export.exported_chat import ExportedChat
 from anycowork.chats.plan_audit import compare
-from anycowork.client.chat_client import objects
 from anycowork.domain.chats import Chat, ChatConfig, EndReason, Turn, TurnState
 from anycowork.domain.event_factory import plan_progress, plan_update
+from anycowork.domain.messages import json_objects
 from anycowork.domain.plan import Plan, PlanStatus, PlanStep, StepStatus, plan_status
 from anycowork.domain.roles import Permission
 from anycowork.domain.tools import Call, CallState, CallStatus, Intent, PathIntent, Provenance, ToolResult, ToolSpec
@@ -219,7 +219,7 @@ def test_terminal_editor_audit_and_exports_tell_the_same_state_of_every_step(
     turn = Turn("t", "c", "actor", "person", "m", state=TurnState.ENDED, reason=reason)
     stored = PlanProgress(walk.plan, SPECS, "/w", walk.calls)
     audit = compare(stored, turn, walk.calls, {}, reads=lambda call: False)
-    assert [step["status"] for step in objects(audit, "steps")] == walk.ended(reason)
+    assert [step["status"] for step in json_objects(audit.get("steps"))] == walk.ended(reason)
     assert audit["status"] == status.value and terminal.carried_out is not None
     lines = [f"  {step_id} {IN_WORDS[state]}: do {step_id}" for step_id, state in told.items()]
     assert plan_standing(terminal.carried_out) == "\n".join([f"Plan {status.value}", *lines])

@@ -6,7 +6,7 @@ from pydantic import JsonValue
 
 from anycowork.domain.chats import Chat
 from anycowork.domain.evidence import evidence_line
-from anycowork.domain.messages import Json, Message, MessageType, Speaker
+from anycowork.domain.messages import Json, Message, MessageType, Speaker, json_object, json_objects
 from anycowork.domain.person_commands import PERSON_COMMAND, ended_command
 from anycowork.domain.values import value
 
@@ -71,28 +71,23 @@ def printed_by_person(message: Message) -> str:
 
 def call_line(payload: Mapping[str, JsonValue]) -> str:
     """Returns a call in one line: the tool, and what it is about."""
-    parameters = payload.get("parameters")
-    fields = parameters if isinstance(parameters, dict) else {}
+    fields = json_object(payload.get("parameters"))
     subject = next((str(fields[key]) for key in ("path", "command", "pattern", "query", "url") if key in fields), "")
     return f"{payload.get('tool')} {subject}".strip()
 
 
 def step_lines(plan: Json) -> Iterator[tuple[str, str, str, str]]:
     """Yields each step of an approved plan: id, what was intended, the status, and what was done."""
-    for step in _objects(plan.get("steps")):
+    for step in json_objects(plan.get("steps")):
         intended = step.get("intended")
         action = intended.get("action") if isinstance(intended, dict) else None
-        done = "; ".join(_done(done_call) for done_call in _objects(step.get("done")))
+        done = "; ".join(_done(done_call) for done_call in json_objects(step.get("done")))
         yield str(step.get("id")), str(action or ""), str(step.get("status")), done
 
 
 def unplanned_lines(plan: Json) -> list[str]:
-    return [_done(call) for call in _objects(plan.get("unplanned"))]
+    return [_done(call) for call in json_objects(plan.get("unplanned"))]
 
 
 def _done(done: Json) -> str:
     return f"{done.get('tool')} {done.get('resource')}: {done.get('status')}"
-
-
-def _objects(items: JsonValue) -> list[Json]:
-    return [item for item in items if isinstance(item, dict)] if isinstance(items, list) else []
