@@ -49,7 +49,7 @@ export function ArgumentChoices({ proposed, chosen, parameters, onChange }: Prop
 }
 
 /** Fixes an argument to its value in this call, or leaves it open: as any plain text if the server proposes that, else as anything. */
-export function toggled(name: string, { proposed, chosen, parameters }: Omit<Props, "onChange">): RuleArguments {
+function toggled(name: string, { proposed, chosen, parameters }: Omit<Props, "onChange">): RuleArguments {
   const without = (names: readonly string[]) => names.filter((other) => other !== name);
   const { [name]: value, ...others } = chosen.fixed;
   if (value === undefined)

@@ -101,7 +101,7 @@ export function usePlannedUses(words: readonly string[]): (word: string) => Plan
 }
 
 /** Pure. */
-export function plannedUse(word: string, kind: string): PlannedUse {
+function plannedUse(word: string, kind: string): PlannedUse {
   const permission = permissionNamed(word) ?? PERMISSIONS[kind];
   return {
     label: (permission ? roles.permissions[permission] : roles.otherUses[kind]) ?? toolName(word),
@@ -128,7 +128,7 @@ function permissionNamed(word: string): string | undefined {
 const ABOUT_A_PATH = new Set(["read", "list", "inspect", "create", "change", "move", "delete"]);
 
 /** The file that the call left: of a move, where it went. Null where it is about none. */
-export function pathOf(parameters: Parameters, { kind, subject }: ToolDisplay): string | null {
+function pathOf(parameters: Parameters, { kind, subject }: ToolDisplay): string | null {
   if (!ABOUT_A_PATH.has(kind)) return null;
   return (
     subject

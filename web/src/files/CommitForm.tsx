@@ -290,7 +290,7 @@ function Difference({ chatId, file, hunks, onHunks }: DifferenceProps) {
 }
 
 /** Each hunk of a difference as one of its own. Lines of the text begin with another sign than a hunk. Pure. */
-export function partsOf(diff: string): string[] {
+function partsOf(diff: string): string[] {
   const [header, ...hunks] = diff.split("\n@@ ");
   return hunks.map((hunk) => `${header}\n@@ ${hunk.replace(/\n$/, "")}\n`);
 }

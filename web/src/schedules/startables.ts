@@ -46,7 +46,7 @@ export function useTemplates() {
   });
 }
 
-export const isTrigger = (item: Startable): item is Trigger => "payload" in item;
+const isTrigger = (item: Startable): item is Trigger => "payload" in item;
 
 /** What the form holds, as text. */
 export interface Draft {

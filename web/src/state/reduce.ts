@@ -135,7 +135,7 @@ export function reduceAll(view: ChatView, events: readonly WireEvent[]): ChatVie
   return events.reduce(reduce, view);
 }
 
-export function reduce(view: ChatView, event: WireEvent): ChatView {
+function reduce(view: ChatView, event: WireEvent): ChatView {
   if (event.chat_id !== view.id || event.seq <= view.lastSeq) return view;
   return { ...changed(view, event), lastSeq: event.seq, news: UNSTORED.has(event.type) ? view.news : event.seq };
 }

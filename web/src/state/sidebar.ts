@@ -140,7 +140,7 @@ function heard(queries: QueryClient, event: WireEvent): void {
 }
 
 /** A chat's line in the list after this event. Pure. */
-export function updated(chat: Chat, event: WireEvent): Chat {
+function updated(chat: Chat, event: WireEvent): Chat {
   switch (event.type) {
     case "turn-started":
       return { ...chat, state: event.state, waiting: waitingIn(event.state), updated_at: event.at };

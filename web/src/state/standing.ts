@@ -75,7 +75,7 @@ export function planInHand(view: ChatView): string | null {
 }
 
 /** Whether a person dropped what the newest turn left waiting. */
-export function isDismissed(view: ChatView): boolean {
+function isDismissed(view: ChatView): boolean {
   const newest = view.messages.findLast(({ role, payload }) => role === "user" || loose(payload)["dismissed"]);
   return newest !== undefined && newest.role !== "user";
 }

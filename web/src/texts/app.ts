@@ -20,7 +20,6 @@ export const en = {
   nextChatThatWaitsFor: "Next chat that waits for you",
   settings: "Settings",
   rules: "Rules",
-  clientKeys: "API keys",
   plugins: "Plugins",
   darkTheme: "Dark theme",
   lightTheme: "Light theme",

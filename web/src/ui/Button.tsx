@@ -61,7 +61,7 @@ export function IconButton({ label, needs, children, className, ...rest }: Props
   );
 }
 
-export function Key({ children }: { children: ReactNode }) {
+function Key({ children }: { children: ReactNode }) {
   return (
     <kbd
       aria-hidden

@@ -118,7 +118,7 @@ export function matches(event: KeyboardEvent, keys: string): boolean {
 }
 
 /** In a text field, while an input method composes, or behind an open dialog, plain keys belong to it. */
-export function isTyping(event: KeyboardEvent): boolean {
+function isTyping(event: KeyboardEvent): boolean {
   return event.isComposing || document.querySelector("dialog[open]") !== null || takesText(event.target);
 }
 

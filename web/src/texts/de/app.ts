@@ -21,7 +21,6 @@ export const app: Texts = {
   nextChatThatWaitsFor: "Nächster Chat, der auf Sie wartet",
   settings: "Einstellungen",
   rules: "Regeln",
-  clientKeys: "API-Schlüssel",
   plugins: "Plugins",
   darkTheme: "Dunkles Design",
   lightTheme: "Helles Design",
