@@ -96,8 +96,7 @@ class DelegateTool:
         if tool_context.commit.held is not None:
             return await commit_now(self._sandbox.staging, jail, tool_context.commit.held, tool_context)
         task = str(prepared.parameters["task"])
-        async with self._sandbox.begin(jail, Layer.COPY) as transaction:
-            await asyncio.to_thread(transaction.hide, tool_context.hidden)
+        async with self._sandbox.begin(jail, Layer.COPY, tool_context.hidden) as transaction:
             log = LineLog()
             requests = SandboxRequests(self._sandbox, transaction, seconds=self._config.seconds)
             try:

@@ -88,8 +88,7 @@ class McpTool:
     async def _in_layer(self, layer: Layer, request: Parameters, tool_context: ToolContext) -> ToolResult:
         """A tool that reports an error changes nothing. Nobody is asked meanwhile: the workspace's other writers wait for this call."""
         jail, not_begun = folder_of(tool_context).jail, asyncio.Event()
-        async with self._require_sandbox().begin(jail, layer) as transaction:
-            await asyncio.to_thread(transaction.hide, tool_context.hidden)
+        async with self._require_sandbox().begin(jail, layer, tool_context.hidden) as transaction:
             view = ProgramView(jail, tool_context.hidden, transaction, not_begun=not_begun.set)
             try:
                 result = await self._asked_alone(view, request, replace(tool_context, ask=None, sample=None))

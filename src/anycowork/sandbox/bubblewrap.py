@@ -187,11 +187,11 @@ def _workspace_overlay(around: SandboxView) -> Overlay | None:
         return Overlay(around.lower, around.root, read_only=True) if around.sight.workspace else None
     if around.stage.layer is not Layer.OVERLAY:
         return None
-    folder = _resolve(around.stage.folder.parent) / around.stage.folder.name
-    overlay = Overlay(around.lower, around.root, upper=str(folder / "upper"), work=str(folder / "work"))
+    folder = _resolved(around.stage.folder)
+    overlay = Overlay(around.lower, around.root, upper=f"{folder}/upper", work=f"{folder}/work")
     if around.stage.mount is None or not mountable(overlay):
         return overlay
-    return replace(overlay, mounted_at=str(folder / around.stage.mount.name))
+    return replace(overlay, mounted_at=f"{folder}/{around.stage.mount.name}")
 
 
 def _home(around: SandboxView, scratch: str) -> list[str]:
@@ -217,11 +217,16 @@ def _cache(around: SandboxView, scratch: str) -> list[str]:
 def _cache_overlay(around: SandboxView) -> Overlay | None:
     if around.cache is None or around.cache_kept or around.stage.layer is Layer.COPY:
         return None
-    overlay = Overlay((str(_resolve(around.cache.parent) / around.cache.name),), _CACHE)
+    overlay = Overlay((_resolved(around.cache),), _CACHE)
     return overlay if overlay.fits() else None
 
 
+def _resolved(folder: Path) -> str:
+    """Resolves links above the folder as bubblewrap does before it mounts, because the kernel lists what it was given."""
+    parent, _, name = str(folder).rpartition("/")
+    return f"{_resolve(parent)}/{name}"
+
+
 @cache
-def _resolve(folder: Path) -> Path:
-    """Resolves links as bubblewrap does before it mounts, because the kernel lists what it was given."""
-    return folder.resolve()
+def _resolve(folder: str) -> str:
+    return str(Path(folder).resolve())

@@ -6,8 +6,8 @@ The kernel does not limit root's number of processes, whatever its limits are.
 import os
 import time
 from collections import deque
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from itertools import count
 from pathlib import Path
 
@@ -24,6 +24,7 @@ _UNTIL_INIT_IS_TIED = (  # where the kernel counts filters (Linux 5.9); elsewher
 )
 _SELECTABLE = 1024  # bash looks at a descriptor with select(2), which takes no higher one; a busy server has many open
 UNTIED = 125  # the exit code of a command that did not start because the server was gone
+UNCOUNTED = 124  # the exit code of one that did not start because its processes would not have been counted
 
 
 @value
@@ -40,10 +41,18 @@ class CommandLimits:
 
 
 def limited_shell(
-    bash: str, limits: CommandLimits, command: str, *, death_pipe: int, unneeded: int, begun: int, check: str
+    bash: str,
+    limits: CommandLimits,
+    command: str,
+    *,
+    groups: Sequence[int],
+    death_pipe: int,
+    unneeded: int,
+    begun: int,
+    check: str,
 ) -> list[str]:
-    """Returns a bash script that limits itself permanently and then runs the command; it ends instead if nobody holds the other end of its
-    death pipe or `check` ends it. It writes to `begun` just before the command.
+    """Returns a bash script that limits itself permanently and then runs the command; it ends instead if it cannot join `groups`, nobody holds
+    the other end of its death pipe, or `check` ends it. It writes to `begun` just before the command.
 
     It runs inside the namespace: there a process limit counts only the command's processes, not the user's others. Both are on one line,
     which bash reads as a whole before it runs any of it: a command that does not parse never runs, so it cannot run without limits.
@@ -55,7 +64,8 @@ def limited_shell(
         "f": limits.file_size // 1024,
         **({} if limits.processor_seconds is None else {"t": limits.processor_seconds}),
     }
-    lines = [f"ulimit -{name} {value} 2>/dev/null" for name, value in settings.items()]
+    joined = [f"printf 0 >&{group} || exit {UNCOUNTED}; exec {group}>&-" for group in groups]
+    limited = " ".join(f"ulimit -{name} {value};" for name, value in settings.items())
     low = death_pipe if death_pipe < _SELECTABLE else next(number for number in (9, 8) if number != begun)
     # Nothing is ever written to the death pipe, so if it is readable, it has ended.
     tied = [
@@ -65,15 +75,14 @@ def limited_shell(
         f"exec {low}<&- {death_pipe}<&- {unneeded}<&-",
     ]
     report = [f"printf . >&{begun}", f"exec {begun}>&-"]
-    return [bash, "--noprofile", "--norc", "-c", "; ".join([*lines, *tied, check, *report, ":", command])]
+    script = [*joined, f"{{ {limited} }} 2>/dev/null", *tied, check, *report, ":", command]
+    return [bash, "--noprofile", "--norc", "-c", "; ".join(script)]
 
 
 # --- cgroups, where we may create them
 
 _PIDS_V1, _MEMORY_V1, _V2 = (Path("/sys/fs/cgroup", name) for name in ("pids", "memory", "."))
 _PREFIX = "anycowork-"
-_JOIN = 'for group; do shift; [ "$group" = -- ] && break; echo $$ > "$group" || exit 125; done; exec "$@"'
-
 
 # With the owner's process id: a forked server creates its own.
 _idle: deque[tuple[int, CommandLimits, list[Path]]] = deque()
@@ -81,15 +90,16 @@ _numbers = count()
 
 
 @contextmanager
-def counted(limits: CommandLimits) -> Iterator[list[str]]:
-    """Yields arguments that start a program inside its own groups; none where we may not create groups.
+def counted(limits: CommandLimits) -> Iterator[tuple[int, ...]]:
+    """Yields a descriptor for each group made for a program, which joins it by writing 0 to it; none where we may not create groups. The kernel
+    asks whether we may add to the group, not whether the program may.
 
     Empty groups are reused: creating and removing them costs more than a short command.
     """
     groups = _idle_groups(limits) or _make_groups(f"{_PREFIX}{os.getpid()}-{next(_numbers)}", limits)
     try:
-        joins = [str(group / "cgroup.procs") for group in groups]
-        yield ["/bin/sh", "-c", _JOIN, "sh", *joins, "--"] if joins else []
+        with ExitStack() as open_groups:
+            yield tuple(open_groups.enter_context(opened(group / "cgroup.procs", os.O_WRONLY)) for group in groups)
     finally:
         if groups and all(map(_is_empty, groups)):
             _idle.append((os.getpid(), limits, groups))
@@ -119,8 +129,8 @@ def _is_empty(group: Path) -> bool:
 
 def can_count() -> bool:
     """Tells whether root's processes can be counted here."""
-    with counted(CommandLimits()) as arguments:
-        return bool(arguments)
+    with counted(CommandLimits()) as groups:
+        return bool(groups)
 
 
 def _make_groups(name: str, limits: CommandLimits) -> list[Path]:

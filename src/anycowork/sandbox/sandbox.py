@@ -16,12 +16,13 @@ from contextlib import ExitStack, asynccontextmanager, contextmanager
 from pathlib import Path
 
 from anycowork.domain.errors import ToolFault
+from anycowork.domain.ports import NOTHING_HIDDEN, HiddenPathRules
 from anycowork.domain.values import mutable_value
 from anycowork.domain.visible_text import os_reason
 from anycowork.sandbox.bubblewrap import HOME, Descriptors, SandboxView, VisiblePaths, bubblewrap_arguments, overlays
 from anycowork.sandbox.commit.transaction import Transaction
 from anycowork.sandbox.layers.mounts import LONGEST_OPTIONS, Overlay, VolatileLayers, mount_check
-from anycowork.sandbox.layers.private_copy import CopyManifest, copy_workspace
+from anycowork.sandbox.layers.private_copy import copy_workspace
 from anycowork.sandbox.layers.stage import Layer, Stage, Staging
 from anycowork.sandbox.layers.staging_folders import Runner, remove_tree, runner_for
 from anycowork.sandbox.limits import CommandLimits, counted, limited_shell
@@ -112,17 +113,20 @@ class Sandbox:
         self._uncovered.add(root)
 
     @asynccontextmanager
-    async def begin(self, jail: Jail, layer: Layer | None = None) -> AsyncIterator[Transaction]:
-        """Starts the transaction of one command; at the end, uncommitted changes are dropped. Raises: ToolFault."""
-        layer = layer or self.layer_for(jail.root)
-        stage = await asyncio.to_thread(self._open_stage, jail.root, layer)
-        transaction = Transaction(stage, jail, self.staging, key_files=self.key_files, hidden_paths=self.hidden_paths)
+    async def begin(
+        self, jail: Jail, layer: Layer | None = None, hidden: HiddenPathRules = NOTHING_HIDDEN
+    ) -> AsyncIterator[Transaction]:
+        """Starts the transaction of one command, which cannot read what is `hidden`; at the end, uncommitted changes are dropped.
+
+        Raises: ToolFault, DeniedByRule if too much is hidden.
+        """
+        begun: list[Transaction] = []
         try:
-            if layer is Layer.COPY:
-                transaction.copied = await run_uncancellable(lambda: self._copy_of(jail, stage))
-            yield transaction
+            await run_uncancellable(lambda: self._begin(begun, jail, layer or self.layer_for(jail.root), hidden))
+            yield begun[0]
         finally:
-            await asyncio.shield(asyncio.get_running_loop().run_in_executor(None, self._end, transaction))
+            for transaction in begun:
+                await asyncio.shield(asyncio.get_running_loop().run_in_executor(None, self._end, transaction))
 
     @asynccontextmanager
     async def read_only(self, root: str) -> AsyncIterator[Stage]:
@@ -133,6 +137,17 @@ class Sandbox:
         finally:
             await asyncio.shield(asyncio.get_running_loop().run_in_executor(None, remove_tree, stage.folder))
 
+    def _begin(self, begun: list[Transaction], jail: Jail, layer: Layer, hidden: HiddenPathRules) -> None:
+        """Appends the transaction as soon as there is something to end."""
+        stage = self._open_stage(jail.root, layer)
+        transaction = Transaction(stage, jail, self.staging, key_files=self.key_files, hidden_paths=self.hidden_paths)
+        begun.append(transaction)
+        if layer is Layer.COPY:
+            transaction.copied = copy_workspace(
+                jail.process_path, stage, most_bytes=self.most_copied, spare=self.limits.free_space
+            )
+        transaction.hide(hidden)
+
     def _open_stage(self, root: str, layer: Layer | None) -> Stage:
         """Also looks for credentials that came into the toolchains since the last command."""
         self._secrets.refresh(self.toolchains.scans)
@@ -142,9 +157,6 @@ class Sandbox:
     def _end(self, transaction: Transaction) -> None:
         transaction.end()
         self.staging.tidy()  # the command may have filled its cache
-
-    def _copy_of(self, jail: Jail, stage: Stage) -> CopyManifest:
-        return copy_workspace(jail.process_path, stage, most_bytes=self.most_copied, spare=self.limits.free_space)
 
     def toolchains_for(self, root: str, runner: Runner) -> Toolchains:
         """Returns what a command in this workspace sees of the person's tools: what its user may read, without overlaps with the workspace."""
@@ -182,7 +194,7 @@ class Sandbox:
         begun, limits = time.monotonic(), limits or self.limits
         with ExitStack() as things:
             program = self._bwrap if _can_reach(self._bwrap, stage.runner) else self._copied()
-            prefix = things.enter_context(counted(limits))
+            groups = things.enter_context(counted(limits))
             seccomp = things.enter_context(_pipe_with(filter_for(platform.machine(), unix_sockets=sight is None)))
             given_stdin = things.enter_context(_file_with(stdin) if stdin else _pipe_with(b""))
             status = things.enter_context(BubblewrapStatus.opened())
@@ -214,13 +226,14 @@ class Sandbox:
                 _BASH,
                 limits,
                 command,
+                groups=groups,
                 death_pipe=death_pipe.read_end,
                 unneeded=status.read_end,
                 begun=mark.write_end,
                 check=mount_check(laid),
             )
-            argv = [*prefix, *_as_runner(stage.runner), *sandbox_arguments, *shell]
-            fds = (*descriptors.all(), death_pipe.read_end, status.read_end, mark.write_end)
+            argv = [*_as_runner(stage.runner), *sandbox_arguments, *shell]
+            fds = (*descriptors.all(), *groups, death_pipe.read_end, status.read_end, mark.write_end)
             status.on_start = lambda: self.measured(time.monotonic() - begun)
             yield Launch(argv, fds, given_stdin, status, mark, latch)
 

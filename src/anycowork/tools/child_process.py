@@ -9,6 +9,7 @@ import signal
 import subprocess
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import field
 from enum import Enum, auto
 from types import TracebackType
@@ -76,19 +77,23 @@ async def run_child(
     and propagates. Background processes of the program end with it. Raises: OSError if it cannot be started.
     """
     started = time.monotonic()
-    with _Pipe(bounds.output, on_output) as output, _Pipe(bounds.output, None) as errors:
+    with ExitStack() as open_pipes:
+        output = errors = open_pipes.enter_context(_Pipe(bounds.output, on_output))
+        if errors_apart:
+            errors = open_pipes.enter_context(_Pipe(bounds.output, None))
+        pipes = {output, errors}
         process = ChildProcess(
             argv,
             stdin=stdin,
             stdout=output.write_end,
-            stderr=errors.write_end if errors_apart else output.write_end,
+            stderr=errors.write_end,
             cwd=cwd,
             env=env,
             pass_fds=tuple(pass_fds),
         )
         how = ChildEnding.TIMED_OUT
         try:
-            for pipe in (output, errors):
+            for pipe in pipes:
                 pipe.start(when_full=lambda: signal_group(process.pid, signal.SIGKILL))
             how = await _first_of(process, bounds.seconds, must_stop)
             if how is not ChildEnding.ITSELF:
@@ -97,11 +102,12 @@ async def run_child(
         finally:
             signal_group(process.pid, signal.SIGKILL)
             await process.wait()
-        output.drain()
-        errors.drain()
-        if how is ChildEnding.ITSELF and (output.full or errors.full):
+        for pipe in pipes:
+            pipe.drain()
+        if how is ChildEnding.ITSELF and any(pipe.full for pipe in pipes):
             how = ChildEnding.TOO_MUCH_OUTPUT
-        return ChildResult(how, process.exit_code, bytes(output.data), bytes(errors.data), time.monotonic() - started)
+        error_text = bytes(errors.data) if errors_apart else b""
+        return ChildResult(how, process.exit_code, bytes(output.data), error_text, time.monotonic() - started)
 
 
 async def _first_of(process: "ChildProcess", seconds: float, must_stop: Callable[[], bool] | None) -> ChildEnding:
@@ -317,7 +323,8 @@ class SandboxedProgram:
             )
         finally:
             await asyncio.shield(launch.status.all_gone())
-        await asyncio.to_thread(covered.require_intact)
+        if covered.watch is not None:
+            await asyncio.to_thread(covered.require_intact)
         _require_begun(launch, child)
         return replace(child, missed_network=launch.status.missed_network()) if child.exit_code else child
 

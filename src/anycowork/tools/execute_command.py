@@ -187,8 +187,7 @@ class ExecuteCommand(BuiltInTool[ExecuteCommandParameters]):
 
 async def _contained(program: SandboxedProgram, layer: Layer, tool_context: ToolContext) -> ToolResult:
     jail = folder_of(tool_context).jail
-    async with program.sandbox.begin(jail, layer) as transaction:
-        await asyncio.to_thread(transaction.hide, tool_context.hidden)
+    async with program.sandbox.begin(jail, layer, tool_context.hidden) as transaction:
         cache_kept = not may_change_nothing(tool_context.permissions)
         child, report = await program.run(
             jail.origin, transaction.stage, source=jail.layers, cache_kept=cache_kept, covered=transaction.covered
@@ -244,8 +243,7 @@ async def run_on_worker(
 ) -> ToolResult:
     """Raises: WorkerGone, CannotTravel, BadManifest; then nothing of the command is kept."""
     jail = folder_of(tool_context).jail
-    async with program.sandbox.begin(jail, Layer.OVERLAY) as transaction:
-        await asyncio.to_thread(transaction.hide, tool_context.hidden)
+    async with program.sandbox.begin(jail, Layer.OVERLAY, tool_context.hidden) as transaction:
         covered = transaction.covered
         command = RemoteCommand(
             program.command, jail.origin, program.bounds.seconds, program.bounds.output, tool_context.job_id or ""

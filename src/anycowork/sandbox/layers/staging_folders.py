@@ -70,7 +70,7 @@ class StagingFolders:
 
     def entries(self, name: str) -> list[Path]:
         """Returns what is in the subfolder `name` of each."""
-        return [folder for base in self.ours() for folder in (base / name).glob("*")]
+        return [entry for base in self.ours() for entry in _inside(base / name)]
 
 
 def give(path: Path, runner: Runner) -> None:
@@ -85,6 +85,13 @@ def remove_tree(folder: Path) -> None:
     Follows no links; what cannot be removed is left for the next sweep.
     """
     remove_folder(str(folder), ignoring=(OSError,))
+
+
+def _inside(folder: Path) -> list[Path]:
+    try:
+        return list(folder.iterdir())
+    except OSError:
+        return []
 
 
 def _is_ours(base: Path) -> bool:

@@ -122,8 +122,7 @@ class PluginTool:
     ) -> ToolResult:
         """A tool that fails changes nothing: only a success is committed. One that names a path may change only that."""
         jail = folder_of(tool_context).jail
-        async with program.sandbox.begin(jail, layer) as transaction:
-            await asyncio.to_thread(transaction.hide, tool_context.hidden)
+        async with program.sandbox.begin(jail, layer, tool_context.hidden) as transaction:
             child, report = await program.run(
                 jail.origin, transaction.stage, source=jail.layers, covered=transaction.covered
             )
