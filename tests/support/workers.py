@@ -132,8 +132,8 @@ async def _until_removed(worker: RemoteWorker, runs: int) -> None:
 class Relay:
     """A line between a worker and its server that can be cut: then nothing passes any more, and nobody is told."""
 
-    def __init__(self, port: int) -> None:
-        self._port = port
+    def __init__(self, server: Caller) -> None:
+        self.leads_to(server)
         self._open: set[asyncio.StreamWriter] = set()
         self._passes = asyncio.Event()
         self._passes.set()
@@ -143,6 +143,12 @@ class Relay:
         self.bytes_per_second = 0  # each way of each connection; 0 for as fast as it goes
         self.breaks: list[int] = []
         """After so many bytes the connection breaks that carries the next one, once each."""
+
+        self.answer = b""
+        """What a proxy says while its server is away, if anything."""
+
+    def leads_to(self, server: Caller) -> None:
+        self._port = int(server.url.rpartition(":")[2])
 
     def cut(self) -> None:
         self._passes.clear()
@@ -157,8 +163,19 @@ class Relay:
             writer.transport.abort()
 
     async def carry(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        with suppress(OSError):
+        if self.answer:
+            with suppress(OSError, asyncio.IncompleteReadError):
+                await reader.readuntil(b"\r\n\r\n")
+                writer.write(self.answer)
+                await writer.drain()
+            writer.close()
+            return
+        try:
             server_reader, server_writer = await asyncio.open_connection("127.0.0.1", self._port)
+        except OSError:
+            writer.close()
+            return
+        with suppress(OSError):
             ends = {writer, server_writer}
             self._open |= ends
             try:
@@ -193,7 +210,7 @@ class Relay:
 @asynccontextmanager
 async def relay(server: Caller, at: socket.socket | None = None) -> AsyncIterator[Relay]:
     """`at` is where it listens, if not on this machine."""
-    line = Relay(int(server.url.rpartition(":")[2]))
+    line = Relay(server)
     where = at or socket.create_server(("127.0.0.1", 0))
     listener = await asyncio.start_server(line.carry, sock=where)
     line.url = "http://{}:{}".format(*where.getsockname())
@@ -213,6 +230,7 @@ def joined_process(
     hidden: Path,
     disk: str | None = None,
     jobs: int = 3,
+    labels: str = "",
     inside: tuple[str, ...] = (),
     variables: Mapping[str, str] = MappingProxyType({}),
 ) -> Iterator["subprocess.Popen[bytes]"]:
@@ -227,6 +245,7 @@ def joined_process(
         str(folder / "cache"),
         "--jobs",
         str(jobs),
+        *(["--labels", labels] if labels else []),
         *(["--insecure"] if inside else []),
     ]
     command = [sys.executable, "-m", "anycowork.cli.main", *words]

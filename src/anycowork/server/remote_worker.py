@@ -3,9 +3,11 @@ sends back what the command changed. It holds no key of a model, no password of 
 
 import asyncio
 import base64
+import errno
+import os
 import platform
 from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from functools import partial
 from hashlib import sha256
 from pathlib import Path
@@ -54,6 +56,7 @@ class RemoteWorker:
         self._sandbox = sandbox
         self._report = report
         self.secret = ""
+        self._folder = folder
         self._cache = ContentCache(folder / "contents")
         self._trees = TreePool(folder / "trees", self._cache)
         self._setups = SetupCache(folder / "setups")
@@ -90,7 +93,7 @@ class RemoteWorker:
                         await self._run(run)
                     finally:
                         self._at_work.discard(str(run["id"]))
-            except (aiohttp.ClientError, TimeoutError) as error:
+            except (aiohttp.ClientError, TimeoutError, ToolFault) as error:
                 self._report(f"The server does not answer ({str(error) or type(error).__name__}); trying again.")
                 await asyncio.sleep(RETRY_SECONDS)
             except RunGone:
@@ -124,7 +127,9 @@ class RemoteWorker:
 
     async def _end_faulty(self, path: str, fault: BaseException) -> None:
         """Tells the server why the command has no result, if it waits for one."""
-        if isinstance(fault, AnyCoworkError) and not isinstance(fault, NotJoined):
+        if isinstance(fault, (NotJoined, aiohttp.ClientError, TimeoutError)):  # the line, not the machine
+            raise fault from None
+        if isinstance(fault, AnyCoworkError):
             await self._link.ask("POST", f"{path}/result", {"error": fault.message[:2000]})
         elif isinstance(fault, OSError):
             reason = str(fault.strerror or fault)[:2000]
@@ -136,11 +141,28 @@ class RemoteWorker:
     async def _tree(self, run: dict[str, Any], path: str) -> AsyncIterator[LaidTree]:
         async with self._laying:
             await asyncio.to_thread(self._cache.trim)
-            tree = await self._lay(run, path)
+            try:
+                tree = await self._lay(run, path)
+            except OSError as error:
+                if error.errno not in (errno.ENOSPC, errno.EDQUOT):
+                    raise
+                await asyncio.to_thread(self._make_room)
+                tree = await self._lay(run, path)
         try:
+            await asyncio.to_thread(self._require_room)
             yield tree
         finally:
             await asyncio.shield(asyncio.get_running_loop().run_in_executor(None, self._trees.give_back, tree))
+
+    def _require_room(self) -> None:
+        """Raises: OSError if a command would be stopped because the disk is nearly full."""
+        if self._sandbox is not None and self._sandbox.has_no_room_in(self._folder):
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    def _make_room(self) -> None:
+        """Gives up all that is kept for later commands."""
+        self._trees.clear()
+        self._cache.clear()
 
     async def _lay(self, run: dict[str, Any], path: str) -> LaidTree:
         """Returns a tree with what the run's manifest names. Of a tree that is here already, only what differs is asked for and laid."""
@@ -274,7 +296,8 @@ class RemoteWorker:
             pieces.took(len(piece), loop.time() - started_at)
             offset += max(len(piece), 1)
         if self._cache.missing([entry]):
-            await asyncio.to_thread(self._cache.add, entry.hash, content)
+            with suppress(OSError):  # the server has it: a full disk does not matter here
+                await asyncio.to_thread(self._cache.add, entry.hash, content)
 
 
 def _changed(jail: Jail, delta: Delta, upper: Path, leave_out: Sequence[str], stays: Sequence[str]) -> list[TreeEntry]:

@@ -14,6 +14,7 @@ from anycowork.sandbox.remote.tree_manifest import FILE, FOLDER, LINK, BadManife
 from anycowork.workspace.paths import shown
 
 MOST_BYTES = 4 << 30
+LEAST_FREE = 512 << 20  # bytes of its disk that the cache leaves: with 256 MB a command is stopped
 MOST_IDLE = 4
 UNFINISHED = "unfinished"  # the setup of a tree that is not used again
 
@@ -39,9 +40,13 @@ class ContentCache:
         path = self._path(hash_)
         path.parent.mkdir(mode=0o700, exist_ok=True)
         unfinished = path.with_name(f"{path.name}.{secrets.token_hex(4)}")
-        unfinished.write_bytes(content)
-        unfinished.chmod(0o644)
-        unfinished.rename(path)
+        try:
+            unfinished.write_bytes(content)
+            unfinished.chmod(0o644)
+            unfinished.rename(path)
+        except OSError:
+            unfinished.unlink(missing_ok=True)
+            raise
         self.size += len(content)
 
     def lay(self, entries: Sequence[TreeEntry], folder: Path) -> None:
@@ -78,16 +83,24 @@ class ContentCache:
         target.chmod(entry.mode | 0o400)
 
     def trim(self) -> None:
-        """Removes contents until the rest fits. Call it while no tree is being laid."""
-        if self.size <= self._most_bytes:
+        """Removes contents until the rest fits and commands have room. Call it while no tree is being laid."""
+        most_bytes = min(self._most_bytes, self.size + shutil.disk_usage(self._folder).free - LEAST_FREE)
+        if self.size <= most_bytes:
             return
         files = sorted((path.stat().st_mtime, path.stat().st_size, path) for path in self._folder.glob("*/*"))
         self.size = sum(size for _, size, _ in files)
         for _, size, path in files:
-            if self.size <= self._most_bytes:
+            if self.size <= most_bytes:
                 return
             path.unlink(missing_ok=True)
             self.size -= size
+
+    def clear(self) -> None:
+        """Removes all contents. Call it while no tree is being laid."""
+        for path in self._folder.glob("*/*"):
+            if "." not in path.name:  # that one is being written
+                self.size -= path.stat().st_size
+                path.unlink()
 
     def _path(self, hash_: str) -> Path:
         return self._folder / hash_[:2] / hash_
@@ -134,6 +147,11 @@ class TreePool:
         self._idle.append(tree)
         while len(self._idle) > MOST_IDLE:
             remove_tree(self._idle.pop(0).path)
+
+    def clear(self) -> None:
+        """Removes the trees that no command uses now."""
+        while self._idle:
+            remove_tree(self._idle.pop().path)
 
     def update(self, tree: LaidTree, run_id: str, changes: TreeChanges) -> None:
         """Lays what differs. If that fails, the tree cannot be used again: it is removed. Raises: ToolFault, OSError."""

@@ -42,6 +42,10 @@ class RunGone(Exception):
     """The server no longer waits for the command."""
 
 
+class ServerAway(aiohttp.ClientError):
+    """Somebody answered for the server: a proxy while it restarts, or the server while its database is away."""
+
+
 class WorkerConnection:
     """Requests of this worker to its server. Raises: NotJoined, aiohttp.ClientError, TimeoutError; RunGone for a run that is over."""
 
@@ -59,8 +63,7 @@ class WorkerConnection:
                 return await self._ask_once(method, path, body, data)
             except (aiohttp.ClientError, TimeoutError):
                 ends = ends or loop.time() + SILENT_SECONDS
-                is_of_run = path.startswith("/worker-runs/") and not path.endswith("/next")
-                if not is_of_run or loop.time() > ends:
+                if not _is_about_a_run(path) or loop.time() > ends:
                     raise
                 self.pieces.broke()
                 await asyncio.sleep(RETRY_SECONDS)
@@ -79,12 +82,18 @@ class WorkerConnection:
             answer = await response.read()
             if response.status < 300:
                 return answer
-            if response.status == 404 and path.startswith("/worker-runs/"):
+            if response.status == 404 and _is_about_a_run(path):
                 raise RunGone
             reason = _message_of(answer)
+            if response.status >= 500 or response.status in (408, 429):
+                raise ServerAway(f"{response.status}: {reason}")
             if (response.status in (401, 403, 404, 409, 422) and path == "/workers/join") or response.status == 401:
                 raise NotJoined(reason)
             raise ToolFault(f"The server answered {response.status}: {reason}")
+
+
+def _is_about_a_run(path: str) -> bool:
+    return path.startswith("/worker-runs/") and not path.endswith("/next")
 
 
 def _message_of(answer: bytes) -> str:

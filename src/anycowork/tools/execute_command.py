@@ -169,7 +169,7 @@ class ExecuteCommand(BuiltInTool[ExecuteCommandParameters]):
         root = folder_of(tool_context).root
         runs_elsewhere = self._remote is not None and tool_context.worker is not None and tool_context.check is None
         if self._remote is not None and runs_elsewhere and not prepared.network and not args.key_files:
-            worker = self._remote.worker_for(tool_context.worker, tool_context.worker_needs)
+            worker = await self._remote.worker_for(tool_context.worker, tool_context.worker_needs)
             if worker is not None:
                 return await run_on_worker(self._remote, worker, program, tool_context)
         result = await run_on_best_layer(self._sandbox, root, lambda layer: _contained(program, layer, tool_context))

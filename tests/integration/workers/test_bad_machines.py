@@ -76,6 +76,28 @@ async def test_a_worker_with_a_full_disk_is_listed_as_refused_and_its_task_goes_
             assert "No space left" in worker["refused"][0]["reason"]
 
 
+async def test_a_small_disk_that_earlier_contents_fill_makes_room_for_new_ones(tmp_path: Path) -> None:
+    if reason := small_disks_missing():
+        pytest.skip(reason)
+    (home := tmp_path / "home").mkdir()
+    command = "sha256sum large.bin > sum.txt"
+    async with live_server(home) as server:
+        invite = await server.ask("POST", "/workers/invites", {}, expect=201)
+        with joined_process(tmp_path / "small", server.url, invite["token"], hidden=home, disk="300m"):
+            [worker] = await until_workers(server, bool)
+            for _ in range(3):
+                (server.workspace / "large.bin").write_bytes(content := os.urandom(30 << 20))
+                server.model.mind = by_task({"t": [call("execute_command", command=command), report("t")]})
+                chat = await server.chat()
+                step = {"id": "t", "action": "sum", "commands": [command], "paths": ["sum.txt"]}
+                job = await approved(server, chat, plan=plan(step))
+                done = await until(server, chat, job["id"], "completed", "failed")
+                [result] = [result for result in await chat.results() if result["tool"] == "execute_command"]
+                assert (done["status"], result["facts"].get("worker")) == ("completed", worker["id"]), result
+                assert (server.workspace / "sum.txt").read_text().startswith(sha256(content).hexdigest())
+            assert not (await until_workers(server, bool))[0]["refused"]
+
+
 @pytest.mark.parametrize("ahead", [3_600, -3_600])
 async def test_a_worker_whose_clock_is_an_hour_off_does_its_task_like_any_other(tmp_path: Path, ahead: int) -> None:
     if (compiler := shutil.which("cc")) is None:

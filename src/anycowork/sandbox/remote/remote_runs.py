@@ -6,6 +6,7 @@ what belongs to a run that it has, for as long as the run goes on; for anything 
 
 import asyncio
 import secrets
+import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from hashlib import sha256
@@ -32,6 +33,7 @@ from anycowork.workspace.paths import WorkspacePath
 
 POLL_SECONDS = 10.0
 LOOK_SECONDS = 0.5
+RETURN_SECONDS = 5.0  # after its start a server does not know yet which workers live
 SILENT_SECONDS = 30.0  # a worker that has asked for nothing for so long is gone
 FAULT_SECONDS = 60.0  # a worker whose disk was full gets no task for so long
 TRAVEL_SECONDS = 600.0  # for contents on a slow line, beside the command
@@ -64,6 +66,8 @@ class RemoteRuns:
         self.silent_seconds = silent_seconds
         self._workers: dict[str, LiveWorker] = {}
         self._removed: set[str] = set()
+        self._started_at = time.monotonic()
+        self._worker_came = asyncio.Event()
         self._reader = TreeReader()
         self.joined: Callable[[], None] = lambda: None
         self.is_stopping: Callable[[], bool] = lambda: False
@@ -79,6 +83,7 @@ class RemoteRuns:
         live = self._workers.get(worker.id)
         if live is None:
             live = self._workers[worker.id] = LiveWorker(worker, now)
+            self._worker_came.set()
             self.joined()
         live.seen_at = now
         if cache_bytes is not None:
@@ -120,8 +125,16 @@ class RemoteRuns:
         live.tasks[turn_id] = task
         return live.worker.id
 
-    def worker_for(self, worker_id: str | None, needs: Collection[str]) -> str | None:
-        """Returns the worker, or another one that offers the labels if it is gone. Raises: WorkerGone if there is none and some are needed."""
+    async def worker_for(self, worker_id: str | None, needs: Collection[str]) -> str | None:
+        """Returns the worker, or another one that offers the labels if it is gone. A server that has just started waits a moment for it.
+
+        Raises: WorkerGone if there is none and some are needed.
+        """
+        while worker_id not in self.living() and (wait := self._started_at + RETURN_SECONDS - time.monotonic()) > 0:
+            self._worker_came.clear()
+            with suppress(TimeoutError):
+                async with asyncio.timeout(wait):
+                    await self._worker_came.wait()
         last_worker = self.living().get(worker_id or "")
         if last_worker is not None and not last_worker.refusals:
             return worker_id
