@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from anycowork.sandbox.secrets.secret_paths import secrets_inside
+from anycowork.sandbox.secrets.secret_paths import scan_folder
 from attacks.test_toolchains import SECRET, Home
 from support.live_server import live_server
 from support.raw_mcp_server import raw_server
@@ -88,7 +88,7 @@ def test_what_only_looks_like_a_credential_is_left_and_databases_are_not(tmp_pat
     for place, text in {**kept, **hidden, "var/postgresql@16/PG_VERSION": "16"}.items():
         (tmp_path / place).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / place).write_text(text)
-    found = {str(path.relative_to(tmp_path)) for path in secrets_inside(tmp_path)}
+    found = {str(Path(path).relative_to(tmp_path)) for path in scan_folder(tmp_path).found}
     assert found == {*hidden, "var"}
 
 

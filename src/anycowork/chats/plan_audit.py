@@ -35,7 +35,7 @@ class CallSpan:
     def seconds(self) -> float | None:
         if not self.began or not self.ended:
             return None
-        elapsed = (_parsed_time(self.ended) - _parsed_time(self.began)).total_seconds()
+        elapsed = (datetime.fromisoformat(self.ended) - datetime.fromisoformat(self.began)).total_seconds()
         return round(max(0.0, elapsed - self.waited), 3)
 
 
@@ -185,7 +185,3 @@ def _add_spans(spans: dict[str, CallSpan], messages: Iterable[Message], waited: 
             spans[call_id] = CallSpan(
                 spans.get(call_id, CallSpan()).began, message.created_at, waited.get(call_id, 0.0)
             )
-
-
-def _parsed_time(written: str) -> datetime:
-    return datetime.fromisoformat(written)

@@ -13,9 +13,8 @@ import typer
 
 from anycowork.cli.command_groups import CommandGroup
 from anycowork.cli.help_texts import CHATS_HELP
-from anycowork.cli.options import AsJson, DataDir, Invocation, invoked
-from anycowork.cli.server_command import print_answer, run_with_server
-from anycowork.cli.visibility import Who, print_visibility
+from anycowork.cli.options import AsJson, DataDir, Invocation, Who, invoked
+from anycowork.cli.server_command import print_answer, print_visibility, run_with_server
 from anycowork.client.console import stderr, stdout, strip_controls
 from anycowork.client.http import ServerClient
 from anycowork.config.secure_files import OWNER_ONLY_FILE

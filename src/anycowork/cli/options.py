@@ -35,6 +35,13 @@ WorkspaceOrHere = Annotated[
     Path | None,
     typer.Option("--workspace", "-w", parser=folder, help="The folder to work in. [the current one]", metavar="DIR"),
 ]
+Who = Annotated[
+    str | None,
+    typer.Argument(
+        help="Who may see it from now on: private, everyone, or group: and a group's name. Without it nothing changes.",
+        metavar="WHO",
+    ),
+]
 Host = Annotated[
     str | None,
     typer.Option("--host", help="Address to listen on; another than 127.0.0.1 needs a token.", metavar="HOST"),

@@ -42,6 +42,15 @@ def text_option(flag: str, help_text: str, metavar: str) -> typer.models.OptionI
     return option
 
 
+WorkflowOption = Annotated[str | None, text_option("--workflow", "The workflow that is run.", "NAME")]
+TemplateOption = Annotated[str | None, text_option("--template", "The job template whose plan waits for you.", "NAME")]
+ChatOption = Annotated[str | None, text_option("--chat", "The chat that its runs go into.", "CHAT")]
+TokensOption = Annotated[int | None, typer.Option("--tokens", min=1, help="What one run may use.", metavar="N")]
+SecondsOption = Annotated[
+    float | None, typer.Option("--seconds", min=1, help="How long one run may work.", metavar="N")
+]
+
+
 @app.command("list", help="List the schedules and their newest start.")
 def list_schedules(context: typer.Context, as_json: AsJson = False, data_dir: DataDir = None) -> None:
     async def work(client: ServerClient) -> None:
@@ -75,21 +84,17 @@ def add_schedule(
     ] = None,
     once_at: Annotated[str | None, text_option("--at", "One time, such as 2026-12-24T09:00.", "TIME")] = None,
     time_zone: Annotated[str, text_option("--time-zone", "Whose clock it is.", "ZONE")] = "UTC",
-    workflow: Annotated[str | None, text_option("--workflow", "The workflow that is run.", "NAME")] = None,
-    template: Annotated[
-        str | None, text_option("--template", "The job template whose plan waits for you.", "NAME")
-    ] = None,
-    chat: Annotated[str | None, text_option("--chat", "The chat that its runs go into.", "CHAT")] = None,
+    workflow: WorkflowOption = None,
+    template: TemplateOption = None,
+    chat: ChatOption = None,
     workspace: Workspace = None,
     role: Role = None,
     missed: Annotated[
         str, text_option("--missed", "What is done about missed times: skip, once or all.", "RULE")
     ] = "once",
     max_cost: MaxCost = None,
-    tokens: Annotated[int | None, typer.Option("--tokens", min=1, help="What one run may use.", metavar="N")] = None,
-    seconds: Annotated[
-        float | None, typer.Option("--seconds", min=1, help="How long one run may work.", metavar="N")
-    ] = None,
+    tokens: TokensOption = None,
+    seconds: SecondsOption = None,
     as_json: AsJson = False,
     data_dir: DataDir = None,
 ) -> None:

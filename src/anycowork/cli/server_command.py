@@ -2,10 +2,11 @@
 
 import asyncio
 import json
-from collections.abc import Awaitable, Callable, Collection, Iterable
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
 from typing import TypeVar
 
 import typer
+from pydantic import JsonValue
 
 from anycowork.cli.options import Invocation
 from anycowork.cli.run_outcome import print_error
@@ -15,6 +16,7 @@ from anycowork.client.http import REQUEST_SECONDS, ServerClient
 from anycowork.config.settings import Settings
 from anycowork.domain.errors import AnyCoworkError
 from anycowork.domain.messages import Json
+from anycowork.domain.visibility import described
 
 Found = TypeVar("Found")
 
@@ -50,6 +52,12 @@ async def with_client(
             return await work(client)
 
     return await with_server(settings, connected)
+
+
+def print_visibility(shown: Mapping[str, JsonValue], *, as_json: bool) -> None:
+    """Prints who sees this chat or workspace."""
+    answer = {name: shown[name] for name in ("id", "visibility", "owner")}
+    print_answer(answer, [f"Who can see it: {described(str(shown['visibility']))}"], as_json=as_json)
 
 
 def print_answer(answer: Json, lines: Iterable[str], *, as_json: bool) -> None:

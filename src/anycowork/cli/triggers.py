@@ -8,13 +8,17 @@ import typer
 from anycowork.cli.command_groups import CommandGroup
 from anycowork.cli.options import AsJson, DataDir, MaxCost, Role, Workspace, invoked
 from anycowork.cli.schedules import (
+    ChatOption,
+    SecondsOption,
+    TemplateOption,
+    TokensOption,
+    WorkflowOption,
     detail_lines,
     disable,
     path_of,
     read_pairs,
     remove,
     start_line,
-    text_option,
 )
 from anycowork.cli.server_command import print_answer, run_with_server
 from anycowork.client.console import stdout
@@ -74,18 +78,14 @@ def add_trigger(
             metavar="KEY=/POINTER",
         ),
     ] = None,
-    workflow: Annotated[str | None, text_option("--workflow", "The workflow that is run.", "NAME")] = None,
-    template: Annotated[
-        str | None, text_option("--template", "The job template whose plan waits for you.", "NAME")
-    ] = None,
-    chat: Annotated[str | None, text_option("--chat", "The chat that its runs go into.", "CHAT")] = None,
+    workflow: WorkflowOption = None,
+    template: TemplateOption = None,
+    chat: ChatOption = None,
     workspace: Workspace = None,
     role: Role = None,
     max_cost: MaxCost = None,
-    tokens: Annotated[int | None, typer.Option("--tokens", min=1, help="What one run may use.", metavar="N")] = None,
-    seconds: Annotated[
-        float | None, typer.Option("--seconds", min=1, help="How long one run may work.", metavar="N")
-    ] = None,
+    tokens: TokensOption = None,
+    seconds: SecondsOption = None,
     as_json: AsJson = False,
     data_dir: DataDir = None,
 ) -> None:

@@ -6,9 +6,8 @@ from typing import Annotated
 import typer
 
 from anycowork.cli.command_groups import CommandGroup
-from anycowork.cli.options import AsJson, DataDir, invoked
-from anycowork.cli.server_command import print_answer, run_with_server
-from anycowork.cli.visibility import Who, print_visibility
+from anycowork.cli.options import AsJson, DataDir, Who, invoked
+from anycowork.cli.server_command import print_answer, print_visibility, run_with_server
 from anycowork.client.http import ServerClient
 from anycowork.domain.errors import Invalid
 from anycowork.domain.messages import Json, json_objects

@@ -37,7 +37,6 @@ def enhance(
     *,
     budget_tokens: int | None,
     request: str = "",
-    mermaid: bool = True,
     offered: bool = False,
     instructions: InstructionsSection = NOTHING,
 ) -> EnhancedPrompt:
@@ -55,7 +54,7 @@ def enhance(
         budget = TOOL_BUDGET if budget_tokens is None else budget_tokens
         tools = tool_list(specs, role, budget_tokens=budget, request=request)
         tool_sections, left_out = _tool_sections(tools), tools.left_out
-    sections = [base, role_text, *tool_sections, prose("mermaid") if mermaid else "", instructions.text]
+    sections = [base, role_text, *tool_sections, prose("mermaid"), instructions.text]
     return EnhancedPrompt(content=_joined(sections), left_out=(*left_out, *instructions.left_out))
 
 

@@ -139,15 +139,6 @@ def note_tokens(text: str, ratio: float) -> int:
     return tokens(text, ratio) + FRAME
 
 
-def fit_history(
-    messages: Sequence[Message], *, budget: int, ratio: float = 1.0, result_cap: int = RESULT_CAP
-) -> tuple[Message, ...]:
-    """Returns the messages that fit, some of them truncated. Idempotent."""
-    history = HistoryBudget(budget=budget, ratio=ratio, result_cap=result_cap)
-    history.extend([measured(message, ratio=ratio, result_cap=result_cap) for message in messages])
-    return tuple(item.shortened for item in history.kept())
-
-
 class HistoryBudget:
     """An append-only history within a budget. Dropped messages stay dropped, so that appending costs only the new messages;
     the result is the same whether messages came one by one or all at once."""

@@ -15,7 +15,7 @@ from anycowork.sandbox.layers.mounts import Overlay
 from anycowork.sandbox.layers.stage import PACKAGE_WORK, Layer, Stage
 from anycowork.sandbox.layers.staging_folders import Runner
 from anycowork.sandbox.secrets.masks import cover_for
-from anycowork.sandbox.secrets.secret_paths import is_secret_name, secrets_inside
+from anycowork.sandbox.secrets.secret_paths import is_secret_name, scan_folder
 from anycowork.sandbox.toolchains import RefusedFolder, overlap, why_too_broad, why_unsafe
 
 _MOST_SEARCHED = 1_000  # entries of one cache that are searched for credentials
@@ -156,7 +156,7 @@ def _package_cache(known_cache: KnownCache, real: Path) -> PackageCache:
     left_out = [real / path for path in known_cache.left_out]
     secrets = [
         path
-        for path in secrets_inside(real, most=_MOST_SEARCHED, deepest=_DEEPEST)
+        for path in map(Path, scan_folder(real, most=_MOST_SEARCHED, deepest=_DEEPEST).found)
         if not any(path.is_relative_to(other) for other in left_out)
     ]
     hidden = tuple(str(path.relative_to(real)) for path in (*left_out, *secrets))

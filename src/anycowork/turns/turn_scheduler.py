@@ -41,10 +41,14 @@ from anycowork.turns.turn_recovery import TurnRecovery, Unfinished
 
 log = logging.getLogger(__name__)
 ContextOf = Callable[[Turn, str | None], Awaitable[TurnContext]]
+"""Builds the context of a turn, with as much of the chat as this model can be shown; None: the chat's own model."""
 TurnRunner = Callable[[Turn, ContextOf], Awaitable[bool]]
+"""Runs the turn's next segment if the turn belongs to it, and tells whether it did."""
 UntilReady = Callable[[str, Callable[[Sequence[str]], None]], Awaitable[object]]
+"""Waits, bounded, for what starts later than the server and what a turn of this chat may use; passes on the names of what it waits for."""
 _LOOKED_AT_FIRST = 3  # messages
 _Line = tuple[str, str | None]
+"""A chat's id, and the id of a task of its job."""
 
 
 class JobPlacement(Protocol):
@@ -69,18 +73,6 @@ class LocalPlacement:
 
     async def find_away(self, job: Job) -> ContentElsewhere | None:
         return None
-
-
-"""The context of a turn, with as much of the chat as this model can be shown; None: the chat's own model."""
-
-
-"""Runs the turn's next segment if the turn belongs to it, and tells whether it did."""
-
-
-"""Waits, bounded, for what comes a little later than the server, and a turn of this chat may use; tells the names of what it waits for."""
-
-
-"""A chat's id, and the id of a task of its job."""
 
 
 class InternalError(AnyCoworkError):

@@ -16,11 +16,9 @@ from support.spec import proves
 from unit.prompts.parts import PERMISSIONS, TOOLS, role, tool
 
 
-def enhanced(name: str, *, base: str | None = None, budget_tokens: int = 2_000, mermaid: bool = True) -> EnhancedPrompt:
+def enhanced(name: str, *, base: str | None = None, budget_tokens: int = 2_000) -> EnhancedPrompt:
     asking = role(name)
-    return enhance(
-        base or prose("base"), asking, role_text(asking), TOOLS, budget_tokens=budget_tokens, mermaid=mermaid
-    )
+    return enhance(base or prose("base"), asking, role_text(asking), TOOLS, budget_tokens=budget_tokens)
 
 
 @proves("SYS-1", "PRM-1")
@@ -70,8 +68,8 @@ def test_the_example_names_no_tool_that_a_custom_role_lacks() -> None:
 @proves("SYS-1")
 def test_a_role_without_tools_is_not_told_how_to_call_them() -> None:
     listener = role("listener", Permission.WRITE_FILES, prompt="Listen well.")
-    content = enhance("Base.", listener, role_text(listener), TOOLS[:3], budget_tokens=500, mermaid=False).content
-    assert content == "Base.\n\nListen well."
+    content = enhance("Base.", listener, role_text(listener), TOOLS[:3], budget_tokens=500).content
+    assert content == f"Base.\n\nListen well.\n\n{prose('mermaid').strip()}"
 
 
 @proves("SYS-2")
@@ -79,11 +77,6 @@ def test_the_prompt_says_which_tools_found_no_room() -> None:
     result = enhanced("actor", budget_tokens=60)
     assert result.left_out
     assert not [name for name in result.left_out if re.search(rf"\b{name}\b", result.content)]
-
-
-@proves("SYS-1")
-def test_diagrams_can_be_left_out() -> None:
-    assert "ermaid" not in enhanced("actor", mermaid=False).content
 
 
 @proves("PRM-1")

@@ -1,5 +1,6 @@
 """What of a chat is shown when not all of it fits."""
 
+from collections.abc import Sequence
 from copy import deepcopy
 
 import pytest
@@ -11,7 +12,7 @@ from anycowork.domain.messages import Message, MessageType, Speaker, draft_paylo
 from anycowork.domain.model import PromptMessage
 from anycowork.domain.values import replace
 from anycowork.prompts.conversation import TURN_OVER, prompt_message
-from anycowork.prompts.history_budget import LEFT_OUT, RESULT_CAP, SHORT_MESSAGE, fit_history
+from anycowork.prompts.history_budget import LEFT_OUT, RESULT_CAP, SHORT_MESSAGE, HistoryBudget, measured
 from anycowork.prompts.tokens import FRAME, TokenRatios, request_tokens, tokens
 from anycowork.prompts.window import Window, optimize_history_by_tokens
 from support.spec import proves
@@ -19,6 +20,13 @@ from unit.prompts.chats import answer, call, heard, histories, prompt_conversati
 
 PLENTY = 1_000_000
 SYSTEM = "You are AnyCowork."
+
+
+def fit_history(messages: Sequence[Message], *, budget: int, result_cap: int = RESULT_CAP) -> tuple[Message, ...]:
+    """Returns the messages that fit, some of them truncated."""
+    history = HistoryBudget(budget=budget, ratio=1.0, result_cap=result_cap)
+    history.extend([measured(message, ratio=1.0, result_cap=result_cap) for message in messages])
+    return tuple(item.shortened for item in history.kept())
 
 
 @proves("CTX-1")

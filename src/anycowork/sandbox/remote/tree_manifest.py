@@ -50,10 +50,10 @@ class TreeEntry:
         return [self.path, self.kind, self.mode, self.hash, self.size, self.target]
 
 
-def travel_walk(jail: Jail, leave_out: Sequence[str], *, most: int = MOST_ENTRIES, seconds: float = 5.0) -> FolderWalk:
+def travel_walk(jail: Jail, leave_out: Sequence[str]) -> FolderWalk:
     """Returns a walk over what travels; `leave_out` are patterns that beat the workspace's own ignore files."""
     overrides = Ignores(patterns=read_patterns("\n".join(leave_out))) if leave_out else None
-    return FolderWalk(jail, most=most, seconds=seconds, leave_out=STAYS_AT_HOME, overrides=overrides)
+    return FolderWalk(jail, most=MOST_ENTRIES, seconds=5.0, leave_out=STAYS_AT_HOME, overrides=overrides)
 
 
 def digest_of(entries: Iterable[TreeEntry]) -> str:

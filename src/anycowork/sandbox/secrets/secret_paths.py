@@ -93,16 +93,11 @@ def is_secret_name(path: Path) -> bool:
     )
 
 
-def secrets_inside(folder: Path, *, most: int = MOST_LOOKED, deepest: int = _DEEPEST) -> list[Path]:
-    """Returns files and folders below that hold credentials, whole folders as one; and sockets, pipes and devices.
+def scan_folder(folder: Path, *, most: int = MOST_LOOKED, deepest: int = _DEEPEST) -> SecretScan:
+    """Finds files and folders below that hold credentials, whole folders as one; and sockets, pipes and devices.
 
     Checks the first `most` entries only, breadth first. Blocking.
     """
-    return [Path(path) for path in scan_folder(folder, most=most, deepest=deepest).found]
-
-
-def scan_folder(folder: Path, *, most: int = MOST_LOOKED, deepest: int = _DEEPEST) -> SecretScan:
-    """Looks for credentials below, as `secrets_inside` says. Blocking."""
     search = _CredentialSearch(most, deepest)
     return SecretScan(tuple(search.entries_below(str(folder))), search.stamps)
 

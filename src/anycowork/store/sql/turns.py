@@ -45,6 +45,7 @@ _PUT = (
 # With `ORDER BY +seq` SQLite uses the index by state: the chat's ended turns, of which there may be thousands, are not read.
 _OPEN = "state IN ('running', 'parked', 'due')"
 Names = tuple[str | None, str | None]
+"""A job's id and a task's id."""
 Bound = TypeVar("Bound", Message, NewEvent)
 _NO_JOB: Names = (None, None)
 _REQUIRED = frozenset({RequireState, RequireAccess})
@@ -217,9 +218,6 @@ def task_states(connection: SqlConnection, chat_id: str | None = None) -> list[t
         values,
     )
     return [(chat_id, id_, bool(parked), bool(asks)) for chat_id, id_, parked, asks in rows]
-
-
-"""A job's id and a task's id."""
 
 
 class JobTurns:
