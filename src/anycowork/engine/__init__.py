@@ -1,1 +1,1 @@
-"""Adapters of the engine port: `local` runs everything in this process, `dbos` on every machine that shares a PostgreSQL database."""
+"""Hands jobs to every machine that shares a PostgreSQL database, through DBOS. The journal keeps what a run has done."""

@@ -1,1 +1,1 @@
-"""Writes records and tables to SQLite in groups, makes them durable and reads them back. `events` distributes them to readers."""
+"""Writes records and tables to SQLite or PostgreSQL in groups, makes them durable and reads them back. `events` distributes them to readers."""

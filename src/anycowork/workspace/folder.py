@@ -30,10 +30,10 @@ from anycowork.workspace.git_index_file import repository_around
 from anycowork.workspace.hard_links import told_file
 from anycowork.workspace.jail import Jail, give_to_owner_of, require_regular, translate_os_errors
 from anycowork.workspace.paths import WorkspacePath, shown
-from anycowork.workspace.project_checks import find_files, quick_checks
+from anycowork.workspace.project_checks import quick_checks
 from anycowork.workspace.remove_folder import move_folder
 from anycowork.workspace.syscalls import rename_without_replacing
-from anycowork.workspace.walk import FolderWalk
+from anycowork.workspace.walk import FolderWalk, find_files
 
 LARGEST_HASHED = 1 << 30  # bytes
 _CHUNK = 1 << 20
@@ -76,7 +76,7 @@ class Folder:
 
     def quick_checks(self) -> tuple[str, ...]:
         """Returns the commands that run the project's own tests, best first."""
-        return quick_checks(self)
+        return quick_checks(self.jail, self.small_text)
 
     def small_text(self, path: str) -> str:
         """Returns the text of a file inside; empty if there is none, or it is large."""

@@ -3,9 +3,10 @@
 import os
 import time
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
-from anycowork.domain.errors import ToolFault
+from anycowork.domain.errors import Refusal, ToolFault
+from anycowork.domain.files import INTERNAL_NAMES
 from anycowork.domain.values import leaf_value, mutable_value
 from anycowork.workspace.ignores import Ignores
 from anycowork.workspace.jail import Jail, kind_of
@@ -121,3 +122,19 @@ class FolderWalk:
         except ToolFault:
             return rules
         return rules.deeper(folder.parts, text)
+
+
+def find_files(jail: Jail, matches: Callable[[str], bool], most: int) -> list[tuple[str, str]]:
+    """Returns the files whose paths match, nearest to the root first, each with the path that it leads to if it is a link."""
+    files: list[tuple[str, str]] = []
+    for entry in FolderWalk(jail, seconds=2.0, leave_out=INTERNAL_NAMES).entries(WorkspacePath(())):
+        path = entry.place.path
+        if entry.is_folder or not matches(path):
+            continue
+        try:
+            files.append((path, path if entry.kind == "file" else jail.place(path).path))
+        except (Refusal, ToolFault):
+            continue  # it leads nowhere, or out of the workspace
+        if len(files) == most:
+            break
+    return files
