@@ -52,18 +52,21 @@ def _read_piece(run: RemoteRun, hash_: str, offset: int, most_bytes: int) -> byt
 
 
 def append_piece(path: Path, offset: int, data: bytes) -> None:
-    """A piece that is there already is taken again: its answer was lost with the connection. The first one begins the content anew.
-
-    Raises: Conflict.
-    """
+    """A piece that is there already is taken again: its answer was lost with the connection. Raises: Conflict."""
     fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
     try:
         size = os.fstat(fd).st_size
         if size == offset + len(data) and os.pread(fd, len(data), offset) == data:
             return
-        if offset not in (0, size):
+        if size != offset:
             raise Conflict(f"The next piece of this content begins at {size}.")
-        os.ftruncate(fd, offset)
         os.pwrite(fd, data, offset)
     finally:
         os.close(fd)
+
+
+def remove_contents(run: RemoteRun) -> None:
+    """Removes what came back of a run that is given again."""
+    for path in run.contents.values():
+        path.unlink(missing_ok=True)
+    run.contents.clear()

@@ -16,7 +16,7 @@ from anycowork.domain.errors import Conflict, Invalid, NotFound, TooLarge, ToolF
 from anycowork.domain.job_workers import JoinedWorker, TravelSettings, WorkerGone, WorkspaceChanged
 from anycowork.sandbox.layers.stage import Stage
 from anycowork.sandbox.layers.staging_folders import remove_tree
-from anycowork.sandbox.remote.content_pieces import append_piece, read_pieces
+from anycowork.sandbox.remote.content_pieces import append_piece, read_pieces, remove_contents
 from anycowork.sandbox.remote.remote_run import LiveWorker, RemoteCommand, RemoteResult, RemoteRun
 from anycowork.sandbox.remote.returned_layer import CHANGE_KINDS, write_layer
 from anycowork.sandbox.remote.tree_manifest import (
@@ -280,6 +280,7 @@ class RemoteRuns:
             waiting = next((run for run in live.runs.values() if not run.taken), None)
             if waiting is not None:
                 waiting.taken = True
+                await asyncio.to_thread(remove_contents, waiting)
                 return waiting
             live.wakes.clear()
             with suppress(TimeoutError):
