@@ -14,7 +14,7 @@ MOST_PATHS = 5_000
 _LONGEST_PATH = 1_000
 _AROUND = 400  # characters on each side of a path that tell what is to happen to it
 _PASTED = late_pattern(
-    r"```.*?(?:```|\Z)|~~~.*?(?:~~~|\Z)|^[ \t]*>.*$|^[ \t]*File \".*$|\b[a-z][a-z0-9+.-]{1,20}://\S{1,2000}",
+    r"```.*?(?:```|\Z)|~~~.*?(?:~~~|\Z)|^[ \t]*>[^\n]*|^[ \t]*File \"[^\n]*|\b[a-z][a-z0-9+.-]{1,20}://\S{1,2000}",
     re.DOTALL | re.M,
 )
 _ENDINGS = frozenset({
