@@ -1,13 +1,13 @@
 """Brings what a person names with `@` before the model is called: `@path` reads a file, `@folder/` lists a folder, `@symbol:name` finds
 where a name is defined, `@mcp:server:uri` reads a resource of an MCP server. Each is an ordinary call: it passes the gate, is recorded,
 and is shown. `@checkpoint:id` is expanded to what that checkpoint changed. A path that is not readable without asking is not read, and a
-note says so; a resource asks if its server's tool does. For a small model a plain file name is enough."""
+note says so; a resource asks if its server's tool does. For a small model a plain file name is enough, also one in a command."""
 
 import re
 from collections.abc import Sequence
 from enum import StrEnum
 
-from anycowork.agent.request_paths import paths_in
+from anycowork.agent.request_paths import paths_in, paths_in_commands
 from anycowork.agent.tool_runner import CallsParked, ToolRunner
 from anycowork.agent.turn_context import TurnContext
 from anycowork.agent.turn_recorder import TurnRecorder
@@ -87,9 +87,7 @@ class Mentions:
         if noted := [mention for mention in missed if mention.is_meant]:
             await self._note_missed(context, noted)
         if context.brief:
-            for path in paths_in(context.conversation.request())[:MOST_FOR_A_SMALL_MODEL]:
-                if (mention := Mention(MentionKind.FILE, path)) not in mentions:
-                    await self._bring(context, mention)
+            await self._bring_named(context, mentions)
         return await self._read_resources(
             context, [named_mention for named_mention in mentions if named_mention.kind is MentionKind.RESOURCE]
         )
@@ -110,6 +108,17 @@ class Mentions:
         await self._recorder.record_own_call(context, call, reference=True)
         await self._toolrunner.run(context)
         return True
+
+    async def _bring_named(self, context: TurnContext, mentions: Sequence[Mention]) -> None:
+        """Reads the first files that the request names without an `@`, also in a command: a small model seldom looks at the tests that
+        its work must pass."""
+        request, count = context.conversation.request(), 0
+        for path in dict.fromkeys((*paths_in(request), *paths_in_commands(request))):
+            if count == MOST_FOR_A_SMALL_MODEL:
+                return
+            mention = Mention(MentionKind.FILE, path)
+            if mention not in mentions and context.has_file(path):
+                count += await self._bring(context, mention)
 
     async def _note_missed(self, context: TurnContext, missed: Sequence[Mention]) -> None:
         names = [str(mention) for mention in missed]

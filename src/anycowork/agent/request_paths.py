@@ -118,6 +118,12 @@ def commands_in(request: str) -> list[str]:
     return list(dict.fromkeys(quoted or [match[1] for match in _BARE_COMMAND.finditer(text)]))
 
 
+def paths_in_commands(request: str) -> list[str]:
+    """Returns what looks like a path in the commands that the request names, each once: the tests that they run, for example."""
+    words = (word.partition("::")[0] for command in commands_in(request) for word in command.split())
+    return list(dict.fromkeys(plain_path(word) for word in words if is_path(word)))
+
+
 def _split(masked: str, groups: list[PathGroup]) -> list[Sentence]:
     sentences: list[Sentence] = []
     begin, used = 0, 0

@@ -165,6 +165,17 @@ async def test_a_small_model_is_shown_the_files_that_a_request_names(tmp_path: P
     assert "1\n" in model.requests[0]["messages"][-1]["content"]
 
 
+async def test_a_small_model_is_shown_the_tests_that_its_work_must_pass(tmp_path: Path) -> None:
+    files = {"shop.py": "def total():\n    pass\n", "test_shop.py": "from shop import total\n"}
+    request = "Implement shop.py. `python3 -m pytest test_shop.py::test_total gone_test.py` must pass."
+    async with ScriptedModel([ANSWER]) as model, live_server(tmp_path, files=files, **small(model.base_url)) as client:
+        chat = await client.chat()
+        await chat.send(request)
+        brought = [m["payload"]["parameters"] for m in await chat.of_type("tool_call")]
+        assert brought[:2] == [{"path": "shop.py"}, {"path": "test_shop.py"}]
+    assert "from shop import total" in model.requests[0]["messages"][-1]["content"]
+
+
 async def test_a_large_model_asks_for_the_files_that_it_wants(tmp_path: Path) -> None:
     async with live_server(tmp_path, replies=["Yes."], files={"a.txt": "1\n"}) as client:
         chat = await client.chat()

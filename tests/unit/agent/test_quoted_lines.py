@@ -3,7 +3,7 @@
 import pytest
 
 from anycowork.agent.expectations import of_request
-from anycowork.agent.request_paths import paths_in
+from anycowork.agent.request_paths import commands_in, paths_in, paths_in_commands
 from anycowork.domain.evidence import ExpectationKind
 
 REQUEST = "Fix the total in shop.py. `python3 -m pytest test_shop.py` must pass."
@@ -25,3 +25,17 @@ def test_a_request_below_a_quoted_line_is_read(pasted: str) -> None:
         (ExpectationKind.CHECK, "python3 -m pytest test_shop.py")
     ]
     assert derived.asks_change
+
+
+@pytest.mark.parametrize(
+    ("request_", "paths"),
+    [
+        (REQUEST, ["test_shop.py"]),
+        ("`pytest -q tests/test_a.py::test_b tests/test_a.py` must pass", ["tests/test_a.py"]),
+        ("`python3 check.py | tail -1` shows it", []),
+        ("Make the tests pass with npm test", []),
+    ],
+)
+def test_files_are_found_in_the_commands_that_a_request_names(request_: str, paths: list[str]) -> None:
+    assert paths_in_commands(request_) == paths
+    assert len(commands_in(request_)) <= 1
