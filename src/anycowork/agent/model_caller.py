@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from typing import assert_never
 
 from anycowork.agent.reply_stream import Reply, ReplyStream
-from anycowork.agent.small_models import excluded_forms, required_tools
+from anycowork.agent.small_models import excluded_forms, paths_by_form, required_tools
 from anycowork.agent.turn_calls import repeated_tools
 from anycowork.agent.turn_context import TurnContext
 from anycowork.domain import event_factory
@@ -27,6 +27,7 @@ from anycowork.prompts.conversation import is_summary
 from anycowork.prompts.history_budget import RESULT_CAP
 from anycowork.prompts.instructions import activated_skill, skills_section
 from anycowork.prompts.prompt_service import NOT_OFFERED, OfferedTools, PromptScope, PromptService, PromptTarget
+from anycowork.prompts.reply_schema import with_paths
 from anycowork.prompts.tokens import TokenRatios, tokens
 from anycowork.prompts.window import HistoryLimit, PromptHistory, Window
 from anycowork.providers.registry import LOCAL, ProviderRegistry
@@ -201,13 +202,15 @@ class ModelCaller:
             case ToolCallStyle.SCHEMA:
                 if not options.brief:
                     return self._prompts.replies(context.role, brief=False, without=repeated, aim=self._aim(context))
-                return self._prompts.replies(
+                replies = self._prompts.replies(
                     context.role,
                     brief=True,
                     without=repeated | excluded_forms(context, self._prompts),
                     only=required_tools(context, self._prompts),
                     aim=self._aim(context),
                 )
+                forms = paths_by_form(context)
+                return with_paths(replies, forms) if all(forms.values()) else replies
             case _:
                 assert_never(options.calling)
 

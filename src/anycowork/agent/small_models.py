@@ -5,6 +5,7 @@ the fitted classifier (`request_classifier.py`); when in doubt, nothing is owed.
 """
 
 import re
+from collections.abc import Iterable
 from enum import Enum, auto
 from hashlib import sha256
 from typing import assert_never
@@ -22,7 +23,8 @@ from anycowork.domain.tools import Call
 from anycowork.prompts.prompt_service import PromptService
 from anycowork.prompts.tool_selection import A_REQUEST
 
-CALLS_BEFORE_GIVING_UP = 4  # calls that a small model must make before it may answer that it cannot do the task
+CALLS_BEFORE_GIVING_UP = 3  # calls of its own, after which a small model may answer that it cannot do the task
+READING_TOOL = "read_file"
 _SHORT_FILE = 1_500  # characters
 _EMPTY = sha256().hexdigest()
 _WRITES = re.compile(
@@ -49,8 +51,10 @@ def required_tools(context: TurnContext, prompts: PromptService) -> frozenset[st
     owed, tools = _tools_for(owed_action(context), prompts), prompts.tools(context.role)
     if pushed:
         return owed or tools
-    if len(context.calls) < CALLS_BEFORE_GIVING_UP and (owed or missing_files(context)):
-        return owed if owed and context.calls else tools | owed
+    if len(_own_calls(context)) < CALLS_BEFORE_GIVING_UP and (owed or missing_files(context)):
+        # Where it can change only the files that it knows, it may get to know others.
+        may_read = {READING_TOOL} & tools if all(paths_by_form(context).values()) else set[str]()
+        return owed | may_read if owed and context.calls else tools | owed
     looks_first = not context.calls and len(context.conversation.request().split()) >= A_REQUEST
     return tools if looks_first else frozenset()
 
@@ -60,7 +64,18 @@ def excluded_forms(context: TurnContext, prompts: PromptService) -> frozenset[st
     if not context.brief:
         return frozenset()
     changing = prompts.changers() | {OutputFormat.PLAN.value} if _asks_no_change(context) else frozenset()
-    return _unfit_forms(context) | changing
+    forms = paths_by_form(context)
+    return frozenset(form for form, paths in forms.items() if not paths) | changing if any(forms.values()) else changing
+
+
+def paths_by_form(context: TurnContext) -> dict[str, tuple[str, ...]]:
+    """Returns the known files that each form of `update_file` fits: a small model rewrites a short file well but fails to quote parts of
+    it; of a long file it forgets most."""
+    lengths = _known_lengths(context.calls) if context.brief else {}
+    return {
+        "update_file.edits": tuple(path for path, length in lengths.items() if length > _SHORT_FILE),
+        "update_file.content": tuple(path for path, length in lengths.items() if length <= _SHORT_FILE),
+    }
 
 
 def unfinished_request(context: TurnContext) -> str | None:
@@ -77,10 +92,17 @@ def unfinished_request(context: TurnContext) -> str | None:
 def owed_action(context: TurnContext) -> ExpectedAction | None:
     """Returns the action that the request asks for, if nothing like it was done in the turn."""
     ran = any(map(context.is_command, context.calls))
-    changed = any(_changed(call) for call in context.calls)
+    changed = any(_changed(call) for call in _own_calls(context))
     if context.plan:
         return not_begun(context.plan, ran=ran, changed=changed, role=context.role)
     return not_tried(clause_kinds(context.conversation.user_text), ran=ran, changed=changed, role=context.role)
+
+
+def _own_calls(context: TurnContext) -> list[Call]:
+    """Returns the calls of the model in its present draft: no files that it was brought, no checks that the server ran."""
+    restored = (position for position, call in enumerate(context.calls, 1) if call.provenance.restores)
+    begin = max(restored, default=0)
+    return [call for call in context.calls[begin:] if not (call.provenance.reference or call.provenance.check)]
 
 
 def not_tried(
@@ -135,13 +157,18 @@ def _only_runs(role: RoleDefinition) -> bool:
     return _MAY_CHANGE & role.permissions == {Permission.EXECUTE_COMMANDS}
 
 
-def _unfit_forms(context: TurnContext) -> frozenset[str]:
-    """It rewrites a short file well but fails to quote parts of it; of a long file it forgets most."""
-    read = [call for call in context.calls if call.tool == "read_file" and succeeded(call)]
-    seen = [call.result.content for call in read if call.result]
-    if not seen:
-        return frozenset()
-    return frozenset({"update_file.edits" if len(max(seen, key=len)) <= _SHORT_FILE else "update_file.content"})
+def _known_lengths(calls: Iterable[Call]) -> dict[str, int]:
+    """Returns the characters of each file that the model has read or written whole in this turn."""
+    lengths: dict[str, int] = {}
+    for call in filter(succeeded, calls):
+        path, content = call.result.facts.get("path") if call.result else None, call.parameters.get("content")
+        if call.result is None or not isinstance(path, str):
+            continue
+        if call.tool == READING_TOOL:
+            lengths[path] = max(len(call.result.content), lengths.get(path, 0))
+        elif isinstance(content, str) and "start_line" not in call.parameters:
+            lengths[path] = len(content)
+    return lengths
 
 
 def _tools_for(action: ExpectedAction | None, prompts: PromptService) -> frozenset[str]:

@@ -3,7 +3,7 @@
 It only shapes replies. The gate decides what may be done, whatever the schema allows.
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from pydantic import JsonValue
 
@@ -56,6 +56,27 @@ def reply_schema(
         "anyOf": required_calls
         or [*calls, *open_calls, *([] if role.output in without else _documents(role)), _object({ANSWER: _TEXT})]
     }
+
+
+def with_paths(schema: Json, paths: Mapping[str, Sequence[str]]) -> Json:
+    """Returns the schema in which a form of a call (`tool.parameter`) can name only these paths."""
+    replies = schema["anyOf"]
+    assert isinstance(replies, list)
+    return {"anyOf": [_with_path(reply, paths) for reply in replies]}
+
+
+def _with_path(reply: JsonValue, paths: Mapping[str, Sequence[str]]) -> JsonValue:
+    assert isinstance(reply, dict) and isinstance(reply["properties"], dict)
+    tool, parameters = reply["properties"].get("tool"), reply["properties"].get("parameters")
+    if not isinstance(tool, dict) or not isinstance(parameters, dict) or not isinstance(parameters["properties"], dict):
+        return reply
+    names = next(
+        (paths[form] for name in parameters["properties"] if (form := f"{tool.get('const')}.{name}") in paths), None
+    )
+    if names is None:
+        return reply
+    parameters = {**parameters, "properties": {**parameters["properties"], "path": {"enum": [*names]}}}
+    return {**reply, "properties": {**reply["properties"], "parameters": parameters}}
 
 
 def _tool_of(call: JsonValue) -> JsonValue:

@@ -7,7 +7,7 @@ from typing import Any  # requests are JSON that tests look into freely
 import pytest
 
 from anycowork.agent import fresh_drafts
-from integration.agent.test_small_models import small
+from integration.agent.test_small_models import may_answer, small
 from support.evidence import evidence_of, working_chat
 from support.live_server import LiveChat, LiveServer, live_server
 from support.scripted_model import ScriptedModel, call
@@ -60,6 +60,18 @@ async def test_the_third_draft_passes_and_none_was_shown_the_one_before(tmp_path
         assert sum("return 40" in text for text in said) > 0, "the person sees each draft"
         undone = [m["payload"]["tool"] for m in await chat.of_type("tool_call") if m["payload"].get("restores")]
         assert undone == ["update_file", "update_file"], "the page says that the server did it"
+
+
+async def test_another_draft_owes_the_change_that_the_one_before_it_made(tmp_path: Path) -> None:
+    replies = [write(40), DONE, call("list_directory", path="."), write(3), DONE]
+    async with (
+        ScriptedModel(replies) as model,
+        live_server(tmp_path, files=FILES, **small(model.base_url)) as client,
+    ):
+        chat = await working_chat(client, "sandboxed")
+        await chat.send(REQUEST)
+        assert (await evidence_of(client, chat))["status"] == "checked" and await drafts(chat) == [2]
+    assert [may_answer(request) for request in model.requests] == [False, True, False, False, True]
 
 
 async def test_after_three_drafts_the_turn_ends_failed_with_the_last_one(tmp_path: Path) -> None:

@@ -226,6 +226,41 @@ async def test_a_small_model_rewrites_a_short_file_and_changes_pieces_of_a_long_
     assert forms_of_update(model.requests[0]) == [{"path", form}]
 
 
+def paths_of_update(request: dict[str, Any]) -> dict[str, object]:
+    branches = request["response_format"]["json_schema"]["schema"]["anyOf"]
+    updates = [b["properties"] for b in branches if b["properties"].get("tool") == {"const": "update_file"}]
+    forms = [update["parameters"]["properties"] for update in updates]
+    return {name: form["path"].get("enum") for form in forms for name in form if name != "path"}
+
+
+@proves("LOOP-10")
+async def test_a_small_model_rewrites_the_short_one_of_two_files_and_changes_pieces_of_the_long_one(
+    tmp_path: Path,
+) -> None:
+    files = {"a.txt": "one\n", "long.txt": "".join(f"line {number}\n" for number in range(500))}
+    async with (
+        ScriptedModel([ANSWER] * 3) as model,
+        live_server(tmp_path, files=files, **small(model.base_url)) as client,
+    ):
+        await (await client.chat()).send("Change the line in a.txt to the third one of long.txt.")
+    assert forms_of_update(model.requests[0]) == [{"path", "edits"}, {"path", "content"}]
+    updates = paths_of_update(model.requests[0])
+    assert updates == {"edits": ["long.txt"], "content": ["a.txt"]}
+    assert "read_file" in tools_allowed(model.requests[0]), "so that it may get to know a third one"
+
+
+@proves("LOOP-10")
+async def test_the_files_that_a_small_model_was_brought_are_no_tries_of_its_own(tmp_path: Path) -> None:
+    files = dict.fromkeys(("a.txt", "b.txt", "c.txt"), "1\n")
+    replies = [call("update_file", path="a.txt", content="1\n"), ANSWER, ANSWER, ANSWER]
+    async with (
+        ScriptedModel(replies) as model,
+        live_server(tmp_path, files=files, **small(model.base_url)) as client,
+    ):
+        await (await client.chat()).send("Change a.txt, b.txt and c.txt.")
+    assert [may_answer(request) for request in model.requests[:2]] == [False, False]
+
+
 @proves("LOOP-10")
 async def test_a_small_model_may_answer_once_the_action_is_done_or_was_tried_often_enough(tmp_path: Path) -> None:
     tries = [call("update_file", path="a.txt", content="1\n"), call("read_file", path="a.txt")]
