@@ -94,7 +94,7 @@ def _hash(text: str) -> str:
 
 
 def _hash_of_file(path: Path) -> str | None:
-    """Blocking. None if there is no file to compare with."""
+    """Returns the hash of the saved file; None if there is none. Blocking."""
     try:
         return sha256(path.read_bytes()).hexdigest() if path.is_file() else None
     except OSError:

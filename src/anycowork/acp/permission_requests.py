@@ -168,7 +168,7 @@ class Dialogs:
         self._open[key] = self._tasks.create_task(work)
 
     def close(self, key: str) -> None:
-        """The question was decided, here or elsewhere. The task that decides it ends by itself."""
+        """Ends the dialog of a question that was decided, here or elsewhere. The task that decided it is not cancelled."""
         task = self._open.get(key)
         if task is not None and task is not asyncio.current_task():
             task.cancel()

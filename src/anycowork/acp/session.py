@@ -275,7 +275,7 @@ class EditorSession:
                 await self._stop_unanswered(NoAnswer(f"the server refused it: {refused.message}"))
 
     async def _stop_unanswered(self, fault: NoAnswer) -> None:
-        """No answer is no yes: the turn is stopped, and what waits is withdrawn."""
+        """Stops the turn and withdraws the open questions: a missing answer does not allow anything."""
         self._no_answer(fault)
         if not fault.editor_is_gone:
             await self._stop()

@@ -128,14 +128,14 @@ class ModelCaller:
         return reply
 
     def _keep_model(self, context: TurnContext) -> None:
-        """A chat that was opened before any model was connected keeps the first one that it asks: no later default is told of it."""
+        """Stores the first model that is asked in a chat that was opened before any model was connected. Later defaults do not change it."""
         if context.chat.config.model_id is None and (first := self._providers.lasting_id()) is not None:
             context.chat = replace(context.chat, config=replace(context.chat.config, model_id=first))
             context.write_buffer.pending.append(SetChat(first_model=first))
 
     def go_on(self, context: TurnContext, fault: ProviderFault) -> tuple[str, Json] | None:
-        """Has the next model that the person named answer in this segment. Returns what the person is told, and its facts; None where none
-        is left, or the fault is not the server's."""
+        """Chooses the next model that the person named for this segment. Returns the message for the person, and its facts; None if none
+        is left, or if the fault is not the server's."""
         if isinstance(fault, PromptTooLong):
             return None
         before = context.chat.config.model_id or self._providers.lasting_id()

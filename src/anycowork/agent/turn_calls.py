@@ -67,7 +67,7 @@ class TurnCalls(Sequence[Call]):
         return list(self._open.values())
 
     def last_failure(self) -> Call | None:
-        """Returns the newest settled call of the turn, if it failed. A check that the server ran is no step of the model."""
+        """Returns the newest settled call of the turn, if it failed. A check that the server ran does not count as a step of the model."""
         settled = (call for call in reversed(self._calls) if call.state is CallState.SETTLED)
         last = next((call for call in settled if not call.provenance.check), None)
         failed = last is not None and last.result is not None and last.result.status is CallStatus.ERROR

@@ -84,7 +84,7 @@ class Assignment:
 
 
 class TurnConversation:
-    """What the model is told. `history` has of a long chat only the newest messages; `beginning` are then its first ones."""
+    """The messages for the model. Of a long chat, `history` has only the newest messages, and `beginning` the first ones."""
 
     def __init__(self, turn: Turn, history: list[Message], beginning: Sequence[Message]) -> None:
         self.history = history
@@ -154,7 +154,7 @@ class TurnTime:
 
     @contextmanager
     def paused(self, monotonic: Callable[[], float]) -> Iterator[None]:
-        """The time that the block takes is no time of the turn: a call waits for a person, or for another agent."""
+        """Does not count the time of the block against the turn: a call waits for a person, or for another agent."""
         paused_at, loop, deadline = monotonic(), asyncio.get_running_loop(), self.deadline
         deadline_time = deadline.when() if deadline is not None else None
         remaining = deadline_time - loop.time() if deadline_time is not None else None

@@ -352,7 +352,7 @@ class ChatService:
         return {"images": [image.to_json() for image in recognised]}
 
     def model_id_of(self, name: str | None) -> str | None:
-        """Returns the id of the model that a person names; None is the default model. Raises: Invalid if there is no such model."""
+        """Returns the id of the model with this name; None for the default model. Raises: Invalid if there is no such model."""
         if name is None:
             return None
         try:

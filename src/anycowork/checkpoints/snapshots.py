@@ -411,5 +411,6 @@ def _with_counts(images: Sequence[PathImage], comparison: Comparison) -> tuple[P
 
 
 def _is_new_at_the_top(image: PathImage) -> bool:
-    """What comes into a folder does not show in the layers, which have their own one by then; only their topmost folder is no own one."""
+    """Tells whether a path appears at the root. Running layers share only the root: they have their own copy of every folder below it, so
+    that a new path in there does not show in them."""
     return image.kind is PathKind.ABSENT and "/" not in image.path

@@ -29,7 +29,7 @@ class ServerLink:
         self._ending = asyncio.Event()
 
     async def client(self, name: str) -> "ServerClient":
-        """Requests that come from the editor or the host of this name. Raises: StorageFault and other errors of ours if there is no server."""
+        """Returns a client that sends requests in the name of this editor or host. Raises: AnyCoworkError if there is no server."""
         async with self._connecting:
             if self._client is None:
                 self._ending = asyncio.Event()

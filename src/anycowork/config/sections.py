@@ -69,7 +69,7 @@ def _destination(text: str) -> str:
 
 class NotificationEntry(BaseModel):
     """`[notifications]` of config.toml. `page_url` is the address at which people open the page, for links; `delay` the seconds that
-    something waits before its person is told; `private_hosts` those that targets of people who are no admins may be at."""
+    a decision waits before its person is notified; `private_hosts` the private hosts that may receive notifications of people who are not admins."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 

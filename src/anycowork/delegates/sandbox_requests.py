@@ -19,7 +19,7 @@ _MISSING = 66  # exit code
 
 
 class RequestFailed(Exception):
-    """A file or terminal request that cannot be fulfilled; the delegate is told why."""
+    """A file or terminal request that cannot be fulfilled. The delegate gets the reason."""
 
 
 class MissingFile(RequestFailed):

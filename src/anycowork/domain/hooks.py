@@ -177,7 +177,7 @@ def read_hooks(text: str, source: str, root: str = "") -> tuple[list[Hook], list
 
 
 def read_outcome(event: HookEvent, exit_code: int, output: bytes, errors: bytes) -> HookOutcome:
-    """Returns what a hook that ended by itself decided. What is not understood asks; `allow` is no decision."""
+    """Returns the decision of a hook that was not stopped. An answer that cannot be read asks; `allow` does not count as a decision."""
     if exit_code == DENIED:
         return _outcome(event, HookDecision.DENY, errors.decode(errors="replace"), "", ())
     if exit_code != 0:
@@ -260,7 +260,7 @@ def checks_recorded(payload: Json | None) -> list[str]:
 
 
 def words_recorded(payload: Json | None) -> list[str]:
-    """Returns what hooks had the model told, from the record of their runs: text of others, whoever's message it stands in."""
+    """Returns the texts that hooks added for the model, from the record of their runs. They are untrusted text, in any message."""
     runs = _runs_recorded(payload)
     if not runs:  # as for most messages
         return []
@@ -290,7 +290,7 @@ def with_hook_words(message: Message) -> Message:
 
 
 def _checks(commands: Sequence[str]) -> tuple[str, ...]:
-    """What is too long is no check: cut off, it would be another command."""
+    """Returns the commands that are short enough. A long one is left out: cut off, it would be another command."""
     plain = (command.strip() for command in commands[:MOST_CHECKS])
     return tuple(command for command in plain if command and len(command) <= LONGEST_CHECK and command.isprintable())
 

@@ -41,7 +41,7 @@ MOST_REPORTED = (
 
 
 def reported_tokens(count: object) -> int:
-    """Returns a count that a provider reported, within bounds; 0 if it is no number. A wrong one must not break the accounts."""
+    """Returns a count that a provider reported, within bounds; 0 if it is not a number. A wrong count must not break the accounts."""
     return min(max(0, count), MOST_REPORTED) if isinstance(count, int) and not isinstance(count, bool) else 0
 
 

@@ -75,7 +75,7 @@ class TargetKind(StrEnum):
 
 @value
 class NotificationTarget:
-    """Where one person is told. `principal` is their label; `disabled` says why nothing is sent there any more."""
+    """Where one person gets notifications. `principal` is their label; `disabled` says why nothing is sent there any more."""
 
     id: str
     principal: str
@@ -180,7 +180,7 @@ _TITLES = {
 
 
 def waiting_message(waits: Sequence[Notification], page: str, now: str) -> NotificationMessage:
-    """Returns one message about all these waits. Its id is the same when the same waits are told again."""
+    """Returns one message about all these waits. The same waits give the same id."""
     ordered = sorted(waits, key=lambda wait: wait.wait_id)
     digest = hashlib.sha256("\n".join(wait.wait_id for wait in ordered).encode()).hexdigest()
     first = waits[0]

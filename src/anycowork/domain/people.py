@@ -167,7 +167,7 @@ class PeopleChange:
     old_groups: tuple[str, ...] = ()
 
     def to_bytes(self) -> bytes:
-        """Returns what the chain covers."""
+        """Returns the bytes that the audit chain covers."""
         return json.dumps(
             {
                 "seq": self.seq,

@@ -83,7 +83,8 @@ class ContentReader(StrEnum):
 
 
 class Telling(StrEnum):
-    """`AFTER_DECISION`: the agent is told once a person allowed it; a person who may decide, once they asked to see it."""
+    """Who may see the content of a path. `AFTER_DECISION`: the agent after a person allowed it, and a person who may decide after they asked
+    to see it."""
 
     TOLD = "told"
     AFTER_DECISION = "after_decision"
@@ -92,7 +93,7 @@ class Telling(StrEnum):
 
 @value
 class HiddenPathRules:
-    """Paths that may not be read or revealed, and the one function that says who is told what: `may_be_told`.
+    """Paths that may not be read or revealed, and the one function that says who may see which of them: `may_be_told`.
 
     `patterns` come from the rules; `hides` decides, by the path from the root. What it `withholds` (key files that no rule allows, and what
     rules ask about) is searched only if the call names exactly that file, and programs in the sandbox cannot read it. `asking` and `asks`

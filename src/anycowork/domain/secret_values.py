@@ -111,7 +111,7 @@ class SecretHider:
         parts: list[str] = []
         position = 0
         for start, end, kind in spans:
-            if start >= position:  # of two that overlap the first one is hidden, and the rest of the other
+            if start >= position:  # of two that overlap, this hides the first one whole; below, the rest of the second
                 parts += (text[position:start], self._stand_in(kind, text[start:end]))
             elif end > position:
                 parts.append(self._stand_in(kind, text[position:end]))
@@ -145,7 +145,7 @@ def hidden_kinds(texts: Iterable[str]) -> Json:
 
 
 def as_told(message: Message) -> Message:
-    """Returns the message with stand-ins for its values, as a model is told it. What a person or a model wrote has none noted."""
+    """Returns the message for the model, with stand-ins for the values that are noted in it. Text of people and models has none noted."""
     return _told(message)[0]
 
 

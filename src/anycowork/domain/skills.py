@@ -158,7 +158,7 @@ def read_command_text(name: str, text: str) -> SkillText:
 
 
 def activation(skill: Skill) -> Json:
-    """What a message stores of the skill that it activates: exactly what the model is told in its turn."""
+    """Returns what a message stores of the skill that it activates: exactly the text that the model gets in this turn."""
     return {
         "name": skill.name,
         "source": skill.source.value,

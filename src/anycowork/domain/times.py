@@ -30,7 +30,7 @@ def seconds_between(earlier: str, written: str) -> float:
 
 
 def local_time(written: str, *, seconds: bool = False) -> str:
-    """Returns a written time as a person of this machine reads it; what is no time stays unchanged."""
+    """Returns a written time as a person of this machine reads it; a text that is not a time stays unchanged."""
     try:
         time = datetime.fromisoformat(written).astimezone()
     except ValueError:

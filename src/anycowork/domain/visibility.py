@@ -18,7 +18,7 @@ class Viewer:
 
     @property
     def shared_with(self) -> tuple[str, ...]:
-        """The visibilities that include this person, whoever the owner is."""
+        """Returns the visibilities that include this person in what others own."""
         return (EVERYONE, *(f"{_GROUP}{group}" for group in self.groups))
 
 

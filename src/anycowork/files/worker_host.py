@@ -29,7 +29,7 @@ _START = "import json, sys; sys.path[:] = json.loads(sys.argv.pop(1)); from anyc
 
 
 def read_answer(file: IO[bytes]) -> dict[str, object]:
-    """Returns what a worker wrote into the file: a line of JSON and, if there is one, the text behind that line. Empty if it is no object."""
+    """Returns what a worker wrote into the file: a line of JSON and, if there is one, the text behind it. Empty if the line is not a JSON object."""
     file.seek(0)
     line, has_text, text = file.read(ANSWER).partition(b"\n")
     try:

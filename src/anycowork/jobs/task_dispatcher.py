@@ -27,7 +27,7 @@ from anycowork.turns.lookup import MOST_PLANS
 
 @value
 class DispatchedTask:
-    """A task with its assignment and its turn; with neither if there is no place for it to work in, then it has failed."""
+    """A task with its assignment and its turn. It has neither if no workspace could be made for it: then it has failed."""
 
     task: JobTask
     message: Message | None = None

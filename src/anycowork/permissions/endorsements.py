@@ -94,7 +94,7 @@ def file_sinks(paths: Iterable[str]) -> Iterator[Sink]:
 
 
 def fetches_address(spec: ToolSpec, parameters: Parameters) -> bool:
-    """Whether the caller chooses an address that a server's tool fetches: what is in the address leaves with it, so it is no mere read.
+    """Tells whether the caller chooses an address that a server's tool fetches. The address can carry data out, so this is more than a read.
 
     What the call says decides, whatever the tool calls its arguments; a name that promises an address is enough, too.
     """

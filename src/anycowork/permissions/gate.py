@@ -103,9 +103,11 @@ class Gate:
         protection: Protection = protects_nothing,
         exposure: Exposure = NOT_EXPOSED,
     ) -> ChangesDecision:
-        """Applies the rules to changes that a call has made. What is to stay as it is in this turn asks, and so do control files and key
-        files that need an endorsement. If only the chat's `autonomy`
-        allowed the call, a changed secret asks, and so do deleted files that the chat did not make."""
+        """Applies the rules to changes that a call has made.
+
+        Changes of files that this turn must leave as they are ask, and so do changes of control files and key files that need an
+        endorsement. If only the chat's `autonomy` allowed the call, a changed secret asks, and so do deleted files that the chat did not
+        make."""
         checked = await self._policy.check_changes(call, changes, workspace)
         if checked.effect is Effect.DENY:
             return checked

@@ -12,12 +12,12 @@ _HERE = "{{agents}}"
 
 
 def agents_to_ask(agents: Sequence[AgentSpec]) -> str:
-    """Returns what an agent that can call `ask_agent` is told of the others; empty without others."""
+    """Returns the list of the other agents for one that can call `ask_agent`; empty without others."""
     return prose("agents_to_ask").replace(_HERE, _listed(agents)) if agents else ""
 
 
 def agents_to_plan(agents: Sequence[AgentSpec]) -> str:
-    """Returns what the planner of a job is told of the agents that its steps may name; empty without any."""
+    """Returns the list of the agents that steps may name, for the planner of a job; empty without any."""
     return prose("agents_to_plan").replace(_HERE, _listed(agents)) if agents else ""
 
 

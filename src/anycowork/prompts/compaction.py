@@ -34,7 +34,7 @@ _CUT = "the whole is stored"
 
 @value
 class CompactionDigest:
-    """What the model is told instead of `messages` messages."""
+    """The text that the model gets instead of `messages` messages."""
 
     text: str
     messages: int

@@ -46,7 +46,7 @@ class PromptScope:
 @dataclass(frozen=True, slots=True)
 class PromptTarget:
     """The criteria for selecting tools: the request that started the chat, the size of its model's context, `context_tokens`, and the
-    chat, if there are tools for it alone. An agent that `works_alone` is told of no tool that needs another one."""
+    chat, if there are tools for it alone. The prompt of an agent that `works_alone` lists no tool that needs another agent."""
 
     request: str = ""
     context_tokens: int = _AMPLE

@@ -71,7 +71,7 @@ class Window:
         return self._length
 
     def add(self, message: Message) -> None:
-        """Appends a message. What a person ran for themselves is told with their next message, never between a call and its result."""
+        """Appends a message. A command that a person ran comes with their next message, never between a call and its result."""
         self._length += 1
         if message.payload is not None and ended_command(message) is not None:
             self._notes.append(message)

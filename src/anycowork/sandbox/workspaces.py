@@ -168,7 +168,7 @@ def check_root(path: str | Path, *, home: Path, data_dir: Path) -> Path:
 
 
 def not_registered(folder: str | Path) -> BadWorkspace:
-    """Returns what is said of a folder that is in none that a person registered."""
+    """Returns the message about a folder that lies in no registered folder."""
     return BadWorkspace(
         f"'{folder}' is not inside a registered folder. Register it first: POST /workspaces, or start with --workspace.",
         param="workspace",

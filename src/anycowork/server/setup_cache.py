@@ -26,7 +26,7 @@ class SetupCache:
         return self._path(key).is_dir()
 
     def keep(self, key: str, delta: Delta, upper: Path, *, travelled: Collection[str]) -> None:
-        """Takes the new paths out of the layer that the setup wrote."""
+        """Moves the new paths from the layer that the setup wrote into the cache."""
         unfinished = self._path(key).with_suffix(_UNFINISHED)
         remove_tree(unfinished)
         unfinished.mkdir(mode=0o700)

@@ -188,7 +188,7 @@ def dropped(message: str, *, code: str | None = None, paths: tuple[str, ...] = (
 
 
 def partly_kept(message: str, paths: tuple[str, ...]) -> CommandSummary:
-    """Changes in submodules and linked worktrees were refused and left out; what happened to the others is told after this."""
+    """Changes in submodules and linked worktrees were refused and left out; the summary of the other changes follows this text."""
     error = CallError(code="left_out", message=message, retryable=True)
     return CommandSummary(message, facts={"left_out": list(paths[:_MOST_FACTS])}, error=error)
 

@@ -1,4 +1,4 @@
-"""What a person types for themselves in a workspace: one command, or a terminal. It is no tool, so no model can call it.
+"""What a person types for themselves in a workspace: one command, or a terminal. It is not a tool, so no model can call it.
 
 The command has the rights, the home and the network of the server's user, because it is the person's own. It gets none of the server's
 variables beyond an allow-list. Where bubblewrap works, it runs in its own process namespace, so that nothing of it survives it or the

@@ -37,7 +37,7 @@ class ToolRegistry:
     """The built-in tools, which nothing can replace, and the tools of each source as they were when it was last refreshed."""
 
     def __init__(self, tools: Iterable[Tool], unlisted: Iterable[Tool] = ()) -> None:
-        """`unlisted` tools are found by name and offered to nobody: those who need one are told of it in their prompt."""
+        """`unlisted` tools can be called by name, but no list offers them: the prompt names one where it is needed."""
         self._unlisted = _by_name(unlisted)
         self._built_in = _by_name(tools)
         self._sources: dict[str, dict[str, Tool]] = {}

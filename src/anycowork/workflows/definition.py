@@ -223,7 +223,7 @@ def _require_steps(workflow: Workflow) -> None:
 
 
 def _require_known_names(workflow: Workflow, sections: Sequence[DefinitionSection]) -> None:
-    """Every `{{name}}` is a parameter; what is not, is told with its line."""
+    """Requires every `{{name}}` to be a parameter. Raises: BadDefinition with the line of one that is not."""
     names = {parameter.name for parameter in workflow.parameters}
     takes = ", ".join(sorted(names)) or "none"
     for step, section in zip(workflow.steps, sections, strict=True):

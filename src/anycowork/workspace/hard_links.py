@@ -15,7 +15,7 @@ _Identity = tuple[int, int]
 
 @contextmanager
 def told_file(jail: Jail, path: WorkspacePath) -> Iterator[tuple[int, os.stat_result]]:
-    """Opens a regular file whose content is told to the agent. Raises: as `Jail.regular_file`; DeniedByRule for another name of a key
+    """Opens a regular file whose content the agent will see. Raises: as `Jail.regular_file`; DeniedByRule for another name of a key
     file."""
     with jail.regular_file(path) as (fd, status):
         if (key_file := _key_file_behind(jail, path, status)) is not None:

@@ -19,7 +19,7 @@ class _Hunk:
 
 
 def merge_texts(base: bytes, mine: bytes, theirs: bytes) -> bytes | None:
-    """Returns the base with both changes; None if they touch the same or neighbouring lines in different ways, or one is no text."""
+    """Returns the base with both changes; None if they touch the same or neighbouring lines in different ways, or one is not text."""
     if len(base) + len(mine) + len(theirs) > LARGEST_MERGED or any(
         decode(side) is None for side in (base, mine, theirs)
     ):
@@ -38,7 +38,7 @@ def merge_texts(base: bytes, mine: bytes, theirs: bytes) -> bytes | None:
 
 
 def merge_draft(base: bytes, mine: bytes, theirs: bytes) -> str | None:
-    """Returns the text with both changes, and where they meet both versions between marks; None if one of the three is no text."""
+    """Returns the text with both changes, and where they meet both versions between marks; None if one of the three is not text."""
     if len(base) + len(mine) + len(theirs) > LARGEST_MERGED or any(
         decode(side) is None for side in (base, mine, theirs)
     ):

@@ -43,7 +43,7 @@ _reading = threading.Lock()
 
 @value
 class FolderKind:
-    """What is read of a folder: `main` is the file that makes it a skill, a command or the hooks of a plugin, and is told to models."""
+    """How a folder is read: `main` is the file that makes it a skill, a command or the hooks of a plugin, and the one that models get."""
 
     main: str
     read_text: Callable[[str, str], SkillText]
@@ -302,7 +302,7 @@ def _remember(key: str, state: _State, skill: Skill) -> None:
 
 
 def _text(data: bytes) -> str | None:
-    """What a person is shown and a model is told: invisible characters are written out."""
+    """Returns the text for people and models, with invisible characters written out; None if it is too long or not text."""
     if len(data) > LONGEST_TEXT:
         return None
     try:

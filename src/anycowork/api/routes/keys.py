@@ -60,18 +60,18 @@ async def list_keys(principal: Manager, services: ServicesDep) -> Response:
 
 @routes.post("/keys", status_code=201, response_model=NewKey, responses=error_responses(body=True))
 async def make_key(body: NewKeyRequest, principal: Manager, request: Request, services: ServicesDep) -> Response:
-    word = new_client_key()
+    key = new_client_key()
     holder = Principal(id=services.clock.new_id(), kind=PrincipalKind.CLIENT_KEY, name=body.name)
     limits, unused = body.limits.read() if body.limits else KeyLimits(), DailyUsage(holder.id, "")
     created_at = await services.access.keys.add(
-        holder, key_hash=key_hash(word), limits=limits, payer=payer_of(principal.label())
+        holder, key_hash=key_hash(key), limits=limits, payer=payer_of(principal.label())
     )
     sessions = services.access.sessions
     await sessions.record_made(NodeKind.KEY, holder.id, maker_in(request.scope, sessions))
     description = _shown(
         holder, created_at, limits, today=unused, total=unused, priced=services.models.upstreams.any_prices()
     )
-    return json_response(201, {**description, "key": word})
+    return json_response(201, {**description, "key": key})
 
 
 @routes.delete("/keys/{key_id}", status_code=204, response_class=Response, responses=error_responses(404, 422, 507))

@@ -135,6 +135,7 @@ def _wrong_content(entries: Iterator[IndexEntry], algorithm: str, worktree: Work
 def _is_true(
     entry: IndexEntry, algorithm: str, worktree: WorktreeAfterCommit, holders: Mapping[WorkspacePath, Jail | None]
 ) -> bool:
+    """Tells whether the entry describes its file correctly. One whose size or time differs counts as correct: git then reads the file itself."""
     parts = tuple(os.fsdecode(entry.path).split("/"))
     if {"", ".", ".."} & set(parts) or len(parts) > DEEPEST:
         return False

@@ -26,7 +26,7 @@ class CannotTravel(ToolFault):
 
 
 class BadManifest(ToolFault):
-    """Another machine sent something that is no manifest."""
+    """Another machine sent something that is not a manifest."""
 
     code = "bad_manifest"
 

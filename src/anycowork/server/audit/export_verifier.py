@@ -30,7 +30,7 @@ Object = dict[str, Any]
 
 
 class NotAnExport(Exception):
-    """The file is no audit export at all."""
+    """The file is not an audit export."""
 
 
 class Decisions:

@@ -37,7 +37,7 @@ log = logging.getLogger(__name__)
 
 
 def build_workspaces(database: Database, staging: Staging) -> Workspaces:
-    """Builds them, after this process has told the others of its data folder."""
+    """Builds the workspaces. Call it after this process has announced its data folder to the others."""
     leases, peers = database.leases, database.peers
     if peers is None:
         return Workspaces(lambda root: leases.take(root, owner=LEASE_OWNER, seconds=LEASE_SECONDS), staging=staging)

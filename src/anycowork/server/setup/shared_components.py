@@ -91,7 +91,7 @@ async def build_shared_components(
     *,
     is_worker: bool,
 ) -> SharedComponents:
-    """Builds them. A worker registers no folder: people register the servers' ones."""
+    """Builds the components that servers and workers share. A worker registers no folder: people register folders with servers."""
     workspace_roots = WorkspaceRoots(database.roots, settings)
     if not is_worker:
         await workspace_roots.register_default()

@@ -46,7 +46,7 @@ class TurnRuntime:
 
 
 async def build_turn_runtime(shared: SharedComponents, worker_jobs: int | None) -> TurnRuntime:
-    """Builds them. When this returns, every turn that a crash interrupted is settled."""
+    """Builds what runs turns and jobs. When this returns, every turn that a crash interrupted is settled."""
     database, store, journal, clock = shared.database, shared.database.store, shared.database.journal, shared.clock
     recovery = TurnRecovery(
         journal=journal,

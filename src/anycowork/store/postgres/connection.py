@@ -201,9 +201,11 @@ class PostgresConnection:
     # --- transactions
 
     def begin(self, *, exclusive: bool = True, later: bool = False) -> None:
-        """Begins a transaction that writes. One that is `exclusive` waits for every other one that is: it may read what it decides by.
-        Writes to chats lock the rows of their chats instead (`SharedChats`). `later`: with its first statement, and if that is the only one
-        and guarded, it is a transaction by itself."""
+        """Begins a transaction that writes.
+
+        `exclusive` transactions run one after another, so that each may decide by what it reads; writes to chats lock the rows of their
+        chats instead (`SharedChats`). `later`: the transaction begins with its first statement; if that is its only one, and guarded, the
+        statement alone is the transaction."""
         self._pending.clear()
         self._positions = ()
         self.in_transaction, self._is_begun = True, False

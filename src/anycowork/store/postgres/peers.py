@@ -61,7 +61,7 @@ class Announcements:
         self._list_changed = self._list_changed or list_changed
 
     def send(self, connection: WriteConnection) -> None:
-        """A note that gets lost is not repeated: who reads a chat of a process that died is told by who takes it over."""
+        """Sends the notes once. A lost one is not repeated: when a process dies, the one that takes over its chat notifies the readers."""
         chat_ids, list_changed = self._chat_ids, self._list_changed
         self._chat_ids, self._list_changed = {}, False
         if chat_ids and self._peers.has_others:
@@ -172,7 +172,7 @@ class PostgresPeers:
         return str(rows[0][0]) if rows else None
 
     def _about(self, chat_id: str) -> tuple[str, str, str, str]:
-        """Returns the parameters of `CLAIM` and `KEPT`. What lies in the own data folder is here, whoever else names it."""
+        """Returns the parameters of `CLAIM` and `KEPT`. Content in our own data folder is here, even if another process names it too."""
         return _of_chat(chat_id), chat_id, self.server_id, self.table.data_folder or ""
 
     async def _tell_of_request(self, peer_id: str) -> None:

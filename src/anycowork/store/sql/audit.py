@@ -176,7 +176,7 @@ class AuditHeads:
     """Writes heads on the writer's thread, after each commit. Any thread may read the newest head."""
 
     def __init__(self, path: Path, connection: SqlConnection, clock: Clock, *, shared: bool = False) -> None:
-        """`shared`: several servers use the database, and each has a file of its own, so that a new file is no sign of a lost one."""
+        """`shared`: several servers use the database, each with its own file, so that a new file does not mean that one was lost."""
         self._path = path
         self._connection = connection
         self._clock = clock

@@ -55,7 +55,7 @@ class JoinedWorkerTable:
         return await self._reader.read(_all)
 
     async def remove(self, worker_id: str) -> bool:
-        """Returns False if there is no such worker. Its secret opens nothing any more."""
+        """Removes the worker, whose secret is then refused. Returns False if there is no such worker."""
         removal = "DELETE FROM joined_workers WHERE id = ?"
         return await self._writer.run(lambda connection: connection.execute(removal, (worker_id,)).rowcount) == 1
 

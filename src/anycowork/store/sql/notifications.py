@@ -1,4 +1,4 @@
-"""The notification_targets and notifications tables: where people are told that something waits, and what they were told."""
+"""The notification_targets and notifications tables: where people get notifications, and which ones they got."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -58,7 +58,7 @@ _DISABLE = "UPDATE notification_targets SET disabled = ? WHERE id = ? AND disabl
 
 
 class NotificationTable(Table):
-    """Targets and notifications. A target's secret is read by itself only."""
+    """Targets and notifications. A target's secret has its own query; no other one reads it."""
 
     def __init__(self, reader: SqlReader, writer: Writer) -> None:
         super().__init__(reader)

@@ -68,7 +68,7 @@ _PRUNE = (
 
 
 class Schedules(Table):
-    """Schedules and their starts. A schedule's secret is read by itself only."""
+    """Schedules and their starts. A schedule's secret has its own query; no other one reads it."""
 
     def __init__(self, reader: SqlReader, writer: Writer) -> None:
         super().__init__(reader)

@@ -33,7 +33,7 @@ _GROUPS = msgspec.json.Decoder(tuple[str, ...])
 
 
 class VisibilityTable(Table):
-    """Says what is hidden from a person. What does not exist is not hidden: whoever looks for it says that it is not there."""
+    """Says what is hidden from a person. A thing that does not exist is not hidden: its own lookup reports that it is missing."""
 
     @query
     def hides_chat(connection: SqlConnection, viewer: Viewer, chat_id: str) -> bool:

@@ -75,7 +75,7 @@ class NewErrors:
         return sum(map(len, self.by_path.values()))
 
     def as_text(self, edited: str) -> str:
-        """Returns what the model is told. Other files than the `edited` one are named."""
+        """Returns the errors as text for the model. Files other than the `edited` one are named."""
         lines = [
             f"- {'' if path == edited else f'{shown(path)}, '}line {error.line}: {error.message}"
             for path, error in self._told()
@@ -96,7 +96,7 @@ class NewErrors:
 
 @value
 class PendingCheck:
-    """A server that has not said yet what it finds in an edit. Its name is ours, so this is no text of others."""
+    """A server that has not reported on an edit yet. Its name is ours, so this is not untrusted text."""
 
     server: str
     is_starting: bool
@@ -111,7 +111,7 @@ class PendingCheck:
 
 @value
 class EditCheck:
-    """What is known of an edit when its result is told."""
+    """What is known about an edit when its result is shown."""
 
     errors: NewErrors | None = None
     pending: PendingCheck | None = None
