@@ -13,8 +13,7 @@ from anycowork.domain.principals import OWNER, SCOPES, Principal, PrincipalKind,
 from anycowork.domain.rules import ChangesDecision
 from anycowork.domain.tools import Provenance
 from anycowork.permissions import gate, policy, resources, rules
-from anycowork.permissions.shell.parser import ParsedCommand
-from anycowork.permissions.shell.wrappers import CommandPart
+from anycowork.permissions.shell.parsed_command import CommandPart, ParsedCommand
 from anycowork.sandbox.commit import transaction
 from support.fake_network import FakeNetwork, FakeService, serving
 from support.live_server import LiveChat, LiveServer, RequestRefused, live_server

@@ -13,7 +13,8 @@ from pathlib import Path
 from shutil import which
 
 from anycowork.permissions.shell.builtins import BUILTINS
-from anycowork.permissions.shell.parser import ParsedCommand, parse
+from anycowork.permissions.shell.parsed_command import ParsedCommand
+from anycowork.permissions.shell.parser import parse
 from support.shell_texts import random_text
 
 BASH = which("bash")

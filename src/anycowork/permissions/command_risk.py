@@ -8,8 +8,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import PurePosixPath
 
 from anycowork.domain.path_class import KEY_FILE_PATTERNS, KEY_FOLDERS, is_control_file, looks_secret
-from anycowork.permissions.shell.parser import ParsedCommand
-from anycowork.permissions.shell.wrappers import CommandPart
+from anycowork.permissions.shell.parsed_command import CommandPart, ParsedCommand
 
 MAY_USE_NETWORK = "It may use the network."
 NAMES_CONTROL_FILE = "It names a file that controls tools, editors or agents."

@@ -8,7 +8,8 @@ from anycowork.domain.rules import SERVER
 from anycowork.domain.tool_ports import Prepared
 from anycowork.domain.tools import Intent, Parameters, ToolSpec
 from anycowork.domain.values import value
-from anycowork.permissions.shell.parser import ParsedCommand, parse
+from anycowork.permissions.shell.parsed_command import ParsedCommand
+from anycowork.permissions.shell.parser import parse
 
 COMMAND_TOOL = "execute_command"
 PAGE_TOOL = "fetch_page"

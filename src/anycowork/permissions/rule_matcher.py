@@ -13,9 +13,10 @@ from anycowork.domain.tools import Parameters
 from anycowork.domain.values import mutable_value, value
 from anycowork.permissions.patterns import is_literal, loose_matcher, may_lie_below, names_something, path_regex, plain
 from anycowork.permissions.shell.options import uncovered_words, verbs
-from anycowork.permissions.shell.parser import ParsedCommand, parse
+from anycowork.permissions.shell.parsed_command import CommandPart, InnerExecution, ParsedCommand
+from anycowork.permissions.shell.parser import parse
 from anycowork.permissions.shell.shellwords import Word
-from anycowork.permissions.shell.wrappers import CommandPart, InnerExecution, launched, takes_orders, without_folder
+from anycowork.permissions.shell.wrappers import launched, takes_orders, without_folder
 
 Words = tuple[str, ...]
 _TAIL = " *"

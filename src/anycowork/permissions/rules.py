@@ -16,7 +16,7 @@ from anycowork.permissions.command_risk import words_of
 from anycowork.permissions.patterns import is_literal, require_path_pattern, require_quick
 from anycowork.permissions.resources import COMMAND_TOOL, AccessedResources, from_root
 from anycowork.permissions.rule_matcher import RuleMatcher, check_command_pattern
-from anycowork.permissions.shell.parser import ParsedCommand
+from anycowork.permissions.shell.parsed_command import ParsedCommand
 
 # Rules use these tool names for reading and changing files, whatever does it: a redirection, a command, another tool.
 _READ, _CREATE, _UPDATE, _DELETE = "read_file", "create_file", "update_file", "delete_file"

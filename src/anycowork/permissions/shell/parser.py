@@ -22,8 +22,9 @@ from dataclasses import field
 from functools import lru_cache
 
 from anycowork.domain.values import mutable_value, value
+from anycowork.permissions.shell.parsed_command import ParsedCommand
 from anycowork.permissions.shell.shellwords import Unanalyzable, Word, WrittenWord, assigned_name, read_word
-from anycowork.permissions.shell.wrappers import CommandPart, part_of, runs_what_is_made
+from anycowork.permissions.shell.wrappers import part_of, runs_what_is_made
 
 # fmt: off
 _KEYWORDS = frozenset({
@@ -279,26 +280,6 @@ _NOT_READ = {
     ")": "it uses ')', a bash construct that is not supported",
     ";": "it uses ';;' or a ';' without a command before it",
 }
-
-
-@value
-class ParsedCommand:
-    """A parsed command line. `raw` are its words without any meaning, to compare when the command cannot be analyzed."""
-
-    text: str
-    parts: tuple[CommandPart, ...] = ()
-    writes: tuple[str, ...] = ()
-    reads: tuple[str, ...] = ()
-    unanalyzable: str | None = None
-    raw: tuple[str, ...] = ()
-    moves: bool = False  # it changes folders, so that relative paths mean something else
-
-    @property
-    def uncovered_reason(self) -> str | None:
-        """The first reason why a rule with ` *` may not cover the command."""
-        every = [part for top in self.parts for part in top.all()]
-        only = next((part.whole_text_only for part in every if part.whole_text_only), None)
-        return only or next((word.reason for part in every for word in part.uncovered), None)
 
 
 @lru_cache(maxsize=512)

@@ -5,8 +5,6 @@ import posixpath
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from enum import Enum
-from typing import TYPE_CHECKING
 
 from anycowork.domain.values import value
 from anycowork.permissions.shell.builtins import (
@@ -19,51 +17,10 @@ from anycowork.permissions.shell.builtins import (
     uncovered_variables,
 )
 from anycowork.permissions.shell.options import UncoveredWord, may_run_input, uncovered_words
+from anycowork.permissions.shell.parsed_command import CommandPart, InnerExecution, ParsedCommand
 from anycowork.permissions.shell.shellwords import Unanalyzable, Word
 
-if TYPE_CHECKING:
-    from anycowork.permissions.shell.parser import ParsedCommand
-
-
-class InnerExecution(Enum):
-    """How a wrapper runs its inner command. If UNCHANGED, a rule that allows the inner command allows the wrapper too."""
-
-    UNCHANGED = "it runs the same command, only at another time or priority"
-    CHANGED = "it runs it with other rights, variables or input"
-
-
-@value
-class CommandPart:
-    """One simple command. The first `certain_count` words are certain; `inner_start` is where the words of the inner command begin.
-
-    A rule with ` *` must name every word in `uncovered`. `whole_text_only` is the reason why only a rule with the whole text allows it.
-    """
-
-    argv: tuple[str, ...]
-    certain_count: int
-    inside: tuple["CommandPart", ...] = ()
-    inner_start: int = 10**6
-    inner_execution: InnerExecution = InnerExecution.CHANGED
-    unanalyzable: str | None = None
-    uncovered: tuple[UncoveredWord, ...] = ()
-    whole_text_only: str | None = None
-
-    @property
-    def name(self) -> str:
-        return self.argv[0] if self.argv else ""
-
-    @classmethod
-    def plain(cls, argv: Sequence[Word], unanalyzable: str | None = None) -> "CommandPart":
-        certain_count = next((index for index, word in enumerate(argv) if not word.certain), len(argv))
-        return cls(tuple(word.value for word in argv), certain_count, unanalyzable=unanalyzable)
-
-    def all(self) -> "Iterator[CommandPart]":
-        yield self
-        for part in self.inside:
-            yield from part.all()
-
-
-Parse = Callable[[str], "ParsedCommand"]
+Parse = Callable[[str], ParsedCommand]
 
 _DEEPEST = 8
 _TOKEN = re.compile(r"[\w.+-]+")
