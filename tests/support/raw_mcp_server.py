@@ -71,8 +71,7 @@ def call(name, arguments):
     if name == "hang": time.sleep(3600)
     if name == "flood": return "x" * arguments["size"]
     if name in ("attempt", "fail", "look"): return attempt(arguments["code"])
-    answers = HERE / "answers.json"
-    return (json.loads(answers.read_text()) if answers.exists() else {{}}).get(name, "called " + name)
+    return "called " + name
 
 def answer(asked):
     method, params = asked["method"], asked.get("params") or {{}}
@@ -146,12 +145,6 @@ def offer_more(folder: Path, resources: Any = (), prompts: Any = ()) -> None:
     folder.mkdir(exist_ok=True)
     lists = {"resources/list": {"resources": list(resources)}, "prompts/list": {"prompts": list(prompts)}}
     (folder / "more.json").write_text(json.dumps(lists))
-
-
-def answer_with(folder: Path, answers: dict[str, str]) -> None:
-    """From now on a call of one of these tools returns this text."""
-    folder.mkdir(exist_ok=True)
-    (folder / "answers.json").write_text(json.dumps(answers))
 
 
 def offer(folder: Path, tools: Any) -> None:
