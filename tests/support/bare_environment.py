@@ -6,6 +6,7 @@ What their shell or home folder has would otherwise hide a missing step: git's n
 import atexit
 import os
 import shutil
+import sys
 import tempfile
 from pathlib import Path
 
@@ -40,5 +41,14 @@ def _leave_shell() -> None:
         kept.setdefault("npm_config_userconfig", str(settings))  # from where packages are fetched
     data = Path(os.environ.get("XDG_DATA_HOME") or home / ".local/share", "anycowork")
     kept.setdefault("ANYCOWORK_TEST_MODELS", str(data / "models"))  # large: fetched once, by `make model`
+    kept["PATH"] = _without_shims(kept.get("PATH", os.defpath))
     os.environ.clear()
     os.environ.update(kept)
+
+
+def _without_shims(path: str) -> str:
+    """A `python3` that a version manager looks for with a shell script takes three times as long to start as the one that it finds."""
+    programs = Path(sys.base_prefix, "bin")
+    found = shutil.which("python3", path=path)
+    is_shim = found is not None and Path(found).parent.name == "shims" and (programs / "python3").is_file()
+    return f"{programs}{os.pathsep}{path}" if is_shim else path

@@ -27,8 +27,11 @@ BROKEN, MENDED = "def total():\n    return 2\n", "def total():\n    return 3\n"
 RIGHT, WRONG = write("shop.py", MENDED), write("shop.py", "def total():\n    return 40\n")
 TEST = "import shop\n\ndef test_total():\n    assert shop.total() == 3\n"
 SHOP = {"shop.py": BROKEN, "check.py": "import shop, sys\nsys.exit(0 if shop.total() == 3 else 1)\n"}
-# Plugins of the environment that runs these tests: loading them takes three times as long as the check.
-_NOT_NEEDED = ("schemathesis", "hypothesispytest", "asyncio", "xdist", "anyio", "timeout")
+# Plugins of the environment that runs these tests, and pytest's own that a check here does not use: loading them takes longer than the rest.
+_OF_OTHERS = ("schemathesis", "hypothesispytest", "asyncio", "xdist", "anyio", "timeout", "benchmark")
+_UNUSED = ("cacheprovider", "faulthandler", "junitxml", "legacypath", "logging", "pastebin", "recwarn", "setuponly")
+_UNUSED_TOO = ("setupplan", "stepwise", "subtests", "threadexception", "unraisableexception")
+_NOT_NEEDED = (*_OF_OTHERS, *_UNUSED, *_UNUSED_TOO)
 LEAN = f"[tool:pytest]\naddopts = {' '.join(f'-p no:{plugin}' for plugin in _NOT_NEEDED)}\n"
 TESTED = {"shop.py": BROKEN, "test_shop.py": TEST, "setup.cfg": LEAN}
 MADE = {"Makefile": "test:\n\tsh tools/suite.sh\n", "tools/suite.sh": "python3 check.py\n", **SHOP}
