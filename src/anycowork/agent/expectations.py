@@ -49,7 +49,7 @@ def of_request(request: str, existed: Callable[[str], bool]) -> RequestExpectati
     """Derives the expectations of a request. `existed` tells whether something was at a path when the turn began."""
     if _is_data(request):
         return RequestExpectations((), asks_change=False)
-    sentences = sentences_of(request)
+    sentences = sentences_of(request, existed)
     kinds = [sentence_kind(sentence.text) for sentence in sentences]
     uses = [(sentence, _uses_in(sentence)) for sentence in sentences]
     asks_change = any(_asks_change(sentence, kind) for sentence, kind in zip(sentences, kinds, strict=True))

@@ -22,6 +22,7 @@ import msgspec
 from anycowork.domain.values import value
 
 TARGET, OTHER_PATH = "\x01", "\x02"  # the path that is classified, and other paths, in a sentence
+_UMLAUTS = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue", "ß": "ss"})
 _TOKEN = re.compile(r"[\x01\x02]|[^\W\d_]+|\d+|[?!,;:()¿]")
 _BOUNDARIES = frozenset(",;:()" + OTHER_PATH)
 _NEAR, _FAR = 8, 10  # words beside a path that are read: of its clause, and beyond it
@@ -103,10 +104,11 @@ def _model() -> dict[str, _Weights]:
 
 
 def tokens_of(sentence: str) -> list[str]:
-    """Returns the sentence's words without case and accents, numbers as 0, and the signs that part clauses."""
+    """Returns the sentence's words without case and accents, numbers as 0, and the signs that part clauses. `ä` is `ae`, as it is typed
+    where there is no `ä`: `ändere` (change) is another word than `andere` (others)."""
     plain = sentence.lower()
     if not plain.isascii():
-        decomposed = unicodedata.normalize("NFKD", plain.replace("ß", "ss"))
+        decomposed = unicodedata.normalize("NFKD", unicodedata.normalize("NFC", plain).translate(_UMLAUTS))
         plain = "".join(sign for sign in decomposed if not unicodedata.combining(sign))
     return ["0" if token.isdigit() else token for token in _TOKEN.findall(plain)]
 
@@ -122,6 +124,7 @@ def sentence_features(sentence: str) -> list[str]:
         features += _word("", token)
         features += [f"{token}_{after}" for after in tokens[index + 1 : index + 2]]
         features += [f"{token}~{after}" for after in tokens[index + 2 : index + 4]]
+    features += _class_patterns("", classes_of(tokens))
     features += ["path?" if OTHER_PATH in tokens else "no path", "asks" if "?" in tokens else "tells"]
     return list(dict.fromkeys(features))
 
@@ -140,6 +143,10 @@ def path_features(sentence: str) -> list[str]:
         features += [f"{side}{a}~{b}" for i, a in enumerate(tokens_there[:6]) for b in tokens_there[i + 2 : 6]]
     features += [f"{a}><{b}" for a in near_left[:5] for b in right[:5]]
     features += [f"{a}<<{b}" for a in far_left[:5] for b in near_left[:3]]
+    before, after = classes_of(near_left), classes_of(right)
+    features += [*_class_patterns("l", before), *_class_patterns("r", after)]
+    features += [*_class_patterns("L", classes_of(far_left)), *_class_patterns("R", classes_of(far_right))]
+    features += [f"#{a}><{b}" for a in before[:3] for b in after[:4]]
     return list(dict.fromkeys(features))
 
 
@@ -147,6 +154,40 @@ def _clause(tokens: Sequence[str]) -> tuple[list[str], list[str]]:
     """Part the words beside a path, nearest first, into those of its clause and those beyond."""
     end = next((index for index, token in enumerate(tokens) if token in _BOUNDARIES), len(tokens))
     return list(tokens[: min(end, _NEAR)]), list(tokens[end : end + _FAR])
+
+
+def classes_of(tokens: Sequence[str]) -> list[str]:
+    """Returns the classes of those words that have one, in their order: `don't touch` and `ne modifie pas` look alike."""
+    return [name for name in map(_class_of, tokens) if name is not None]
+
+
+def _class_patterns(side: str, classes: Sequence[str]) -> Iterator[str]:
+    """Yields the classes on one side of a path, or in a sentence, and how they follow one another."""
+    yield f"{side}#^{classes[0] if classes else '|'}"
+    for index, name in enumerate(classes):
+        yield f"{side}#{name}"
+        for distance, joint in ((1, "_"), (2, "~")):
+            if index + distance < len(classes):
+                yield f"{side}#{name}{joint}{classes[index + distance]}"
+        if index + 2 < len(classes):
+            yield f"{side}#{name}_{classes[index + 1]}_{classes[index + 2]}"
+
+
+@lru_cache(maxsize=4_096)
+def _class_of(token: str) -> str | None:
+    words = _classes()
+    if (name := words.get(token)) is not None:
+        return name
+    beginnings = (f"{token[:length]}-" for length in range(len(token), 2, -1))
+    return next((words[beginning] for beginning in beginnings if beginning in words), None)
+
+
+@cache
+def _classes() -> dict[str, str]:
+    """Reads which class each word, or beginning of words, has: the first that names it."""
+    text = resources.files(__package__).joinpath("request_wording/words.txt").read_text("utf-8")
+    lines = (line.partition(":") for line in text.splitlines() if not line.startswith("#"))
+    return {word: name for name, _, words in reversed(list(lines)) for word in words.split()}
 
 
 def _word(side: str, token: str) -> Iterator[str]:

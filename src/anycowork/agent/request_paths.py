@@ -1,7 +1,7 @@
 """Finds the paths that a request names, and parts it into sentences in which signs stand for the paths. Pure."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import field
 
 from anycowork.agent.request_classifier import OTHER_PATH, TARGET
@@ -52,6 +52,13 @@ _BARE_COMMAND = late_pattern(
 _LIST = late_pattern(
     r"[\s,;&•*–|\d.)\"'`-]*(?:(and|or|nor|und|oder|noch|sowie|et|ou|ni|y|e|o|u)\b)?[\s,;•*–\"'`-]*", re.I
 )
+_NAMED_BEFORE = late_pattern(
+    r"(?:folder|directory|ordner|verzeichnis|dossier|répertoire|carpeta|directorio|file|datei|fichier|archivo|fichero) \Z",
+    re.I,
+)
+_NAMED_BEHIND = late_pattern(r"[ -](?:folder|directory|ordner|verzeichnis)\b", re.I)
+_LONGEST_NOUN = 16
+_MOST_LOOKED_UP = 100  # names of a request that are looked for in the workspace
 _LONGEST_SEPARATOR = 24
 _GOES_ON = late_pattern(r"\s*[\w(]")
 _SHELL_SIGNS = frozenset(";|&<>$")
@@ -84,10 +91,15 @@ class Sentence:
             start = self.text.find(OTHER_PATH, start + 1)
 
 
-def sentences_of(request: str) -> list[Sentence]:
-    """Part the request into sentences. Pasted code, quotations and addresses are left out."""
+def _nothing_exists(name: str) -> bool:
+    return False
+
+
+def sentences_of(request: str, existed: Callable[[str], bool] = _nothing_exists) -> list[Sentence]:
+    """Parts the request into sentences. Pasted code, quotations and addresses are left out. A name that does not look like a path is one if
+    `existed` says that something has it."""
     text = _PASTED.sub(" ", _ends_of(request)).replace(TARGET, " ").replace(OTHER_PATH, " ")
-    groups = _groups(text, list(_named(text)))
+    groups = _groups(text, list(_named(text, existed)))
     masked, position = [], 0
     for group in groups:
         masked += [text[position : group.start], OTHER_PATH]
@@ -166,24 +178,47 @@ def _joined(chain: list[PathGroup]) -> PathGroup:
     return PathGroup(paths, chain[0].start, chain[-1].end, pointed_at)
 
 
-def _named(text: str) -> Iterator[PathGroup]:
-    count = 0
+def _named(text: str, existed: Callable[[str], bool]) -> Iterator[PathGroup]:
+    count = looked_up = 0
     for match in _CANDIDATE.finditer(text):
         candidate = match[0]
-        if match.lastgroup == "bare" and not {".", "/"} & set(candidate) and candidate.lstrip("@") not in _NAMES:
-            continue  # an ordinary word, as most are
         quoted = match.lastgroup != "bare"
+        if not quoted and _is_word(candidate) and not _is_called_a_folder(text, match.start(), match.end()):
+            continue  # an ordinary word, as most are
         raw = next(part for part in match.groupdict().values() if part is not None)
         name = raw.strip() if quoted else raw.replace("\\ ", " ").rstrip(".,;:!?)-*")
         is_pointed_at, name = name.startswith("@"), name.removeprefix("@")
         end = match.end() if quoted else match.start() + len(raw.rstrip(".,;:!?)-*"))
-        if not name or len(name) > _LONGEST_PATH or text[end : end + 1] == "(" or not is_path(name, quoted=quoted):
+        if not name or len(name) > _LONGEST_PATH or text[end : end + 1] == "(":
             continue
+        if not is_path(name, quoted=quoted):
+            if not quoted and _is_word(name) and not _is_called_a_folder(text, match.start(), end):
+                continue  # an ordinary word that ends a sentence
+            looked_up += 1
+            if looked_up > _MOST_LOOKED_UP or not _may_exist(name) or not existed(plain_path(name)):
+                continue
         paths = (plain_path(name),)
         yield PathGroup(paths, match.start(), end, paths if is_pointed_at else ())
         count += 1
         if count == MOST_PATHS:
             return
+
+
+def _is_word(name: str) -> bool:
+    return not {".", "/"} & set(name) and name.lstrip("@") not in _NAMES
+
+
+def _is_called_a_folder(text: str, start: int, end: int) -> bool:
+    """Tells whether the text calls the word between `start` and `end` a folder or file: `the vendor folder`, `im Ordner vendor`."""
+    return bool(
+        _NAMED_BEHIND.match(text, end, end + _LONGEST_NOUN)
+        or _NAMED_BEFORE.search(text, max(0, start - _LONGEST_NOUN), start)
+    )
+
+
+def _may_exist(name: str) -> bool:
+    """Tells whether it may be the name of something in the workspace: an address, a path outside and words without a letter are not."""
+    return "://" not in name and not name.startswith(("/", "~", "../", "-")) and any(sign.isalpha() for sign in name)
 
 
 def is_path(name: str, *, quoted: bool = False) -> bool:
@@ -192,7 +227,7 @@ def is_path(name: str, *, quoted: bool = False) -> bool:
     stem, dot, ending = last.rpartition(".")
     if name.lower() in _PRODUCTS or last in ("", ".", "..") or (" " in name and not quoted) or "://" in name:
         return False
-    if quoted and (_SHELL_SIGNS & set(name) or (" " in name and _COMMAND.fullmatch(f"`{name}`"))):
+    if quoted and (_SHELL_SIGNS & set(name) or ": " in name or (" " in name and _COMMAND.fullmatch(f"`{name}`"))):
         return False
     if last in _NAMES or (name.endswith("/") and len(name) > 1):
         return True

@@ -60,7 +60,10 @@ def fitting() -> ModuleType:
 
 
 @proves("EVD-2/1", "EVD-2/6")
-@pytest.mark.parametrize(("name", "least"), [("requests", 0.9), ("unseen", 0.95), ("later_requests", 0.75)])
+@pytest.mark.parametrize(
+    ("name", "least"),
+    [("requests", 0.9), ("unseen", 0.95), ("later_requests", 0.8), ("fresh_requests", 0.9), ("blind_requests", 0.8)],
+)
 def test_most_requests_give_exactly_what_a_person_would_expect(fitting: ModuleType, name: str, least: float) -> None:
     score = fitting.score_requests(name, quiet=True)
     assert score.exact >= least * score.requests
@@ -83,7 +86,10 @@ def test_a_reported_fault_seldom_protects_the_file_that_has_it() -> None:
     assert len(reports) == 31 and len(held) <= 4, held  # 13 before training sentences had faults
 
 
-@pytest.mark.parametrize(("name", "missed", "held"), [("reports", 7, 9), ("later_reports", 6, 6)])
+@pytest.mark.parametrize(
+    ("name", "missed", "held"),
+    [("reports", 2, 1), ("later_reports", 4, 4), ("fresh_requests", 3, 2), ("blind_requests", 4, 7)],
+)
 def test_protections_are_found_beside_reports_in_words_that_were_not_fitted(
     fitting: ModuleType, name: str, missed: int, held: int
 ) -> None:
@@ -111,6 +117,50 @@ def test_the_weights_were_fitted_on_the_training_sentences_as_they_are(fitting: 
 def test_a_clause_that_spares_the_rest_lets_only_the_named_file_change(request_text: str) -> None:
     subjects = [one.subject for one in of_request(request_text, lambda path: True).expectations]
     assert subjects == ["everything except app.py"]
+
+
+@proves("EVD-2/2")
+@pytest.mark.parametrize(
+    ("request_text", "protected"),
+    [
+        ("Fix the parser in app.py. Leave go.sum untouched.", "go.sum"),
+        ("Clean up app.py; the vendor folder must stay as it is.", "vendor"),
+        ("Räum app.py auf, der Ordner extern bleibt unverändert.", "extern"),
+        ("Trie noms.txt. noms.bak doit rester intact.", "noms.bak"),
+        ("Corrige app.py sans toucher au dossier tiers.", "tiers"),
+        ("Arregla app.py, pero no toques `config`.", "config"),
+    ],
+)
+def test_a_name_that_is_there_is_a_path_whatever_it_looks_like(request_text: str, protected: str) -> None:
+    there = {"app.py", "noms.txt", "go.sum", "vendor", "extern", "noms.bak", "tiers", "config"}
+    expectations = of_request(request_text, there.__contains__).expectations
+    assert protected in [one.subject for one in expectations if one.kind is ExpectationKind.PROTECTED]
+    nothing_there = of_request(request_text, lambda path: False).expectations
+    assert protected not in [one.subject for one in nothing_there]
+
+
+@proves("EVD-2/2")
+@pytest.mark.parametrize(
+    ("word", "of_the_same_class"),
+    [("touch", "anfassen"), ("modifie", "cambies"), ("leaving", "laissant"), ("ändere", "change"), ("not", "nicht")],
+)
+def test_words_of_a_class_are_counted_alike_in_all_languages(
+    fitting: ModuleType, word: str, of_the_same_class: str
+) -> None:
+    classes = [fitting.model.classes_of(fitting.model.tokens_of(each)) for each in (word, of_the_same_class)]
+    assert classes[0] == classes[1] != []
+    assert fitting.model.classes_of(["teapot"]) == []
+
+
+def test_a_long_request_looks_for_few_names_in_the_workspace() -> None:
+    asked: list[str] = []
+
+    def existed(path: str) -> bool:
+        asked.append(path)
+        return False
+
+    of_request("Fix it. " + " ".join(f"alpha.beta{number}x" for number in range(900)), existed)
+    assert len(asked) == 100
 
 
 @proves("EVD-2/6")
