@@ -51,6 +51,7 @@ from anycowork.store.sql.journal import Journal
 
 log = logging.getLogger(__name__)
 _LONG = 20_000  # characters
+CUT_OFF = "The answer ends here because the model reached its limit of tokens for one answer. Ask it to go on."
 
 
 class Agent:
@@ -168,7 +169,7 @@ class Agent:
             case AnswerReply(text, note):
                 if not_done := context.assignment.policy.missing(text) or self._not_done(context, text):
                     return await self._fault(context, limits, reply, MalformedReply(not_done))
-                return await self._stop(context, limits, reply, note)
+                return await self._stop(context, limits, reply, note or (CUT_OFF if reply.cut_off else None))
             case PlanReply(plan):
                 context.proof.evidence = await self._evidence_of_changes(context)
                 await self._recorder.plan(context, reply, plan)

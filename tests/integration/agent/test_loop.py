@@ -57,6 +57,18 @@ async def test_a_terminating_call_that_failed_does_not_end_the_turn(tmp_path: Pa
         assert (await chat.last())["content"] == "There is no such file."
 
 
+async def test_an_answer_that_reached_the_limit_of_tokens_says_so(tmp_path: Path) -> None:
+    cut = Reply("The first of three reasons is that the", finish="length")
+    async with live_server(tmp_path, replies=[cut, "Whole."]) as client:
+        chat = await client.chat()
+        await chat.send("why is it so?")
+        answer, note = (await chat.messages())[-2:]
+        assert (answer["content"], note["role"]) == (cut.text, "system")
+        assert note["content"].startswith("The answer ends here because the model reached its limit of tokens")
+        await chat.send("go on")
+        assert (await chat.last())["content"] == "Whole.", "and a whole answer has no such note"
+
+
 @proves("LOOP-2/1", "LOOP-2/2", "LOOP-2/3", "EVT-1/10")
 async def test_third_malformed_reply_ends_the_turn(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     broken = '{"tool": "read_file", "parameters": {"path": "a"}'

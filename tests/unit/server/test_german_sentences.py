@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from anycowork.agent.loop import CUT_OFF
 from anycowork.providers.local import catalogue
 from anycowork.server.setup import sandbox_setup
 
@@ -21,7 +22,7 @@ SANDBOX = (
 MODELS = (*(model.limits for model in catalogue.CATALOGUE), catalogue.OWN_LIMITS)
 
 
-@pytest.mark.parametrize("sentence", [*SANDBOX, *MODELS])
+@pytest.mark.parametrize("sentence", [*SANDBOX, *MODELS, CUT_OFF])
 def test_each_sentence_has_a_german_text(sentence: str) -> None:
     assert f"{json.dumps(sentence)}:" in GERMAN.read_text("utf-8")
 

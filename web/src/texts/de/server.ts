@@ -13,6 +13,8 @@ const SENTENCES: Record<string, string> = {
     "Kein Netz außer zu den Hosts, die der Aufruf nennt, über einen Proxy; keine Dienste dieses Rechners, keine Signale an andere Prozesse",
   "limits on time, output, processes, memory per process, and the size of a file":
     "Grenzen für Zeit, Ausgabe, Prozesse, Arbeitsspeicher je Prozess und die Größe einer Datei",
+  "The answer ends here because the model reached its limit of tokens for one answer. Ask it to go on.":
+    "Die Antwort endet hier, weil das Modell seine Grenze an Token für eine Antwort erreicht hat. Bitten Sie es fortzufahren.",
   "no process of it is left running": "Keiner seiner Prozesse läuft danach weiter",
   "file tools work on threads that the kernel limits to what the role may do, in its workspace only (except modes and times)":
     "Dateiwerkzeuge laufen in Threads, die der Kernel auf das begrenzt, was die Rolle darf, und nur in ihrem Arbeitsbereich (außer Dateirechte und Zeiten)",
