@@ -211,7 +211,7 @@ def _described(option: Json) -> str:
 def approval_text(approval: Json) -> RenderableType:
     """Shows one call that needs approval: what, why, network destinations, and its changes; and its risk where that is high."""
     head = Text(f"{strip_controls(str(approval.get('tool')))}  ", style="bold")
-    head.append(strip_controls(str(approval.get("resource") or "")))
+    head.append(strip_controls(_subject(str(approval.get("resource") or ""))))
     if approval.get("risk") == "high":
         head.append("  high risk", style="bold red")
     if approval.get("outside_plan"):
@@ -232,6 +232,11 @@ def approval_text(approval: Json) -> RenderableType:
     diff = approval.get("diff")
     lines += diff_lines(diff, complete=True) if isinstance(diff, str) else ()
     return Group(*lines)
+
+
+def _subject(resource: str) -> str:
+    """Returns a call's resource as a person writes it: `/a.txt` is in the workspace, not in the machine's root."""
+    return resource.removeprefix("command:") if resource.startswith("command:") else resource.removeprefix("/")
 
 
 def _missing(disclosure: Json) -> int:

@@ -51,6 +51,16 @@ async def test_wait_for_the_models_server_is_shown_and_counted_and_can_be_stoppe
         assert "Too late." not in person.seen()
 
 
+async def test_the_rule_that_always_saves_is_shown_whole_however_long_it_is(tmp_path: Path) -> None:
+    command = "python -c 'print(1)' " + " ".join(f"--option-{number}" for number in range(12))
+    async with at_a_terminal(tmp_path, replies=[call("execute_command", command=command), "Done."]) as person:
+        await person.say("Run it")
+        await person.sees("May the agent do this?")
+        await person.attend()
+        await person.sees("a always:", "--option-11”")
+        assert person.screen.query_one("#approval-keys").region.right <= person.screen.size.width, "none of it is cut"
+
+
 @proves("CLI-2")
 async def test_a_call_that_asks_is_shown_with_its_diff_and_allowed_by_a_key(tmp_path: Path) -> None:
     replies = [call("create_file", path="hello.txt", content="hi there\n"), "Done."]

@@ -211,6 +211,14 @@ def test_the_terminal_and_an_editor_say_what_was_read_quote_it_and_say_where_the
         assert "With it, the call goes to: a push to git.example." in text
 
 
+@pytest.mark.parametrize(
+    ("resource", "said"),
+    [("/src/a.py", "src/a.py"), ("command:ls /", "ls /"), ("agent:scout", "agent:scout"), ("x.org:443", "x.org:443")],
+)
+def test_an_approval_names_what_is_touched_as_a_person_writes_it(resource: str, said: str) -> None:
+    assert drawn(approval_text({"tool": "x", "resource": resource})).splitlines()[0].split("  ")[1].strip() == said
+
+
 @proves("APR-2")
 def test_a_standing_answer_names_each_rule_that_it_saves() -> None:
     rule: Json = {"tool": "execute_command", "resource": "curl x"}
