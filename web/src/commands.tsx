@@ -6,6 +6,7 @@ import {
   CalendarClock,
   Coins,
   Cpu,
+  File,
   Folder,
   Globe,
   GraduationCap,
@@ -34,8 +35,10 @@ import { useDeferredValue, useMemo } from "react";
 import { setPreference } from "./browser/preferences";
 import { lookOf } from "./roles/theme";
 import * as acts from "./state/acts";
+import { useFilesByName } from "./state/filesByName";
 import { useLive } from "./state/live";
 import { mayDo, useMe, wordingFor } from "./state/me";
+import { openFile } from "./state/openFiles";
 import { useRoles } from "./state/queries";
 import { useChats, useSought } from "./state/sidebar";
 import { t } from "./texts/app";
@@ -52,6 +55,7 @@ import type { Command } from "./ui/Palette";
 import { openWorkflows } from "./workflows/opening";
 
 const SIZE = 16;
+const MOST_FILES = 8;
 
 /** The pages of the settings as setup/pages.tsx lists them: the page's own list would load all of them. */
 export const SETTINGS: readonly (readonly [id: string, words: string, Icon: LucideIcon, forAll?: true])[] = [
@@ -74,7 +78,7 @@ export const SETTINGS: readonly (readonly [id: string, words: string, Icon: Luci
 ];
 
 interface Props {
-  /** What is looked for: chats that are not in the list are found by it. */
+  /** What is looked for: chats that are not in the list, and files of the open chat's workspace, are found by it. */
   sought: string;
   onWaiting: () => void;
   onShortcuts: () => void;
@@ -87,7 +91,9 @@ export function useCommands({ sought, onWaiting, onShortcuts, onSidebar }: Props
   const chatId = useLive((live) => live.chatId);
   const running = useLive((live) => live.view !== null && live.view.state !== "idle");
   const { waiting, pinned, others } = useChats("");
-  const older = useSought(useDeferredValue(sought.trim()));
+  const words = useDeferredValue(sought.trim());
+  const older = useSought(words);
+  const files = useFilesByName(words ? chatId : null, words, MOST_FILES);
   return useMemo(() => {
     const go = (hash: string) => () => {
       location.hash = hash;
@@ -141,6 +147,15 @@ export function useCommands({ sought, onWaiting, onShortcuts, onSidebar }: Props
         run: go(`#/chat/${chat.id}`),
       });
     }
+    for (const { path, kind } of files)
+      if (kind === "file")
+        commands.push({
+          id: `file-${path}`,
+          words: path,
+          icon: <File size={SIZE} aria-hidden />,
+          note: t.file,
+          run: () => openFile(path),
+        });
     commands.push(
       { id: "settings", words: t.settings, icon: <Settings size={SIZE} aria-hidden />, run: go("#/settings") },
       { id: "jobs", words: jobs.jobs, icon: <Network size={SIZE} aria-hidden />, run: go("#/jobs") },
@@ -170,5 +185,5 @@ export function useCommands({ sought, onWaiting, onShortcuts, onSidebar }: Props
       { id: "shortcuts", words: t.keyboardShortcuts, icon: <Keyboard size={SIZE} aria-hidden />, run: onShortcuts },
     );
     return commands.filter(({ needs }) => !needs || mayDo(me, needs));
-  }, [roles, me, chatId, running, waiting, pinned, others, older, onWaiting, onShortcuts, onSidebar]);
+  }, [roles, me, chatId, running, waiting, pinned, others, older, files, onWaiting, onShortcuts, onSidebar]);
 }

@@ -3,6 +3,7 @@
 import { useQuery } from "@tanstack/react-query";
 import { useSnapshots } from "../snapshots/acts";
 import { changesOf, stretchesOf } from "../snapshots/changes";
+import { useFilesByName } from "../state/filesByName";
 import { useLive } from "../state/live";
 import { t } from "../texts/composer";
 import { clock } from "../ui/times";
@@ -23,7 +24,7 @@ export function useMentionSuggestions(
 ): readonly Suggestion[] {
   const kind = KINDS.find((name) => text?.startsWith(name)) ?? null;
   const rest = text === null ? "" : text.slice(kind?.length ?? 0);
-  const files = useFiles(chatId, rest, text !== null && kind === null);
+  const files = useFilesByName(text !== null && kind === null ? chatId : null, rest, MOST);
   const symbols = useSymbols(chatId, rest, (text !== null && kind === "symbol:") || (kind === null && long(text)));
   const resources = useResources(kind === "mcp:" || (kind === null && long(text)));
   const checkpoints = useCheckpoints(chatId, kind === "checkpoint:" || (kind === null && long(text)));
@@ -61,21 +62,6 @@ export function useMentionSuggestions(
 
 function long(text: string | null): boolean {
   return (text ?? "").length >= LEAST_LETTERS;
-}
-
-function useFiles(chatId: string, q: string, wanted: boolean) {
-  const { data } = useQuery({
-    queryKey: ["files by name", chatId, q],
-    queryFn: async () => {
-      const params = { path: { chat_id: chatId }, query: { q, limit: MOST } };
-      return (await given(api.GET("/context/{chat_id}/files/search", { params }))).results;
-    },
-    enabled: wanted,
-    staleTime: 2_000,
-    gcTime: 30_000,
-    retry: false,
-  });
-  return wanted ? (data ?? []) : [];
 }
 
 function useSymbols(chatId: string, q: string, wanted: boolean) {

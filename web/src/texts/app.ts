@@ -4,6 +4,7 @@ import { translated } from "./language";
 export const en = {
   role: "role",
   chat: "chat",
+  file: "file",
   noChatWaitsForYou: "No chat is waiting for you.",
   skipTheListOfChats: "Skip the list of chats",
   closeTheListOfChats: "Close the list of chats",

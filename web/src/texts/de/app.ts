@@ -4,6 +4,7 @@ import type { Texts } from "../app";
 export const app: Texts = {
   role: "Rolle",
   chat: "Chat",
+  file: "Datei",
   noChatWaitsForYou: "Kein Chat wartet auf Sie.",
   skipTheListOfChats: "Liste der Chats überspringen",
   closeTheListOfChats: "Liste der Chats schließen",
