@@ -31,6 +31,16 @@ async def test_a_turn_goes_on_when_its_tab_is_closed(tmp_path):
         await expect(page.get_by_text("Done while you were away.")).to_be_visible()
 
 
+async def test_a_table_is_scrolled_before_a_name_in_it_is_broken_into_letters(tmp_path):
+    cells = "holds the state of one invocation, its parameters and the context of the command that it belongs to"
+    table = f"| Class | What it does | Notes |\n|---|---|---|\n| `ParamType` | {cells} | {cells}, {cells} |"
+    async with at_the_page(tmp_path, replies=[table], viewport=PHONE) as (page, _):
+        await start_chat(page, "Show the classes")
+        name = page.get_by_text("ParamType", exact=True)
+        await expect(name).to_be_visible()
+        assert await name.evaluate("it => it.getClientRects().length") == 1
+
+
 @proves("UI-6")
 async def test_the_end_stays_in_view_until_one_scrolls_up(tmp_path):
     held = asyncio.Event()

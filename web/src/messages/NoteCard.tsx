@@ -14,7 +14,7 @@ import { loose, type Message, text } from "../wire/nouns";
 /** What the server itself says: short, and nobody's role. What it counted or named is said in the page's language. */
 export function NoteCard({ message }: { message: Message }) {
   return (
-    <p role="note" className="flex items-baseline justify-center gap-2 text-center text-sm text-ink-3">
+    <p role="note" className="mx-auto flex w-fit items-baseline gap-2 text-sm text-ink-3">
       <Info size={13} aria-hidden className="shrink-0 translate-y-0.5" />
       <span className="min-w-0 break-words whitespace-pre-line">{wordsOf(message)}</span>
       <time className="shrink-0 text-xs tabular-nums">{clock(message.created_at)}</time>
