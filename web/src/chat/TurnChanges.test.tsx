@@ -1,6 +1,7 @@
 import { fireEvent, screen, within } from "@testing-library/react";
 import userEvent from "@testing-library/user-event";
 import { expect, it, vi } from "vitest";
+import type { Evidence } from "../content/TurnEvidence";
 import type { Job } from "../jobs/jobs";
 import type { ChatView } from "../state/reduce";
 import { restoreToUndo } from "../state/standing";
@@ -211,4 +212,21 @@ it("says that lines were left out of the count", () => {
   unmount();
   show(<TurnChanges messages={[said, ran(created("a.json"))]} evidence={null} job={null} onRestore={() => {}} />);
   expect(screen.getByRole("note").textContent).not.toContain("at least");
+});
+
+it("does not call a turn claimed that ended with an error before anybody claimed anything", () => {
+  const error = { code: "provider_bad_key", message: "The key was refused.", retryable: false };
+  const failed = message({ role: "system", content: error.message, payload: { error } as never });
+  const claimed = { status: "claimed", expectations: [], checks: [], receipt: null } as unknown as Evidence;
+  const shown = (messages: Message[]) => {
+    const { container, unmount } = show(
+      <TurnChanges messages={[said, ...messages]} evidence={claimed} job={null} onRestore={() => {}} />,
+    );
+    const text = container.textContent;
+    unmount();
+    return text;
+  };
+  expect(shown([failed])).toBe("");
+  expect(shown([message({ content: "Done." })])).toContain("Claimed");
+  expect(shown([did("a.txt"), failed])).toContain("Claimed");
 });

@@ -11,7 +11,7 @@ import { isAsked, isRestored, restoredIn } from "../state/standing";
 import { t } from "../texts/chat";
 import { number } from "../texts/language";
 import { Button } from "../ui/Button";
-import { type Message, readToolResult, text } from "../wire/nouns";
+import { loose, type Message, readFault, readToolResult, text } from "../wire/nouns";
 
 const TurnReview = lazy(() => import("./TurnReview"));
 const NAMED = 3;
@@ -32,7 +32,10 @@ export function TurnChanges({ messages, evidence, job, onRestore }: Props) {
   const [reading, setReading] = useState(false);
   const paths = diff.files.map(({ path }) => path);
   const left = fileCount(all) - fileCount(diff);
-  if (all.files.length === 0) return evidence && !isRestored(messages) ? <TurnEvidence evidence={evidence} /> : null;
+  if (all.files.length === 0)
+    return evidence && !isRestored(messages) && !isBrokenOff(messages, evidence) ? (
+      <TurnEvidence evidence={evidence} />
+    ) : null;
   const count = fileCount(diff);
   const more = count - Math.min(paths.length, NAMED);
   return (
@@ -80,6 +83,12 @@ export function TurnChanges({ messages, evidence, job, onRestore }: Props) {
       <Suspense fallback={null}>{reading && <TurnReview diff={all} onClose={() => setReading(false)} />}</Suspense>
     </div>
   );
+}
+
+/** A turn that ended with an error and changed nothing: nobody says that anything is done. Pure. */
+function isBrokenOff(messages: readonly Message[], { status, expectations }: Evidence): boolean {
+  const last = messages.at(-1);
+  return status === "claimed" && expectations.length === 0 && Boolean(last && readFault(loose(last.payload)["error"]));
 }
 
 /** Without what tasks of a job changed in copies of their own that nobody has kept. Pure. */

@@ -136,7 +136,7 @@ function Line({ state, about, subject, why }: { state: State; about: string; sub
       <span className="text-ink-2">
         {t.state[state]} · {about}
       </span>{" "}
-      <span className="font-mono text-[13px] break-all">{visible(subject)}</span>
+      <span className="font-mono text-[13px] break-words">{visible(subject)}</span>
       {why.trim() && (
         <span lang="en" className="block text-xs text-ink-2">
           {visible(why)}

@@ -9,7 +9,7 @@ export const en = {
   meaning: {
     checked: "A check that was there before this turn passed after the last change.",
     self_checked: "A check passed, but this turn wrote or changed it, or could have made it pass without the work.",
-    claimed: "Only the agent says that it is done. Nothing has checked it.",
+    claimed: "Only the agent says that it is done. No check proves it.",
     failed: "Something that was asked for is missing, or a check failed.",
   },
   state: { met: "Yes", unmet: "No", unknown: "Not known" },

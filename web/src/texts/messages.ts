@@ -41,7 +41,7 @@ export const en = {
   checkTheKeyOfThis: "Check the key of this provider, then send the message again.",
   putThatRightInThe: "Correct that in the settings, then send the message again.",
   chooseAnotherModelForThisChat:
-    "Choose another model for this chat below, then send the message again. Or connect its server.",
+    "Choose another model for this chat above, then send the message again. Or connect its server.",
   startTheModelsServerOr: "Start the model's server or choose another one, then send the message again.",
   theTurnEndedEarly: "The turn ended early",
   whoAnswers: "Models",

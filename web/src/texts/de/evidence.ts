@@ -10,7 +10,7 @@ export const evidence: Texts = {
     checked: "Eine Prüfung, die es vor diesem Zug schon gab, ist nach der letzten Änderung bestanden.",
     self_checked:
       "Eine Prüfung ist bestanden, aber dieser Zug hat sie geschrieben oder geändert, oder er könnte sie ohne die Arbeit bestehen lassen.",
-    claimed: "Nur der Agent sagt, dass es fertig ist. Nichts hat es geprüft.",
+    claimed: "Nur der Agent sagt, dass es fertig ist. Keine Prüfung belegt es.",
     failed: "Etwas Verlangtes fehlt, oder eine Prüfung ist fehlgeschlagen.",
   },
   state: { met: "Ja", unmet: "Nein", unknown: "Nicht bekannt" },

@@ -46,7 +46,7 @@ export const messages: Texts = {
   checkTheKeyOfThis: "Prüfen Sie den Schlüssel dieses Anbieters, und senden Sie die Nachricht erneut.",
   putThatRightInThe: "Korrigieren Sie das in den Einstellungen, und senden Sie die Nachricht erneut.",
   chooseAnotherModelForThisChat:
-    "Wählen Sie unten ein anderes Modell für diesen Chat, und senden Sie die Nachricht erneut. Oder verbinden Sie seinen Server.",
+    "Wählen Sie oben ein anderes Modell für diesen Chat, und senden Sie die Nachricht erneut. Oder verbinden Sie seinen Server.",
   startTheModelsServerOr:
     "Starten Sie den Server des Modells, oder wählen Sie einen anderen, und senden Sie die Nachricht erneut.",
   theTurnEndedEarly: "Der Zug endete vorzeitig",
