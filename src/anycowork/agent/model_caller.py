@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from typing import assert_never
 
 from anycowork.agent.reply_stream import Reply, ReplyStream
-from anycowork.agent.small_models import excluded_forms, paths_by_form, required_tools
+from anycowork.agent.small_models import excluded_forms, paths_to_quote, required_tools
 from anycowork.agent.turn_calls import repeated_tools
 from anycowork.agent.turn_context import TurnContext
 from anycowork.domain import event_factory
@@ -209,8 +209,8 @@ class ModelCaller:
                     only=required_tools(context, self._prompts),
                     aim=self._aim(context),
                 )
-                forms = paths_by_form(context)
-                return with_paths(replies, forms) if all(forms.values()) else replies
+                quotable = paths_to_quote(context)
+                return with_paths(replies, "update_file.edits", quotable) if quotable else replies
             case _:
                 assert_never(options.calling)
 

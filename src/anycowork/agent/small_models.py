@@ -24,7 +24,6 @@ from anycowork.prompts.prompt_service import PromptService
 from anycowork.prompts.tool_selection import A_REQUEST
 
 CALLS_BEFORE_GIVING_UP = 3  # calls of its own, after which a small model may answer that it cannot do the task
-READING_TOOL = "read_file"
 _SHORT_FILE = 1_500  # characters
 _EMPTY = sha256().hexdigest()
 _WRITES = re.compile(
@@ -48,13 +47,14 @@ def required_tools(context: TurnContext, prompts: PromptService) -> frozenset[st
     if not context.brief:
         return frozenset()
     pushed, context.proof.must_call = context.proof.must_call, False
-    owed, tools = _tools_for(owed_action(context), prompts), prompts.tools(context.role)
+    action, tools = owed_action(context), prompts.tools(context.role)
+    owed = _tools_for(action, prompts)
+    if action is ExpectedAction.CHANGE and _knows_what_is_checked(context):
+        owed = prompts.changers()
     if pushed:
         return owed or tools
     if len(_own_calls(context)) < CALLS_BEFORE_GIVING_UP and (owed or missing_files(context)):
-        # Where it can change only the files that it knows, it may get to know others.
-        may_read = {READING_TOOL} & tools if all(paths_by_form(context).values()) else set[str]()
-        return owed | may_read if owed and context.calls else tools | owed
+        return owed if owed and context.calls else tools | owed
     looks_first = not context.calls and len(context.conversation.request().split()) >= A_REQUEST
     return tools if looks_first else frozenset()
 
@@ -64,18 +64,16 @@ def excluded_forms(context: TurnContext, prompts: PromptService) -> frozenset[st
     if not context.brief:
         return frozenset()
     changing = prompts.changers() | {OutputFormat.PLAN.value} if _asks_no_change(context) else frozenset()
-    forms = paths_by_form(context)
-    return frozenset(form for form, paths in forms.items() if not paths) | changing if any(forms.values()) else changing
+    long, short = _known_files(context)
+    if bool(long) == bool(short):
+        return changing
+    return changing | {"update_file.content" if long else "update_file.edits"}
 
 
-def paths_by_form(context: TurnContext) -> dict[str, tuple[str, ...]]:
-    """Returns the known files that each form of `update_file` fits: a small model rewrites a short file well but fails to quote parts of
-    it; of a long file it forgets most."""
-    lengths = _known_lengths(context.calls) if context.brief else {}
-    return {
-        "update_file.edits": tuple(path for path, length in lengths.items() if length > _SHORT_FILE),
-        "update_file.content": tuple(path for path, length in lengths.items() if length <= _SHORT_FILE),
-    }
+def paths_to_quote(context: TurnContext) -> tuple[str, ...]:
+    """Returns the only files of which pieces may be replaced, where the turn knows short ones too; empty if it does not."""
+    long, short = _known_files(context)
+    return long if short else ()
 
 
 def unfinished_request(context: TurnContext) -> str | None:
@@ -157,6 +155,21 @@ def _only_runs(role: RoleDefinition) -> bool:
     return _MAY_CHANGE & role.permissions == {Permission.EXECUTE_COMMANDS}
 
 
+def _knows_what_is_checked(context: TurnContext) -> bool:
+    """Whether the request names a check, which the server runs itself, and a file was read: then the work is to write, and a small model
+    that may run commands runs the check instead, or removes files."""
+    checks = (item for item in expected_of(context).expectations if item.kind is ExpectationKind.CHECK)
+    return context.plan is None and any(checks) and any(_known_files(context))
+
+
+def _known_files(context: TurnContext) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Returns the long and the short files that the model knows: it rewrites a short one well but fails to quote parts of it; of a long one
+    it forgets most."""
+    lengths = _known_lengths(context.calls)
+    long = tuple(path for path, length in lengths.items() if length > _SHORT_FILE)
+    return long, tuple(path for path in lengths if path not in long)
+
+
 def _known_lengths(calls: Iterable[Call]) -> dict[str, int]:
     """Returns the characters of each file that the model has read or written whole in this turn."""
     lengths: dict[str, int] = {}
@@ -164,7 +177,7 @@ def _known_lengths(calls: Iterable[Call]) -> dict[str, int]:
         path, content = call.result.facts.get("path") if call.result else None, call.parameters.get("content")
         if call.result is None or not isinstance(path, str):
             continue
-        if call.tool == READING_TOOL:
+        if call.tool == "read_file":
             lengths[path] = max(len(call.result.content), lengths.get(path, 0))
         elif isinstance(content, str) and "start_line" not in call.parameters:
             lengths[path] = len(content)

@@ -3,7 +3,7 @@
 It only shapes replies. The gate decides what may be done, whatever the schema allows.
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 
 from pydantic import JsonValue
 
@@ -58,25 +58,23 @@ def reply_schema(
     }
 
 
-def with_paths(schema: Json, paths: Mapping[str, Sequence[str]]) -> Json:
-    """Returns the schema in which a form of a call (`tool.parameter`) can name only these paths."""
+def with_paths(schema: Json, form: str, paths: Sequence[str]) -> Json:
+    """Returns the schema in which this form of a call (`tool.parameter`) can name only these paths."""
     replies = schema["anyOf"]
     assert isinstance(replies, list)
-    return {"anyOf": [_with_path(reply, paths) for reply in replies]}
+    return {"anyOf": [_with_paths(reply, form, paths) for reply in replies]}
 
 
-def _with_path(reply: JsonValue, paths: Mapping[str, Sequence[str]]) -> JsonValue:
+def _with_paths(reply: JsonValue, form: str, paths: Sequence[str]) -> JsonValue:
     assert isinstance(reply, dict) and isinstance(reply["properties"], dict)
     tool, parameters = reply["properties"].get("tool"), reply["properties"].get("parameters")
     if not isinstance(tool, dict) or not isinstance(parameters, dict) or not isinstance(parameters["properties"], dict):
         return reply
-    names = next(
-        (paths[form] for name in parameters["properties"] if (form := f"{tool.get('const')}.{name}") in paths), None
-    )
-    if names is None:
+    properties = parameters["properties"]
+    if form not in {f"{tool.get('const')}.{name}" for name in properties}:
         return reply
-    parameters = {**parameters, "properties": {**parameters["properties"], "path": {"enum": [*names]}}}
-    return {**reply, "properties": {**reply["properties"], "parameters": parameters}}
+    narrowed: Json = {**parameters, "properties": {**properties, "path": {"enum": [*paths]}}}
+    return {**reply, "properties": {**reply["properties"], "parameters": narrowed}}
 
 
 def _tool_of(call: JsonValue) -> JsonValue:

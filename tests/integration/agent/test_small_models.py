@@ -176,6 +176,21 @@ async def test_a_small_model_is_shown_the_tests_that_its_work_must_pass(tmp_path
     assert "from shop import total" in model.requests[0]["messages"][-1]["content"]
 
 
+@proves("LOOP-10")
+async def test_a_small_model_writes_first_where_the_server_runs_the_check(tmp_path: Path) -> None:
+    files = {"shop.py": "def total():\n    pass\n", "test_shop.py": "from shop import total\n"}
+    request = "Implement shop.py. `python3 -m pytest test_shop.py` must pass."
+    tries = [call("delete_file", path=f"gone{number}.py") for number in range(3)]
+    async with (
+        ScriptedModel([*tries, ANSWER]) as model,
+        live_server(tmp_path, files=files, **small(model.base_url)) as client,
+    ):
+        await (await client.chat()).send(request)
+    changers = {"create_file", "update_file", "move_file", "delete_file"}
+    assert [tools_allowed(sent) <= changers for sent in model.requests[:4]] == [True, True, True, False]
+    assert "execute_command" in tools_allowed(model.requests[3]), "after three tries of its own it may do anything"
+
+
 async def test_a_large_model_asks_for_the_files_that_it_wants(tmp_path: Path) -> None:
     async with live_server(tmp_path, replies=["Yes."], files={"a.txt": "1\n"}) as client:
         chat = await client.chat()
@@ -245,8 +260,8 @@ async def test_a_small_model_rewrites_the_short_one_of_two_files_and_changes_pie
         await (await client.chat()).send("Change the line in a.txt to the third one of long.txt.")
     assert forms_of_update(model.requests[0]) == [{"path", "edits"}, {"path", "content"}]
     updates = paths_of_update(model.requests[0])
-    assert updates == {"edits": ["long.txt"], "content": ["a.txt"]}
-    assert "read_file" in tools_allowed(model.requests[0]), "so that it may get to know a third one"
+    assert updates == {"edits": ["long.txt"], "content": None}, "a file that it does not know yet stays in reach"
+    assert "read_file" not in tools_allowed(model.requests[0]), "both were shown to it"
 
 
 @proves("LOOP-10")
