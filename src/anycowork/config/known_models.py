@@ -22,21 +22,21 @@ _DATED = re.compile(r"-(?:\d{8}|\d{4}-\d{2}-\d{2})\Z")
 
 
 class KnownModel(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
     context_tokens: int | None = Field(None, gt=0)
     price: PriceEntry | None = None
 
 
 class ModelVendor(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
     hosts: tuple[str, ...] = ()
     models: dict[str, KnownModel] = Field(default_factory=dict)
 
 
 class KnownModelFile(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
     read_on: date | None = None
     makers: dict[str, ModelVendor] = Field(default_factory=dict)

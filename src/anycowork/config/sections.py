@@ -51,7 +51,7 @@ class SmtpEntry(BaseModel):
     """`[notifications.smtp]` of config.toml. It never holds the password: `password_env` names the variable that does. `security` none sends plainly,
     and never a password. `ca_file`: a PEM file of authorities that are trusted besides those of this machine."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
     host: HostName
     port: Annotated[int, Field(gt=0, le=65_535)] | None = None
@@ -71,7 +71,7 @@ class NotificationEntry(BaseModel):
     """`[notifications]` of config.toml. `page_url` is the address at which people open the page, for links; `delay` the seconds that
     a decision waits before its person is notified; `private_hosts` the private hosts that may receive notifications of people who are not admins."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
     page_url: Annotated[str, Field(pattern=r"^https?://[^\s#?]+$", max_length=2_000)] | None = None
     delay: Annotated[float, Field(ge=0, le=3_600, allow_inf_nan=False)] = 10.0
@@ -84,7 +84,7 @@ class NotificationEntry(BaseModel):
 class GroupAccess(BaseModel):
     """The groups of the provider whose people get this access; with several, the most. `everyone` is for people of no group."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
     admin: tuple[Group, ...] = ()
     member: tuple[Group, ...] = ()
@@ -95,7 +95,7 @@ class GroupAccess(BaseModel):
 class OpenIdEntry(BaseModel):
     """It never holds the secret: `client_secret_env` names the variable that does."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
     name: Annotated[str, Field(min_length=1, max_length=60)] = "your organisation"
     issuer: Annotated[str, Field(pattern=r"^https?://\S+$", max_length=2_000)]

@@ -40,7 +40,7 @@ class PriceEntry(BaseModel):
     """One model's price from config.toml, in US dollars per million tokens. `cached` is the price of prompt tokens that the provider
     had cached; without it, the full price applies."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
     input: Annotated[float, Field(ge=0, allow_inf_nan=False)]
     output: Annotated[float, Field(ge=0, allow_inf_nan=False)]
@@ -54,7 +54,7 @@ class ModelEntry(BaseModel):
     """What a person says of one model of a provider; what is left out is taken from what is known of it. `fallbacks` are models, each with
     its provider in front, that go on in this order where it cannot answer."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
     images: bool | None = None
     calling: Literal["text", "schema", "native"] | None = None
@@ -72,7 +72,7 @@ class ProviderEntry(BaseModel):
     sent there; without it, nobody else for an address of this machine, and anyone for every other.
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
     name: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_.-]*$")]
     kind: Literal["openai", "anthropic"] = "openai"
@@ -92,7 +92,7 @@ class ProviderEntry(BaseModel):
 class SearchEngineEntry(BaseModel):
     """The engine that `search_web` asks. It never holds the key: a pasted one is stored apart, or `api_key_env` names the variable."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
     kind: Literal["searxng", "brave", "tavily"]
     base_url: Annotated[str, Field(pattern=r"^https?://\S+$", max_length=2_000)] | None = None
@@ -108,7 +108,7 @@ FolderText = Annotated[str, Field(min_length=1, max_length=4_096)]
 class AgentLimits(BaseModel):
     """What one turn of the agent may use, instead of `max_steps` and `turn_seconds`, and a task that another agent gives it."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
     steps: Count | None = None
     seconds: Seconds | None = None
@@ -119,7 +119,7 @@ class AgentLimits(BaseModel):
 class AgentEntry(DelegateFields):
     """One agent from config.toml, `[agents.NAME]`. Without a `model` it uses the chat's. `description` tells others what it is for."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
     role: Word = "actor"
     model: Word | None = None

@@ -58,7 +58,7 @@ class SignInCode:
 class SignOn(BaseModel):
     """What a session keeps of the sign-on with an OpenID provider that it came from: it ends with that, or at `until` without renewal."""
 
-    model_config = ConfigDict(frozen=True, extra="ignore")
+    model_config = ConfigDict(frozen=True, extra="ignore", defer_build=True)
 
     subject: str
     provider_session: str | None = None
@@ -74,7 +74,7 @@ class StoredSession(BaseModel):
     `confirmation_sha256` is None once the session was confirmed.
     """
 
-    model_config = ConfigDict(frozen=True, extra="ignore")
+    model_config = ConfigDict(frozen=True, extra="ignore", defer_build=True)
 
     cookie_sha256: str
     page_key_sha256: str
@@ -105,7 +105,7 @@ class StoredSessions(BaseModel):
     `makers` has the maker of each person, token and key that a session made.
     """
 
-    model_config = ConfigDict(frozen=True, extra="ignore")
+    model_config = ConfigDict(frozen=True, extra="ignore", defer_build=True)
 
     token_mark: str
     sessions: list[StoredSession]

@@ -19,6 +19,7 @@ FOR_SOME_WORK_ONLY = (
     "aiohttp",
     "anthropic",
     "anycowork.providers.guide.script",
+    "argparse",
     "asyncpg",
     "httpx",
     "jsonschema",
@@ -28,6 +29,7 @@ FOR_SOME_WORK_ONLY = (
     "pydantic.v1",
     "pygments",
     "rich",
+    "smtplib",
     "sqlparse",
     "tree_sitter",
     "tree_sitter_language_pack",
@@ -55,6 +57,8 @@ async def start() -> None:
         built = [one.__name__ for one in accepted if one.__pydantic_complete__]
         found = {"modules": sorted(sys.modules), "routes": routes, "shapes": len(shapes), "models_of_answers": models}
         found |= {"accepted": len(accepted), "built": built}
+        kinds = [one for one in gc.get_objects() if isinstance(one, type) and issubclass(one, BaseModel) and one is not BaseModel]
+        found |= {"models": len(kinds), "worked_out": [f"{one.__module__}.{one.__name__}" for one in kinds if one.__pydantic_complete__]}
         print(json.dumps(found))
 
 asyncio.run(start())
@@ -96,6 +100,19 @@ def test_a_start_works_out_no_parameters_of_a_tool_and_few_bodies_of_requests(tm
     found = started(tmp_path)
     assert found["accepted"] > 100 and len(found["built"]) < 10
     assert not [name for name in found["built"] if name.endswith("Parameters")]
+
+
+def test_a_start_works_out_few_models_ours_and_those_of_fastapi(tmp_path: Path) -> None:
+    found = started(tmp_path)
+    of_fastapi = [name for name in found["worked_out"] if name.startswith("fastapi.")]
+    assert found["models"] > 150 and len(found["worked_out"]) < 20 and len(of_fastapi) < 6
+
+
+def test_what_describes_the_api_is_worked_out_at_its_first_use() -> None:
+    importlib.import_module("anycowork.api")
+    models = importlib.import_module("fastapi.openapi.models")
+    described = models.OpenAPI(openapi="3.1.0", info={"title": "t", "version": "1"}, paths={"/": {"get": {}}})
+    assert described.model_dump(exclude_none=True, by_alias=True)["info"] == {"title": "t", "version": "1"}
 
 
 def test_each_pattern_that_a_start_leaves_for_later_compiles() -> None:

@@ -4,7 +4,6 @@ import asyncio
 import base64
 import json
 import os
-import smtplib
 import ssl
 import time
 from collections.abc import Callable
@@ -118,6 +117,8 @@ async def send_email(server: MailServer | None, address: str, message: Notificat
     """Sends it once. Nothing of it is anybody's text, and the address was checked: no header can be added."""
     if server is None:
         return _ABSENT
+    import smtplib  # only here and below: most servers send no e-mail
+
     try:
         async with asyncio.timeout(_WHOLE_SECONDS):
             await asyncio.to_thread(_deliver, server, address, composed(server.sender, address, message))
@@ -150,6 +151,8 @@ def composed(sender: str, address: str, message: NotificationMessage) -> EmailMe
 
 def _deliver(server: MailServer, address: str, mail: EmailMessage) -> None:
     """Blocking. Raises: SMTPException, OSError."""
+    import smtplib
+
     context = ssl.create_default_context()
     if server.ca_file is not None:
         context.load_verify_locations(server.ca_file)

@@ -4,7 +4,6 @@ one file can be copied to where the export is. Never unpacks anything to disk, a
 Exit codes: 0 everything holds, 1 something was changed, removed, added or cut, 2 this is no audit export.
 """
 
-import argparse
 import io
 import json
 import sys
@@ -415,6 +414,8 @@ def _link(previous: str, text: str) -> str:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
+    import argparse  # a server that writes exports needs none
+
     parser = argparse.ArgumentParser(description="Verify an audit export of AnyCowork, offline.", epilog=_LIMIT)
     parser.add_argument("export", type=Path)
     parser.add_argument("--kept", action="append", default=[], metavar="HASH", help=_KEPT)

@@ -8,7 +8,7 @@ import asyncio
 from collections.abc import Sequence
 from pathlib import Path
 
-from pydantic import JsonValue, TypeAdapter
+from pydantic import ConfigDict, JsonValue, TypeAdapter
 
 from anycowork.config.secure_files import PrivateJsonFile
 from anycowork.domain.mcp_servers import McpServerConfig
@@ -17,8 +17,9 @@ from anycowork.server.secrets.provider_keys import origin_of
 
 SERVERS_FILE = "mcp-servers.json"
 TOKENS_FILE = "mcp-tokens.json"
-_SERVERS = TypeAdapter(list[McpServerConfig])
-_TOKENS = TypeAdapter(dict[str, dict[str, JsonValue]])
+_LATE = ConfigDict(defer_build=True)  # few servers have these files
+_SERVERS = TypeAdapter(list[McpServerConfig], config=_LATE)
+_TOKENS = TypeAdapter(dict[str, dict[str, JsonValue]], config=_LATE)
 
 
 class McpServerStore:
