@@ -2,10 +2,13 @@
 
 import asyncio
 import math
+from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable
+from typing import Any  # rows have no types
 
 import pytest
 import pytest_asyncio
+from sqlalchemy import Engine, event
 
 from anycowork.domain.errors import Invalid, NotFound, ToolFault
 from anycowork.domain.messages import Json
@@ -215,3 +218,31 @@ async def test_restarted_run_begins_its_next_segment_and_one_under_way_is_left_a
         with pytest.raises(NotFound):
             await bench.engine.restart("unheard")
     assert seen == [(0, None), (1, None), (0, None)]
+
+
+async def test_an_engine_at_rest_asks_one_statement_at_each_look(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    """DBOS asks about its queues, delays and deadlines several times a second, unless it is told when something waits."""
+    looks, quiet, fetch = Counter[str](), asyncio.Event(), bench.engine._runs._fetch
+    others: list[str] = []  # what earlier tests left may still go on
+
+    async def counting(sql: str, *values: object) -> Any:
+        looks[sql] += 1
+        if others or len(looks) > 1:
+            others.clear()
+            looks.clear()
+        if looks[sql] >= 40:
+            quiet.set()
+        return await fetch(sql, *values)
+
+    def note(*given: Any) -> None:
+        if "workflow_schedules" not in given[2]:  # once a second in its first minute
+            others.append(given[2])
+
+    monkeypatch.setattr(bench.engine._runs, "_fetch", counting)
+    event.listen(Engine, "before_cursor_execute", note)
+    try:
+        async with asyncio.timeout(TIMEOUT):
+            await quiet.wait()
+    finally:
+        event.remove(Engine, "before_cursor_execute", note)
+    assert not others and len(looks) == 1, (others[:3], [*looks])

@@ -28,6 +28,7 @@ from anycowork.engine.run_table import (
 
 log = logging.getLogger(__name__)
 POLL_SECONDS = 0.5
+DEMAND_SECONDS = 0.1  # so soon DBOS looks into the queue when something waits there; that it looks costs no statement
 KEPT_DAYS = 7
 _TIDY_EVERY = 7_200  # in polls: an hour
 
@@ -61,7 +62,7 @@ class DbosEngine:
                 schema=dbos_schema,
                 session_name=session_name,
                 most_runs=0,
-                polling_seconds=poll_seconds,
+                polling_seconds=min(poll_seconds, DEMAND_SECONDS),
             )
             if most_runs is not None
             else None
@@ -229,14 +230,14 @@ class DbosEngine:
         self._wake(segment.run_id)
 
     async def _go_on(self, key: str) -> None:
-        """Queues the next segment if the signal that the run waits for has come. A crash in between is mended by `_queue_missing`."""
+        """Queues the next segment if the signal that the run waits for has come. A crash in between is mended by `_look`."""
         number = await self._runs.advance(key)
         if number is not None:
             await self._enqueue(key, number)
 
     async def _enqueue(self, key: str, number: int) -> None:
         if self._runtime is None or not self._launched:
-            return  # the others find it, see `_queue_missing`
+            return  # the others find it, see `_look`
         try:
             await asyncio.to_thread(self._runtime.enqueue, key, number)
         except Exception as error:  # the driver's own errors, of several libraries
@@ -265,8 +266,7 @@ class DbosEngine:
             polls += 1
             try:
                 await self._end_lost_handlers()
-                await self._queue_missing()
-                await self._queue_again()
+                await self._look()
                 if polls % _TIDY_EVERY == 0:
                     await self._forget_old()
             except StorageFault as fault:
@@ -282,20 +282,22 @@ class DbosEngine:
             if row is None or row.state is not RunState.ACTIVE or row.epoch != segment.epoch:
                 task.cancel()
 
-    async def _queue_missing(self) -> None:
-        """Queues what servers submitted, and what the queue lost in a crash."""
-        for run_id, number, status in await self._runs.unqueued():
+    async def _look(self) -> None:
+        """Queues what servers submitted and what the queue lost in a crash, takes over the runs of dead workers, gives back what the queue
+        counts as ours although we let it go, and has DBOS look if something waits."""
+        assert self._runtime is not None
+        state = await self._runs.look(QUEUE, self.worker_id, tuple(self._taken))
+        for segment_id in state.queued_again:
+            log.warning("segment %s is queued again: nobody works on it", segment_id)
+        if state.waits:
+            self._runtime.look()
+        for run_id, number, status in state.unqueued:
             if status is None:
                 await self._enqueue(run_id, number)
             else:
                 await self._runs.fail(
                     run_id, number, ("engine_fault", f"The queue ended the segment ({status.lower()}).")
                 )
-
-    async def _queue_again(self) -> None:
-        """Takes over the runs of dead workers, and gives back what the queue counts as ours although we let it go."""
-        for segment_id in await self._runs.queue_again(QUEUE, self.worker_id, tuple(self._taken)):
-            log.warning("segment %s is queued again: nobody works on it", segment_id)
 
     async def _forget_old(self) -> None:
         for run_id, segments in await self._runs.forget_old(KEPT_DAYS):

@@ -4,6 +4,7 @@ DBOS's rows hold only the id and number of a segment, as JSON. Its own default, 
 here; it is refused for stored rows too.
 """
 
+import threading
 from collections.abc import Callable
 from typing import Any, cast
 from urllib.parse import parse_qsl, urlencode, urlsplit
@@ -43,6 +44,7 @@ class DbosRuntime:
         self._session_name = session_name
         self.most_runs = most_runs
         self._polling_seconds = polling_seconds
+        self._work_waits = threading.Event()
 
     def launch(self, run_segment: SegmentRunner) -> None:
         """Raises: whatever the database's driver raises."""
@@ -73,20 +75,40 @@ class DbosRuntime:
         dbos.DBOS.workflow(name=WORKFLOW)(_workflow(run_segment))
         dbos.DBOS.listen_queues([QUEUE])
         dbos.DBOS.launch()
-        self._keep_own_limit(instance._sys_db)
+        self._look_on_demand(instance._sys_db)
         dbos.DBOS.register_queue(QUEUE, polling_interval_sec=self._polling_seconds, on_conflict="always_update")
 
-    def _keep_own_limit(self, system_database: Any) -> None:
-        """DBOS stores one limit for all workers and reads it before each look into the queue; here every worker has its own."""
-        read = system_database.get_queue
+    def look(self) -> None:
+        """Has DBOS look into the queue: something waits there."""
+        self._work_waits.set()
 
-        def with_own_limit(name: str, **options: Any) -> Any:
-            queue = read(name, **options)
+    def _look_on_demand(self, system_database: Any) -> None:
+        """DBOS asks the database about its queues several times a second, and stores one limit for all workers. Here it asks when something
+        waits, what it knows of the queue stays as it is, and every worker has its own limit."""
+        read_queue, list_queues = system_database.get_queue, system_database.list_queues
+        start_queued = system_database.start_queued_workflows
+        queues: dict[str, Any] = {}
+
+        def known_queue(name: str, **options: Any) -> Any:
+            queue = queues.get(name) or read_queue(name, **options)
             if queue is not None and name == QUEUE:
+                queues[name] = queue
                 queue._worker_concurrency = self.most_runs
             return queue
 
-        system_database.get_queue = with_own_limit
+        def started(
+            queue: Any, executor_id: str, version: str, part: Any, running: int = 0, *options: Any, **more: Any
+        ) -> Any:
+            if queue.name != QUEUE or running >= self.most_runs or not self._work_waits.is_set():
+                return [], None
+            self._work_waits.clear()
+            return start_queued(queue, executor_id, version, part, running, *options, **more)
+
+        system_database.get_queue = known_queue
+        system_database.list_queues = lambda **options: [*queues.values()] or list_queues(**options)
+        system_database.start_queued_workflows = started
+        system_database.transition_delayed_workflows = lambda: None  # no run of ours is delayed,
+        system_database.cancel_timed_out_workflows = lambda *_: []  # or has a deadline
 
     def enqueue(self, run_id: str, number: int) -> None:
         """Idempotent: the id of a segment is used once."""
@@ -102,6 +124,7 @@ class DbosRuntime:
             run_id,
             number,
         )
+        self.look()
 
     def forget(self, run_id: str, segments: int) -> None:
         import dbos

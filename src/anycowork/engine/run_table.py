@@ -26,18 +26,22 @@ _RESTART = """
 UPDATE engine_runs SET state = 'active', segment = segment + 1, attempts = 0, waits_for = NULL, signal = NULL, result = NULL,
   error = NULL, changed_at = now() WHERE run_id = $1 AND state NOT IN ('active', 'parked') RETURNING segment
 """
-_UNQUEUED = """
-SELECT r.run_id, r.segment, w.status FROM engine_runs r
-LEFT JOIN {dbos}.workflow_status w ON w.workflow_uuid = r.run_id || ':' || r.segment
-WHERE r.state = 'active' AND (w.status IS NULL OR (w.status NOT IN ('ENQUEUED', 'PENDING', 'DELAYED')
-  AND r.changed_at < now() - interval '2 seconds')) LIMIT 100
-"""
-_QUEUE_AGAIN = """
-UPDATE {dbos}.workflow_status SET status = 'ENQUEUED', owner_xid = NULL, started_at_epoch_ms = NULL,
+# One statement for each look at the queue: what nobody works on is queued again, what the queue does not know is named, and whether
+# something waits there.
+_LOOK = """
+WITH queued_again AS (UPDATE {dbos}.workflow_status SET status = 'ENQUEUED', owner_xid = NULL, started_at_epoch_ms = NULL,
   updated_at = CAST(extract(epoch FROM now()) * 1000 AS bigint)
 WHERE status = 'PENDING' AND queue_name = $1 AND (executor_id NOT IN ({living})
   OR (executor_id = $2 AND NOT (workflow_uuid = ANY($3::text[])) AND updated_at < extract(epoch FROM now()) * 1000 - 2000))
-RETURNING workflow_uuid
+RETURNING workflow_uuid),
+unqueued AS (SELECT r.run_id, r.segment, w.status FROM engine_runs r
+LEFT JOIN {dbos}.workflow_status w ON w.workflow_uuid = r.run_id || ':' || r.segment
+WHERE r.state = 'active' AND (w.status IS NULL OR (w.status NOT IN ('ENQUEUED', 'PENDING', 'DELAYED')
+  AND r.changed_at < now() - interval '2 seconds')) LIMIT 100)
+SELECT 'again', workflow_uuid, NULL, NULL FROM queued_again
+UNION ALL SELECT 'unqueued', run_id, segment, status FROM unqueued
+UNION ALL SELECT 'waiting', NULL, NULL, NULL WHERE EXISTS (
+  SELECT 1 FROM {dbos}.workflow_status WHERE queue_name = $1 AND status = 'ENQUEUED')
 """
 
 
@@ -130,14 +134,23 @@ class RunRow:
     owner: str | None
 
 
+@value
+class QueueState:
+    """`queued_again` are segments that nobody worked on. `unqueued` are active runs that no queue knows, each with its segment and what the
+    queue says of it: a server submitted them, or a crash came between two writes. `waits`: some segment waits for a worker."""
+
+    queued_again: tuple[str, ...]
+    unqueued: tuple[tuple[str, int, str | None], ...]
+    waits: bool
+
+
 class RunTable:
     """`dbos_schema` is where DBOS keeps its queue."""
 
     def __init__(self, session: DatabaseSession, dbos_schema: str) -> None:
         self._fetch = session.fetch
         self._living = session.living
-        self._unqueued = _UNQUEUED.format(dbos=dbos_schema)
-        self._queue_again = _QUEUE_AGAIN.format(dbos=dbos_schema, living=session.living)
+        self._look = _LOOK.format(dbos=dbos_schema, living=session.living)
 
     async def add(self, run_id: str, kind: str, payload: bytes) -> None:
         await self._fetch(
@@ -240,14 +253,15 @@ class RunTable:
         row = (await self.rows([run_id])).get(run_id)
         return RunPosition(row.state, row.segment, row.owner) if row is not None else None
 
-    async def unqueued(self) -> list[tuple[str, int, str | None]]:
-        """Returns active runs that no queue knows, with what the queue says of them: a server submitted them, or a crash came between
-        two writes."""
-        return [(run_id, number, status) for run_id, number, status in await self._fetch(self._unqueued)]
-
-    async def queue_again(self, queue: str, worker_id: str, at_work: Collection[str]) -> list[str]:
-        """Gives back what the queue counts as a dead worker's, and as this one's although it is not at work on it; returns their ids."""
-        return [row[0] for row in await self._fetch(self._queue_again, queue, worker_id, list(at_work))]
+    async def look(self, queue: str, worker_id: str, at_work: Collection[str]) -> QueueState:
+        """Gives back what the queue counts as a dead worker's, and as this one's although it is not at work on it; returns what there is to do."""
+        rows = await self._fetch(self._look, queue, worker_id, list(at_work))
+        again = tuple(row[1] for row in rows if row[0] == "again")
+        return QueueState(
+            queued_again=again,
+            unqueued=tuple((row[1], row[2], row[3]) for row in rows if row[0] == "unqueued"),
+            waits=bool(again) or any(row[0] == "waiting" for row in rows),
+        )
 
     async def forget_old(self, days: int) -> list[tuple[str, int]]:
         """Removes runs that were over, or waited, for so long; returns each with its number of segments."""

@@ -29,7 +29,7 @@ SHARED_LEASE_SECONDS = 3600.0  # it is given back at once, and a server that die
 LEASE_WAIT_SECONDS = 30.0
 RETRY_SECONDS = 0.1
 TAKEOVER_SECONDS = 2.0
-REQUEST_SECONDS = 1.0  # a note about each is sent at once; one that got lost is found so late
+REQUEST_SECONDS = 5.0  # a note about each is sent at once, and is lost only with the session
 HUNG_CHECK_SECONDS = 1.0
 LET_GO_SECONDS = 1.0
 

@@ -137,9 +137,13 @@ class PeerTable:
         """Has the next `see` say what this process is: others may have taken it for gone."""
         self._seen_until = -math.inf
 
+    def is_due(self) -> bool:
+        """Tells whether this process has to say again what it is."""
+        return self._describe is not None and time.monotonic() >= self._seen_until
+
     async def see(self) -> None:
         """Says that this process is at work: one that is silent for long is taken for hung."""
-        if self._describe is None or time.monotonic() < self._seen_until:
+        if self._describe is None or not self.is_due():
             await self._fetch("SELECT 1")
             return
         description = self._describe()

@@ -34,9 +34,9 @@ LARGEST_NOTE = 7_000  # bytes; PostgreSQL takes 8,000
 TOGETHER_SECONDS = 0.01  # what is written in this time is told together
 PING_SECONDS = 5.0
 OTHERS_JOIN_SECONDS = 5.0  # after the database was away, each process gets so long to take its locks again
-WORKER_PING_SECONDS = 0.5
+WORKER_PING_SECONDS = 0.6  # after the last answer, whatever was asked
 ANSWER_SECONDS = 5.0
-WORKER_ANSWER_SECONDS = 3.0  # a worker stops before the database lets go of its locks, after four seconds of silence
+WORKER_ANSWER_SECONDS = 2.9  # a worker stops before the database lets go of its locks, after four seconds of silence
 _ERRORS = (asyncpg.PostgresError, asyncpg.InterfaceError, asyncpg.InternalClientError, OSError)
 _NOTIFY = "SELECT pg_notify($1 || current_schema(), $2)"
 _LOCK = "SELECT pg_try_advisory_lock(hashtextextended($1 || ' ' || current_schema(), 0))"
@@ -105,7 +105,7 @@ class PostgresPeers:
         self._failed = asyncio.Event()
         self._woken = asyncio.Event()
         self.away = asyncio.Event()
-        self._joined_again_at = -math.inf
+        self._joined_again_at = self._answered_at = -math.inf
         self._answer_seconds = WORKER_ANSWER_SECONDS if is_worker else ANSWER_SECONDS
         self._address = address
         self._session: asyncpg.Connection | None = None
@@ -239,8 +239,10 @@ class PostgresPeers:
         while self._lost is None:
             if self.is_broken():
                 raise StorageFault("The session that writes was ended.")
-            await self._see()
-            await self._until_woken(WORKER_PING_SECONDS)
+            now = asyncio.get_running_loop().time()
+            if self.table.is_due() or now >= self._answered_at + WORKER_PING_SECONDS:
+                await self._see()
+            await self._until_woken(max(0.0, self._answered_at + WORKER_PING_SECONDS - now))
         raise self._lost
 
     async def _see(self) -> None:
@@ -337,6 +339,7 @@ class PostgresPeers:
                 await asyncio.sleep(RETRY_SECONDS)
                 return
         self._has_answered()
+        self.requests.came.set()  # a note about one may have been lost
         self._joined_again_at = asyncio.get_running_loop().time()
         self._on_writes(ForeignWrites(None))
 
@@ -355,13 +358,15 @@ class PostgresPeers:
         """Runs a statement in the session that holds the locks. Raises: StorageFault while the database is away."""
         async with self._one_at_a_time:
             try:
-                return await self._connected().fetch(sql, *values, timeout=self._answer_seconds)  # type: ignore[no-any-return]  # asyncpg has no type hints
+                rows = await self._connected().fetch(sql, *values, timeout=self._answer_seconds)
             except _ERRORS as error:
                 fault = unreachable(self._address, error)
                 if is_lost(error):
                     self._lost = fault
                     self._fail()
                 raise fault from None
+            self._answered_at = asyncio.get_running_loop().time()
+            return rows  # type: ignore[no-any-return]  # asyncpg has no type hints
 
     def _connected(self) -> asyncpg.Connection:
         if self._session is None:
