@@ -40,9 +40,27 @@ it("shows what is missing, and which check the turn wrote itself", async () => {
   const { container } = show(<TurnEvidence evidence={evidence({ expectations: [missing], checks: [check] })} />);
   await userEvent.click(screen.getByRole("button", { name: "Failed" }));
   const details = within(screen.getByLabelText("Evidence"));
-  expect(details.getByLabelText("What was expected").textContent).toBe("No · makes report.mdThe request names it.");
-  expect(details.getByLabelText("Checks").textContent).toContain("Look at what this turn changed: tests/test_a.py.");
+  expect(details.getByLabelText("What was expected").textContent).toBe("Create report.mdThe request names it.");
+  expect(details.getByRole("img", { name: "Not met" })).toBeTruthy();
+  expect(details.getByLabelText("Checks").textContent).toContain("This turn changed what it runs: tests/test_a.py.");
   await expectAccessible(container);
+});
+
+it("shows a check that was expected and run once, with the reason of both", async () => {
+  const expected = {
+    kind: "check",
+    subject: check.command,
+    state: "met",
+    from: "request",
+    why: "The request names it.",
+  };
+  show(<TurnEvidence evidence={evidence({ expectations: [expected], checks: [{ ...check, passed_before: true }] })} />);
+  await userEvent.click(screen.getByRole("button", { name: "Failed" }));
+  const details = within(screen.getByLabelText("Evidence"));
+  expect(details.getAllByText(check.command)).toHaveLength(1);
+  expect(details.getByLabelText("Checks").textContent).toBe(
+    "Pass pytest -q · exit code 0The request names it. It passed before the work, too. This turn changed what it runs: tests/test_a.py.",
+  );
 });
 
 it("says why a check that nobody named proves nothing, and how it is run again", async () => {

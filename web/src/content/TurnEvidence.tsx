@@ -2,7 +2,7 @@
 
 import { useQuery } from "@tanstack/react-query";
 import clsx from "clsx";
-import { BadgeCheck, CircleCheck, CircleX, Speech } from "lucide-react";
+import { BadgeCheck, Check, CircleCheck, CircleHelp, CircleX, Speech, X } from "lucide-react";
 import { Popover } from "radix-ui";
 import { useState } from "react";
 import type { ChatView } from "../state/reduce";
@@ -25,6 +25,12 @@ const LOOKS = {
   failed: { Icon: CircleX, colour: "text-bad" },
 } as const;
 
+const STATE_LOOKS = {
+  met: { Icon: Check, colour: "text-good" },
+  unmet: { Icon: X, colour: "text-bad" },
+  unknown: { Icon: CircleHelp, colour: "text-ink-2" },
+} as const;
+
 /** The evidence of the chat's newest turn; null while it works, and where there is nothing to say,
  * undefined while it is on its way. */
 export function useEvidence(view: ChatView): Evidence | null | undefined {
@@ -42,7 +48,8 @@ export function useEvidence(view: ChatView): Evidence | null | undefined {
 
 export function TurnEvidence({ evidence }: { evidence: Evidence }) {
   const { Icon, colour } = LOOKS[evidence.status];
-  const told = new Set(evidence.expectations.map(({ subject }) => subject)); // whose reasons stand there already
+  const ran = new Set(evidence.checks.map(({ command }) => command));
+  const others = evidence.expectations.filter(({ kind, subject }) => kind !== "check" || !ran.has(subject));
   return (
     <Popover.Root>
       <Popover.Trigger asChild>
@@ -67,7 +74,7 @@ export function TurnEvidence({ evidence }: { evidence: Evidence }) {
         >
           <p>{t.meaning[evidence.status]}</p>
           <ul aria-label={t.expected} className="mt-2 space-y-1.5 empty:hidden">
-            {evidence.expectations.map(({ kind, subject, state, why }) => (
+            {others.map(({ kind, subject, state, why }) => (
               <Line key={`${kind} ${subject}`} state={state} about={t.kind[kind]} subject={subject} why={why} />
             ))}
           </ul>
@@ -76,13 +83,10 @@ export function TurnEvidence({ evidence }: { evidence: Evidence }) {
               <Line
                 key={check.command}
                 state={check.state}
-                about={t.exitCode(check.exit_code)}
+                about={t.kind.check}
                 subject={check.command}
-                why={[
-                  check.passed_before ? t.passedBefore : "",
-                  check.owner === "turn" ? t.changedByTurn(check.changed_by_turn.join(", ")) : "",
-                  told.has(check.command) ? "" : (check.remark ?? ""),
-                ].join(" ")}
+                result={t.exitCode(check.exit_code)}
+                why={reasons(check, evidence).join(" ")}
               />
             ))}
           </ul>
@@ -130,18 +134,33 @@ function NotRun({ check }: { check: CheckNotRun }) {
   );
 }
 
-function Line({ state, about, subject, why }: { state: State; about: string; subject: string; why: string }) {
+/** Why the check counts as it does: what was said of it where it was expected, and what the turn did to it. Pure. */
+function reasons(check: Evidence["checks"][number], { expectations }: Evidence): string[] {
+  const expected = expectations.find(({ kind, subject }) => kind === "check" && subject === check.command);
+  const changed = check.owner === "turn" && check.changed_by_turn.length > 0;
+  return [
+    expected?.why ?? check.remark ?? "",
+    check.passed_before ? t.passedBefore : "",
+    changed ? t.changedByTurn(check.changed_by_turn.join(", ")) : "",
+  ].filter((reason) => reason.trim() !== "");
+}
+
+type LineProps = { state: State; about: string; subject: string; result?: string; why: string };
+
+function Line({ state, about, subject, result, why }: LineProps) {
+  const { Icon, colour } = STATE_LOOKS[state];
   return (
-    <li>
-      <span className="text-ink-2">
-        {t.state[state]} · {about}
-      </span>{" "}
-      <span className="font-mono text-[13px] break-words">{visible(subject)}</span>
-      {why.trim() && (
-        <span lang="en" className="block text-xs text-ink-2">
-          {visible(why)}
-        </span>
-      )}
+    <li className="flex gap-2">
+      <Icon size={15} className={clsx("mt-0.5 shrink-0", colour)} role="img" aria-label={t.state[state]} />
+      <div className="min-w-0">
+        {about} <span className="font-mono text-[13px] break-words">{visible(subject)}</span>
+        {result && <span className="text-ink-2"> · {result}</span>}
+        {why.trim() && (
+          <span lang="en" className="block text-xs text-ink-2">
+            {visible(why)}
+          </span>
+        )}
+      </div>
     </li>
   );
 }
