@@ -63,6 +63,14 @@ it("shows a check that was expected and run once, with the reason of both", asyn
   );
 });
 
+it("names what the turn changed of a check once", async () => {
+  const why = "It passed, but the turn changed what it runs: tests/test_a.py.";
+  const expected = { kind: "check", subject: check.command, state: "met", from: "request", why };
+  show(<TurnEvidence evidence={evidence({ expectations: [expected], checks: [check] })} />);
+  await userEvent.click(screen.getByRole("button", { name: "Failed" }));
+  expect(screen.getByLabelText("Checks").textContent).toBe(`Pass pytest -q · exit code 0${why}`);
+});
+
 it("says why a check that nobody named proves nothing, and how it is run again", async () => {
   const remark = "It passed, but tests/test_a.py looks at which test runs it.";
   const shown = evidence({ status: "self_checked", checks: [{ ...check, remark }], receipt: "ab12" });

@@ -137,9 +137,10 @@ function NotRun({ check }: { check: CheckNotRun }) {
 /** Why the check counts as it does: what was said of it where it was expected, and what the turn did to it. Pure. */
 function reasons(check: Evidence["checks"][number], { expectations }: Evidence): string[] {
   const expected = expectations.find(({ kind, subject }) => kind === "check" && subject === check.command);
-  const changed = check.owner === "turn" && check.changed_by_turn.length > 0;
+  const said = expected?.why ?? check.remark ?? "";
+  const changed = check.owner === "turn" && check.changed_by_turn.some((path) => !said.includes(path));
   return [
-    expected?.why ?? check.remark ?? "",
+    said,
     check.passed_before ? t.passedBefore : "",
     changed ? t.changedByTurn(check.changed_by_turn.join(", ")) : "",
   ].filter((reason) => reason.trim() !== "");
