@@ -65,7 +65,7 @@ def _only_adds_targets(before: str, after: str) -> bool:
         return False
     added = new[len(old) :]
     targets = [target[1] for line in added if (target := _NEW_TARGET.match(line))]
-    is_known = any(re.search(rf"(?<![\w-]){re.escape(target)}(?![\w-])", "\n".join(old)) for target in targets)
+    is_known = not set(re.findall(r"[\w-]+", "\n".join(old))).isdisjoint(targets)
     if not added or not _NEW_TARGET.match(added[0]):
         return not added
     return not is_known and all(_RECIPE_LINE.match(line) or _NEW_TARGET.match(line) for line in added)

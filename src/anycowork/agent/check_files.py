@@ -2,19 +2,23 @@
 
 import re
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections import Counter
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from posixpath import dirname, normpath
 
 from anycowork.agent.check_configuration import configures_alike, tests_inside
 from anycowork.agent.check_evasion import Reach, evasion_in
-from anycowork.agent.check_recipes import CheckRecipe, TextOf
+from anycowork.agent.check_recipes import CheckRecipe
+from anycowork.agent.check_texts import CheckTexts, TextOf, file_names, imported, word_counts
 from anycowork.agent.turn_calls import TurnChange, path_changes
+from anycowork.domain.evidence import THE_WORKSPACE
 from anycowork.domain.patterns import late_pattern
 from anycowork.domain.tools import Call
 from anycowork.domain.values import value
 
 _MOST_CHANGED = 200
+_LONGEST_REQUEST = 100_000  # characters
 MOST_SOURCES = 1_000
 """Sources of a workspace that are read for what they name."""
 # What configures a check or stands in the way of what it would run.
@@ -52,15 +56,11 @@ _PROGRAM = late_pattern(
 _INLINE_TESTS = late_pattern(r"#\[(?:\w{1,60}::)?test\b|#\[cfg\(test\)\]|import\.meta\.vitest")
 _SOURCE = late_pattern(r"\.(?:pyi?|[cm]?jsx?|[cm]?tsx?|rs|go|java|kt|scala|c|cc|cpp|h|hpp|rb|php|cs|swift)$")
 _NAMED_SOURCE = late_pattern(r"[\w./-]{1,200}\.(?:py|[cm]?jsx?|tsx?|rs|go|java|kt|rb|php|c|cc|cpp|cs)\b")
-_IMPORT_LINE = late_pattern(r"^.{0,200}\b(?:import|from|require|use|include)\b.{0,400}", re.M)
 _MOST_TESTS = 200
 _STARTS_PROCESSES = late_pattern(
     r"\b(?:subprocess|[Pp]open|os\.(?:system|fork|spawn\w{0,5})|runpy|multiprocessing|ProcessPoolExecutor|child_process|spawn)\b"
 )
 _PLUGINS = late_pattern(r"\bpytest_plugins\b|-p[ =]{0,4}(?!no:)[a-z_]")
-_ANY_NAME = late_pattern(
-    r"\bgetattr\([^,()]{1,200},\s{0,20}[^\"'\s]|\b(?:globals|locals|vars|dir)\(|\b__dict__\b|\bgetmembers\b|\bimport_module\(\s{0,20}[^\"']"
-)
 _LITERAL = late_pattern(r"[\"'`]([^\"'`\n]{1,200})[\"'`]")
 _LOADS_ANY = late_pattern(r"\b(?:require|import)\(\s{0,20}[^\"'`\s)]")
 _ENVIRONMENT = late_pattern(
@@ -120,12 +120,14 @@ def check_files(calls: Sequence[Call], command: str, text_of: TextOf, scope: Che
     changes = [change for change in path_changes(calls) if change.is_net]
     if not changes:
         return CheckFiles()
-    reader = _CheckReader(
-        CheckRecipe(command, text_of), changes, text_of, scope, request=scope.request.replace(command, " ")
-    )
+    texts = CheckTexts(text_of, scope.text_before)
+    request = scope.request[:_LONGEST_REQUEST].replace(command, " ")
+    reader = _CheckReader(CheckRecipe(command, texts), changes, texts, scope, request=request)
     own = tuple(change.path for change in changes if reader.belongs_to_check(change) or reader.compares_with(change))
     written = [change for change in changes if change.after is not None and change.path not in own][:_MOST_CHANGED]
-    evasive = ((change.path, evasion_in(change.path, text_of, reader.reach(change))) for change in written)
+    evasive = [(change.path, evasion_in(change.path, texts, reader.reach(change))) for change in written]
+    if texts.is_spent:
+        evasive.append((THE_WORKSPACE, "holds more text than is looked at"))
     return CheckFiles(own, tuple((path, how) for path, how in evasive if how))
 
 
@@ -133,7 +135,13 @@ class _CheckReader:
     """Tells the files of a check from the work: what it runs, what configures it and what it compares the work with."""
 
     def __init__(
-        self, recipe: CheckRecipe, changes: Sequence[TurnChange], text_of: TextOf, scope: CheckScope, *, request: str
+        self,
+        recipe: CheckRecipe,
+        changes: Sequence[TurnChange],
+        text_of: CheckTexts,
+        scope: CheckScope,
+        *,
+        request: str,
     ) -> None:
         self._recipe = recipe
         self._text_of = text_of
@@ -142,6 +150,7 @@ class _CheckReader:
         self._before = {change.path: change.before for change in changes}
         self._tests = scope.tests[:_MOST_TESTS]
         self._linked = {target for path, target in scope.tests if target != path}
+        self._knowing: dict[str, list[str]] = {}  # by a module's path, the texts that know it
 
     def belongs_to_check(self, change: TurnChange) -> bool:
         recipe, path, name = self._recipe, change.path, change.path.rpartition("/")[2]
@@ -166,12 +175,12 @@ class _CheckReader:
         path = change.path
         if path in self._linked:
             return True
-        text = self._text_of(path)
+        text = self._text_of(path) if self._recipe.runs_doctests or is_source(path) else ""
         if (self._recipe.runs_doctests and ">>>" in text) or (is_source(path) and _INLINE_TESTS.search(text)):
             return tests_inside(self._text_before(path), _INLINE_TESTS) != tests_inside(text, _INLINE_TESTS)
         if change.before is None or not self._tests_or_recipe or self._is_requested(path):
             return False
-        return self._is_reference(path) if is_source(path) else path.rpartition("/")[2] in self._tests_or_recipe
+        return self._is_reference(path) if is_source(path) else self._is_read(path)
 
     def reach(self, change: TurnChange) -> Reach:
         path = change.path
@@ -185,8 +194,8 @@ class _CheckReader:
         )
 
     def _is_requested(self, path: str) -> bool:
-        name = re.escape(path.rpartition("/")[2])
-        return re.search(rf"(?<![\w-]){name}(?![\w-])", self._request) is not None
+        name = path.rpartition("/")[2]
+        return name in self._request and bool(re.search(rf"(?<![\w-]){re.escape(name)}(?![\w-])", self._request))
 
     def _is_compared(self, path: str) -> bool:
         """Whether the recipe compares what this file prints, wherever it names it: it is the work and not the check."""
@@ -200,7 +209,7 @@ class _CheckReader:
         if path not in self._before:
             return self._text_of(path)
         digest = self._before[path]
-        return self._scope.text_before(digest) if digest is not None else ""
+        return self._text_of.before(digest) if digest is not None else ""
 
     # --- what the tests are about
 
@@ -214,14 +223,35 @@ class _CheckReader:
         run = self._recipe.run | self._recipe.words
         return [path for path in self._scope.sources() if not is_test_file(path) and path not in run]
 
+    @cached_property
+    def _product_stems(self) -> Counter[str]:
+        return Counter(map(_stem, self._product))
+
+    @cached_property
+    def _imported_by_tests(self) -> frozenset[str]:
+        return imported(self._tests_or_recipe)
+
+    @cached_property
+    def _imported_before(self) -> dict[str, frozenset[str]]:
+        """What each source of the product imported before the turn."""
+        return {path: imported(self._text_before(path)) for path in self._product}
+
+    @cached_property
+    def _read_by_tests(self) -> frozenset[str]:
+        return file_names(self._tests_or_recipe)
+
+    def _is_read(self, path: str) -> bool:
+        """Whether the tests or the recipe name this file, which is no source."""
+        return file_names(path.rpartition("/")[2]) <= self._read_by_tests
+
     def _is_reference(self, path: str) -> bool:
         """Whether the tests import this source although the request names another one, and before the turn it was not part of the rest."""
         sources = {_stem(name) for name in _NAMED_SOURCE.findall(self._request) if name not in self._recipe.words}
-        if not sources or _stem(path) not in _imported(self._tests_or_recipe):
+        if not sources or _stem(path) not in self._imported_by_tests:
             return False
-        others = [other for other in self._product if other != path]
-        is_used = any(_stem(path) in _imported(self._text_before(other)) for other in others)
-        return not is_used and not _imported(self._text_before(path)) & {_stem(other) for other in others}
+        is_used = any(_stem(path) in names for other, names in self._imported_before.items() if other != path)
+        other_stems = self._product_stems - Counter([_stem(path)] if path in self._imported_before else [])
+        return not is_used and imported(self._text_before(path)).isdisjoint(other_stems)
 
     # --- what reaches a source
 
@@ -240,65 +270,65 @@ class _CheckReader:
         if _PLUGINS.search(f"{self._tests_or_recipe}\n{settings}\n{' '.join(recipe.words)}"):
             return False
         names = {name for path in self._product for name in (_stem(path), path.partition("/")[0])}
-        return not any(
-            _imported(self._text_of(path)) & names for path, _ in self._tests if path.endswith("conftest.py")
-        )
+        return not any(imported(self._text_of(path)) & names for path, _ in self._tests if path.endswith("conftest.py"))
 
-    def _texts_beside(self, path: str) -> Iterable[str]:
-        others = dict.fromkeys((*self._scope.sources(), *(test for test, _ in self._tests)))
-        return (self._recipe.texts, *(self._text_of(other) for other in others if other != path))
+    @cached_property
+    def _readers(self) -> list[str]:
+        """The sources and the tests."""
+        return list(dict.fromkeys((*self._scope.sources(), *(test for test, _ in self._tests))))
 
     def _is_named(self, path: str, name: str) -> bool:
         """Whether a text that knows this module names its function, or may name any."""
-        stem = _stem(path) if not _stem(path).startswith("__") else dirname(path).rpartition("/")[2]
         if len(self._scope.sources()) >= MOST_SOURCES:
             return True  # not all were read
-        texts = (text for text in self._texts_beside(path) if stem in text)
-        return any(_names_function(text, stem, name) or _ANY_NAME.search(text) for text in texts)
+        stem = _stem(path) if not _stem(path).startswith("__") else dirname(path).rpartition("/")[2]
+        return any(self._text_of.uses(text, stem, name) for text in self._texts_with(path, stem))
+
+    def _texts_with(self, path: str, stem: str) -> list[str]:
+        """Returns the other texts that know the module."""
+        if path not in self._knowing:
+            texts = (self._recipe.texts, *(self._text_of(other) for other in self._readers if other != path))
+            self._knowing[path] = [text for text in texts if stem in text]
+        return self._knowing[path]
 
     def _is_named_more(self, name: str) -> bool:
-        changed = [path for path in self._before if is_source(path)]
-        now = sum(_count(name, self._text_of(path)) for path in changed)
-        return now > sum(_count(name, self._text_before(path)) for path in changed)
+        return self._named_now[name] > self._named_before[name]
+
+    @cached_property
+    def _named_now(self) -> Counter[str]:
+        return word_counts(self._text_of(path) for path in self._before if is_source(path))
+
+    @cached_property
+    def _named_before(self) -> Counter[str]:
+        return word_counts(self._text_before(path) for path in self._before if is_source(path))
 
     def _is_loaded(self, path: str) -> bool:
         """Whether a source, a test or a recipe names this file of JavaScript, or loads what it does not name. Other languages need no name."""
-        stem = path.rpartition(".")[0]
         if not path.endswith(("js", "ts", "jsx", "tsx")):
             return True
         if _LOADS_ANY.search(self._tests_or_recipe):
             return True
-        others = dict.fromkeys((*self._scope.sources(), *(test for test, _ in self._tests)))
-        other_texts = [(other, self._text_of(other)) for other in others if other != path]
-        return any(
-            _names_file(literal, dirname(other), stem)
-            for other, text in (*other_texts, ("", self._recipe.texts))
-            for literal in _LITERAL.findall(text)
-        )
+        stem = path.rpartition(".")[0]
+        parts = stem.split("/")
+        ends = ("/".join(parts[number:]) for number in range(len(parts)))
+        names = (f"./{stem}", f"./{stem.removesuffix('/index')}", *ends)
+        return any(self._named_files.get(name, set()) - {path} for name in names)
 
-
-def _names_file(literal: str, folder: str, stem: str) -> bool:
-    bare = re.sub(r"\.(?:[cm]?jsx?|[cm]?tsx?)$", "", literal)
-    if bare.startswith("."):
-        return normpath(f"{folder}/{bare}").lstrip("/") in (stem, stem.removesuffix("/index"))
-    return f"/{stem}".endswith(f"/{bare.removeprefix('@/').strip('/')}")
-
-
-def _imported(text: str) -> frozenset[str]:
-    return frozenset(re.findall(r"\w{1,200}", "\n".join(_IMPORT_LINE.findall(text))))
-
-
-def _names_function(text: str, module: str, name: str) -> bool:
-    """Whether the text names this function of the module, not only one of its own with the same name."""
-    if name not in text or not _count(name, text):
-        return False
-    if not re.search(rf"\bdef {re.escape(name)}\b", text) or f".{name}" in text:
-        return True
-    return any(module in line and name in line for line in _IMPORT_LINE.findall(text))
-
-
-def _count(name: str, text: str) -> int:
-    return len(re.findall(rf"(?<!\w){re.escape(name)}(?!\w)", text))
+    @cached_property
+    def _named_files(self) -> dict[str, set[str]]:
+        """The files of JavaScript that are named, relative ones with `./` before their path, and by which files."""
+        named: dict[str, set[str]] = {}
+        for other, text in (*((other, self._text_of(other)) for other in self._readers), ("", self._recipe.texts)):
+            for literal in _LITERAL.findall(text):
+                bare = re.sub(r"\.(?:[cm]?jsx?|[cm]?tsx?)$", "", literal)
+                is_relative = bare.startswith(".")
+                name = (
+                    f"./{normpath(f'{dirname(other)}/{bare}').lstrip('/')}"
+                    if is_relative
+                    else bare.removeprefix("@/").strip("/")
+                )
+                named.setdefault(name, set()).add(other)
+        return named
 
 
 def _stem(path: str) -> str:

@@ -1,15 +1,15 @@
 """Finds what a check runs: the scripts that its command names, the recipes of make and npm behind it, and the scripts that these run. Pure."""
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from posixpath import normpath
 
+from anycowork.agent.check_texts import TextOf
 from anycowork.domain.patterns import late_pattern
-
-TextOf = Callable[[str], str]
-"""Returns the text of a file of the workspace; empty if there is none."""
+from anycowork.domain.values import mutable_value
 
 _MOST_FILES = 40
+_MOST_FOLDERS = 50
 _MAKEFILES = ("GNUmakefile", "makefile", "Makefile")
 _RUNNERS = (*_MAKEFILES, "package.json", "justfile", "Justfile", "tox.ini", "noxfile.py")
 _SHELL = ("sh", "bash", "zsh", "mk")
@@ -41,7 +41,7 @@ class CheckRecipe:
         self.modules: set[str] = set()
         self.targets: set[str] = set()
         self._text_of = text_of
-        self._folders = ("", *(f"{normpath(folder)}/" for folder in _OTHER_FOLDER.findall(command)))
+        self._folders = ("", *_other_folders(command))
         self.texts = self._read(command)
         settings = "\n".join((command, self.texts, *map(text_of, _PYTEST_SETTINGS)))
         self.runs_doctests = "doctest" in settings
@@ -65,7 +65,7 @@ class CheckRecipe:
     def _runs(self, recipe: str) -> list[str]:
         self.modules.update(_RUN_AS_MODULE.findall(recipe))
         paths = [*_RUN_BY_PROGRAM.findall(recipe), *_RUN_ITSELF.findall(recipe)]
-        folders = (*self._folders, *(f"{normpath(folder)}/" for folder in _OTHER_FOLDER.findall(recipe)))
+        folders = dict.fromkeys((*self._folders, *_other_folders(recipe)))
         return [normpath(f"{folder}{path}") for path in paths for folder in folders]
 
     def _recipe_of(self, path: str, text: str) -> str:
@@ -80,35 +80,45 @@ class CheckRecipe:
         return text if suffix in _SHELL or (not suffix and not is_other_program) or name == "tox.ini" else ""
 
     def _recipes_of_make(self, text: str) -> str:
-        for included in _INCLUDE.findall(text)[:_MOST_FILES]:
-            self.run.update(included.split())
-            text += "".join(f"\n{self._text_of(path)}" for path in included.split())
-        rules = _rules(text)
+        included = list(dict.fromkeys(path for line in _INCLUDE.findall(text)[:_MOST_FILES] for path in line.split()))
+        self.run.update(included)
+        rules = _rules("\n".join((text, *map(self._text_of, included[:_MOST_FILES]))))
         goals = [target for target in rules if target in self.words] or [t for t in rules if not t.startswith(".")][:1]
         lines: list[str] = []
         for target in goals:
             if target in rules and target not in self.targets:
                 self.targets.add(target)
-                prerequisites, recipe = rules[target]
-                lines += recipe
-                goals += prerequisites
+                for rule in rules[target]:
+                    lines += rule.recipe
+                    goals += rule.prerequisites
+                    rule.recipe, rule.prerequisites = [], []  # once, however many targets it has
         return "\n".join(lines)
 
 
-def _rules(text: str) -> dict[str, tuple[list[str], list[str]]]:
-    """Returns each target of a makefile with its prerequisites and the lines of its recipe."""
-    rules: dict[str, tuple[list[str], list[str]]] = {}
-    current: list[str] = []
+def _other_folders(text: str) -> list[str]:
+    """Returns the folders that it changes into."""
+    return list(dict.fromkeys(f"{normpath(folder)}/" for folder in _OTHER_FOLDER.findall(text)))[:_MOST_FOLDERS]
+
+
+@mutable_value
+class _Rule:
+    """A rule of a makefile, which several targets may have."""
+
+    prerequisites: list[str]
+    recipe: list[str]
+
+
+def _rules(text: str) -> dict[str, list[_Rule]]:
+    """Returns each target of a makefile with its rules."""
+    rules: dict[str, list[_Rule]] = {}
+    current = _Rule([], [])
     for line in text.replace("\\\n", " ").split("\n"):
         if line.startswith("\t"):
-            for target in current:
-                rules[target][1].append(line)
+            current.recipe.append(line)
         elif rule := _RULE.match(line):
-            current = rule[1].split()
-            for target in current:
-                prerequisites, recipe = rules.setdefault(target, ([], []))
-                prerequisites += rule[2].replace("|", " ").split()
-                recipe += [rule[3][1:]] if rule[3] else []
+            current = _Rule(rule[2].replace("|", " ").split(), [rule[3][1:]] if rule[3] else [])
+            for target in dict.fromkeys(rule[1].split()):
+                rules.setdefault(target, []).append(current)
     return rules
 
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 
 from anycowork.agent.check_counts import TestCounts, counts_of
 from anycowork.agent.check_files import NO_SCOPE, CheckScope, check_files
-from anycowork.agent.check_recipes import TextOf
+from anycowork.agent.check_texts import TextOf
 from anycowork.agent.step_states import kept_paths
 from anycowork.agent.turn_calls import made_changes, path_changes
 from anycowork.domain.errors import ToolTimedOut
