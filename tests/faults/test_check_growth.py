@@ -48,6 +48,9 @@ ENTRANCES: dict[str, tuple[Work, tuple[int, ...]]] = {
         lambda n: lambda: configures_alike("Makefile", "all: x\n" * n, "all: x\n" * n + "".join(f"t{i}:\n" for i in range(n))),
         (300, 3_000, 30_000),
     ),
+    "dots of a project": (
+        lambda n: lambda: configures_alike("pyproject.toml", "a." * n + "b = 1\n", "a." * n + "b = 1\n"), (100, 1_000, 10_000)
+    ),
     "folders of a recipe": (
         lambda n: _recipe("make test", Makefile="test:\n\t" + "".join(f"cd d{i}; python3 x{i}\n\t" for i in range(n))),
         (100, 1_000, 10_000),
@@ -110,6 +113,22 @@ def test_a_long_source_is_parsed_by_a_process_of_its_own(line: str) -> None:
     began = time.thread_time()
     assert evasion_in("shop.py", lambda path: source)
     assert time.thread_time() - began < 1.0
+
+
+@proves("EVD-1/3")
+@pytest.mark.parametrize("count", [100, 1_500, 3_000, 7_000])
+@pytest.mark.parametrize(
+    "source",
+    [
+        "import sys\nx = {sum}\nsys.exit(0)\n",
+        "setattr(a, {names}, 1)\n",
+        "class Any:\n def __eq__(self, other):\n  return {sum}\n",
+    ],
+)
+def test_a_deep_source_is_never_taken_for_one_without_a_sign(count: int, source: str) -> None:
+    """Python imports what its parser for Python cannot walk."""
+    text = source.format(sum="+".join(["1"] * count), names="+".join(["'x'"] * count))
+    assert evasion_in("shop.py", lambda path: text)
 
 
 @proves("EVD-1/3")

@@ -12,6 +12,8 @@ _NOT_RUN = frozenset({
     "version", "description", "keywords", "author", "contributors", "license", "homepage", "bugs", "repository", "funding", "private",
     "dependencies", "devDependencies", "peerDependencies", "optionalDependencies",
 })  # fmt: skip
+_LONGEST_PROJECT = 200_000  # characters
+_MOST_DOTS = 200  # of one line
 _RECIPE_LINE = late_pattern(r"\t|\s{0,20}#|\s{0,200}$")
 _NEW_TARGET = late_pattern(r"([\w-]{1,100}):(?![:=])[\w\s./-]{0,500}$")
 _PHONY = late_pattern(r"\.PHONY:([\w\s.-]{0,500})$")
@@ -49,6 +51,8 @@ def _steering_package(text: str) -> Mapping[str, object] | None:
 
 
 def _steering_project(text: str) -> Mapping[str, object] | None:
+    if len(text) > _LONGEST_PROJECT or any(line.count(".") > _MOST_DOTS for line in text.split("\n")):
+        return None  # the parser takes the square of the dots, and what it makes of them cannot be compared
     try:
         settings = tomllib.loads(text)
     except (tomllib.TOMLDecodeError, RecursionError):

@@ -8,10 +8,19 @@ import subprocess
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterator
-from hashlib import sha256
 
 from anycowork.agent import source_signs
-from anycowork.agent.source_signs import CHANGES, EXITS, SECONDS, Sign, SourceSigns, read_signs, signs_in
+from anycowork.agent.source_signs import (
+    CHANGES,
+    EXITS,
+    KNOWS,
+    SECONDS,
+    Sign,
+    SourceSigns,
+    not_looked_at,
+    read_signs,
+    signs_in,
+)
 from anycowork.domain.patterns import late_pattern
 from anycowork.domain.values import value
 
@@ -43,17 +52,18 @@ _CHANGES_JAVASCRIPT = late_pattern(
     r"[\"'](?:node:test|vitest|mocha|chai|ava|@jest/globals|@playwright/test)[\"']"
     r"|\b(?:assert|expect)(?:[\"']\))?(?:\.\w{1,60}){1,3}\s{0,20}=[^=>]|\bglobalThis\.(?:test|it|describe|expect|assert)\s{0,20}=[^=]"
 )
+LITERAL = late_pattern(r"[\"'`]([^\"'`\n]{1,200})[\"'`]")
 _ANY_FUNCTION = frozenset({"globals", "locals", "vars", "dir", "__dict__", "getmembers"})
 _MOST_ROUNDS = 50
 _QUICK = 32_000  # characters that are parsed in this process; longer sources go to a separate one
-_LONG = "takes too long to be looked at"
 
 
 @value
 class Reach:
     """How a check may reach a source that the turn changed; without it, anything is reached. `before` is its text before the turn.
     `is_named` tells whether something else names this function of it, `is_named_more` whether the turn named it more often than before.
-    `runs_programs`: the tests start processes. `reports_exits`: an exit inside a test counts as failed."""
+    `runs_programs`: the tests start processes. `reports_exits`: an exit inside a test counts as failed. `check_names` are the names of
+    the files that the check runs."""
 
     before: str = ""
     is_loaded: Callable[[], bool] = lambda: True
@@ -61,6 +71,7 @@ class Reach:
     is_named_more: Callable[[str], bool] = lambda name: True
     runs_programs: Callable[[], bool] = lambda: False
     reports_exits: Callable[[], bool] = lambda: False
+    check_names: frozenset[str] = frozenset()
 
 
 ANYHOW = Reach()
@@ -70,6 +81,8 @@ def evasion_in(path: str, text_of: Callable[[str], str], reach: Reach = ANYHOW) 
     """Returns how this source could make a check pass without the work; empty without a sign of it."""
     suffix = path.rpartition(".")[2]
     text = text_of(path) if suffix == "py" or suffix in _ENDS_IN else ""
+    if (_named_files(text) - _named_files(reach.before)) & reach.check_names:
+        return KNOWS
     if suffix in _ENDS_IN:
         how = _sign_in_text(suffix, text)
         return how if how and reach.is_loaded() else ""
@@ -81,6 +94,10 @@ def evasion_in(path: str, text_of: Callable[[str], str], reach: Reach = ANYHOW) 
         else:
             return sign.how
     return ""
+
+
+def _named_files(text: str) -> set[str]:
+    return {literal.rpartition("/")[2] for literal in LITERAL.findall(text) if " " not in literal}
 
 
 def _sign_in_text(suffix: str, text: str) -> str:
@@ -125,9 +142,7 @@ def _signs_by_process(text: str) -> SourceSigns:
             command, input=text.encode(errors="replace"), capture_output=True, timeout=5 * SECONDS, check=True
         )
     except (subprocess.SubprocessError, OSError):
-        return SourceSigns(
-            [], [], [Sign(_LONG, sha256(text.encode(errors="replace")).hexdigest(), [], [], False, False)]
-        )
+        return not_looked_at(text)
     return read_signs(done.stdout)
 
 

@@ -8,7 +8,7 @@ from functools import cached_property
 from posixpath import dirname, normpath
 
 from anycowork.agent.check_configuration import configures_alike, tests_inside
-from anycowork.agent.check_evasion import Reach, evasion_in
+from anycowork.agent.check_evasion import LITERAL, Reach, evasion_in
 from anycowork.agent.check_recipes import CheckRecipe
 from anycowork.agent.check_texts import CheckTexts, TextOf, file_names, imported, word_counts
 from anycowork.agent.turn_calls import TurnChange, path_changes
@@ -61,7 +61,10 @@ _STARTS_PROCESSES = late_pattern(
     r"\b(?:subprocess|[Pp]open|os\.(?:system|fork|spawn\w{0,5})|runpy|multiprocessing|ProcessPoolExecutor|child_process|spawn)\b"
 )
 _PLUGINS = late_pattern(r"\bpytest_plugins\b|-p[ =]{0,4}(?!no:)[a-z_]")
-_LITERAL = late_pattern(r"[\"'`]([^\"'`\n]{1,200})[\"'`]")
+_LISTS_FOLDERS = late_pattern(r"\b(?:glob|iglob|rglob|listdir|scandir|iterdir|walk|readdir|readdirSync)\b")
+_LANGUAGES = {"py": "python", "pyc": "python", "so": "python", "ts": "typescript", "tsx": "typescript"} | dict.fromkeys(
+    ("js", "cjs", "mjs", "jsx", "node"), "javascript"
+)
 _LOADS_ANY = late_pattern(r"\b(?:require|import)\(\s{0,20}[^\"'`\s)]")
 _ENVIRONMENT = late_pattern(
     r"(?:^|/)(?:\.venv|venv|node_modules|\.cargo|vendor)(?:/|$)|\.(?:egg|dist)-info/entry_points\.txt$|\.pth$"
@@ -163,11 +166,13 @@ class _CheckReader:
         module = path.removesuffix(".py").removesuffix("/__main__").replace("/", ".")
         if recipe.words & {path, f"./{path}", name, module} or (change.before is None and path in recipe.targets):
             return True  # the command names it, or make takes it for done
+        if change.before is None and change.after != "folder" and self._stands_before(path):
+            return True
         is_reference = _REFERENCE_NAME.search(path) or (change.before is None and _shadows(change, recipe))
         if is_reference and not (self._is_requested(path) and is_source(path)):
             return True
         is_run = path in recipe.run or module in recipe.modules
-        if not is_run and not (_SCRIPT_OF_CHECK.search(path) and path in recipe.texts):
+        if not is_run and not (_SCRIPT_OF_CHECK.search(path) and recipe.names(path)):
             return False
         return not (self._is_requested(path) and self._is_compared(path))
 
@@ -191,7 +196,22 @@ class _CheckReader:
             is_named_more=self._is_named_more,
             runs_programs=lambda: self._starts_processes,
             reports_exits=lambda: self._reports_exits,
+            check_names=self._check_names,
         )
+
+    def _stands_before(self, path: str) -> bool:
+        """Whether a program may take this new file for a module that was there before, and is still."""
+        return not _module_names(path, self._recipe.module_folders).isdisjoint(self._modules_before)
+
+    @cached_property
+    def _modules_before(self) -> set[tuple[str, str]]:
+        paths = (path for path in self._scope.sources() if self._before.get(path, path) is not None)
+        return {name for path in paths for name in _module_names(path, self._recipe.module_folders)}
+
+    @cached_property
+    def _check_names(self) -> frozenset[str]:
+        paths = (*self._recipe.run, *self._recipe.words, *(path for path, _ in self._tests))
+        return frozenset(path.rpartition("/")[2] for path in paths if is_source(path))
 
     def _is_requested(self, path: str) -> bool:
         name = path.rpartition("/")[2]
@@ -241,13 +261,24 @@ class _CheckReader:
         return file_names(self._tests_or_recipe)
 
     def _is_read(self, path: str) -> bool:
-        """Whether the tests or the recipe name this file, which is no source."""
-        return file_names(path.rpartition("/")[2]) <= self._read_by_tests
+        """Whether the tests or the recipe name this file, which is no source, or list its folder although the request names a source."""
+        folder, _, name = path.rpartition("/")
+        if file_names(name) <= self._read_by_tests:
+            return True
+        is_named = folder.rpartition("/")[2] in self._read_by_tests and not self._is_requested(folder)
+        return is_named and bool(self._requested_sources) and self._lists_folders
+
+    @cached_property
+    def _lists_folders(self) -> bool:
+        return _LISTS_FOLDERS.search(self._tests_or_recipe) is not None
+
+    @cached_property
+    def _requested_sources(self) -> set[str]:
+        return {_stem(name) for name in _NAMED_SOURCE.findall(self._request) if name not in self._recipe.words}
 
     def _is_reference(self, path: str) -> bool:
         """Whether the tests import this source although the request names another one, and before the turn it was not part of the rest."""
-        sources = {_stem(name) for name in _NAMED_SOURCE.findall(self._request) if name not in self._recipe.words}
-        if not sources or _stem(path) not in self._imported_by_tests:
+        if not self._requested_sources or _stem(path) not in self._imported_by_tests:
             return False
         is_used = any(_stem(path) in names for other, names in self._imported_before.items() if other != path)
         other_stems = self._product_stems - Counter([_stem(path)] if path in self._imported_before else [])
@@ -317,9 +348,9 @@ class _CheckReader:
     @cached_property
     def _named_files(self) -> dict[str, set[str]]:
         """The files of JavaScript that are named, relative ones with `./` before their path, and by which files."""
-        named: dict[str, set[str]] = {}
+        readers_by_name: dict[str, set[str]] = {}
         for other, text in (*((other, self._text_of(other)) for other in self._readers), ("", self._recipe.texts)):
-            for literal in _LITERAL.findall(text):
+            for literal in LITERAL.findall(text):
                 bare = re.sub(r"\.(?:[cm]?jsx?|[cm]?tsx?)$", "", literal)
                 is_relative = bare.startswith(".")
                 name = (
@@ -327,8 +358,20 @@ class _CheckReader:
                     if is_relative
                     else bare.removeprefix("@/").strip("/")
                 )
-                named.setdefault(name, set()).add(other)
-        return named
+                readers_by_name.setdefault(name, set()).add(other)
+        return readers_by_name
+
+
+def _module_names(path: str, module_folders: frozenset[str]) -> set[tuple[str, str]]:
+    """Returns the names under which programs of its language may load this file."""
+    name, _, suffix = path.rpartition(".")
+    language = _LANGUAGES.get(suffix)
+    if language is None:
+        return set()
+    name = name.removesuffix("/__init__").removesuffix("/index") if suffix != "so" else name.partition(".")[0]
+    top, _, inside = name.partition("/")
+    names = (name, inside) if inside and top in module_folders else (name,)
+    return {(language, name) for name in names}
 
 
 def _stem(path: str) -> str:

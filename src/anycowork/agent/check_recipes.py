@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterable, Iterator
+from fnmatch import fnmatchcase
 from posixpath import normpath
 
 from anycowork.agent.check_texts import TextOf
@@ -28,6 +29,7 @@ _MODULE_FOLDERS = late_pattern(r"(?:PYTHONPATH|pythonpath)[\"']?\s{0,20}[:?+]?=\
 _PYTEST_SETTINGS = ("pytest.ini", "pyproject.toml", "setup.cfg", "tox.ini")
 _RULE = late_pattern(r"^([^\s:=#][^:=#]*)::?(?!=)([^=#;]*)(;.*)?$")
 _INCLUDE = late_pattern(r"^[-s]?include[ \t]{1,20}([^\n]{1,2000})", re.M)
+_PATTERN = late_pattern(r"(?<![\w./*-])[\w./-]{0,100}\*[\w./*-]{0,100}")
 _SCRIPT = late_pattern(r'"([\w:.-]{1,100})"\s{0,20}:\s{0,20}"((?:[^"\\]|\\.){0,990})"')
 
 
@@ -43,12 +45,17 @@ class CheckRecipe:
         self._text_of = text_of
         self._folders = ("", *_other_folders(command))
         self.texts = self._read(command)
+        self._patterns = tuple(dict.fromkeys(_PATTERN.findall(self.texts)))[:_MOST_FILES]
         settings = "\n".join((command, self.texts, *map(text_of, _PYTEST_SETTINGS)))
         self.runs_doctests = "doctest" in settings
         module_folders = (
             name for listed in _MODULE_FOLDERS.findall(settings) for name in re.findall(r"[\w-]{1,100}", listed)
         )
         self.module_folders = frozenset(module_folders)
+
+    def names(self, path: str) -> bool:
+        """Whether a recipe or a script names this file, by itself or by a pattern."""
+        return path in self.texts or any(fnmatchcase(path, pattern.removeprefix("./")) for pattern in self._patterns)
 
     def _read(self, command: str) -> str:
         names = [word.removeprefix("./") for word in self.words if "." in word and not word.startswith(("-", "/"))]

@@ -55,7 +55,7 @@ class CheckTexts:
         names = self._names.get(text)
         if names is None:
             names = self._names[text] = _TextNames.of(text)
-        if names.any or name not in names.words:
+        if names.any or name not in names.all_words:
             return names.any
         if name not in names.defined or name in names.after_dot:
             return True
@@ -67,7 +67,7 @@ class CheckTexts:
 class _TextNames:
     """`any`: it may name anything."""
 
-    words: frozenset[str]
+    all_words: frozenset[str]
     defined: frozenset[str]
     after_dot: frozenset[str]
     import_lines: tuple[str, ...]
@@ -75,9 +75,9 @@ class _TextNames:
 
     @classmethod
     def of(cls, text: str) -> "_TextNames":
-        words, defined, after_dot = (frozenset(pattern.findall(text)) for pattern in (_WORD, _DEFINED, _AFTER_DOT))
+        all_words, defined, after_dot = (frozenset(pattern.findall(text)) for pattern in (_WORD, _DEFINED, _AFTER_DOT))
         import_lines = tuple(_IMPORT_LINE.findall(text))
-        return cls(words, defined, after_dot, import_lines, _ANY_NAME.search(text) is not None)
+        return cls(all_words, defined, after_dot, import_lines, _ANY_NAME.search(text) is not None)
 
 
 def imported(text: str) -> frozenset[str]:

@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 EXITS, ENDS = "can exit with success in the middle of the check", "can end the check's process at once"
 KNOWS, CHANGES = "looks at which test runs it", "can change the program that runs the check"
+LONG = "takes too long to be looked at"
 EQUALS = "has an object that equals everything"
 SECONDS = 3
 _MEMORY = 1 << 30
@@ -86,9 +87,20 @@ def read_signs(output: bytes) -> SourceSigns:
 def signs_in(text: str) -> SourceSigns:
     """Returns the signs in a source, and what is needed to tell whether a check reaches them. Blocking, for as long as the text is."""
     try:
-        tree = ast.parse(text)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return _signs_of(ast.parse(text))
+    except (SyntaxError, ValueError):
         return NO_SIGNS  # it cannot be imported
+    except (RecursionError, MemoryError):
+        return not_looked_at(text)  # it can: the interpreter does not walk the tree
+
+
+def not_looked_at(text: str) -> SourceSigns:
+    """Returns the one sign of a source that is too long or too deep for this."""
+    content = sha256(text.encode(errors="replace")).hexdigest()
+    return SourceSigns([], [], [Sign(LONG, content, [], [], in_main=False, in_function=False)])
+
+
+def _signs_of(tree: ast.Module) -> SourceSigns:
     _resolve_aliases(tree)
     nodes = list(_nodes(tree))
     zeros = frozenset(name for node, _, _ in nodes for name in _names_of_success(node))
@@ -188,6 +200,8 @@ def _sign(node: ast.AST, zeros: frozenset[str]) -> str:
             return "" if name in _USUALLY_SET else CHANGES
         case ast.Attribute(value=ast.Name(id="sys"), attr="modules") | ast.Name(id="__builtins__"):
             return CHANGES
+        case ast.Attribute(attr=name, ctx=ast.Store()) | ast.keyword(arg=name) if name in _COMPARES:
+            return EQUALS
     return _sign_of_knowledge(node) or (EQUALS if _ignores_a_side(node) else "")
 
 
@@ -210,12 +224,18 @@ def _ignores_a_side(node: ast.AST) -> bool:
             body: Sequence[ast.AST] = node.body
         case ast.Assign(targets=[ast.Name(id=name)], value=ast.Lambda(args=args, body=expression)) if name in _COMPARES:
             body = [expression]
+        case ast.Assign(targets=targets, value=assigned) if any(_is_comparison(target) for target in targets):
+            return not (isinstance(assigned, ast.Attribute) and assigned.attr in _COMPARES)
         case ast.Dict(keys=keys):
             return any(isinstance(key, ast.Constant) and key.value in _COMPARES for key in keys)
         case _:
             return False
     names = {inner.id for part in body for inner in ast.walk(part) if isinstance(inner, ast.Name)}
     return not {argument.arg for argument in args.args} <= names
+
+
+def _is_comparison(target: ast.expr) -> bool:
+    return isinstance(target, ast.Name) and target.id in _COMPARES
 
 
 def _names_of_success(node: ast.AST) -> Iterator[str]:
@@ -253,6 +273,8 @@ def _sign_of_call(call: ast.Call, zeros: frozenset[str]) -> str:
         case ast.Call(func=ast.Name(id="getattr" | "setattr"), args=[owner, ast.BinOp() as name, *_]):
             is_constant = not any(isinstance(part, ast.Name | ast.Call | ast.Attribute) for part in ast.walk(name))
             return CHANGES if is_constant or isinstance(owner, ast.Call) else ""  # a name that is put together
+        case ast.Call(func=ast.Name(id="setattr"), args=[_, ast.Constant(value=name), *_]) if name in _COMPARES:
+            return EQUALS
         case ast.Call(func=ast.Name(id="exec" | "eval" | "__import__")):
             return CHANGES
         case ast.Call(func=ast.Attribute(value=ast.Name(id="inspect"), attr="stack")):
