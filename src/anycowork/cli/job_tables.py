@@ -27,6 +27,10 @@ def job_details(job: Json) -> Iterator[str]:
         word = facts.get("status") or ("claimed" if task.get("claimed") else None)
         shown_word = f" ({word})" if word else ""
         yield f"  {task['id']!s:<14} {task['status']}{shown_word}: {task_outcome(task)}"
+        if task.get("waiting_for"):
+            yield f"    waits for {task['waiting_for']}"
+        if task.get("worker"):
+            yield f"    worker: {task['worker']}"
         for expectation in json_objects(facts.get("expectations")):
             if expectation.get("state") != "met":
                 yield f"    {expectation.get('subject')}: {expectation.get('why')}"

@@ -91,3 +91,17 @@ def test_plan_that_waits_is_shown_with_everything_that_approving_it_grants() -> 
         "    agent: scribe",
         '  budget: {"calls": 3}',
     ]
+
+
+def test_job_says_which_worker_has_a_task_and_what_a_waiting_one_needs() -> None:
+    tasks: list[Json] = [
+        {"id": "a", "status": "running", "description": "build", "worker": "w-1", "waiting_for": None},
+        {"id": "b", "status": "pending", "description": "train", "waiting_for": "a worker that offers gpu"},
+    ]
+    lines = list(job_details({"id": "j", "status": "running", "request": "Do it.", "tasks": [*tasks]}))
+    assert lines[1:] == [
+        "  a              running: build",
+        "    worker: w-1",
+        "  b              pending: train",
+        "    waits for a worker that offers gpu",
+    ]

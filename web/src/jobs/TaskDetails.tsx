@@ -1,10 +1,12 @@
 // One task: where it stands, what it cost, what it reported, and everything that was done for it.
 
+import { useQuery } from "@tanstack/react-query";
 import { RotateCcw, X } from "lucide-react";
 import { type ReactNode, useMemo } from "react";
 import { Inline } from "../content/Inline";
 import { Markdown } from "../content/Markdown";
 import { TurnEvidence } from "../content/TurnEvidence";
+import { visible } from "../content/visible";
 import { Card } from "../messages/Card";
 import { WorkCard } from "../messages/WorkCard";
 import { loadEarlier, useLive } from "../state/live";
@@ -17,6 +19,7 @@ import { number } from "../texts/language";
 import { Button, IconButton } from "../ui/Button";
 import { Outcomes } from "../ui/Outcomes";
 import { seconds } from "../ui/times";
+import { api, given } from "../wire/client";
 import { JobStatusMark } from "./JobStatusMark";
 import { costOf, type Task, taskStatus } from "./jobs";
 
@@ -94,6 +97,22 @@ function Facts({ task, waits, href, nameOf }: Pick<Props, "task" | "waits" | "hr
           <dd className="break-words">{task.agent}</dd>
         </>
       )}
+      {task.worker && (
+        <>
+          <dt className="text-ink-3">{t.worker}</dt>
+          <dd className="break-words">
+            <WorkerName id={task.worker} />
+          </dd>
+        </>
+      )}
+      {task.waiting_for && (
+        <>
+          <dt className="text-ink-3">{t.missing}</dt>
+          <dd lang="en" className="break-words text-warn">
+            {visible(task.waiting_for)}
+          </dd>
+        </>
+      )}
       {task.dependencies.length > 0 && (
         <>
           <dt className="text-ink-3">{t.waitsFor}</dt>
@@ -124,6 +143,15 @@ function Facts({ task, waits, href, nameOf }: Pick<Props, "task" | "waits" | "hr
       )}
     </dl>
   );
+}
+
+/** The machine that the task's commands run on; of a worker that is gone, its id. */
+function WorkerName({ id }: { id: string }) {
+  const { data: workers } = useQuery({
+    queryKey: ["workers"],
+    queryFn: async () => (await given(api.GET("/workers"))).workers,
+  });
+  return visible(workers?.find((worker) => worker.id === id)?.host ?? id);
 }
 
 const UNPLANNED: PlanStanding = { state: "approved", approved: null };

@@ -57,6 +57,8 @@ export const en = {
   chooseTask: "Choose a task to see what was done for it.",
   status: "Status",
   agent: "Agent",
+  worker: "Runs on",
+  missing: "Needs",
   waitsFor: "Waits for",
   attempt: "Attempt",
   time: "Time at work",

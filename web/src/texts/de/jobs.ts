@@ -61,6 +61,8 @@ export const jobs: Texts = {
   chooseTask: "Wählen Sie eine Aufgabe, um zu sehen, was dafür getan wurde.",
   status: "Status",
   agent: "Agent",
+  worker: "Läuft auf",
+  missing: "Braucht",
   waitsFor: "Wartet auf",
   attempt: "Versuch",
   time: "Arbeitszeit",
