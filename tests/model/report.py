@@ -42,6 +42,9 @@ def stored_results(path: Path) -> list[Result]:
     return [Result.from_json(json.loads(line)) for line in whole_lines.splitlines()]
 
 
+LAST_RUN = "## The last run"
+
+
 def wilson(successes: int, tries: int, z: float = 1.96) -> tuple[float, float]:
     """The interval of a share at 95 %, which also holds near none and all."""
     if tries == 0:
@@ -58,27 +61,23 @@ def table(results: list[Result]) -> str:
     return "\n".join([header, *(_row(title, some, ways) for title, some in _groups(results))])
 
 
-def page(results: list[Result], *, model: str, machine: str, day: str, note: str = "") -> str:
-    """Only what was measured is in it; a task that did not run is counted nowhere. `note` is the measurer's own remark."""
+def with_last_run(page: str, results: list[Result], *, model: str, machine: str, day: str, note: str = "") -> str:
+    """Returns the page with its last section written anew: what stands above it is written by people. A task that did not run is counted
+    nowhere. `note` is the measurer's own remark."""
     ways = _ways(results)
     singles = sorted({(r.half, r.role, r.task) for r in results})
     lines = [
-        "# What the local model can do here",
+        LAST_RUN,
         "",
-        f"Measured on {day} with `{model}` at temperature 0 ({machine}) by `make test-model ARGS=--write`.",
-        "The same model answers in AnyCowork and in a bare loop: same tools by name and description, ten steps each, JSON calls in",
-        "its text, and nothing else of what the workplace does. The third column lends that loop our schema of replies, so that it",
-        "cannot get their form wrong. Prompts and loop were improved with the tasks `tune` in sight; the tasks `report` were written",
-        "afterwards, for measuring. A task counts as passed when a program finds the right files and words.",
-        f"The tasks `frozen` (SHA-256 `{frozen_digest()}`) were written before anything was measured with them. Behind each rate stand its",
-        "Wilson interval and the tasks in which something was changed that nobody asked for.",
+        f"Measured on {day} with `{model}` at temperature 0 ({machine}) by `make test-model ARGS=--write`. The SHA-256 of the frozen tasks is",
+        f"`{frozen_digest()}`. Behind each rate stand its Wilson interval and the harm.",
         *(["", note] if note else []),
         "",
         f"| | {' | '.join(ways.values())} |",
         f"|---|{'---|' * len(ways)}",
         *(f"| {title} | {' | '.join(_rate(some, way) for way in ways)} |" for title, some in _groups(results)),
         "",
-        "## Every task",
+        "### Every task",
         "",
         f"| half | role | task | {' | '.join(ways.values())} |",
         f"|---|---|---|{'---|' * len(ways)}",
@@ -87,7 +86,7 @@ def page(results: list[Result], *, model: str, machine: str, day: str, note: str
             for half, role, task in singles
         ),
     ]
-    return "\n".join(lines) + "\n"
+    return page.partition(f"{LAST_RUN}\n")[0] + "\n".join(lines) + "\n"
 
 
 def _groups(results: list[Result]) -> list[tuple[str, list[Result]]]:

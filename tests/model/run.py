@@ -29,7 +29,7 @@ from model.bare import bare_loop  # noqa: E402
 from model.exercises import EXERCISES_HALF, exercises  # noqa: E402
 from model.former_tasks import FORMER  # noqa: E402
 from model.frozen_tasks import FROZEN, harm  # noqa: E402
-from model.report import Result, page, stored_results, table  # noqa: E402
+from model.report import Result, stored_results, table, with_last_run  # noqa: E402
 from model.report_tasks import REPORT  # noqa: E402
 from model.tasks import TUNE, Outcome, Task, in_fixed_order  # noqa: E402
 from model.workplace import MECHANISMS, switched_off, through_the_workplace, workplace  # noqa: E402
@@ -44,7 +44,10 @@ def main() -> int:
     sys.stdout.write(f"{table(results)}\n")
     if wanted.write:
         day = datetime.now(UTC).date().isoformat()
-        PAGE.write_text(page(results, model=wanted.model, machine=_machine(), day=day, note=wanted.note))
+        written = with_last_run(
+            PAGE.read_text(), results, model=wanted.model, machine=_machine(), day=day, note=wanted.note
+        )
+        PAGE.write_text(written)
         sys.stdout.write(f"Written: {PAGE}\n")
     return 0
 
@@ -84,7 +87,7 @@ def arguments(given: list[str] | None = None) -> argparse.Namespace:
     words.add_argument("--results", type=Path, default=HERE.parents[1] / ".venv" / "model-results.jsonl")
     words.add_argument("--again", action="store_true", help="forget what was measured before")
     words.add_argument("--note", default="", help="a remark for the page: the engine, the load")
-    words.add_argument("--write", action="store_true", help="write docs/model-results.md")
+    words.add_argument("--write", action="store_true", help="write the last section of docs/model-results.md")
     return words.parse_args(given)
 
 

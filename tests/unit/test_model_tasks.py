@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from model.frozen_tasks import FROZEN, frozen_digest, harm
-from model.report import Result, stored_results, table, wilson
+from model.report import Result, stored_results, table, wilson, with_last_run
 from model.tasks import Outcome, Task, in_fixed_order
 
 PAGE = Path(__file__).parents[2] / "docs" / "model-results.md"
@@ -62,3 +62,12 @@ def test_a_run_that_was_killed_while_it_wrote_goes_on_with_that_task(tmp_path: P
     with path.open("a") as file:
         file.write(lines[1])
     assert [result.task for result in stored_results(path)] == ["a", "b"]
+
+
+def test_a_run_is_written_into_the_last_section_and_nothing_above_it_is_lost() -> None:
+    page = "# Results\n\nBy hand.\n\n## The last run\n\nold\n"
+    result = Result("task", "tune", "actor", "workplace", "passed", 3.0)
+    for _ in range(2):
+        page = with_last_run(page, [result], model="small", machine="here", day="2026-01-01")
+    assert page.startswith("# Results\n\nBy hand.\n\n## The last run\n\nMeasured on 2026-01-01")
+    assert "old" not in page and page.count("| tune | actor | task | passed, 3 s |") == 1
