@@ -194,19 +194,6 @@ it("shows what a task cost, what went wrong, and lets it be tried again", async 
   expect(screen.queryByRole("button", { name: "Try again" })).toBeNull();
 });
 
-it("names the machine that has a task, and what a waiting one needs", async () => {
-  const workers = [{ id: "w1", host: "build-box" }];
-  const answer = async () => ({ data: { workers }, response: new Response() });
-  vi.spyOn(api, "GET").mockImplementation(answer as unknown as typeof api.GET);
-  const { container, rerender } = show(details({ ...TASKS[0]!, worker: "w1" }, null));
-  expect(await screen.findByText("build-box")).toBeTruthy();
-  rerender(details({ ...TASKS[0]!, worker: "gone" }, null));
-  expect(screen.getByText("gone")).toBeTruthy();
-  rerender(details({ ...TASKS[0]!, worker: null, waiting_for: "a worker that offers gpu" }, null));
-  expect(screen.getByText("a worker that offers gpu")).toBeTruthy();
-  await expectAccessible(container);
-});
-
 // proves UI-4/3, UI-4/4
 it("shows a task's own messages and tool calls in its log, and no other task's", () => {
   const chat = { id: "chat", state: "working", config: { agent_role: "actor" }, waiting_for: { question: null } };
