@@ -186,7 +186,7 @@ def _class_of(token: str) -> str | None:
 def _classes() -> dict[str, str]:
     """Reads which class each word, or beginning of words, has: the first that names it."""
     text = resources.files(__package__).joinpath("request_wording/words.txt").read_text("utf-8")
-    lines = (line.partition(":") for line in text.splitlines() if not line.startswith("#"))
+    lines = (line.partition(":") for line in text.split("\n") if not line.startswith("#"))
     return {word: name for name, _, words in reversed(list(lines)) for word in words.split()}
 
 
