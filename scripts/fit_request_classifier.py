@@ -34,6 +34,29 @@ WITH_TYPO, IN_ASCII, UNMARKED_QUESTION, WITH_NOUN = (
     0.25,
     0.3,
 )  # shares of the training sentences that are written that way
+WITH_THING = 0.1
+THINGS = {
+    "English": ("the * folder", "the * file", "the * directory", "the file *", "the folder *", "the * module", "our *"),
+    "German": (
+        "den Ordner *",
+        "die Datei *",
+        "den * Ordner",
+        "die * Datei",
+        "im Ordner *",
+        "der Datei *",
+        "das Verzeichnis *",
+    ),
+    "French": (
+        "le fichier *",
+        "le dossier *",
+        "au fichier *",
+        "au dossier *",
+        "du dossier *",
+        "le répertoire *",
+        "notre *",
+    ),
+    "Spanish": ("el archivo *", "la carpeta *", "el fichero *", "del archivo *", "el directorio *", "nuestro *"),
+}
 TWO_LETTERS = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue"})
 REQUESTS = ("requests", "unseen", "later_requests", "reports", "later_reports", "fresh_requests", "blind_requests")
 NEVER_SHOWN = ("blind_requests",)
@@ -65,11 +88,12 @@ def training_sentences(chance: random.Random) -> Iterable[tuple[str, str]]:
     """Yields expanded templates, and joins of two sentences of one language."""
     groups: list[list[tuple[str, str]]] = []
     named: dict[str, str] = {}
-    nouns = ""
+    nouns = language = ""
     for line in (FOLDER / "training.txt").read_text(encoding="utf-8").splitlines():
         if line.startswith("# ---"):
             groups.append([])
-            nouns = named[f"@before{re.split('[ ,]+', line)[2]}"]
+            language = re.split("[ ,]+", line)[2]
+            nouns = named[f"@before{language}"]
         if line.startswith("@"):
             name, _, alternatives = line.partition(" = ")
             named[name] = f"({alternatives})"
@@ -78,7 +102,7 @@ def training_sentences(chance: random.Random) -> Iterable[tuple[str, str]]:
             count = WIDE_EXPANSIONS if "@" in template else EXPANSIONS
             template = re.sub("@[a-z]+", lambda match: named[match[0]], template)
             expanded = sorted({expand(with_noun(template, nouns, chance), chance) for _ in range(count)})
-            groups[-1] += [(kind.strip(), as_typed(text, chance)) for text in expanded]
+            groups[-1] += [(kind.strip(), as_typed(with_thing(text, language, chance), chance)) for text in expanded]
     for group in groups:
         yield from group
         changing = [pair for pair in group if pair[0] in ("change", "keep") and MARK.search(pair[1])]
@@ -95,6 +119,16 @@ def training_digest() -> str:
 def with_noun(template: str, nouns: str, chance: random.Random) -> str:
     """Puts a noun before a path that begins the template: `the file x.py must stay`."""
     return f"{nouns} {template}" if template.startswith(("<p>", "<w>")) and chance.random() < WITH_NOUN else template
+
+
+def with_thing(text: str, language: str, chance: random.Random) -> str:
+    """Calls one of the paths of a sentence what it is, as people do: `the <p> folder`, `le dossier <p>`."""
+    marks = list(MARK.finditer(text))
+    if not marks or chance.random() >= WITH_THING:
+        return text
+    mark = chance.choice(marks)
+    called = chance.choice(THINGS[language]).replace("*", mark[0])
+    return f"{text[: mark.start()]}{called}{text[mark.end() :]}"
 
 
 def expand(template: str, chance: random.Random) -> str:

@@ -88,7 +88,7 @@ def test_a_reported_fault_seldom_protects_the_file_that_has_it() -> None:
 
 @pytest.mark.parametrize(
     ("name", "missed", "held"),
-    [("reports", 2, 1), ("later_reports", 4, 4), ("fresh_requests", 3, 2), ("blind_requests", 4, 7)],
+    [("reports", 3, 1), ("later_reports", 4, 2), ("fresh_requests", 1, 5), ("blind_requests", 6, 4)],
 )
 def test_protections_are_found_beside_reports_in_words_that_were_not_fitted(
     fitting: ModuleType, name: str, missed: int, held: int
@@ -129,6 +129,7 @@ def test_a_clause_that_spares_the_rest_lets_only_the_named_file_change(request_t
         ("Trie noms.txt. noms.bak doit rester intact.", "noms.bak"),
         ("Corrige app.py sans toucher au dossier tiers.", "tiers"),
         ("Arregla app.py, pero no toques `config`.", "config"),
+        ("Do not touch the vendor folder; fix app.py", "vendor"),
     ],
 )
 def test_a_name_that_is_there_is_a_path_whatever_it_looks_like(request_text: str, protected: str) -> None:
